@@ -1,0 +1,201 @@
+"""The attention equation that all the papers share, and its three exact backends.
+
+    S_c = scale * (Q_c K_c^T) * M + B      M: optional factor, B: sum of named biases
+    A_c = softmax(S_c)                     c = 1..C components, per head
+    out = (sum_c lambda_c A_c) V
+
+| paper                   | C     | lambda                    | B                            | M         |
+| ----------------------- | ----- | ------------------------- | ---------------------------- | --------- |
+| vanilla, 7ess-Xin       | 1     | 1                         | padding                      | 1         |
+| Differential            | 2     | (1, -lambda)              | padding                      | 1         |
+| NDT                     | 2 - 4 | (1, lambda_2 .. lambda_C) | padding                      | 1         |
+| SentiFormer             | 1     | 1                         | key gate, window and globals | 1         |
+| Sentiment-Fused         | 1     | 1                         | lexicon similarity, rank 3   | 1         |
+| Xia et al. 2021         | 1     | 1                         | padding                      | rank 3    |
+
+B and M are structured, never a dense n x m: a vector over keys, or low-rank factors. Both ride along as extra features of Q and K
+(`fold`), so the same structure runs through the fused kernel and the banded one; `scores` writes the same thing out term by term.
+
+Shapes: q, k (B, C, H, n|m, d_k); v (B, H, m, d_v); lambdas (C,).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+__all__ = ["KeyTerm", "LowRank", "Pattern", "Structure", "attend", "fold", "maps", "mix", "scores"]
+
+
+@dataclass(frozen=True)
+class KeyTerm:
+    """A term that depends on the key only: SentiFormer's log sigmoid(x_j W_g)."""
+
+    name: str
+    values: Tensor  # (B, 1|C, 1|H, m)
+
+    def dense(self) -> Tensor:
+        """(B, 1|C, 1|H, 1, m)."""
+        return self.values.unsqueeze(-2)
+
+    def features(self, queries: int) -> tuple[Tensor, Tensor]:
+        """Left (.., n, 1) and right (.., m, 1) with left right^T = the term."""
+        right = self.values.unsqueeze(-1)
+        return right.new_ones(*self.values.shape[:-1], queries, 1), right
+
+
+@dataclass(frozen=True)
+class LowRank:
+    """A term of rank r, left right^T: the lexicon similarity sigma_ij = lambda(x_i) . lambda(x_j) has rank 3."""
+
+    name: str
+    left: Tensor  # (B, 1|C, 1|H, n, r)
+    right: Tensor  # (B, 1|C, 1|H, m, r)
+
+    def dense(self) -> Tensor:
+        """(B, 1|C, 1|H, n, m)."""
+        return self.left @ self.right.transpose(-1, -2)
+
+    def features(self, queries: int) -> tuple[Tensor, Tensor]:
+        """Left (.., n, r) and right (.., m, r)."""
+        return self.left, self.right
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Each token sees its window and the global tokens (SentiFormer, section III-D): |i - j| <= window // 2 or j global."""
+
+    window: int
+    globals: Tensor  # (g,) positions, sorted, unique
+
+    def allowed(self, length: int) -> Tensor:
+        """(n, m) True where query i may see key j."""
+        place = torch.arange(length, device=self.globals.device)
+        near = (place[:, None] - place[None, :]).abs() <= self.window // 2
+        return near | torch.isin(place, self.globals)[None, :]
+
+
+@dataclass(frozen=True)
+class Structure:
+    """Everything of the scores that is neither Q nor K."""
+
+    padding: Tensor | None = None  # (B, m) True = a real token; None = no padding
+    biases: tuple[KeyTerm | LowRank, ...] = ()
+    factor: LowRank | None = None
+    pattern: Pattern | None = None
+
+
+PLAIN = Structure()
+
+
+def scores(q: Tensor, k: Tensor, scale: Tensor | float, structure: Structure = PLAIN) -> Tensor:
+    """S written out term by term, (B, C, H, n, m); what may not be seen is the smallest finite number."""
+    s = (q * scale) @ k.transpose(-1, -2)
+    if structure.factor is not None:
+        s = s * structure.factor.dense()
+    for bias in structure.biases:
+        s = s + bias.dense()
+    return s
+
+
+def visible(structure: Structure, queries: Tensor | None, length: int) -> Tensor | None:
+    """(B|1, 1, 1, n, m) True where a query may see a key, or None when all is seen; `queries` (n,) chooses rows."""
+    seen: Tensor | None = None
+    if structure.padding is not None:
+        seen = structure.padding[:, None, None, None, :]
+    if structure.pattern is not None:
+        allowed = structure.pattern.allowed(length)
+        allowed = allowed if queries is None else allowed[queries]
+        seen = allowed[None, None, None] if seen is None else seen & allowed
+    return seen
+
+
+def maps(s: Tensor, seen: Tensor | None, out: Tensor | None = None) -> Tensor:
+    """A_c = softmax over the visible keys, (B, C, H, n, m); `out` receives it without a copy."""
+    if seen is not None:
+        s = s.masked_fill(~seen, torch.finfo(s.dtype).min)
+    return torch.softmax(s, dim=-1) if out is None else torch.softmax(s, dim=-1, out=out)
+
+
+def mix(a: Tensor, lambdas: Tensor) -> Tensor:
+    """Effective attention sum_c lambda_c A_c: (B, C, H, n, m) -> (B, H, n, m)."""
+    if a.shape[1] == 1:
+        return a[:, 0] * lambdas[0]
+    return torch.einsum("bchnm,c->bhnm", a, lambdas)
+
+
+def fold(q: Tensor, k: Tensor, scale: Tensor | float, structure: Structure) -> tuple[Tensor, Tensor]:
+    """q', k' with q' k'^T = S exactly: biases are appended features, the factor a row-wise Kronecker product."""
+    q = q * scale
+    if structure.factor is not None:
+        left, right = structure.factor.features(q.shape[-2])
+        q = (q.unsqueeze(-1) * left.unsqueeze(-2)).flatten(-2)
+        k = (k.unsqueeze(-1) * right.unsqueeze(-2)).flatten(-2)
+    if structure.biases:
+        sides = [bias.features(q.shape[-2]) for bias in structure.biases]
+        q = torch.cat([q, *(left.expand(*q.shape[:-1], -1) for left, _ in sides)], dim=-1)
+        k = torch.cat([k, *(right.expand(*k.shape[:-1], -1) for _, right in sides)], dim=-1)
+    return q, k
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, lambdas: Tensor, scale: Tensor | float, structure: Structure = PLAIN) -> Tensor:
+    """(sum_c lambda_c A_c) V without keeping a map, (B, H, n, d_v): fused, or banded where a pattern makes that cheaper."""
+    q, k = fold(q, k, scale, structure)
+    pattern = structure.pattern
+    if pattern is None:
+        return _fused(q, k, v, lambdas, structure.padding)
+    if pattern.window + len(pattern.globals) < q.shape[-2] // 2:
+        return _banded(q, k, v, lambdas, structure.padding, pattern)
+    seen = visible(structure, None, q.shape[-2])
+    return mix(maps(q @ k.transpose(-1, -2), seen), lambdas) @ v
+
+
+def _fused(q: Tensor, k: Tensor, v: Tensor, lambdas: Tensor, padding: Tensor | None) -> Tensor:
+    """The fast kernel wants one head size for q, k and v: the smaller ones are padded with zeros, which changes no product."""
+    size, d_v = max(q.shape[-1], v.shape[-1]), v.shape[-1]
+    q, k, v = (F.pad(x, (0, size - x.shape[-1])) if x.shape[-1] < size else x for x in (q, k, v))
+    mask = None if padding is None else padding[:, None, None, :]
+    out: Tensor | None = None
+    for c in range(q.shape[1]):
+        part = F.scaled_dot_product_attention(q[:, c], k[:, c], v, attn_mask=mask, scale=1.0) * lambdas[c]
+        out = part if out is None else out + part
+    assert out is not None
+    return out[..., :d_v]
+
+
+def _banded(q: Tensor, k: Tensor, v: Tensor, lambdas: Tensor, padding: Tensor | None, pattern: Pattern) -> Tensor:
+    """Blocks of window // 2 queries against three blocks of keys and the globals: O(n (window + g)) time and memory."""
+    batch, _, heads, n, _ = q.shape
+    reach, device = max(pattern.window // 2, 1), q.device
+    blocks = -(-n // reach)
+    real = torch.ones(batch, n, dtype=torch.bool, device=device) if padding is None else padding
+    local = real & ~torch.isin(torch.arange(n, device=device), pattern.globals)[None, :]
+
+    def neighbours(x: Tensor, dim: int) -> Tensor:
+        """(.., m, ..) -> (.., blocks, 3 reach, ..): each block of keys with the one before and the one after."""
+        x = x.movedim(dim, -1)
+        x = F.pad(x, (reach, (blocks + 1) * reach - n)).unfold(-1, 3 * reach, reach)
+        return x.movedim((-2, -1), (dim, dim + 1))
+
+    near_keys, near_values, near_seen = neighbours(k, 3), neighbours(v, 2), neighbours(local, 1)
+    far_keys, far_values, far_seen = k[..., pattern.globals, :], v[..., pattern.globals, :], real[:, pattern.globals]
+    q = F.pad(q, (0, 0, 0, blocks * reach - n)).unflatten(3, (blocks, reach))
+
+    row, col = torch.arange(reach, device=device), torch.arange(3 * reach, device=device) - reach
+    band = (row[:, None] - col[None, :]).abs() <= pattern.window // 2
+    near = q @ near_keys.transpose(-1, -2)
+    far = q @ far_keys.unsqueeze(3).transpose(-1, -2)
+    seen = torch.cat(
+        [
+            (near_seen[:, None, None, :, None, :] & band).expand(-1, 1, 1, -1, -1, -1),
+            far_seen[:, None, None, None, None, :].expand(-1, 1, 1, blocks, reach, -1),
+        ],
+        dim=-1,
+    )
+    a = maps(torch.cat([near, far], dim=-1), seen)
+    a = torch.einsum("bchtrm,c->bhtrm", a, lambdas)
+    out = a[..., : 3 * reach] @ near_values + a[..., 3 * reach :] @ far_values.unsqueeze(2)
+    return out.reshape(batch, heads, blocks * reach, -1)[..., :n, :]

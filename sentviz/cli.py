@@ -1,0 +1,181 @@
+"""The `sentviz` command."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sentviz.errors import SentvizError
+
+__all__ = ["main"]
+
+
+def command(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What users can do wrong becomes one sentence and exit code 2; Ctrl-C exit code 130."""
+
+    @wraps(function)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except SentvizError as error:
+            raise click.ClickException(str(error)) from error
+        except KeyboardInterrupt:
+            click.echo("\nStopped; the same command goes on from here.", err=True)
+            sys.exit(130)
+        except OSError as error:
+            raise click.ClickException(f"{error.strerror or error}: {error.filename or 'the disk'}.") from error
+
+    return wrapped
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="sentviz")
+def main() -> None:
+    """See how sentiment transformers decide. The app itself: streamlit run app/main.py"""
+
+
+@main.command()
+@click.argument("recipe")
+@click.option("--model", help="Preset instead of the recipe's: vanilla, vanilla-matched, diff, ndt-unit-2, ...")
+@click.option("--seed", type=int, help="Seed instead of the recipe's.")
+@click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True, help="Folder for the run.")
+@click.option("--device", default="", help="cpu or cuda; by default the GPU if there is one.")
+@click.option("--threads", type=int, help="CPU threads.")
+@click.option("--quiet", is_flag=True, help="No progress bar.")
+@command
+def train(recipe: str, model: str | None, seed: int | None, out: Path, device: str, threads: int | None, quiet: bool) -> None:
+    """Train RECIPE, a TOML file or the name of one that ships. A stopped run goes on with the same command."""
+    from sentviz.recipe import Recipe
+
+    wanted = Recipe.read(recipe, model=model, seed=seed)
+    import torch
+
+    from sentviz.training import train as run_training
+
+    if threads:
+        torch.set_num_threads(threads)
+    run = run_training(wanted, out, device=device, progress=not quiet)
+    _say_metrics(run.name, run.metrics())
+    click.echo(f"Written to {run.folder}")
+
+
+@main.command()
+@click.argument("run")
+@click.option("--split", default="test", show_default=True, help="Split of the run's data set.")
+@command
+def evaluate(run: str, split: str) -> None:
+    """Recompute the metrics of RUN (a name or a folder) from its stored weights."""
+    from sentviz import datasets, load
+    from sentviz.evaluation import evaluate as run_evaluation
+    from sentviz.evaluation import metrics
+    from sentviz.runs import find
+
+    found = find(run)
+    model = load(found.folder)
+    rows = datasets.load_split(found.config["data"]["name"], split)
+    _say_metrics(found.name, {split: metrics(run_evaluation(model, rows))})
+
+
+@main.command()
+@click.argument("run")
+@click.argument("sentence")
+@click.option("--score", default="removal", show_default=True, help="removal, received, first-layer or difference.")
+@command
+def explain(run: str, sentence: str, score: str) -> None:
+    """Why RUN answers as it does to SENTENCE, on the terminal."""
+    from sentviz import load
+    from sentviz.explain import SCORES, agreement, answer, explained
+    from sentviz.explain import score as score_of
+
+    model = load(run)
+    trace = explained(model, model.trace(sentence))
+    values, how = score_of(trace, score), SCORES[score]
+    click.echo(f"{model.name}: {answer(trace)}")
+    for label, probability in zip(trace.labels, trace.probabilities, strict=True):
+        click.echo(f"  {label:>10} {'█' * round(30 * float(probability)):<30} {probability:6.1%}")
+    click.echo(f"\n{how.title} (+ {how.high}, - {how.low}):")
+    top = max(float(abs(values).max()), 1e-9)
+    width = max(len(token) for token in trace.tokens)
+    for token, value, unknown in zip(trace.tokens, values, trace.unknown, strict=True):
+        bar = "█" * round(20 * abs(float(value)) / top)
+        left, right = (bar.rjust(20), "") if value < 0 else ("", bar)
+        shown = "".join(c if c.isprintable() else "·" for c in token)
+        click.echo(f"  {shown:<{width}} {left:>20}|{right:<20} {value:+.3f}{'  (not in the vocabulary)' if unknown else ''}")
+    if score != "removal" and (rho := agreement(trace, values)) is not None:
+        click.echo(f"Rank correlation with word removal: {rho:+.2f}")
+    if trace.dropped:
+        click.echo(f"The last {trace.dropped:,} tokens are beyond the model's maximum of {model.config.max_length} and were not read.")
+
+
+@main.command()
+@click.argument("run")
+@click.argument("figure", type=click.Choice(["attention", "overview", "strip", "verdict", "lambda", "curves"]))
+@click.option("--text", help="The sentence; by default the run's example.")
+@click.option("--layer", type=int, default=1, show_default=True, help="Counted from 1.")
+@click.option("--head", default="mean", show_default=True, help="Counted from 1, or mean, max.")
+@click.option("--component", default="effective", show_default=True, help="Counted from 1, or effective.")
+@click.option("--score", default="removal", show_default=True, help="Of the strip: removal, received, first-layer or difference.")
+@click.option("--dark", is_flag=True, help="For a dark background.")
+@click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="FILE.png, .svg, .pdf, .html or .csv")
+@command
+def export(run: str, figure: str, text: str | None, layer: int, head: str, component: str, score: str, dark: bool, out: Path) -> None:
+    """Write FIGURE of RUN to a file."""
+    from sentviz.export import save
+    from sentviz.gallery import draw
+
+    made = draw(
+        run, figure, text=text, layer=layer - 1, head=_number(head), component=_number(component), score=score, theme="dark" if dark else "light"
+    )
+    save(made, out)
+    click.echo(f"Written to {out}")
+
+
+@main.command()
+@click.option("--folder", "folders", multiple=True, type=click.Path(path_type=Path), help="Further folders of runs.")
+@command
+def catalog(folders: tuple[Path, ...]) -> None:
+    """Every run at hand with its headline metrics."""
+    from sentviz.runs import catalog as read
+
+    frame = read(folders)
+    if frame.empty:
+        click.echo("There are no runs here. `sentviz train sst2` makes one.")
+        return
+    good = frame[frame["problem"].fillna("") == ""]
+    click.echo(f"{'run':<36}{'accuracy':>9}  {'95 % interval':<15}{'n':>8}{'parameters':>12}  seed")
+    for row in good.itertuples():
+        spread = f"{row.low:.2%} - {row.high:.2%}"
+        click.echo(f"{row.run:<36}{row.accuracy:>9.2%}  {spread:<17}{int(row.n):>6,}{int(row.parameters):>12,}  {int(row.seed)}")
+    for problem in frame[frame["problem"].fillna("") != ""]["problem"]:
+        click.echo(f"! {problem}")
+
+
+@main.group()
+def data() -> None:
+    """Data sets."""
+
+
+@data.command("list")
+@command
+def data_list() -> None:
+    """The data sets that sentviz knows, and which are here."""
+    from sentviz import datasets
+
+    frame = datasets.datasets()
+    click.echo(frame.to_string(index=False))
+
+
+def _number(value: str) -> int | str:
+    return int(value) - 1 if value.lstrip("-").isdigit() else value
+
+
+def _say_metrics(name: str, report: dict[str, Any]) -> None:
+    for split, values in report.items():
+        for metric, value in values.items():
+            if isinstance(value, dict) and "low" in value:
+                click.echo(f"{name}  {split:<14}{metric:<20}{value['value']:.4f}  [{value['low']:.4f}, {value['high']:.4f}]  n = {values['n']:,}")

@@ -1,0 +1,334 @@
+"""The data sets that sentviz knows, and the papers' splits of them.
+
+Files are read from ``<root>/<name>/<part>.parquet``; nothing is downloaded. What is known of each set (labels, licence,
+source, checksums, how splits are cut) stands in ``datasets.toml``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from sentviz.errors import DataMissingError, InputError, SentvizError
+from sentviz.text import is_blank
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "Cut",
+    "DatasetInfo",
+    "Part",
+    "Split",
+    "data_root",
+    "datasets",
+    "digest",
+    "info",
+    "load_file",
+    "load_split",
+    "stratified",
+    "verify",
+]
+
+Kind = Literal["classification", "regression", "lexicon"]
+_SEED = 0
+
+
+@dataclass(frozen=True)
+class Part:
+    """One file of a data set."""
+
+    rows: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Some parts, joined, and the splits they are divided into."""
+
+    parts: tuple[str, ...]
+    into: Mapping[str, int]  # split -> rows
+
+
+@dataclass(frozen=True)
+class DatasetInfo:
+    """What is known of a data set, whether or not its files are here."""
+
+    name: str
+    title: str
+    language: str  # "en" or "ko"
+    kind: Kind
+    labels: tuple[str, ...]  # names of the classes 0..K-1; empty for regression and lexicons
+    pair: bool  # whether rows have a text_pair
+    licence: str
+    citation: str
+    source: str  # public repository@commit, several separated by "; "
+    remark: str
+    parts: Mapping[str, Part]
+    cuts: tuple[Cut, ...]
+
+    @property
+    def splits(self) -> dict[str, int]:
+        """Rows of every split that `load_split` gives; empty for lexicons."""
+        return {split: rows for cut in self.cuts for split, rows in cut.into.items()}
+
+    @property
+    def available(self) -> bool:
+        """Whether all its files are on this machine."""
+        return all(_find(self.name, part) for part in self.parts)
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """The rows of one split, ready for use."""
+
+    name: str
+    split: str
+    frame: pd.DataFrame  # id (str, unique within the data set), text, [text_pair], label (int64, or float64 similarity)
+    labels: tuple[str, ...]
+    dropped: int  # rows without visible text in the files the split is cut from; they are in none of its splits
+    digest: str  # 12 hex digits of the ids and labels in their order
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+
+# ---- registry ------------------------------------------------------------------------------------------------------
+
+
+def info(name: str) -> DatasetInfo:
+    """What is known of the data set `name`.
+
+    Raises:
+        InputError: there is no such data set; the message lists the known ones.
+    """
+    registry = _registry()
+    if name not in registry:
+        raise InputError(f"There is no data set {name!r}; known are {', '.join(registry)}.")
+    return registry[name]
+
+
+def datasets() -> pd.DataFrame:
+    """All data sets, a row each: name, title, language, kind, labels and splits (as text), available (bool)."""
+    import pandas as pd
+
+    return pd.DataFrame(
+        {
+            "name": item.name,
+            "title": item.title,
+            "language": item.language,
+            "kind": item.kind,
+            "labels": ", ".join(item.labels),
+            "splits": ", ".join(f"{split} {rows:,}" for split, rows in item.splits.items()),
+            "available": item.available,
+        }
+        for item in _registry().values()
+    )
+
+
+def _registry() -> dict[str, DatasetInfo]:
+    stored = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    return {name: _info(name, **entry) for name, entry in stored.items()}
+
+
+def _info(
+    name: str,
+    labels: list[str],
+    parts: dict[str, dict[str, Any]],
+    cuts: list[dict[str, Any]] | None = None,
+    **rest: Any,
+) -> DatasetInfo:
+    return DatasetInfo(
+        name=name,
+        labels=tuple(labels),
+        parts={part: Part(**entry) for part, entry in parts.items()},
+        cuts=tuple(Cut(tuple(cut["parts"]), cut["into"]) for cut in cuts or ()),
+        **rest,
+    )
+
+
+# ---- files ---------------------------------------------------------------------------------------------------------
+
+
+def data_root() -> Path:
+    """Where data sets are looked for first: ``$SENTVIZ_DATA`` if set, else ``data`` in the user's cache.
+
+    The cache, ``$SENTVIZ_HOME`` or ``~/.cache/sentviz``, is searched in any case.
+    """
+    return _roots()[0]
+
+
+def load_file(name: str, part: str) -> pd.DataFrame:
+    """One file as it was released: id, text, [text_pair], label; every column of lexicons and side tables.
+
+    Ids are strings, unique within the data set: where the file's own do not begin with its name, it goes before them,
+    as in ``"train-123"``. Empty texts are kept.
+
+    Raises:
+        InputError: there is no such data set or part.
+        DataMissingError: the file is not on this machine or cannot be read; the message says how to get it.
+    """
+    import pandas as pd
+    import pyarrow
+
+    item, path = info(name), _path(name, part)
+    if not any(part in cut.parts for cut in item.cuts):
+        columns, types = None, {}
+    else:
+        columns = ["id", "text", *(["text_pair"] if item.pair else []), "label"]
+        types = {"id": "str", "label": "float64" if item.kind == "regression" else "int64"}
+    try:
+        frame = pd.read_parquet(path, columns=columns).astype(types)
+        if types and frame.isna().to_numpy().any():
+            raise ValueError("missing values")
+    except (OSError, ValueError, TypeError, pyarrow.ArrowException) as error:
+        raise DataMissingError(f"{path} is damaged or incomplete; {_remedy(item, part)}.") from error
+    if types:
+        prefix = f"{part}-"
+        frame["id"] = [key if key.startswith(prefix) else prefix + key for key in frame["id"]]
+    return frame
+
+
+def digest(name: str, part: str) -> str:
+    """SHA-256 of the file on this machine, as 64 hex digits.
+
+    Raises:
+        InputError: there is no such data set or part.
+        DataMissingError: the file is not on this machine.
+    """
+    with _path(name, part).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def verify(name: str) -> None:
+    """Compare every file of a data set with its known checksum.
+
+    Raises:
+        InputError: there is no such data set.
+        DataMissingError: a file is not on this machine, or is not the known one.
+    """
+    item = info(name)
+    for part, known in item.parts.items():
+        if digest(name, part) != known.sha256:
+            raise DataMissingError(
+                f"{_path(name, part)} is not the known file (its SHA-256 differs); {_remedy(item, part)}."
+            )
+
+
+def _roots() -> list[Path]:
+    home = os.environ.get("SENTVIZ_HOME") or Path.home() / ".cache" / "sentviz"
+    given = os.environ.get("SENTVIZ_DATA")
+    return [*([Path(given)] if given else []), Path(home) / "data"]
+
+
+def _find(name: str, part: str) -> Path | None:
+    return next((path for root in _roots() if (path := root / name / f"{part}.parquet").is_file()), None)
+
+
+def _path(name: str, part: str) -> Path:
+    item = info(name)
+    if part not in item.parts:
+        raise InputError(f"The data set {name} has no part {part!r}; it has {', '.join(item.parts)}.")
+    if (path := _find(name, part)) is None:
+        raise DataMissingError(f"The data set {name} is not on this machine: {_remedy(item, part)}.")
+    return path
+
+
+def _remedy(item: DatasetInfo, part: str) -> str:
+    return f"set SENTVIZ_DATA to a folder that holds {item.name}/{part}.parquet (public source: {item.source})"
+
+
+# ---- splits --------------------------------------------------------------------------------------------------------
+
+
+def load_split(name: str, split: str) -> Split:
+    """One split as the papers use it, the same rows in the same order every time.
+
+    Classification splits cut from shared files are stratified by label. Train is shuffled; other splits keep the order
+    of their files. Cuts that are sentviz's own are said in the data set's ``remark``.
+
+    Args:
+        name: data set.
+        split: ``"train"``, ``"validation"``, ``"test"``, where the data set has it; sst2 also ``"official_test"``.
+    Raises:
+        InputError: there is no such data set or split.
+        DataMissingError: a file is not on this machine or cannot be read.
+        SentvizError: the files do not hold what they should (rows, labels, unique ids).
+    """
+    import pandas as pd
+
+    item = info(name)
+    cut = next((cut for cut in item.cuts if split in cut.into), None)
+    if cut is None:
+        raise InputError(f"The data set {name} has no split {split!r}; it has {', '.join(item.splits) or 'none'}.")
+    whole = pd.concat([load_file(name, part) for part in cut.parts], ignore_index=True)
+    seen = ~whole["text"].map(is_blank)
+    if item.pair:
+        seen &= ~whole["text_pair"].map(is_blank)
+    frame = whole[seen].reset_index(drop=True)
+    _check(item, cut, frame)
+
+    rng = np.random.default_rng(_SEED)
+    rows = np.arange(len(frame))
+    if len(cut.into) > 1:
+        sizes = list(cut.into.values())
+        rows = stratified(frame["label"].to_numpy(), sizes, rng)[list(cut.into).index(split)]
+    if split == "train":
+        rows = rng.permutation(rows)
+    frame = frame.iloc[rows].reset_index(drop=True)
+    lines = "".join(f"{key}\t{label}\n" for key, label in zip(frame["id"], frame["label"], strict=True))
+    mark = hashlib.sha256(lines.encode()).hexdigest()[:12]
+    return Split(name, split, frame, item.labels, int((~seen).sum()), mark)
+
+
+def stratified(
+    labels: npt.NDArray[np.integer[Any]], sizes: list[int], rng: np.random.Generator
+) -> list[npt.NDArray[np.int64]]:
+    """Row numbers of disjoint random parts of exactly the given sizes, each with the labels' proportions.
+
+    Shares are rounded by largest remainder: of any label, the k-th part holds its exact share up to less than k rows.
+
+    Args:
+        labels: (n,) one label per row.
+        sizes: rows of each part, n altogether.
+        rng: where the randomness comes from.
+    Returns:
+        Ascending row numbers of each part.
+    Raises:
+        SentvizError: the sizes do not add up to n.
+    """
+    if sum(sizes) != len(labels):
+        raise SentvizError(f"Parts of {sum(sizes):,} rows altogether cannot be cut from {len(labels):,} rows.")
+    pools = [rng.permutation(np.flatnonzero(labels == label)) for label in np.unique(labels)]
+    parts = []
+    for size in sizes:
+        left = np.array([len(pool) for pool in pools])
+        shares = left * size / max(left.sum(), 1)
+        counts = shares.astype(np.int64)
+        short = size - counts.sum()
+        counts[np.argsort(counts - shares, kind="stable")[:short]] += 1
+        parts.append(np.sort(np.concatenate([pool[:count] for pool, count in zip(pools, counts, strict=True)])))
+        pools = [pool[count:] for pool, count in zip(pools, counts, strict=True)]
+    return parts
+
+
+def _check(item: DatasetInfo, cut: Cut, frame: pd.DataFrame) -> None:
+    files = " and ".join(f"{item.name}/{part}.parquet" for part in cut.parts)
+    if len(frame) != (expected := sum(cut.into.values())):
+        raise SentvizError(
+            f"{files} should hold {expected:,} texts, not {len(frame):,}; {_remedy(item, cut.parts[0])}."
+        )
+    if item.labels and not frame["label"].isin(range(len(item.labels))).all():
+        raise SentvizError(
+            f"{files} holds labels other than 0 to {len(item.labels) - 1}; {_remedy(item, cut.parts[0])}."
+        )
+    if not frame["id"].is_unique:
+        raise SentvizError(f"{files} holds the same id twice; {_remedy(item, cut.parts[0])}.")

@@ -1,0 +1,413 @@
+"""One encoder for all the papers; a paper is a preset of `EncoderConfig`.
+
+Architectural choices:
+    - one attention equation (sentviz.attention), C components mixed by lambda, one projection for all of Q, K and V
+    - pre- or post-norm, RMSNorm or LayerNorm, SwiGLU, ReLU or GELU, biases everywhere
+    - sinusoidal, learned or rotary positions; QK-norm with a learned temperature
+    - key gate, window and global tokens, lexicon similarity or factor: structured terms of the scores
+    - masked mean or [CLS] pooling, one linear classifier
+    - nothing seen is kept on a module: maps are returned, interventions are arguments
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from sentviz import attention as at
+from sentviz.mixing import differential_start, lambda_starts, mixing
+
+__all__ = ["Batch", "Change", "Encoder", "EncoderConfig", "LayerSeen", "Output", "Watch"]
+
+
+@dataclass(frozen=True)
+class EncoderConfig:
+    """The shape of an encoder; every field is stored with a run and read back strictly."""
+
+    vocab_size: int
+    classes: int
+    max_length: int = 256
+    width: int = 128  # d
+    layers: int = 2
+    heads: int = 4
+    components: int = 1  # C
+    mixing: Literal["none", "differential", "unit", "symmetric", "nonneg", "free"] = "none"
+    key_width: int = 0  # width of one component's Q (and K) over all heads; 0 = d, or d/2 if C > 1
+    lambda_start: tuple[tuple[float, ...], ...] = ()  # (L, C-1); () = the paper's pattern
+    lambda_std: float = 0.02
+    learn_lambda: bool = True
+    head_norm: bool = False  # DT: RMSNorm per head on A V, times (1 - lambda_init)
+    positions: Literal["sinusoid", "learned", "rotary", "none"] = "learned"
+    qk_norm: bool = False  # L2-normalised Q and K, learned temperature
+    norm: Literal["rms", "layer"] = "rms"
+    norm_first: bool = True
+    ffn: Literal["swiglu", "relu", "gelu"] = "swiglu"
+    ffn_width: int = 342
+    pooling: Literal["mean", "cls"] = "mean"
+    segments: int = 1  # 2 = a pair of texts, told apart by an embedding
+    gate: bool = False  # SentiFormer's log sigmoid(x_j W_g)
+    window: int = 0  # 0 = full attention
+    global_tokens: tuple[int, ...] = (0, -1)  # seen by all when a window is set; negative = from the end
+    lexicon: Literal["none", "add", "multiply"] = "none"  # Sentiment-Fused adds sigma, Xia et al. multiply by it
+    lexicon_heads: Literal["all", "last"] = "all"
+    lexicon_scaled: bool = False  # sigma / sqrt(d_k)
+    dropout: float = 0.2  # on the embedding and on each residual branch, never on attention
+
+    def __post_init__(self) -> None:
+        if not self.key_width:
+            object.__setattr__(self, "key_width", self.width // (1 if self.components == 1 else 2))
+        starts = tuple(tuple(row) for row in self.lambda_start)
+        if self.mixing == "differential":
+            starts = starts or tuple((differential_start(layer),) for layer in range(self.layers))
+        elif self.mixing != "none":
+            starts = starts or lambda_starts(self.mixing, self.layers, self.components)
+        object.__setattr__(self, "lambda_start", starts)
+        object.__setattr__(self, "global_tokens", tuple(self.global_tokens))
+        if self.width % self.heads or self.key_width % self.heads:
+            raise ValueError(f"{self.heads} heads do not divide a width of {self.width} or a key width of {self.key_width}.")
+        if (self.mixing == "none") != (self.components == 1):
+            raise ValueError(f"A mixing of {self.mixing!r} does not fit {self.components} components.")
+        if starts and {len(row) for row in starts} != {self.components - 1}:
+            raise ValueError(f"lambda_start needs {self.layers} rows of {self.components - 1} values.")
+
+    @property
+    def key_size(self) -> int:
+        """d_k of one head and component."""
+        return self.key_width // self.heads
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Texts as the encoder takes them. `mask` is None when nothing is padded: the kernels are faster without."""
+
+    ids: Tensor  # (B, n)
+    mask: Tensor | None = None  # (B, n) True = a real token
+    segments: Tensor | None = None  # (B, n)
+    polarity: Tensor | None = None  # (B, n, 3) lambda(x) of the lexicon; needed where config.lexicon is set
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What to return of each layer; empty tuples mean all."""
+
+    layers: tuple[int, ...] = ()
+    heads: tuple[int, ...] = ()
+    components: tuple[int, ...] = ()
+    queries: tuple[int, ...] = ()
+    maps: bool = True
+    scores: bool = False
+    projections: bool = False  # queries, keys, values
+
+
+@dataclass(frozen=True)
+class Change:
+    """An intervention on the computation; the model itself is untouched."""
+
+    lambdas: Tensor | None = None  # (L, C) replaces the learned mixing
+    heads_off: frozenset[tuple[int, int]] = frozenset()  # (layer, head) whose output is zero
+
+
+@dataclass
+class LayerSeen:
+    """What a Watch returns of one layer; axes as chosen."""
+
+    attention: Tensor | None = None  # (B, H, n, m)
+    components: Tensor | None = None  # (B, C, H, n, m)
+    scores: Tensor | None = None  # (B, C, H, n, m)
+    biases: dict[str, Tensor] = field(default_factory=dict)
+    queries: Tensor | None = None  # (B, C, H, n, d_k)
+    keys: Tensor | None = None  # (B, C, H, m, d_k)
+    values: Tensor | None = None  # (B, H, m, d_v)
+
+
+@dataclass
+class Output:
+    """What a forward pass returns; `hidden` and `seen` only under a Watch."""
+
+    logits: Tensor  # (B, K)
+    pooled: Tensor  # (B, d)
+    hidden: list[Tensor] = field(default_factory=list)  # L+1 of (B, n, d)
+    seen: dict[int, LayerSeen] = field(default_factory=dict)
+
+
+class Attention(nn.Module):
+    """Multi-head, multi-component self-attention of one layer."""
+
+    def __init__(self, config: EncoderConfig, layer: int) -> None:
+        super().__init__()
+        self.config, self.layer = config, layer
+        d, c, w = config.width, config.components, config.key_width
+        self.widths = (c * w, c * w, d)
+        self.project = nn.Linear(d, sum(self.widths))
+        self.output = nn.Linear(d, d)
+        self.mixing = mixing(config, layer)
+        self.head_norm = nn.RMSNorm(d // config.heads, eps=1e-5) if config.head_norm else None
+        self.temperature = nn.Parameter(torch.tensor(math.sqrt(config.key_size))) if config.qk_norm else None
+        self.gate = nn.Linear(d, 1, bias=False) if config.gate else None
+        for block in self.project.weight.split([w] * (2 * c) + [d]):
+            nn.init.xavier_uniform_(block)
+        nn.init.xavier_uniform_(self.output.weight)
+        nn.init.zeros_(self.project.bias)
+        nn.init.zeros_(self.output.bias)
+
+    def lambdas(self, like: Tensor, change: Change) -> Tensor:
+        """(C,) the mixing in force."""
+        if change.lambdas is not None:
+            return change.lambdas[self.layer].to(like)
+        return self.mixing(like)  # type: ignore[no-any-return]
+
+    def forward(self, x: Tensor, batch: Batch, watch: Watch | None, change: Change) -> tuple[Tensor, LayerSeen | None]:
+        """(B, n, d) -> (B, n, d) and what was seen."""
+        config, heads = self.config, self.config.heads
+        q, k, v = self.project(x).split(self.widths, dim=-1)
+        q, k = (t.unflatten(-1, (config.components, heads, -1)).permute(0, 2, 3, 1, 4) for t in (q, k))  # (B, C, H, n, d_k)
+        v = v.unflatten(-1, (heads, -1)).transpose(1, 2)  # (B, H, n, d_v)
+        if config.positions == "rotary":
+            q, k = _rotate(q), _rotate(k)
+        scale: Tensor | float = config.key_size**-0.5
+        if self.temperature is not None:
+            q, k, scale = F.normalize(q, dim=-1), F.normalize(k, dim=-1), self.temperature
+        structure = self._structure(x, batch)
+        lambdas = self.lambdas(x, change)
+
+        seen: LayerSeen | None = None
+        if watch is None or (watch.layers and self.layer not in watch.layers):
+            out = at.attend(q, k, v, lambdas, scale, structure)
+        else:
+            seen, whole = _look(q, k, v, lambdas, scale, structure, watch)
+            out = at.attend(q, k, v, lambdas, scale, structure) if whole is None else whole @ v
+        if self.head_norm is not None:
+            out = self.head_norm(out) * (1 - config.lambda_start[self.layer][0])
+        off = [head for layer, head in change.heads_off if layer == self.layer]
+        if off:
+            keep = out.new_ones(heads, 1, 1)
+            keep[off] = 0
+            out = out * keep
+        return self.output(out.transpose(1, 2).flatten(-2)), seen
+
+    def _structure(self, x: Tensor, batch: Batch) -> at.Structure:
+        config, n = self.config, x.shape[1]
+        biases: list[at.KeyTerm | at.LowRank] = []
+        factor, pattern = None, None
+        if self.gate is not None:
+            biases.append(at.KeyTerm("gate", F.logsigmoid(self.gate(x)).squeeze(-1)[:, None, None, :]))
+        if config.lexicon != "none":
+            if batch.polarity is None:
+                raise ValueError("This model reads a polarity lexicon, and the batch carries no polarities.")
+            polarity = batch.polarity.to(x)[:, None, None]  # (B, 1, 1, n, 3)
+            strength = x.new_ones(config.heads)
+            if config.lexicon_heads == "last":
+                strength[:-1] = 0
+            if config.lexicon_scaled:
+                strength = strength * config.key_size**-0.5
+            if config.lexicon == "add":
+                biases.append(at.LowRank("lexicon", polarity * strength[:, None, None], polarity))
+            else:
+                factor = _factor(polarity, config)
+        if config.window:
+            ends = sorted({g % n for g in config.global_tokens if -n <= g < n})
+            pattern = at.Pattern(config.window, torch.tensor(ends, dtype=torch.long, device=x.device))
+        return at.Structure(batch.mask, tuple(biases), factor, pattern)
+
+
+def _factor(polarity: Tensor, config: EncoderConfig) -> at.LowRank:
+    """Xia's M = sigma; on heads that are not injected M = 1, which a fourth feature carries."""
+    left = torch.cat([polarity, torch.ones_like(polarity[..., :1])], dim=-1)
+    keep = polarity.new_ones(config.heads)
+    if config.lexicon_heads == "last":
+        keep[:-1] = 0
+    weights = torch.stack([keep, keep, keep, 1 - keep], dim=-1)[:, None, :]  # (H, 1, 4)
+    return at.LowRank("lexicon factor", left * weights, left)
+
+
+def _look(
+    q: Tensor, k: Tensor, v: Tensor, lambdas: Tensor, scale: Tensor | float, structure: at.Structure, watch: Watch
+) -> tuple[LayerSeen, Tensor | None]:
+    """The watched part of a layer, and the whole effective map when everything of it was needed anyway."""
+    seen, n = LayerSeen(), q.shape[-2]
+    everything = not (watch.heads or watch.components or watch.queries)
+    if watch.projections:
+        components, heads = list(watch.components) or slice(None), list(watch.heads) or slice(None)
+        rows = list(watch.queries) or slice(None)
+        seen.queries, seen.keys = q[:, components][:, :, heads][..., rows, :], k[:, components][:, :, heads]
+        seen.values = v[:, heads]
+    if not (watch.maps or watch.scores):
+        return seen, None
+    rows_index = torch.tensor(watch.queries, device=q.device) if watch.queries else None
+    if everything:
+        s = at.scores(q, k, scale, structure)
+    else:
+        structure = _chosen(structure, watch, n)
+        heads_index = list(watch.heads) or list(range(q.shape[2]))
+        q, k = q[:, :, heads_index], k[:, :, heads_index]
+        s = at.scores(q if rows_index is None else q[..., rows_index, :], k, scale, structure)
+    a = at.maps(s, at.visible(structure, rows_index, n))
+    effective = at.mix(a, lambdas)
+    chosen = list(watch.components) or slice(None)
+    if watch.scores:
+        seen.scores = s[:, chosen]
+        seen.biases = {b.name: b.dense().expand_as(s)[:, chosen] for b in structure.biases}
+    seen.components, seen.attention = a[:, chosen], effective
+    return seen, effective if everything else None
+
+
+def _chosen(structure: at.Structure, watch: Watch, n: int) -> at.Structure:
+    """The structured terms on the chosen heads and query rows."""
+    heads, rows = list(watch.heads), list(watch.queries)
+
+    def pick(term: at.KeyTerm | at.LowRank) -> at.KeyTerm | at.LowRank:
+        if isinstance(term, at.KeyTerm):
+            values = term.values[:, :, heads] if heads and term.values.shape[2] > 1 else term.values
+            return replace(term, values=values)
+        left = term.left[:, :, heads] if heads and term.left.shape[2] > 1 else term.left
+        right = term.right[:, :, heads] if heads and term.right.shape[2] > 1 else term.right
+        return replace(term, left=left[..., rows, :] if rows else left, right=right)
+
+    factor = structure.factor and pick(structure.factor)
+    assert factor is None or isinstance(factor, at.LowRank)
+    return replace(structure, biases=tuple(pick(b) for b in structure.biases), factor=factor)
+
+
+def _rotate(x: Tensor) -> Tensor:
+    """RoPE on (.., n, d_k): pairs (i, i + d_k/2) turned by position * 10000^(-2i/d_k)."""
+    n, size = x.shape[-2:]
+    half = size // 2
+    angle = torch.arange(n, device=x.device)[:, None] * 10000.0 ** (-torch.arange(half, device=x.device) / half)
+    cos, sin = angle.cos().to(x), angle.sin().to(x)
+    a, b, rest = x[..., :half], x[..., half : 2 * half], x[..., 2 * half :]
+    return torch.cat([a * cos - b * sin, a * sin + b * cos, rest], dim=-1)
+
+
+class FeedForward(nn.Module):
+    """SwiGLU (gate and value in one projection), ReLU or GELU."""
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__()
+        self.kind = config.ffn
+        wide = config.ffn_width * (2 if config.ffn == "swiglu" else 1)
+        self.up, self.down = nn.Linear(config.width, wide), nn.Linear(config.ffn_width, config.width)
+        for block in self.up.weight.split(config.ffn_width):
+            nn.init.xavier_uniform_(block)
+        nn.init.xavier_uniform_(self.down.weight)
+        nn.init.zeros_(self.up.bias)
+        nn.init.zeros_(self.down.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(.., d) -> (.., d)."""
+        x = self.up(x)
+        if self.kind == "swiglu":
+            gate, value = x.chunk(2, dim=-1)
+            return self.down(F.silu(gate) * value)  # type: ignore[no-any-return]
+        return self.down(F.relu(x) if self.kind == "relu" else F.gelu(x))  # type: ignore[no-any-return]
+
+
+class Block(nn.Module):
+    """Attention and feed-forward, each with its norm and residual."""
+
+    def __init__(self, config: EncoderConfig, layer: int) -> None:
+        super().__init__()
+        self.attention, self.ffn = Attention(config, layer), FeedForward(config)
+        self.attention_norm, self.ffn_norm = _norm(config), _norm(config)
+        self.dropout, self.norm_first = nn.Dropout(config.dropout), config.norm_first
+
+    def forward(self, x: Tensor, batch: Batch, watch: Watch | None, change: Change) -> tuple[Tensor, LayerSeen | None]:
+        """(B, n, d) -> (B, n, d) and what was seen."""
+        if self.norm_first:
+            out, seen = self.attention(self.attention_norm(x), batch, watch, change)
+            x = x + self.dropout(out)
+            return x + self.dropout(self.ffn(self.ffn_norm(x))), seen
+        out, seen = self.attention(x, batch, watch, change)
+        x = self.attention_norm(x + self.dropout(out))
+        return self.ffn_norm(x + self.dropout(self.ffn(x))), seen
+
+
+def _norm(config: EncoderConfig) -> nn.Module:
+    return nn.RMSNorm(config.width, eps=1e-6) if config.norm == "rms" else nn.LayerNorm(config.width)
+
+
+def _sinusoid(length: int, width: int) -> Tensor:
+    """Vaswani et al. 2017, section 3.5: (n, d)."""
+    place = torch.arange(length)[:, None]
+    rate = torch.exp(torch.arange(0, width, 2) * (-math.log(10000.0) / width))
+    table = torch.zeros(length, width)
+    table[:, 0::2], table[:, 1::2] = torch.sin(place * rate), torch.cos(place * rate)[:, : width // 2]
+    return table
+
+
+class Encoder(nn.Module):
+    """Tokens in, logits out; see the module's docstring."""
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.embedding = nn.Embedding(config.vocab_size, config.width, padding_idx=0)
+        nn.init.normal_(self.embedding.weight, std=0.02 * math.sqrt(config.width))
+        with torch.no_grad():
+            self.embedding.weight[0] = 0
+        self.position: nn.Parameter | Tensor | None
+        if config.positions == "learned":
+            self.position = nn.Parameter(torch.randn(config.max_length, config.width) * 0.02)
+        else:
+            table = _sinusoid(config.max_length, config.width) if config.positions == "sinusoid" else None
+            self.register_buffer("position", table, persistent=False)
+        self.segment = nn.Embedding(config.segments, config.width) if config.segments > 1 else None
+        self.dropout = nn.Dropout(config.dropout)
+        self.blocks = nn.ModuleList(Block(config, layer) for layer in range(config.layers))
+        self.final_norm = _norm(config) if config.norm_first else nn.Identity()
+        self.classifier = nn.Linear(config.width, config.classes)
+        nn.init.xavier_uniform_(self.classifier.weight)
+        nn.init.zeros_(self.classifier.bias)
+
+    def forward(self, batch: Batch, watch: Watch | None = None, change: Change | None = None) -> Output:
+        """Run a batch.
+
+        Args:
+            batch: texts of at most `config.max_length` tokens.
+            watch: what to return of the layers; None runs the fused kernels and returns logits and pooled vectors only.
+            change: lambdas to use instead of the learned ones, heads to silence.
+        """
+        change = change or Change()
+        x = self.dropout(self.embed(batch))
+        hidden, seen = [x], {}
+        for layer, block in enumerate(self.blocks):
+            x, layer_seen = block(x, batch, watch, change)
+            if watch is not None:
+                hidden.append(x)
+                if layer_seen is not None:
+                    seen[layer] = layer_seen
+        pooled = self.pool(x, batch.mask)
+        logits = self.classifier(pooled)
+        return Output(logits, pooled, hidden, seen) if watch is not None else Output(logits, pooled)
+
+    def embed(self, batch: Batch) -> Tensor:
+        """Token, position and segment embeddings, (B, n, d)."""
+        x: Tensor = self.embedding(batch.ids)
+        if self.position is not None:
+            x = x + self.position[: batch.ids.shape[1]]
+        if self.segment is not None and batch.segments is not None:
+            x = x + self.segment(batch.segments)
+        return x
+
+    def pool(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        """What the classifier reads of a layer's states: (B, n, d) -> (B, d). Padding never enters the mean."""
+        x = self.final_norm(x)
+        if self.config.pooling == "cls":
+            return x[:, 0]
+        if mask is None:
+            return x.mean(dim=1)
+        weight = mask.to(x.dtype).unsqueeze(-1)
+        return (x * weight).sum(dim=1) / weight.sum(dim=1).clamp_min(1)
+
+    def lambdas(self) -> Tensor:
+        """(L, C) the learned mixing, lambda_1 = 1."""
+        like = self.embedding.weight
+        return torch.stack([block.attention.lambdas(like, Change()) for block in self.blocks])  # type: ignore[union-attr,operator]
+
+    def parameters_count(self) -> int:
+        """Trainable parameters."""
+        return sum(p.numel() for p in self.parameters() if p.requires_grad)

@@ -1,0 +1,264 @@
+"""Figures as files: PNG, SVG and PDF for papers, HTML to hand on, CSV for the numbers."""
+
+from __future__ import annotations
+
+import html
+import os
+import textwrap
+import uuid
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from sentviz._browser import Browser
+from sentviz.errors import InputError, SentvizError
+from sentviz.figures.figure import Figure
+from sentviz.figures.text import as_text, text_columns
+
+__all__ = ["FORMATS", "render", "save"]
+
+FORMATS = ("png", "svg", "pdf", "html", "csv")
+
+VECTOR_CELLS = 10_000
+_BROWSER = Browser()
+_CAPTION_SIZE, _CAPTION_LINE = 12, 17
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def render(figure: Figure, format: str, *, scale: float = 2, width: int | None = None, height: int | None = None) -> bytes:
+    """The figure as the bytes of a file.
+
+    PNG, SVG, PDF and HTML carry the caption below the picture. SVG and PDF are vectors throughout; only heatmaps of more than
+    10,000 cells stay an embedded image. HTML needs no network. CSV is the tidy frame in UTF-8 with a byte order mark, text
+    cells that a spreadsheet would run as formulas prefixed by an apostrophe.
+
+    Args:
+        figure: what to export.
+        format: one of `FORMATS`.
+        scale: PNG pixels per pixel of the layout.
+        width, height: of the picture without caption, in pixels; the figure's own unless given.
+    Raises:
+        InputError: unknown format or impossible size.
+        SentvizError: no browser for PNG, SVG or PDF.
+    """
+    if format not in FORMATS:
+        raise InputError(f"Figures can be exported as {', '.join(FORMATS)}, not as {format!r}.")
+    if format == "csv":
+        return _csv(figure.frame)
+    if not 0.1 <= scale <= 10 or any(side is not None and not 50 <= side <= 10_000 for side in (width, height)):
+        raise InputError("The scale must lie between 0.1 and 10, width and height between 50 and 10,000 pixels.")
+    if format == "html":
+        return _html(figure, width, height)
+    plot = go.Figure(figure.plot)
+    if format in ("svg", "pdf"):
+        plot = _as_vectors(plot)
+    wide, high = _size(plot, width, height)
+    high = _add_caption(plot, figure.caption, wide, high)
+    options = {"format": format, "width": wide, "height": high, "scale": scale if format == "png" else 1}
+    return _BROWSER.render(plot.to_dict(), options)
+
+
+def save(figure: Figure, path: str | os.PathLike[str], *, scale: float = 2, width: int | None = None, height: int | None = None) -> Path:
+    """Write the figure in the format that the suffix names; a failure leaves what was there before.
+
+    Raises:
+        InputError: the suffix is no known format.
+        SentvizError: the place cannot be written, or as for `render`.
+    """
+    path = Path(path)
+    data = render(figure, path.suffix.lower().lstrip("."), scale=scale, width=width, height=height)
+    part = path.with_name(f".{uuid.uuid4().hex}.part")
+    try:
+        try:
+            part.write_bytes(data)
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError as error:
+        raise SentvizError(f"{path} cannot be written ({error.strerror or error}).") from error
+    return path
+
+
+def _size(plot: go.Figure, width: int | None, height: int | None) -> tuple[int, int]:
+    return int(width or plot.layout.width or 800), int(height or plot.layout.height or 480)
+
+
+def _add_caption(plot: go.Figure, caption: str, width: int, height: int) -> int:
+    """Put the caption under the plot, as plain text; returns the new height."""
+    lines = _wrapped(caption, int((width - 24) / (0.52 * _CAPTION_SIZE)))
+    if not lines:
+        return height
+    left, below = (80 if side is None else side for side in (plot.layout.margin.l, plot.layout.margin.b))
+    extra = _CAPTION_LINE * len(lines) + 16
+    plot.update_layout(margin_b=below + extra, width=width, height=height + extra)
+    plot.add_annotation(
+        text="<br>".join(as_text(line, None) for line in lines),
+        xref="paper",
+        yref="paper",
+        x=0,
+        y=0,
+        xanchor="left",
+        yanchor="top",
+        xshift=12 - left,
+        yshift=-below - 4,
+        align="left",
+        showarrow=False,
+        font={"size": _CAPTION_SIZE},
+    )
+    return height + extra
+
+
+def _wrapped(text: str, limit: int) -> list[str]:
+    """Lines of at most ``limit`` columns; words that are longer, and text without blanks, break anywhere."""
+    lines: list[str] = []
+    for word in (part for long in text.split() for part in textwrap.wrap(long, max(limit // 2, 1))):
+        if lines and text_columns(lines[-1]) + 1 + text_columns(word) <= limit:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    return lines
+
+
+def _as_vectors(plot: go.Figure) -> go.Figure:
+    """The same picture without what Plotly draws as pixels: WebGL points, and heatmaps up to `VECTOR_CELLS` cells."""
+    traces = []
+    for trace in plot.data:
+        if trace.type == "scattergl":
+            traces.append(go.Scatter({key: value for key, value in trace.to_plotly_json().items() if key != "type"}))
+        elif trace.type == "heatmap" and np.size(trace.z) <= VECTOR_CELLS:
+            traces.append(_cells(trace, plot.layout.plot_bgcolor or plot.layout.template.layout.plot_bgcolor))
+        else:
+            traces.append(trace)
+    layout = go.Layout(plot.layout)
+    if any(old.type == "heatmap" and new.type == "bar" for old, new in zip(plot.data, traces, strict=True)):
+        layout.barmode = "overlay"
+        for axis in (*plot.select_xaxes(), *plot.select_yaxes()):
+            if axis.range is None:
+                _fit(axis, plot, layout)
+    return go.Figure(traces, layout)
+
+
+def _fit(axis: Any, plot: go.Figure, layout: go.Layout) -> None:
+    """Bars make an axis begin at 0 and pad its end: keep a heatmap's tight range."""
+    letter, number = axis.plotly_name[0], axis.plotly_name[5:]
+    sides = [
+        _edges(trace, letter)
+        for trace in plot.data
+        if trace.type == "heatmap" and (getattr(trace, f"{letter}axis") or letter) == f"{letter}{number}"
+    ]
+    if sides:
+        low, high = min(start for start, _ in sides), max(end for _, end in sides)
+        layout[axis.plotly_name].update(range=[high, low] if axis.autorange == "reversed" else [low, high], autorange=None)
+
+
+def _edges(trace: go.Heatmap, letter: str) -> tuple[float, float]:
+    at = _centres(trace, letter)
+    step = _step(at)
+    return float(at.min() - step / 2), float(at.max() + step / 2)
+
+
+def _centres(trace: go.Heatmap, letter: str) -> np.ndarray[Any, Any]:
+    given = trace[letter]
+    count = np.shape(trace.z)[1 if letter == "x" else 0]
+    try:
+        at = np.arange(count, dtype=float) if given is None else np.asarray(given, dtype=float)
+    except ValueError:  # categories stand at 0, 1, 2 ...
+        at = np.arange(count, dtype=float)
+    if len(at) != count:
+        raise SentvizError("A heatmap with irregular cells cannot be drawn as vectors.")
+    return at
+
+
+def _step(at: np.ndarray[Any, Any]) -> float:
+    return float(at[1] - at[0]) if len(at) > 1 else 1.0
+
+
+def _cells(trace: go.Heatmap, background: str) -> go.Bar:
+    """A heatmap as one bar per finite cell, on the same colour scale."""
+    z = np.asarray(trace.z, dtype=float)
+    x, y = _centres(trace, "x"), _centres(trace, "y")
+    rows, cols = np.nonzero(np.isfinite(z))
+    values = z[rows, cols]
+    gap = trace.xgap or 0
+    scale = {"coloraxis": trace.coloraxis} if trace.coloraxis else _own_scale(trace, z)
+    line = {"color": background, "width": gap} if gap else {"color": values, "width": 0.4, **_unbarred(scale)}
+    return go.Bar(
+        x=x[cols],
+        y=np.full(len(values), abs(_step(y))),
+        base=y[rows] - abs(_step(y)) / 2,
+        width=abs(_step(x)),
+        offset=-abs(_step(x)) / 2,
+        marker={"color": values, "line": line, **scale},
+        xaxis=trace.xaxis,
+        yaxis=trace.yaxis,
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
+def _own_scale(trace: go.Heatmap, z: np.ndarray[Any, Any]) -> dict[str, Any]:
+    return {
+        "cmin": trace.zmin if trace.zmin is not None else float(np.nanmin(z)),
+        "cmax": trace.zmax if trace.zmax is not None else float(np.nanmax(z)),
+        "colorscale": trace.colorscale or "Viridis",
+        "reversescale": trace.reversescale,
+        "showscale": trace.showscale is not False,
+        "colorbar": trace.colorbar,
+    }
+
+
+def _unbarred(scale: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in scale.items() if key not in ("showscale", "colorbar")}
+
+
+def _html(figure: Figure, width: int | None, height: int | None) -> bytes:
+    """One page that holds everything; its policy forbids every request."""
+    plot = go.Figure(figure.plot)
+    wide, high = _size(plot, width, height)
+    plot.update_layout(width=None, height=high)
+    drawing = plot.to_html(
+        full_html=False,
+        include_plotlyjs=True,
+        include_mathjax=False,
+        default_height=f"{high}px",
+        config={"displaylogo": False, "responsive": True, "toImageButtonOptions": {"filename": figure.name}},
+    )
+    colours = plot.layout.template.layout
+    paper, ink = colours.paper_bgcolor or "#ffffff", colours.font.color or "#222222"
+    page = f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; \
+style-src 'unsafe-inline'; img-src data: blob:; worker-src blob:">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{html.escape(figure.name)}</title>
+<style>
+body {{ margin: 1rem auto; max-width: {wide}px; padding: 0 .5rem; background: {paper}; color: {ink};
+  font: 14px/1.45 "Source Sans Pro", "Helvetica Neue", Arial, sans-serif; }}
+p {{ margin: .5rem 12px; overflow-wrap: anywhere; }}
+</style>
+</head>
+<body>
+{drawing}
+<p dir="auto">{html.escape(figure.caption)}</p>
+</body>
+</html>
+"""
+    return page.encode()
+
+
+def _csv(frame: pd.DataFrame) -> bytes:
+    safe = frame.copy()
+    for name in safe.columns:
+        if not pd.api.types.is_numeric_dtype(safe[name]):
+            safe[name] = safe[name].astype(object).map(_no_formula)
+    safe.columns = pd.Index([_no_formula(name) for name in safe.columns])
+    return safe.to_csv(index=False, lineterminator="\n").encode("utf-8-sig", errors="replace")
+
+
+def _no_formula(cell: Any) -> Any:
+    return f"'{cell}" if isinstance(cell, str) and cell.lstrip(" ").startswith(_FORMULA) else cell

@@ -1,0 +1,121 @@
+"""Losses and metrics while a model trains."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import pandas as pd
+from plotly.subplots import make_subplots
+
+from sentviz.errors import InputError
+from sentviz.figures.figure import Figure, Theme, base_layout, file_safe, palette, sentence
+from sentviz.figures.text import as_text
+
+__all__ = ["curves"]
+
+_BEST = "validation_accuracy"
+_COLUMNS = ["run", "name", "step", "epoch", "value"]
+
+
+def curves(
+    history: Mapping[str, pd.DataFrame],
+    names: Sequence[str] = ("train_loss", "validation_loss", "validation_accuracy"),
+    *,
+    x: Literal["step", "epoch"] = "step",
+    theme: Theme = "light",
+) -> Figure:
+    """One small panel per name, runs overlaid; a star marks each run's best validation accuracy (the first, if tied).
+
+    Args:
+        history: run name to frame with columns step, epoch, name, value.
+        names: what to draw, in this order; names that no run recorded are left out.
+        x: the horizontal axis.
+    Frame:
+        run, name, step, epoch, value, best (True at the marked step).
+    Raises:
+        InputError: none of the names was recorded.
+    """
+    frame = _tidy(history, names)
+    panels = [name for name in names if (frame["name"] == name).any()]
+    if not panels:
+        raise InputError(f"None of these runs recorded {', '.join(names)}.")
+    colours = palette(theme)
+    runs = list(frame["run"].unique())
+    per_row = min(len(panels), 3)
+    n_rows = -(-len(panels) // per_row)
+    plot = make_subplots(
+        rows=n_rows,
+        cols=per_row,
+        horizontal_spacing=0.08,
+        vertical_spacing=0.28 / n_rows,
+        subplot_titles=[as_text(name.replace("_", " "), 40) for name in panels],
+    )
+    for i, name in enumerate(panels):
+        place = {"row": i // per_row + 1, "col": i % per_row + 1}
+        for r, run in enumerate(runs):
+            line = frame[(frame["run"] == run) & (frame["name"] == name)]
+            style = {"color": colours.lines[r % len(colours.lines)], "width": 2}
+            label = as_text(run, 32)
+            few = len(line) <= 30
+            hover = f"{label}<br>{x} %{{x}}: %{{y:.4f}}<extra></extra>"
+            plot.add_scatter(
+                x=line[x],
+                y=line["value"],
+                mode="lines+markers" if few else "lines",
+                line=style | {"dash": "solid" if r < len(colours.lines) else "dash"},
+                marker={"size": 5},
+                name=label,
+                legendgroup=run,
+                showlegend=i == 0 and len(runs) > 1,
+                hovertemplate=hover,
+                **place,
+            )
+            best = line[line["best"]]
+            plot.add_scatter(
+                x=best[x],
+                y=best["value"],
+                mode="markers",
+                marker={"symbol": "star", "size": 13, "color": style["color"], "line": {"color": colours.paper, "width": 1}},
+                legendgroup=run,
+                showlegend=False,
+                hovertemplate=f"best: {hover}",
+                cliponaxis=False,
+                **place,
+            )
+    marked = bool(frame["best"].any())
+    if marked:
+        star = {"symbol": "star", "size": 11, "color": colours.muted}
+        plot.add_scatter(x=[None], y=[None], mode="markers", marker=star, name="best on validation", showlegend=True)
+    legend = 210 if len(runs) > 1 else 160 if marked else 16
+    plot.update_layout(
+        base_layout(
+            theme,
+            title="Training",
+            width=290 * per_row + 72 + legend,
+            height=230 * n_rows + 116,
+            margin=(56, 72, legend, 52),
+            legend={"x": 1, "xanchor": "left", "y": 1, "yanchor": "top"},
+        )
+    )
+    plot.update_annotations(font={"size": 13, "color": colours.muted})
+    plot.update_xaxes(title_text=x, title_standoff=6, nticks=6, automargin=False)
+    plot.update_yaxes(nticks=6, automargin=False)
+    caption = sentence(
+        [
+            f"{len(runs)} run{'s' * (len(runs) > 1)} by {x}." if len(runs) > 4 else f"Run{'s' * (len(runs) > 1)} {', '.join(runs)} by {x}.",
+            "Stars mark the best validation accuracy." if marked else "",
+        ]
+    )
+    return Figure(file_safe("curves", *runs[:3]), plot, frame, caption)
+
+
+def _tidy(history: Mapping[str, pd.DataFrame], names: Sequence[str]) -> pd.DataFrame:
+    parts = []
+    for run, rows in history.items():
+        kept = rows[rows["name"].isin(list(names))].sort_values("step", kind="stable").assign(run=run)[_COLUMNS]
+        accuracy = rows[rows["name"] == _BEST].sort_values("step", kind="stable")
+        best_step = accuracy["step"].iloc[int(accuracy["value"].argmax())] if len(accuracy) else None
+        best = (kept["step"] == best_step) & kept["name"].str.startswith("validation_")
+        parts.append(kept.assign(best=best.astype(bool)))
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*_COLUMNS, "best"])

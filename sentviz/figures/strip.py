@@ -1,0 +1,155 @@
+"""A sentence as running text, each token coloured by its score."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import plotly.graph_objects as go
+
+from sentviz.errors import InputError
+from sentviz.figures.figure import MONOSPACE, Figure, Theme, base_layout, blend, file_safe, ink_on, palette, sentence
+from sentviz.figures.text import as_text, text_columns, visible
+
+__all__ = ["token_strip"]
+
+_CHAR, _LINE = 8.2, 34  # pixels: 13 px monospace advances 7.8
+_WIDEST = 24  # columns one token may take
+
+
+def token_strip(
+    tokens: Sequence[str],
+    scores: npt.ArrayLike,
+    *,
+    title: str = "",
+    score_name: str = "score",
+    specials: npt.ArrayLike | None = None,
+    unknown: npt.ArrayLike | None = None,
+    low_label: str = "lowers the score",
+    high_label: str = "raises the score",
+    columns: int = 78,
+    limit: int = 400,
+    theme: Theme = "light",
+) -> Figure:
+    """Tokens as coloured boxes in lines of monospace text; blue pushes up, orange pushes down, grey does nothing.
+
+    Args:
+        tokens: n tokens, in text order.
+        scores: (n,), of any unit; the strongest colour is the largest absolute score. NaN stays grey.
+        title, score_name, low_label, high_label: plain text for heading, hover and legend.
+        specials, unknown: (n,) masks; special tokens are drawn faint, unknown ones marked °.
+        columns: characters a line (8.2 px each).
+        limit: how many tokens are drawn at most; the frame holds all.
+    Frame:
+        position, token, <score_name>, special, unknown.
+    Raises:
+        InputError: masks or scores do not fit the tokens, or there are none.
+    """
+    values = np.asarray(scores, dtype=float)
+    special, rare = (
+        np.zeros(len(tokens), dtype=np.bool_) if mask is None else np.asarray(mask, dtype=np.bool_) for mask in (specials, unknown)
+    )
+    if not len(tokens) or any(array.shape != (len(tokens),) for array in (values, special, rare)):
+        raise InputError("A strip needs at least one token, and one score and one mark for each.")
+    if columns < _WIDEST + 3:
+        raise InputError(f"A line needs at least {_WIDEST + 3} columns.")
+    colours = palette(theme)
+    count = min(len(tokens), limit)
+    labels = [as_text(token, _WIDEST) + "°" * bool(mark) for token, mark in zip(tokens[:count], rare[:count], strict=True)]
+    widths = [_shown_columns(token, bool(mark)) + 1.2 for token, mark in zip(tokens[:count], rare[:count], strict=True)]
+    starts, lines = _wrap(widths, columns)
+
+    largest = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
+    neutral = colours.diverging[len(colours.diverging) // 2]
+    fills = blend(colours.diverging, (np.nan_to_num(values[:count]) / largest + 1) / 2)
+    fills = [neutral if np.isnan(value) else fill for value, fill in zip(values[:count], fills, strict=True)]
+    inks = [colours.muted if faint and fill == neutral else ink_on(fill) for faint, fill in zip(special[:count], fills, strict=True)]
+
+    height = (lines[-1] + 1) * _LINE
+    top, bottom = (44 if title else 10), 36
+    plot = go.Figure(
+        go.Bar(
+            orientation="h",
+            base=starts,
+            x=widths,
+            y=lines,
+            width=0.78,
+            marker={"color": fills, "cornerradius": 4, "line": {"width": 0}},
+            text=labels,
+            textposition="inside",
+            insidetextanchor="middle",
+            textangle=0,
+            constraintext="none",
+            insidetextfont={"family": MONOSPACE, "size": 13, "color": inks},
+            customdata=[
+                f"“{as_text(token, 120)}” ({i + 1})<br>{as_text(score_name)} {'none' if np.isnan(value) else f'{value:+.4f}'}"
+                for i, (token, value) in enumerate(zip(tokens[:count], values[:count], strict=True))
+            ],
+            hovertemplate="%{customdata}<extra></extra>",
+        ),
+        layout=base_layout(
+            theme,
+            title=as_text(title, None) if title else "",
+            width=int(columns * _CHAR) + 24,
+            height=height + top + bottom,
+            margin=(12, top, 12, bottom),
+            showlegend=False,
+            barmode="overlay",
+            # a fixed ratio of line to character: on a wider page the text keeps its shape and leaves room at the right
+            xaxis={"range": [0, columns], "visible": False, "fixedrange": True, "constrain": "range", "constraintoward": "left"},
+            yaxis={
+                "range": [lines[-1] + 0.5, -0.5],
+                "visible": False,
+                "fixedrange": True,
+                "scaleanchor": "x",
+                "scaleratio": _LINE / _CHAR,
+                "constrain": "range",
+                "constraintoward": "top",
+            },
+        ),
+    )
+    swatch = '<span style="color:{}">■</span> {}'
+    plot.add_annotation(
+        text=swatch.format(colours.diverging[1], as_text(low_label, 60))
+        + "&nbsp;" * 5
+        + swatch.format(colours.diverging[-2], as_text(high_label, 60)),
+        xref="paper",
+        yref="paper",
+        x=0,
+        y=0,
+        xanchor="left",
+        yanchor="top",
+        yshift=-6,
+        font={"size": 12, "color": colours.muted},
+    )
+    frame = pd.DataFrame(
+        {"position": np.arange(len(tokens)), "token": list(tokens), score_name: values, "special": special, "unknown": rare}
+    )
+    caption = sentence(
+        [
+            f"Each token is coloured by its {score_name}: blue {high_label}, orange {low_label}; "
+            f"the strongest colour is {largest:.3g}.",
+            f"The first {count} of {len(tokens)} tokens are shown." if count < len(tokens) else "",
+            "° marks tokens that are not in the vocabulary." if rare[:count].any() else "",
+        ]
+    )
+    return Figure(file_safe("tokens", score_name), plot, frame, caption)
+
+
+def _wrap(widths: Sequence[float], limit: float, gap: float = 0.4) -> tuple[list[float], list[int]]:
+    """Start column and line of each box; a box that no longer fits opens a line."""
+    starts, lines = [], []
+    at, line = 0.0, 0
+    for width in widths:
+        if at and at + width > limit:
+            at, line = 0.0, line + 1
+        starts.append(at)
+        lines.append(line)
+        at += width + gap
+    return starts, lines
+
+
+def _shown_columns(token: str, marked: bool) -> int:
+    return min(text_columns(visible(token)), _WIDEST) + marked

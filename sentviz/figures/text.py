@@ -1,0 +1,80 @@
+"""User text as Plotly labels: always text, never markup, and every character visible."""
+
+from __future__ import annotations
+
+import unicodedata
+
+__all__ = ["as_text", "text_columns", "visible"]
+
+_MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"})  # $...$ would be MathJax
+_JOINERS = "\u200c\u200d"
+_HIDDEN = "⬚"
+
+
+def as_text(text: str, limit: int | None = 24) -> str:
+    """A Plotly label that shows ``text`` itself, whatever it holds.
+
+    Pseudo-HTML, entities and MathJax are escaped; control and zero-width characters become visible (``␊``, ``⬚``);
+    outer blanks become ``·``; right-to-left text is isolated from its surroundings; what is wider than ``limit``
+    columns ends in ``…`` (``None``: never cut).
+    """
+    shown = visible(text)
+    if limit is not None:
+        shown = _shorten(shown, limit)
+    escaped = shown.translate(_MARKUP)
+    if any(unicodedata.bidirectional(char) in {"R", "AL", "AN"} for char in shown):
+        return f"\u2068{escaped}\u2069"
+    return escaped
+
+
+def visible(text: str) -> str:
+    """``text`` with each control, zero-width and outer blank character replaced by a visible stand-in; not escaped."""
+    if not text:
+        return "∅"
+    chars = [_stand_in(text, i) for i in range(len(text))]
+    for side in (range(len(chars)), range(len(chars) - 1, -1, -1)):
+        for i in side:
+            if not chars[i].isspace():
+                break
+            chars[i] = "·"
+    return "".join(chars)
+
+
+def text_columns(text: str) -> int:
+    """Width of ``text`` in monospace columns: wide characters and emoji count two, combining marks none."""
+    return sum(map(_char_columns, text))
+
+
+def _char_columns(char: str) -> int:
+    if unicodedata.category(char) in {"Mn", "Me", "Cf"}:
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def _stand_in(text: str, i: int) -> str:
+    char = text[i]
+    category = unicodedata.category(char)
+    if category in {"Zl", "Zp"}:
+        return "␊"
+    if category == "Cs":
+        return "\ufffd"
+    if category == "Cc":
+        code = ord(char)
+        return chr(0x2400 + code) if code < 0x20 else "␡" if code == 0x7F else _HIDDEN
+    if category == "Cf":
+        joins = char in _JOINERS and 0 < i < len(text) - 1 and not text[i - 1].isascii() and not text[i + 1].isascii()
+        return char if joins else _HIDDEN  # emoji families and Persian need their joiners
+    return char
+
+
+def _shorten(text: str, limit: int) -> str:
+    text, cut = text[: 8 * limit], len(text) > 8 * limit  # also bounds towers of combining marks
+    if not cut and text_columns(text) <= limit:
+        return text
+    kept, width = [], 0
+    for char in text:
+        width += _char_columns(char)
+        if width > limit - 1:
+            break
+        kept.append(char)
+    return "".join(kept) + "…"

@@ -1,0 +1,294 @@
+"""A loaded run: predict and trace. Read-only, so that one cached model serves many visitors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from sentviz.encoder import Batch, Change, Encoder, EncoderConfig, Output, Watch
+from sentviz.errors import InputError, RunError
+from sentviz.runs import Run, find
+from sentviz.text import Encoded, Tokenizer
+from sentviz.trace import Trace
+from sentviz.weights import load_weights
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Model", "collate", "load"]
+
+Ids = npt.NDArray[np.int64]
+Progress = Callable[[int, int], None]
+TOKENS_PER_BATCH = 16_384
+
+
+def load(name: str | Path, folders: Iterable[str | Path] = ()) -> Model:
+    """A run by name (`sst2/ndt-unit-2`) or by folder as a read-only model.
+
+    Raises:
+        RunError: unknown, foreign or damaged; the message names the file and the reason.
+    """
+    return Model.of(find(name, folders))
+
+
+def collate(rows: Sequence[Ids], device: torch.device | str = "cpu") -> Batch:
+    """Pad token ids to the longest; the mask is left out when nothing is padded."""
+    lengths = [len(row) for row in rows]
+    ids = np.zeros((len(rows), max(lengths)), dtype=np.int64)
+    for i, row in enumerate(rows):
+        ids[i, : len(row)] = row
+    mask = None
+    if min(lengths) < max(lengths):
+        mask = torch.from_numpy(np.arange(ids.shape[1])[None, :] < np.array(lengths)[:, None]).to(device)
+    return Batch(torch.from_numpy(ids).to(device), mask)
+
+
+def by_length(lengths: Sequence[int], tokens: int = TOKENS_PER_BATCH) -> list[list[int]]:
+    """Row numbers in batches of like lengths, each of at most about `tokens` padded tokens."""
+    order = np.argsort(lengths, kind="stable")[::-1]
+    batches: list[list[int]] = []
+    for i in order:
+        if not batches or (len(batches[-1]) + 1) * lengths[batches[-1][0]] > tokens:
+            batches.append([])
+        batches[-1].append(int(i))
+    return batches
+
+
+class Model:
+    """An encoder with its tokenizer and labels. Every method is pure: nothing of a call stays on the model."""
+
+    def __init__(
+        self, name: str, encoder: Encoder, tokenizer: Tokenizer, labels: Sequence[str], *, temperature: float = 1.0, cls: bool = False
+    ) -> None:
+        if encoder.config.vocab_size != tokenizer.vocab_size:
+            raise RunError(
+                f"{name}: the tokenizer knows {tokenizer.vocab_size:,} tokens, the model {encoder.config.vocab_size:,};"
+                " they do not belong together."
+            )
+        self.name, self.encoder, self.tokenizer, self.labels = name, encoder.eval().requires_grad_(False), tokenizer, tuple(labels)
+        self.temperature, self.cls = temperature, cls
+
+    @classmethod
+    def of(cls, run: Run) -> Model:
+        """The model of a run folder."""
+        config = run.config
+        try:
+            encoder = Encoder(EncoderConfig(**config["model"]))
+        except (TypeError, ValueError) as error:
+            raise RunError(f"{run.name}: config.json describes no model that this version knows ({error}).") from error
+        if len(config["labels"]) != encoder.config.classes:
+            raise RunError(f"{run.name}: config.json names {len(config['labels'])} labels for {encoder.config.classes} classes.")
+        try:
+            load_weights(encoder, run.path("model.safetensors"))
+        except RunError as error:
+            raise error if str(error).startswith(run.name) else RunError(f"{run.name}: {error}") from error
+        tokenizer = Tokenizer.load(run.path("tokenizer.json"))
+        return cls(
+            run.name, encoder, tokenizer, run.labels, temperature=config["temperature"], cls=bool(config["tokenizer"].get("cls", False))
+        )
+
+    @property
+    def config(self) -> EncoderConfig:
+        """The encoder's configuration."""
+        return self.encoder.config
+
+    def encode(self, text: str, text_pair: str | None = None) -> Encoded:
+        """Tokens of a text as this model reads it, cut at its maximum length."""
+        return self.tokenizer.encode(text, text_pair, max_length=self.config.max_length, cls=self.cls)
+
+    def change(self, lambdas: Any = None, heads_off: Collection[tuple[int, int]] = ()) -> Change:
+        """An intervention, checked against the model's shape.
+
+        Args:
+            lambdas: (L, C) mixing weights, first column 1; NaN keeps the learned one.
+            heads_off: (layer, head) pairs, counted from 0, whose output is silenced.
+        Raises:
+            InputError: shapes or numbers that the model does not have.
+        """
+        shape = (self.config.layers, self.config.components)
+        values: Tensor | None = None
+        if lambdas is not None:
+            wanted = np.asarray(lambdas, dtype=np.float32)
+            if wanted.shape != shape:
+                raise InputError(f"lambdas must be {shape[0]} layers x {shape[1]} components, not {' x '.join(map(str, wanted.shape))}.")
+            if np.isinf(wanted).any():
+                raise InputError("A lambda must be a finite number.")
+            values = torch.from_numpy(np.where(np.isnan(wanted), self.lambdas(), wanted).astype(np.float32))
+        for layer, head in heads_off:
+            if not (0 <= layer < self.config.layers and 0 <= head < self.config.heads):
+                raise InputError(f"There is no head {head + 1} in layer {layer + 1} of {self.name}.")
+        return Change(values, frozenset(heads_off))
+
+    def lambdas(self) -> npt.NDArray[np.float32]:
+        """(L, C) the learned mixing."""
+        with torch.inference_mode():
+            return np.asarray(self.encoder.lambdas().numpy(), dtype=np.float32)
+
+    def forward(
+        self, rows: Sequence[Ids], change: Change | None = None, progress: Progress | None = None
+    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+        """Logits (N, K) and pooled vectors (N, d) of token ids, batched by length; `progress(done, total)` after each batch."""
+        logits = np.empty((len(rows), self.config.classes), dtype=np.float32)
+        pooled = np.empty((len(rows), self.config.width), dtype=np.float32)
+        done = 0
+        for batch in by_length([len(row) for row in rows]):
+            with torch.inference_mode():
+                out = self.encoder(collate([rows[i] for i in batch]), change=change)
+            logits[batch], pooled[batch] = out.logits.numpy(), out.pooled.numpy()
+            done += len(batch)
+            if progress is not None:
+                progress(done, len(rows))
+        return logits, pooled
+
+    def predict(
+        self, texts: Sequence[str], *, progress: Progress | bool = False, lambdas: Any = None, heads_off: Collection[tuple[int, int]] = ()
+    ) -> pd.DataFrame:
+        """Predictions as a frame: `text`, `label` (the class name) and one probability per class.
+
+        Args:
+            texts: any number of texts; each is cut at the model's maximum length (`frame.attrs["truncated"]` counts them).
+            progress: True shows a bar for long lists; a function gets (done, total).
+        Raises:
+            InputError: a text that cannot be read, named by its place in the list.
+        """
+        import pandas as pd
+
+        if isinstance(texts, str):
+            raise InputError("predict takes a list of texts; put the one text in brackets.")
+        encoded: list[Encoded] = []
+        for place, text in enumerate(texts):
+            try:
+                encoded.append(self.encode(text))
+            except InputError as error:
+                raise InputError(f"Text {place + 1} of {len(texts)}: {error}") from error
+        change = self.change(lambdas, heads_off)
+        with _bar(len(texts)) if progress is True else _silent(progress or None) as tick:
+            logits, _ = self.forward([e.ids for e in encoded], change, tick)
+        probabilities = softmax(logits)
+        frame = pd.DataFrame({"text": list(texts), "label": [self.labels[i] for i in probabilities.argmax(axis=1)]})
+        for k, label in enumerate(self.labels):
+            frame[label] = probabilities[:, k]
+        frame.attrs["truncated"] = sum(e.dropped > 0 for e in encoded)
+        return frame
+
+    def trace(
+        self,
+        text: str,
+        text_pair: str | None = None,
+        *,
+        layers: Sequence[int] = (),
+        heads: Sequence[int] = (),
+        components: Sequence[int] = (),
+        queries: Sequence[int] = (),
+        maps: bool = True,
+        scores: bool = False,
+        projections: bool = False,
+        lambdas: Any = None,
+        heads_off: Collection[tuple[int, int]] = (),
+    ) -> Trace:
+        """Everything seen of one text.
+
+        Args:
+            layers, heads, components, queries: which ones to keep, counted from 0; empty means all.
+            maps: keep attention maps. scores: also scores before softmax and each bias by name. projections: also Q, K, V.
+            lambdas, heads_off: interventions, see `change`; the trace is that of the changed computation.
+        Raises:
+            InputError: a text that cannot be read, or a choice outside the model.
+        """
+        encoded, change = self.encode(text, text_pair), self.change(lambdas, heads_off)
+        n, config = len(encoded.ids), self.config
+        layer_ids = _choice(layers, config.layers, "layer")
+        head_ids = _choice(heads, config.heads, "head")
+        component_ids = _choice(components, config.components, "component")
+        query_ids = _choice(queries, n, "query")
+        watch = Watch(tuple(layers), tuple(heads), tuple(components), tuple(queries), maps, scores, projections)
+        batch = Batch(
+            torch.from_numpy(encoded.ids)[None], segments=torch.from_numpy(encoded.segments)[None] if config.segments > 1 else None
+        )
+        with torch.inference_mode():
+            out: Output = self.encoder(batch, watch, change)
+        seen = [out.seen[layer] for layer in layer_ids]
+        names = list(seen[0].biases) if seen else []
+        return Trace(
+            run=self.name,
+            text=text,
+            text_pair=text_pair,
+            tokens=encoded.tokens,
+            offsets=encoded.offsets,
+            segments=encoded.segments,
+            specials=encoded.specials,
+            unknown=encoded.unknown,
+            labels=self.labels,
+            logits=out.logits[0].numpy(),
+            probabilities=softmax(out.logits.numpy())[0],
+            lambdas=self.lambdas() if change.lambdas is None else change.lambdas.numpy(),
+            layer_ids=layer_ids,
+            head_ids=head_ids,
+            component_ids=component_ids,
+            query_ids=query_ids,
+            dropped=encoded.dropped,
+            attention=_stack([s.attention for s in seen]),
+            components=_stack([s.components for s in seen]),
+            hidden=_stack(list(out.hidden)),
+            pooled=out.pooled[0].numpy(),
+            scores=_stack([s.scores for s in seen]),
+            biases={name: stacked for name in names if (stacked := _stack([s.biases[name] for s in seen])) is not None},
+            queries=_stack([s.queries for s in seen]),
+            keys=_stack([s.keys for s in seen]),
+            values=_stack([s.values for s in seen]),
+        )
+
+
+def softmax(logits: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Row-wise, stable."""
+    e = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return np.asarray(e / e.sum(axis=-1, keepdims=True), dtype=np.float32)
+
+
+def _stack(tensors: Sequence[Tensor | None]) -> npt.NDArray[np.float32] | None:
+    present = [t[0].numpy() for t in tensors if t is not None]
+    return np.stack(present) if present else None
+
+
+def _choice(wanted: Sequence[int], size: int, axis: str) -> tuple[int, ...]:
+    for i in wanted:
+        if not 0 <= i < size:
+            raise InputError(f"There is no {axis} {i}; they are counted from 0 to {size - 1}.")
+    return tuple(wanted) or tuple(range(size))
+
+
+class _silent:
+    """A progress that is a plain function, or none."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self.progress = progress
+
+    def __enter__(self) -> Progress | None:
+        return self.progress
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+
+class _bar:
+    """A progress bar on the terminal."""
+
+    def __init__(self, total: int) -> None:
+        from tqdm import tqdm
+
+        self.bar = tqdm(total=total, unit="text", delay=1)
+
+    def __enter__(self) -> Progress:
+        def tick(done: int, _: int) -> None:
+            self.bar.update(done - self.bar.n)
+
+        return tick
+
+    def __exit__(self, *_: object) -> None:
+        self.bar.close()

@@ -1,0 +1,98 @@
+"""A recipe: everything that decides a training run, in one TOML file."""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sentviz.errors import InputError
+
+__all__ = ["Recipe", "recipe_names"]
+
+FOLDER = Path(__file__).parent / "recipes"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One run's data, model and training. The NDT paper prints neither heads, length, batch, rate nor epochs: these are ours."""
+
+    dataset: str
+    model: str = "vanilla-matched"  # a preset of sentviz.presets
+    seed: int = 0
+    example: str = ""  # the sentence whose trace ships with the run
+    # text
+    tokenizer: str = "words"  # words | bpe
+    min_count: int = 5
+    vocab_size: int = 0  # bpe only
+    max_length: int = 256
+    cls: bool = False
+    # model: changes to the preset's EncoderConfig
+    shape: dict[str, Any] = field(default_factory=dict)
+    # training
+    epochs: int = 6
+    batch_size: int = 64
+    learning_rate: float = 5e-4
+    lambda_rate: float = 5e-4
+    weight_decay: float = 0.1  # lambda parameters: 0
+    warmup: float = 0.06  # share of all steps
+    clip: float = 1.0
+    dropout: float = 0.2
+    label_smoothing: float = 0.0
+    evaluations: int = 2  # per epoch
+    patience: int = 6  # evaluations without a better validation accuracy (ties by loss)
+    log_every: int = 20  # steps
+
+    @classmethod
+    def read(cls, source: str | Path, **changes: Any) -> Recipe:
+        """A recipe by the name of one that ships or from a TOML file, with changes on top.
+
+        Raises:
+            InputError: no such recipe, not TOML, or a key that means nothing here.
+        """
+        path = Path(source)
+        path = path if path.suffix == ".toml" else FOLDER / f"{source}.toml"
+        try:
+            values = tomllib.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise InputError(f"There is no recipe {str(source)!r}; those that ship: {', '.join(recipe_names())}.") from None
+        except (OSError, tomllib.TOMLDecodeError) as error:
+            raise InputError(f"The recipe {path.name} cannot be read ({error}).") from error
+        return cls.of(values | {k: v for k, v in changes.items() if v is not None})
+
+    @classmethod
+    def of(cls, values: dict[str, Any]) -> Recipe:
+        """A recipe from a mapping, strictly."""
+        known = {item.name: item for item in dataclasses.fields(cls)}
+        if unknown := sorted(values.keys() - known.keys()):
+            raise InputError(f"A recipe has no setting {unknown[0]!r}; there are {', '.join(known)}.")
+        if "dataset" not in values:
+            raise InputError("A recipe needs a dataset.")
+        recipe = cls(**values)
+        for item in dataclasses.fields(recipe):
+            value, default = getattr(recipe, item.name), item.default
+            if isinstance(default, int | float) and not isinstance(default, bool):
+                if not isinstance(value, int | float) or isinstance(value, bool):
+                    raise InputError(f"The recipe's {item.name} must be a number, not {value!r}.")
+                if value < 0 or (item.name in POSITIVE and value <= 0):
+                    raise InputError(f"The recipe's {item.name} cannot be {value}.")
+        return recipe
+
+    @property
+    def name(self) -> str:
+        """`<data set>/<model>`, with `-s<seed>` where the seed is not 0."""
+        return f"{self.dataset}/{self.model}" + (f"-s{self.seed}" if self.seed else "")
+
+    def as_dict(self) -> dict[str, Any]:
+        """All settings, for config.json."""
+        return dataclasses.asdict(self)
+
+
+POSITIVE = {"epochs", "batch_size", "learning_rate", "max_length", "evaluations", "patience", "log_every"}
+
+
+def recipe_names() -> list[str]:
+    """The recipes that ship."""
+    return sorted(path.stem for path in FOLDER.glob("*.toml"))

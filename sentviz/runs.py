@@ -1,0 +1,264 @@
+"""A trained run on disk: find, read, write. Needs no torch.
+
+    config.json            model, tokenizer, labels, data and digests, recipe, seed, code version, hardware, seconds, digests of the files below
+    model.safetensors      half precision; the embedding table 8 bits a weight with a scale per row (sentviz.weights)
+    tokenizer.json
+    history.parquet        step, epoch, name, layer, component, value
+    test.parquet           split, id, label, one probability per class; never the text
+    embeddings.safetensors pooled vectors of a stated sample of the test split
+    example.safetensors    the stored trace of the run's example sentence
+    metrics.json           each metric with its interval and n
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sentviz.errors import RunError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sentviz.trace import Trace
+
+__all__ = ["FORMAT", "Run", "catalog", "find", "roots", "runs", "version", "write", "writing"]
+
+FORMAT = 1
+FILES = (
+    "model.safetensors",
+    "tokenizer.json",
+    "history.parquet",
+    "test.parquet",
+    "embeddings.safetensors",
+    "example.safetensors",
+    "metrics.json",
+)
+
+
+def version() -> str:
+    """The installed version of sentviz."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("sentviz")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def roots(folders: Iterable[str | Path] = ()) -> list[Path]:
+    """Folders searched for runs: those given, those of SENTVIZ_RUNS, `runs` and `checkpoints` here, and those that ship."""
+    named = [Path(p) for p in folders] + [Path(p) for p in os.environ.get("SENTVIZ_RUNS", "").split(os.pathsep) if p]
+    usual = [Path("runs"), Path("checkpoints"), Path(__file__).parents[1] / "checkpoints"]
+    found = {path.resolve(): path for path in [*named, *usual] if path.is_dir()}
+    return list(found)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run folder. Reading is strict: every accessor says in one sentence what is wrong with which file."""
+
+    name: str
+    folder: Path
+
+    @classmethod
+    def open(cls, folder: Path, name: str | None = None) -> Run:
+        """A folder as a run, its configuration checked.
+
+        Raises:
+            RunError: no run there, or one of another format.
+        """
+        run = cls(name or "/".join(folder.resolve().parts[-2:]), folder)
+        _ = run.config
+        return run
+
+    @cached_property
+    def config(self) -> dict[str, Any]:
+        """config.json as written."""
+        path = self.folder / "config.json"
+        try:
+            config = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise RunError(f"{self.name} is no run: {path.name} is missing.") from None
+        except (OSError, ValueError) as error:
+            raise RunError(f"{self.name}: config.json cannot be read ({error}).") from error
+        needed = {"format", "model", "preset", "labels", "tokenizer", "data", "recipe", "files"}
+        if not isinstance(config, dict) or not needed <= config.keys():
+            missing = ", ".join(sorted(needed - set(config))) if isinstance(config, dict) else "everything"
+            raise RunError(f"{self.name}: config.json was not written by sentviz (without {missing}).")
+        if config["format"] != FORMAT:
+            raise RunError(f"{self.name}: config.json has format {config['format']}, this version reads {FORMAT}.")
+        return config
+
+    @cached_property
+    def digest(self) -> str:
+        """Twelve hex digits that change when anything of the run changes."""
+        return hashlib.sha256((self.folder / "config.json").read_bytes()).hexdigest()[:12]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Class names in the order of the logits."""
+        return tuple(self.config["labels"])
+
+    def path(self, file: str) -> Path:
+        """A file of the run, its digest checked.
+
+        Raises:
+            RunError: missing, or not the file that was written with this run.
+        """
+        path, wanted = self.folder / file, self.config["files"].get(file)
+        if wanted is None or not path.is_file():
+            raise RunError(f"{self.name}: {file} is missing.")
+        if _sha256(path) != wanted:
+            raise RunError(f"{self.name}: {file} is damaged or belongs to another run (its digest differs from config.json).")
+        return path
+
+    def frame(self, file: str) -> pd.DataFrame:
+        """history.parquet or test.parquet."""
+        import pandas as pd
+
+        path = self.path(file)
+        try:
+            return pd.read_parquet(path)
+        except (OSError, ValueError) as error:
+            raise RunError(f"{self.name}: {file} cannot be read ({error}).") from error
+
+    def history(self) -> pd.DataFrame:
+        """step, epoch, name, layer, component, value."""
+        return self.frame("history.parquet")
+
+    def metrics(self) -> dict[str, Any]:
+        """metrics.json: split -> metric -> {value, low, high}, and what belongs to no split."""
+        metrics: dict[str, Any] = json.loads(self.path("metrics.json").read_text(encoding="utf-8"))
+        return metrics
+
+    def example(self) -> Trace:
+        """The stored trace of the run's example sentence."""
+        from sentviz.trace import Trace
+
+        return Trace.load(self.path("example.safetensors"))
+
+
+def runs(folders: Iterable[str | Path] = ()) -> dict[str, Run | RunError]:
+    """Every run below the roots by name; a folder that is no readable run is there with its reason."""
+    found: dict[str, Run | RunError] = {}
+    for root in roots(folders):
+        for path in sorted(root.glob("*/*/")):
+            name = f"{path.parent.name}/{path.name}"
+            if name in found or ".tmp-" in path.name or path.name.startswith("."):
+                continue
+            try:
+                found[name] = Run.open(path, name)
+            except RunError as error:
+                found[name] = error
+    return found
+
+
+def find(name: str | Path, folders: Iterable[str | Path] = ()) -> Run:
+    """A run by name (`sst2/ndt-unit-2`) or by folder.
+
+    Raises:
+        RunError: unknown or unreadable; the message names what there is.
+    """
+    path = Path(name)
+    if (path / "config.json").is_file():
+        return Run.open(path)
+    known = runs(folders)
+    match known.get(str(name)):
+        case Run() as run:
+            return run
+        case RunError() as error:
+            raise error
+        case _:
+            there = ", ".join(known) or "none"
+            raise RunError(f"There is no run {str(name)!r}; there are: {there}.")
+
+
+def catalog(folders: Iterable[str | Path] = ()) -> pd.DataFrame:
+    """Every run with its configuration and headline metrics, one row each; unreadable ones with their reason in `problem`."""
+    import pandas as pd
+
+    rows: list[dict[str, Any]] = []
+    for name, run in runs(folders).items():
+        try:
+            rows.append(_row(run) if isinstance(run, Run) else {"run": name, "problem": str(run)})
+        except RunError as error:
+            rows.append({"run": name, "problem": str(error)})
+    columns = ["run", "data", "model", "constraint", "components", "accuracy", "low", "high", "n"]
+    frame = pd.DataFrame(rows, columns=[*columns, *dict.fromkeys(k for row in rows for k in row if k not in columns)])
+    return frame.sort_values("run", ignore_index=True)
+
+
+def _row(run: Run) -> dict[str, Any]:
+    from sentviz.presets import CONSTRAINT_SIGNS
+
+    config, metrics = run.config, run.metrics()
+    test, model = metrics["test"], config["model"]
+    row = {
+        "run": run.name,
+        "data": config["data"]["name"],
+        "model": config["preset"],
+        "constraint": CONSTRAINT_SIGNS.get(model["mixing"], ""),
+        "components": model["components"],
+        "accuracy": test["accuracy"]["value"],
+        "low": test["accuracy"]["low"],
+        "high": test["accuracy"]["high"],
+        "n": test["n"],
+        "f1_macro": test["f1_macro"]["value"],
+        "auc": test["auc"]["value"],
+        "silhouette": test["silhouette"]["value"],
+        "parameters": config["parameters"],
+        "temperature": config["temperature"],
+        "seed": config["recipe"]["seed"],
+        "epochs": config["best"]["epoch"],
+        "seconds": config["seconds"],
+        "hardware": config["hardware"],
+        "version": config["version"]["sentviz"],
+        "digest": run.digest,
+        "problem": "",
+    }
+    if "official_test" in metrics:
+        row["official_accuracy"] = metrics["official_test"]["accuracy"]["value"]
+    return row
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[Path]:
+    """A temporary folder that takes the place of `folder` when the block ends well; a crash leaves the old one as it was."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.tmp-", dir=folder.parent))
+    try:
+        yield fresh
+        fresh.chmod(0o755)
+        old = folder.with_name(f".{folder.name}.tmp-old-{os.getpid()}")
+        if folder.exists():
+            folder.rename(old)
+        fresh.rename(folder)
+        shutil.rmtree(old, ignore_errors=True)
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+
+
+def write(folder: Path, config: dict[str, Any], writers: dict[str, Callable[[Path], None]]) -> None:
+    """Write a run atomically: each file by its writer, then config.json with their digests."""
+    with writing(folder) as fresh:
+        for file, save in writers.items():
+            save(fresh / file)
+            (fresh / file).chmod(0o644)
+        files = {file: _sha256(fresh / file) for file in writers}
+        text = json.dumps(config | {"format": FORMAT, "files": files}, indent=1, ensure_ascii=False)
+        (fresh / "config.json").write_text(text + "\n", encoding="utf-8")
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,272 @@
+"""The registry, the papers' splits on the real data where it is at hand, and damaged folders."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sentviz.datasets import (
+    DatasetInfo,
+    data_root,
+    datasets,
+    digest,
+    info,
+    load_file,
+    load_split,
+    stratified,
+    verify,
+)
+from sentviz.errors import DataMissingError, InputError, SentvizError
+
+needs_data = pytest.mark.skipif(
+    not os.environ.get("SENTVIZ_DATA"), reason="SENTVIZ_DATA names no folder with the data sets"
+)
+REGISTRY: list[DatasetInfo] = [info(name) for name in datasets()["name"]]
+
+
+# ---- registry ------------------------------------------------------------------------------------------------------
+
+
+def test_overview_has_a_row_for_every_data_set() -> None:
+    frame = datasets().set_index("name")
+    assert len(frame) == 21 and frame.index.is_unique
+    assert frame.loc["sst2", "labels"] == "negative, positive"
+    assert frame.loc["sst2", "splits"] == "train 47,754, validation 10,233, test 10,234, official_test 1,821"
+    assert frame["available"].dtype == bool
+
+
+@pytest.mark.parametrize("item", REGISTRY, ids=lambda item: item.name)
+def test_registry_is_consistent(item: DatasetInfo) -> None:
+    assert item.language in ("en", "ko") and item.name.isidentifier()
+    assert (item.kind == "classification") == (len(item.labels) >= 2)
+    assert (item.kind == "lexicon") == (not item.cuts)
+    assert all(re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}", source) for source in item.source.split("; "))
+    assert all(re.fullmatch("[0-9a-f]{64}", part.sha256) and part.rows > 0 for part in item.parts.values())
+    assert all((item.title, item.licence, item.citation, item.remark))
+    for cut in item.cuts:  # no row is lost but the empty ones of nsmc
+        empty = sum(item.parts[part].rows for part in cut.parts) - sum(cut.into.values())
+        assert empty == (0 if item.name != "nsmc" else 5 if "train" in cut.into else 3)
+
+
+def test_labels_are_in_label_order() -> None:
+    assert info("twitter_financial").labels == ("bearish", "bullish", "neutral")
+    assert info("sst5").labels == ("very negative", "negative", "neutral", "positive", "very positive")
+    assert info("korsts").labels == () and info("korsts").kind == "regression"
+    assert info("question_pair").pair and info("klue_nli").pair and not info("nsmc").pair
+
+
+def test_unknown_names_are_refused() -> None:
+    with pytest.raises(InputError, match=r"no data set 'sst3'; known are sst2, imdb, .*\.$"):
+        info("sst3")
+    with pytest.raises(InputError, match="no part 'meta'; it has train, dev, test"):
+        load_file("sst2", "meta")
+    with pytest.raises(InputError, match="no split 'test'; it has train, validation"):
+        load_split("klue_nli", "test")
+    with pytest.raises(InputError, match="it has none"):
+        load_split("lexicon_en_vader", "train")
+
+
+# ---- stratified parts ----------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(1, 60), min_size=1, max_size=6), st.data())
+def test_stratified_parts_are_exact(counts: list[int], data: st.DataObject) -> None:
+    labels = np.repeat(np.arange(len(counts)), counts)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(labels)), min_size=1, max_size=3)))
+    sizes = np.diff([0, *cuts, len(labels)]).tolist()
+    parts = stratified(labels, sizes, np.random.default_rng(1))
+    assert [len(part) for part in parts] == sizes
+    assert sorted(np.concatenate(parts).tolist()) == list(range(len(labels)))
+    for k, part in enumerate(parts, 1):
+        assert (np.diff(part) > 0).all()
+        share = np.bincount(labels, minlength=len(counts)) * len(part) / len(labels)
+        assert (abs(np.bincount(labels[part], minlength=len(counts)) - share) < k + 1e-9).all()
+
+
+def test_stratified_sizes_must_add_up() -> None:
+    with pytest.raises(SentvizError, match="9 rows altogether cannot be cut from 10"):
+        stratified(np.zeros(10, dtype=np.int64), [4, 5], np.random.default_rng(1))
+
+
+# ---- made-up folders -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("SENTVIZ_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path / "home"))
+    return tmp_path / "data"
+
+
+def write(root: Path, name: str, part: str, frame: pd.DataFrame) -> Path:
+    path = root / name / f"{part}.parquet"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    frame.to_parquet(path, index=False)
+    return path
+
+
+def made_up(rows: int, labels: int = 2) -> pd.DataFrame:
+    return pd.DataFrame(
+        {"id": range(rows), "text": [f"text {i}" for i in range(rows)], "label": [i % labels for i in range(rows)]}
+    )
+
+
+def test_missing_data_says_how_to_get_it(root: Path) -> None:
+    assert not info("sst2").available and not datasets()["available"].any()
+    calls = [
+        lambda: load_split("sst2", "official_test"),
+        lambda: load_file("sst2", "test"),
+        lambda: digest("sst2", "test"),
+    ]
+    for call in calls:
+        with pytest.raises(
+            DataMissingError, match=r"set SENTVIZ_DATA .* sst2/test\.parquet .*awake020/pytorch_Bert_sst2@"
+        ):
+            call()
+    with pytest.raises(DataMissingError):
+        verify("sst2")
+
+
+def test_folders_are_searched_in_order(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = tmp_path / "home" / "data"
+    assert data_root() == root
+    write(cache, "sst2", "test", made_up(1821))
+    assert len(load_split("sst2", "official_test")) == 1821
+    write(root, "sst2", "test", made_up(3))
+    assert len(load_file("sst2", "test")) == 3
+    monkeypatch.delenv("SENTVIZ_DATA")
+    assert data_root() == cache and len(load_file("sst2", "test")) == 1821
+    monkeypatch.delenv("SENTVIZ_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert data_root() == tmp_path / ".cache" / "sentviz" / "data"
+
+
+def test_damaged_files_are_named(root: Path) -> None:
+    path = write(root, "sst2", "test", made_up(1821))
+    whole = path.read_bytes()
+    for content in (b"", b"no parquet at all", whole[: len(whole) // 2], whole[:300] + bytes(200) + whole[500:]):
+        path.write_bytes(content)
+        with pytest.raises(DataMissingError, match=r"sst2/test\.parquet is damaged or incomplete; set SENTVIZ_DATA"):
+            load_split("sst2", "official_test")
+    bad = made_up(1821)
+    for frame in (
+        bad.drop(columns="text"),
+        bad.assign(label=[None, *[1] * 1820]),
+        bad.assign(label="good"),
+        bad.assign(text=[None, *["a"] * 1820]),
+    ):
+        write(root, "sst2", "test", frame)
+        with pytest.raises(DataMissingError, match="damaged or incomplete"):
+            load_file("sst2", "test")
+
+
+def test_unexpected_contents_are_refused(root: Path) -> None:
+    cases = {
+        "should hold 1,821 texts, not 1,820": made_up(1820),
+        "should hold 1,821 texts, not 1,819": made_up(1821).replace({"text": {"text 5": " ", "text 6": "\u200b"}}),
+        "labels other than 0 to 1": made_up(1821, labels=3),
+        "same id twice": made_up(1821).assign(id=7),
+    }
+    for message, frame in cases.items():
+        write(root, "sst2", "test", frame)
+        with pytest.raises(SentvizError, match=message):
+            load_split("sst2", "official_test")
+    write(root, "sst2", "train", made_up(3))
+    with pytest.raises(DataMissingError, match=r"sst2/train\.parquet is not the known file"):
+        verify("sst2")
+
+
+def test_ids_get_the_name_of_their_file_once(root: Path) -> None:
+    write(root, "sst2", "test", made_up(3))
+    assert load_file("sst2", "test")["id"].tolist() == ["test-0", "test-1", "test-2"]
+    write(root, "sst2", "test", made_up(3).assign(id=["test-a", "dev-1", "tests"]))
+    assert load_file("sst2", "test")["id"].tolist() == ["test-a", "test-dev-1", "test-tests"]
+
+
+def test_made_up_split(root: Path) -> None:
+    write(root, "twitter_financial", "validation", made_up(2388, labels=3))
+    halves = [load_split("twitter_financial", split) for split in ("validation", "test")]
+    assert [np.bincount(half.frame["label"]).tolist() for half in halves] == [[398] * 3, [398] * 3]
+    assert not set(halves[0].frame["id"]) & set(halves[1].frame["id"])
+    for half in halves:  # what has no reason to be shuffled is not
+        assert half.frame["text"].str.split().str[1].astype(int).is_monotonic_increasing
+
+
+# ---- real data -----------------------------------------------------------------------------------------------------
+
+
+@needs_data
+@pytest.mark.parametrize("item", REGISTRY, ids=lambda item: item.name)
+def test_checksums_and_rows(item: DatasetInfo) -> None:
+    assert item.available
+    verify(item.name)
+    for part, known in item.parts.items():
+        assert len(load_file(item.name, part)) == known.rows
+
+
+@needs_data
+@pytest.mark.parametrize("item", [item for item in REGISTRY if item.cuts], ids=lambda item: item.name)
+def test_splits(item: DatasetInfo) -> None:
+    splits = {split: load_split(item.name, split) for split in item.splits}
+    assert {name: len(split) for name, split in splits.items()} == item.splits
+    ids = pd.concat([split.frame["id"] for split in splits.values()])
+    assert ids.is_unique
+    for split in splits.values():
+        frame = split.frame
+        assert list(frame) == ["id", "text", *(["text_pair"] if item.pair else []), "label"]
+        assert isinstance(frame.index, pd.RangeIndex) and (frame["text"].str.strip() != "").all()
+        if item.kind == "classification":
+            assert frame["label"].dtype == np.int64 and set(frame["label"]) == set(range(len(item.labels)))
+    for cut in item.cuts:  # stratified: the same proportions in all splits of a cut
+        if len(cut.into) > 1:
+            whole = pd.concat([splits[name].frame["label"] for name in cut.into]).value_counts(normalize=True)
+            for name in cut.into:
+                counts = splits[name].frame["label"].value_counts()
+                assert (abs(counts - whole * len(splits[name])) < len(cut.into)).all()
+
+
+@needs_data
+def test_sizes_of_the_papers() -> None:
+    assert info("sst2").splits == {"train": 47754, "validation": 10233, "test": 10234, "official_test": 1821}
+    assert info("imdb").splits == {"train": 20000, "validation": 5000, "test": 25000}
+    assert info("twitter_financial").splits == {"train": 9543, "validation": 1194, "test": 1194}
+    assert [load_split("nsmc", split).dropped for split in ("train", "validation", "test")] == [5, 5, 3]
+
+
+@needs_data
+@pytest.mark.parametrize(
+    ("name", "split", "expected"),
+    [
+        ("sst2", "train", "a356adba30c1"),
+        ("sst2", "test", "8e76eab183c7"),
+        ("imdb", "validation", "310d21978fe9"),
+        ("twitter_financial", "train", "6bfed4cfbdbf"),
+        ("twitter_financial", "test", "65b702466abb"),
+        ("nsmc", "validation", "b06305464654"),
+        ("korean_hate_speech", "test", "7d287b44514e"),
+        ("korsts", "test", "6df24d2a15dc"),
+    ],
+)
+def test_splits_never_change(name: str, split: str, expected: str) -> None:
+    first, second = load_split(name, split), load_split(name, split)
+    assert first.digest == second.digest == expected
+    pd.testing.assert_frame_equal(first.frame, second.frame)
+
+
+@needs_data
+def test_train_is_shuffled() -> None:
+    labels = load_split("imdb", "train").frame["label"]
+    assert 0.45 < labels[:1000].mean() < 0.55  # the file holds all negatives first
+
+
+@needs_data
+def test_lexicons_and_side_tables_keep_their_columns() -> None:
+    assert {"term", "polarity", "root"} <= set(load_file("lexicon_ko_knu", "lexicon"))
+    assert {"id", "rating", "movie_id"} <= set(load_file("nsmc", "meta"))

@@ -1,0 +1,366 @@
+"""Texts as tokens: against an independent reference, on any Unicode, and on the real data where it is at hand."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from sentviz.errors import InputError, RunError
+from sentviz.text import SPECIALS, Tokenizer, check_text, is_blank, words_of
+
+CORPUS = [
+    "The film is good, the end isn't.",
+    "A good film: good actors, good music!",
+    "İstanbul is a good film",
+    "영화가 정말 재미있다!! 정말",
+]
+STRANGE = [
+    "  Two   words \n\n here ",
+    "👩‍👩‍👧 ok 🇰🇷!",
+    "e\u0301te\u0301 and été",
+    "İSTANBUL İ i̇",
+    "שלום עולם, مرحبا",
+    "中文電影很好。真的",
+    "a\u200bb\u200d\ufeffc",
+    "한국 영화",
+    "\x1cx \x00 y\u3000z",
+    "x²½Ⅷⓐ __init__ 3.14",
+    "[CLS] [SEP][PAD] [UNK]",
+]
+ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=60) | st.text(
+    "aB é,. \n\u0301👩\u200d한İ[]", max_size=60
+)
+DATA = os.environ.get("SENTVIZ_DATA")
+needs_data = pytest.mark.skipif(not DATA, reason="SENTVIZ_DATA names no folder with the data sets")
+
+
+@pytest.fixture(scope="module")
+def words() -> Tokenizer:
+    return Tokenizer.train_words(CORPUS, min_count=1)
+
+
+@pytest.fixture(scope="module")
+def bpe() -> Tokenizer:
+    return Tokenizer.train_bpe(CORPUS * 3, 300)
+
+
+@pytest.fixture(scope="module", params=["words", "bpe"])
+def either(request: pytest.FixtureRequest, words: Tokenizer, bpe: Tokenizer) -> Tokenizer:
+    return words if request.param == "words" else bpe
+
+
+def reference(text: str) -> list[str]:
+    """Python's own words of a text without combining marks."""
+    return re.findall(r"\w+|[^\w\s]", text)
+
+
+def seen(text: str) -> str:
+    """The text without white space as the tokenizers see it; U+001C to U+001F are white space to Python alone."""
+    return "".join(c for c in text if not c.isspace() or "\x1c" <= c <= "\x1f")
+
+
+# ---- checking ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", ["a", " . ", "👩", "\u0301", "한", "a\u200b", "\x00a", "\ue000"])
+def test_readable_text_is_returned_unchanged(text: str) -> None:
+    assert check_text(text) is text
+
+
+@pytest.mark.parametrize("text", ["", " \n\t\u3000\xa0", "\u200b\u200d\ufeff", "\x00\x1f\x7f", "\u3164\ufe0f\u2800"])
+def test_invisible_text_is_refused(text: str, words: Tokenizer) -> None:
+    assert is_blank(text)
+    for refuse in (check_text, words.encode):
+        with pytest.raises(InputError, match=r"^The text is empty: .+\.$"):
+            refuse(text)
+
+
+@pytest.mark.parametrize("text", [None, 3, b"good", ["good"]])
+def test_other_types_are_refused(text: object) -> None:
+    with pytest.raises(InputError, match=f"must be a string, not {type(text).__name__}"):
+        check_text(text)
+
+
+def test_lone_surrogates_are_refused(either: Tokenizer) -> None:
+    for call in (either.encode, lambda text: either.ids_batch(["fine", text])):
+        with pytest.raises(InputError, match=r"^Character 3 of the text is only half"):
+            call("ab\ud83d c")
+    with pytest.raises(InputError, match="second text"):
+        either.encode("fine", "\udc00")
+
+
+# ---- vocabulary ----------------------------------------------------------------------------------------------------
+
+
+def test_vocabulary_is_ordered_by_count_then_alphabet() -> None:
+    tokenizer = Tokenizer.train_words(["b b c a, C! a", "d"], min_count=2)
+    assert [tokenizer.token_of(i) for i in range(tokenizer.vocab_size)] == [*SPECIALS, "a", "b", "c"]
+    assert tokenizer.kind == "words"
+    assert "c" in tokenizer and "C" not in tokenizer and 5 not in tokenizer
+
+
+def test_vocabulary_counts_like_the_reference(words: Tokenizer) -> None:
+    texts = [text.replace("İ", "I") for text in CORPUS]
+    counts = Counter(word for text in texts for word in reference(text.lower()))
+    expected = sorted(counts, key=lambda word: (-counts[word], word))
+    tokenizer = Tokenizer.train_words(iter(texts), min_count=1)
+    assert [tokenizer.token_of(i) for i in range(4, tokenizer.vocab_size)] == expected
+
+
+def test_vocabulary_look_up(either: Tokenizer) -> None:
+    assert tuple(map(either.token_of, range(4))) == SPECIALS
+    assert [either.id_of(either.token_of(i)) for i in range(either.vocab_size)] == list(range(either.vocab_size))
+    with pytest.raises(InputError, match="no entry 'nowhere'"):
+        either.id_of("nowhere")
+    for index in (-1, either.vocab_size):
+        with pytest.raises(InputError, match=f"not {index}"):
+            either.token_of(index)
+
+
+def test_impossible_vocabularies_are_refused() -> None:
+    with pytest.raises(InputError, match="occurs 5 times"):
+        Tokenizer.train_words(["rare words only"])
+    with pytest.raises(InputError, match="at least 260"):
+        Tokenizer.train_bpe(CORPUS, 259)
+
+
+def test_bpe_training_is_deterministic(bpe: Tokenizer, tmp_path: Path) -> None:
+    bpe.save(tmp_path / "a.json")
+    Tokenizer.train_bpe(CORPUS * 3, 300).save(tmp_path / "b.json")
+    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
+    assert (bpe.kind, bpe.vocab_size) == ("bpe", 300)
+
+
+# ---- encoding ------------------------------------------------------------------------------------------------------
+
+
+def test_a_known_sentence(words: Tokenizer) -> None:
+    text = "Good,  UGLY film!"
+    got = words.encode(text, cls=True)
+    assert got.tokens == ("[CLS]", "Good", ",", "UGLY", "film", "!", "[SEP]")
+    assert got.ids.tolist() == [2, words.id_of("good"), words.id_of(","), 1, words.id_of("film"), words.id_of("!"), 3]
+    assert got.offsets.tolist() == [[0, 0], [0, 4], [4, 5], [7, 11], [12, 16], [16, 17], [0, 0]]
+    assert got.unknown.tolist() == [False, False, False, True, False, False, False]
+    assert got.specials.tolist() == [True, False, False, False, False, False, True]
+    assert not got.segments.any() and got.dropped == 0 and len(got) == 7
+    assert (got.ids.dtype, got.offsets.dtype, got.segments.dtype) == (np.int64, np.int64, np.int64)
+
+
+def test_lower_casing_that_lengthens_a_text_keeps_offsets(words: Tokenizer) -> None:
+    got = words.encode("İSTANBUL, İİ film")  # İ becomes two characters
+    assert got.tokens == ("İSTANBUL", ",", "İİ", "film")
+    assert got.ids.tolist() == [words.id_of("i̇stanbul"), words.id_of(","), 1, words.id_of("film")]
+
+
+def test_bytes_of_one_character_share_its_offsets(bpe: Tokenizer) -> None:
+    got = bpe.encode("ok 👩 end")
+    emoji = [i for i, token in enumerate(got.tokens) if token == "👩"]
+    assert len(emoji) > 1 and {tuple(got.offsets[i]) for i in emoji} == {(3, 4)}
+    assert all(token == token.strip() for token in got.tokens)
+    assert not got.unknown.any()
+
+
+@pytest.mark.parametrize("text", [*CORPUS, *(text for text in STRANGE if not re.search("[\u0300-\u036f\x1c]", text))])
+def test_words_agree_with_the_reference(words: Tokenizer, text: str) -> None:
+    expected = reference(text) if "ⓐ" not in text else ["x²½Ⅷⓐ", "__init__", "3", ".", "14"]  # ⓐ: a letter here only
+    assert list(words.encode(text).tokens) == expected
+
+
+@given(st.text(st.characters(max_codepoint=0x24F), max_size=80))
+def test_words_agree_with_the_reference_on_latin(text: str) -> None:
+    text = re.sub("[\x1c-\x1f]", " ", text)
+    assume(not is_blank(text))
+    assert list(Tokenizer.train_words([text], min_count=1).encode(text).tokens) == reference(text)
+
+
+@settings(max_examples=300)
+@given(ANY_TEXT)
+def test_offsets_hold_for_any_text(words: Tokenizer, bpe: Tokenizer, text: str) -> None:
+    assume(not is_blank(text))
+    for tokenizer in (words, bpe):
+        got = tokenizer.encode(text)
+        starts, ends = got.offsets.T
+        assert (starts >= 0).all() and (starts < ends).all() and (ends <= len(text)).all()
+        assert (np.diff(starts) >= 0).all() and (np.diff(ends) >= 0).all()
+        assert got.tokens == tuple(text[start:end] for start, end in got.offsets)
+        covered = np.zeros(len(text), dtype=bool)
+        for start, end in got.offsets:
+            covered[start:end] = True
+        assert all(covered[i] or seen(text[i]) == "" for i in range(len(text)))
+        (ids,) = tokenizer.ids_batch([text])
+        assert ids.tolist() == got.ids.tolist() and ids.dtype == np.int32
+        grouped = words_of(text, got)
+        assert [i for word in grouped for i in word.indices] == list(range(len(got)))
+    assert "".join(words.encode(text).tokens) == seen(text)
+    assert tuple(word.text for word in words_of(text, words.encode(text))) == words.encode(text).tokens
+
+
+def test_texts_that_spell_specials_stay_text(either: Tokenizer) -> None:
+    got = either.encode("[CLS] good [SEP]", cls=True)
+    assert got.ids[1:-1].min() == 1 if either.kind == "words" else got.ids[1:-1].min() > 3
+    assert got.specials.sum() == 2 and not got.unknown[[0, -1]].any()
+
+
+def test_truncation_counts_what_it_drops(either: Tokenizer) -> None:
+    text = "good film, good end " * 10
+    whole = either.encode(text, cls=True)
+    for length in (3, 4, 17, len(whole), 1000):
+        got = either.encode(text, max_length=length, cls=True)
+        assert len(got) == min(length, len(whole)) and len(got) + got.dropped == len(whole)
+        assert got.ids.tolist() == [*whole.ids[: len(got) - 1], 3]
+    plain = either.encode(text, max_length=5)
+    assert len(plain) == 5 and plain.ids.tolist() == whole.ids[1:6].tolist()
+    with pytest.raises(InputError, match="leaves no room"):
+        either.encode(text, max_length=2, cls=True)
+
+
+def test_pairs(words: Tokenizer) -> None:
+    got = words.encode("good film", "the end", cls=True)
+    assert got.tokens == ("[CLS]", "good", "film", "[SEP]", "the", "end", "[SEP]")
+    assert got.segments.tolist() == [0, 0, 0, 0, 1, 1, 1]
+    assert got.offsets.tolist() == [[0, 0], [0, 4], [5, 9], [0, 0], [0, 3], [4, 7], [0, 0]]
+    plain = words.encode("good film", "the end")
+    assert plain.tokens == ("good", "film", "[SEP]", "the", "end")
+    assert plain.segments.tolist() == [0, 0, 0, 1, 1]
+    assert [word.text for word in words_of("good film", got, "the end")] == list(got.tokens)
+    with pytest.raises(InputError, match="2 texts but 1 second"):
+        words.encode_batch(["a", "b"], ["c"])
+
+
+@given(st.integers(1, 12), st.integers(1, 12), st.integers(5, 30), st.booleans())
+def test_pairs_lose_the_longer_text_first(words: Tokenizer, first: int, second: int, length: int, cls: bool) -> None:
+    got = words.encode("good " * first, "film " * second, max_length=length, cls=cls)
+    kept = [first, second]
+    while sum(kept) > length - (3 if cls else 1):
+        kept[0 if kept[0] > kept[1] else 1] -= 1
+    assert [got.tokens.count("good"), got.tokens.count("film")] == kept
+    assert got.dropped == first + second - sum(kept)
+    (ids,) = words.ids_batch(["good " * first], ["film " * second], max_length=length, cls=cls)
+    assert ids.tolist() == got.ids.tolist()
+
+
+def test_batches_equal_single_texts(either: Tokenizer) -> None:
+    texts = [*CORPUS, *STRANGE]
+    batch = either.encode_batch(texts, max_length=9, cls=True)
+    fast = either.ids_batch(texts, max_length=9, cls=True)
+    for text, many, ids in zip(texts, batch, fast, strict=True):
+        one = either.encode(text, max_length=9, cls=True)
+        assert one.tokens == many.tokens and (one.offsets == many.offsets).all() and one.dropped == many.dropped
+        assert ids.tolist() == one.ids.tolist()
+    assert either.encode_batch([]) == [] and either.ids_batch([]) == []
+
+
+def test_threads_do_not_disturb_each_other(either: Tokenizer) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        lengths = list(pool.map(lambda n: len(either.encode("good " * 50, max_length=n)), list(range(1, 40)) * 5))
+    assert lengths == list(range(1, 40)) * 5
+
+
+@pytest.mark.parametrize("unit", ["a", "good ", "! ", "한", "\u0301", "👩\u200d"])
+def test_long_texts_are_fast(either: Tokenizer, unit: str) -> None:
+    text = unit * (100_000 // len(unit))
+    started = time.perf_counter()
+    got = either.encode(text, max_length=512)
+    words_of(text, got)
+    assert len(got) <= 512
+    assert time.perf_counter() - started < 3  # linear: 0.05 to 0.6 s; quadratic would be minutes
+
+
+# ---- words ---------------------------------------------------------------------------------------------------------
+
+
+def test_pieces_become_words_again(bpe: Tokenizer) -> None:
+    text = "영화가 très-unusual e\u0301t 👩 end."
+    got = bpe.encode(text, cls=True)
+    grouped = words_of(text, got)
+    assert [word.text for word in grouped] == [
+        *("[CLS]", "영화가", "très", "-", "unusual", "e\u0301t", "👩", "end", ".", "[SEP]")
+    ]
+    assert [i for word in grouped for i in word.indices] == list(range(len(got)))
+
+
+def test_words_do_not_reach_across_texts(bpe: Tokenizer) -> None:
+    got = bpe.encode("unusual", "unusually", cls=False)
+    assert [word.text for word in words_of("unusual", got, "unusually")] == ["unusual", "[SEP]", "unusually"]
+
+
+# ---- files ---------------------------------------------------------------------------------------------------------
+
+
+def test_save_and_load(either: Tokenizer, tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer.json"
+    either.save(path)
+    again = Tokenizer.load(path)
+    assert (again.kind, again.vocab_size) == (either.kind, either.vocab_size)
+    for text in STRANGE:
+        assert again.encode(text).ids.tolist() == either.encode(text).ids.tolist()
+    again.save(tmp_path / "again.json")
+    assert path.read_bytes() == (tmp_path / "again.json").read_bytes()
+
+
+def test_foreign_and_damaged_files_are_refused(words: Tokenizer, tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer.json"
+    words.save(path)
+    good = json.loads(path.read_text(encoding="utf-8"))
+    vocab = good["model"]["vocab"]
+    damaged = [
+        path.read_bytes()[:500],
+        b"",
+        b"\xff\xfe",
+        b"[1, 2]",
+        b"{}",
+        json.dumps(good | {"model": {"type": "WordPiece", "vocab": vocab}}).encode(),
+        json.dumps(good | {"model": good["model"] | {"vocab": {"good": 0, "film": 1}}}).encode(),
+        json.dumps(good | {"model": good["model"] | {"vocab": vocab | {"extra": 10_000}}}).encode(),
+        json.dumps(good | {"pre_tokenizer": {"type": "Nothing"}}).encode(),
+    ]
+    for content in damaged:
+        path.write_bytes(content)
+        with pytest.raises(RunError, match=r"tokenizer\.json is not a tokenizer of sentviz \(.+\)\.$"):
+            Tokenizer.load(path)
+    with pytest.raises(RunError, match=r"absent\.json"):
+        Tokenizer.load(tmp_path / "absent.json")
+
+
+def test_import_is_cheap() -> None:
+    heavy = ("torch", "sklearn", "transformers", "pandas", "pyarrow", "tokenizers")
+    code = f"import sys, sentviz.text; print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+# ---- real data -----------------------------------------------------------------------------------------------------
+
+
+@needs_data
+def test_vocabularies_have_the_published_sizes() -> None:
+    from sentviz.datasets import load_split
+
+    sizes = {
+        name: Tokenizer.train_words(load_split(name, "train").frame["text"]).vocab_size
+        for name in ("twitter_financial", "imdb", "sst2")
+    }
+    assert sizes["twitter_financial"] == 3137
+    assert sizes["imdb"] == pytest.approx(26_284, rel=0.01)
+    assert sizes["sst2"] == pytest.approx(8_865, rel=0.01)
+
+
+@needs_data
+def test_real_texts_agree_with_the_reference() -> None:
+    from sentviz.datasets import load_split
+
+    texts = [text for text in load_split("twitter_financial", "test").frame["text"] if text.isascii()]
+    tokenizer = Tokenizer.train_words(texts)
+    assert [list(got.tokens) for got in tokenizer.encode_batch(texts)] == [reference(text) for text in texts]
