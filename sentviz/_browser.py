@@ -1,13 +1,14 @@
 """One quiet Chromium for the whole process, which turns Plotly figures into pictures.
 
-Starting it takes about two seconds and a picture 0.2, so it is kept for a while; it lives on an event loop of its own thread,
-and may be used from any thread. It has no network: its proxy is a port where nobody listens.
+Starting it takes about two seconds and a picture 0.2, so it is kept for a while. It lives on the event loop of a thread
+of its own and may be used from any thread. It has no network: its proxy is a port where nobody listens.
 """
 
 from __future__ import annotations
 
 import asyncio
 import atexit
+import contextlib
 import os
 import shutil
 import threading
@@ -66,7 +67,8 @@ class Browser:
         path = find_browser()
         if path is None:
             raise SentvizError(
-                "PNG, SVG and PDF need Chrome or Chromium on this machine (or its path in BROWSER_PATH); HTML and CSV work without."
+                "PNG, SVG and PDF need Chrome or Chromium on this machine (or its path in BROWSER_PATH);"
+                " HTML and CSV work without."
             )
         future = asyncio.run_coroutine_threadsafe(self._render(path, figure, options), self._running_loop())
         return future.result()
@@ -74,7 +76,8 @@ class Browser:
     def close(self) -> None:
         """Stop the browser; the next picture starts another one."""
         if self._loop is not None and self._kaleido is not None:
-            asyncio.run_coroutine_threadsafe(self._retire(), self._loop).result(15)
+            with contextlib.suppress(TimeoutError):
+                asyncio.run_coroutine_threadsafe(self._retire(), self._loop).result(15)
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         with self._starting:
@@ -84,7 +87,7 @@ class Browser:
             return self._loop
 
     async def _render(self, path: str, figure: dict[str, Any], options: dict[str, Any]) -> bytes:
-        from kaleido._kaleido_tab import KaleidoError
+        from kaleido.errors import KaleidoError
 
         async with self._turn:
             if self._sleep is not None:
@@ -99,10 +102,14 @@ class Browser:
                         await self._drop()
                         if last_try:
                             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-                            raise SentvizError(f"The browser at {path} could not make the picture ({reason}).") from error
+                            raise SentvizError(
+                                f"The browser at {path} could not make the picture ({reason})."
+                            ) from error
                 raise AssertionError("unreachable")
             finally:
-                self._sleep = asyncio.get_running_loop().call_later(_IDLE, lambda: asyncio.ensure_future(self._retire()))
+                self._sleep = asyncio.get_running_loop().call_later(
+                    _IDLE, lambda: asyncio.ensure_future(self._retire())
+                )
 
     async def _draw(self, path: str, figure: dict[str, Any], options: dict[str, Any]) -> bytes:
         import kaleido
@@ -112,7 +119,9 @@ class Browser:
             self._kaleido = browser
             await browser.open()
             atexit.unregister(self.close)
-            atexit.register(self.close)  # after the browser's own temporary folders, so that it runs before their clean-up
+            atexit.register(
+                self.close
+            )  # after the browser's own temporary folders, so that it runs before their clean-up
         return bytes(await self._kaleido.calc_fig(figure, opts=options))
 
     async def _retire(self) -> None:
@@ -122,7 +131,5 @@ class Browser:
     async def _drop(self) -> None:
         browser, self._kaleido = self._kaleido, None
         if browser is not None:
-            try:
+            with contextlib.suppress(Exception):  # it is gone already, which is all we want
                 await asyncio.wait_for(browser.close(), 10)
-            except Exception:  # noqa: S110 - it is gone already, which is all we want
-                pass

@@ -69,13 +69,18 @@ class Pattern:
     """Each token sees its window and the global tokens (SentiFormer, section III-D): |i - j| <= window // 2 or j global."""
 
     window: int
-    globals: Tensor  # (g,) positions, sorted, unique
+    globals: Tensor  # (B, g) positions in each text, unique; -1 = none
+
+    def is_global(self, length: int) -> Tensor:
+        """(B, m) True where key j is seen by all."""
+        place = torch.arange(length, device=self.globals.device)
+        return (place[:, None] == self.globals[:, None, :]).any(dim=-1)
 
     def allowed(self, length: int) -> Tensor:
-        """(n, m) True where query i may see key j."""
+        """(B, n, m) True where query i may see key j."""
         place = torch.arange(length, device=self.globals.device)
         near = (place[:, None] - place[None, :]).abs() <= self.window // 2
-        return near | torch.isin(place, self.globals)[None, :]
+        return near | self.is_global(length)[:, None, :]
 
 
 @dataclass(frozen=True)
@@ -92,7 +97,7 @@ PLAIN = Structure()
 
 
 def scores(q: Tensor, k: Tensor, scale: Tensor | float, structure: Structure = PLAIN) -> Tensor:
-    """S written out term by term, (B, C, H, n, m); what may not be seen is the smallest finite number."""
+    """S written out term by term, (B, C, H, n, m); what may not be seen is left out by `maps` only."""
     s = (q * scale) @ k.transpose(-1, -2)
     if structure.factor is not None:
         s = s * structure.factor.dense()
@@ -108,8 +113,8 @@ def visible(structure: Structure, queries: Tensor | None, length: int) -> Tensor
         seen = structure.padding[:, None, None, None, :]
     if structure.pattern is not None:
         allowed = structure.pattern.allowed(length)
-        allowed = allowed if queries is None else allowed[queries]
-        seen = allowed[None, None, None] if seen is None else seen & allowed
+        allowed = (allowed if queries is None else allowed[:, queries])[:, None, None]
+        seen = allowed if seen is None else seen & allowed
     return seen
 
 
@@ -147,7 +152,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, lambdas: Tensor, scale: Tensor | flo
     pattern = structure.pattern
     if pattern is None:
         return _fused(q, k, v, lambdas, structure.padding)
-    if pattern.window + len(pattern.globals) < q.shape[-2] // 2:
+    if pattern.window + pattern.globals.shape[-1] < q.shape[-2] // 2:
         return _banded(q, k, v, lambdas, structure.padding, pattern)
     seen = visible(structure, None, q.shape[-2])
     return mix(maps(q @ k.transpose(-1, -2), seen), lambdas) @ v
@@ -172,7 +177,8 @@ def _banded(q: Tensor, k: Tensor, v: Tensor, lambdas: Tensor, padding: Tensor | 
     reach, device = max(pattern.window // 2, 1), q.device
     blocks = -(-n // reach)
     real = torch.ones(batch, n, dtype=torch.bool, device=device) if padding is None else padding
-    local = real & ~torch.isin(torch.arange(n, device=device), pattern.globals)[None, :]
+    local = real & ~pattern.is_global(n)
+    places = pattern.globals.expand(batch, -1)
 
     def neighbours(x: Tensor, dim: int) -> Tensor:
         """(.., m, ..) -> (.., blocks, 3 reach, ..): each block of keys with the one before and the one after."""
@@ -181,7 +187,10 @@ def _banded(q: Tensor, k: Tensor, v: Tensor, lambdas: Tensor, padding: Tensor | 
         return x.movedim((-2, -1), (dim, dim + 1))
 
     near_keys, near_values, near_seen = neighbours(k, 3), neighbours(v, 2), neighbours(local, 1)
-    far_keys, far_values, far_seen = k[..., pattern.globals, :], v[..., pattern.globals, :], real[:, pattern.globals]
+    held = places.clamp_min(0)
+    far_keys = k.take_along_dim(held[:, None, None, :, None], dim=3)
+    far_values = v.take_along_dim(held[:, None, :, None], dim=2)
+    far_seen = real.gather(1, held) & (places >= 0)
     q = F.pad(q, (0, 0, 0, blocks * reach - n)).unflatten(3, (blocks, reach))
 
     row, col = torch.arange(reach, device=device), torch.arange(3 * reach, device=device) - reach

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, get_args, get_origin, get_type_hints
 
 import torch
 import torch.nn.functional as F
@@ -42,6 +42,7 @@ class EncoderConfig:
     lambda_std: float = 0.02
     learn_lambda: bool = True
     head_norm: bool = False  # DT: RMSNorm per head on A V, times (1 - lambda_init)
+    embedding_scale: float = 0.0  # factor on the token embeddings; 0 = sqrt(d), as in Vaswani et al. 2017, section 3.4
     positions: Literal["sinusoid", "learned", "rotary", "none"] = "learned"
     qk_norm: bool = False  # L2-normalised Q and K, learned temperature
     norm: Literal["rms", "layer"] = "rms"
@@ -59,8 +60,17 @@ class EncoderConfig:
     dropout: float = 0.2  # on the embedding and on each residual branch, never on attention
 
     def __post_init__(self) -> None:
+        for name, kind in get_type_hints(EncoderConfig).items():
+            value = getattr(self, name)
+            if get_origin(kind) is Literal and value not in get_args(kind):
+                raise ValueError(f"{name} must be one of {', '.join(get_args(kind))}, not {value!r}.")
+        for name in ("vocab_size", "classes", "max_length", "width", "layers", "heads", "components", "ffn_width"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}.")
         if not self.key_width:
             object.__setattr__(self, "key_width", self.width // (1 if self.components == 1 else 2))
+        if not self.embedding_scale:
+            object.__setattr__(self, "embedding_scale", math.sqrt(self.width))
         starts = tuple(tuple(row) for row in self.lambda_start)
         if self.mixing == "differential":
             starts = starts or tuple((differential_start(layer),) for layer in range(self.layers))
@@ -68,11 +78,13 @@ class EncoderConfig:
             starts = starts or lambda_starts(self.mixing, self.layers, self.components)
         object.__setattr__(self, "lambda_start", starts)
         object.__setattr__(self, "global_tokens", tuple(self.global_tokens))
-        if self.width % self.heads or self.key_width % self.heads:
+        if self.width % self.heads or self.key_width % self.heads or self.key_width < 1:
             raise ValueError(f"{self.heads} heads do not divide a width of {self.width} or a key width of {self.key_width}.")
         if (self.mixing == "none") != (self.components == 1):
             raise ValueError(f"A mixing of {self.mixing!r} does not fit {self.components} components.")
-        if starts and {len(row) for row in starts} != {self.components - 1}:
+        if self.head_norm and self.mixing == "none":
+            raise ValueError("head_norm is for mixed components; this model has one.")
+        if starts and [len(row) for row in starts] != [self.components - 1] * self.layers:
             raise ValueError(f"lambda_start needs {self.layers} rows of {self.components - 1} values.")
 
     @property
@@ -210,9 +222,18 @@ class Attention(nn.Module):
             else:
                 factor = _factor(polarity, config)
         if config.window:
-            ends = sorted({g % n for g in config.global_tokens if -n <= g < n})
-            pattern = at.Pattern(config.window, torch.tensor(ends, dtype=torch.long, device=x.device))
+            pattern = at.Pattern(config.window, _globals(config.global_tokens, batch.mask, n, x.device))
         return at.Structure(batch.mask, tuple(biases), factor, pattern)
+
+
+def _globals(wanted: tuple[int, ...], mask: Tensor | None, n: int, device: torch.device) -> Tensor:
+    """(B, g) the global positions of each text, counted from its own end where negative; -1 = beyond it or named twice."""
+    lengths = torch.tensor([[n]], device=device) if mask is None else mask.sum(dim=1, keepdim=True)
+    places = torch.tensor(wanted, dtype=torch.long, device=device).expand(len(lengths), -1)
+    places = torch.where(places < 0, places + lengths, places)
+    places = places.masked_fill((places < 0) | (places >= lengths), -1).sort(dim=1).values
+    twice = F.pad(places[:, 1:] == places[:, :-1], (1, 0))
+    return places.masked_fill(twice, -1)
 
 
 def _factor(polarity: Tensor, config: EncoderConfig) -> at.LowRank:
@@ -252,7 +273,8 @@ def _look(
     if watch.scores:
         seen.scores = s[:, chosen]
         seen.biases = {b.name: b.dense().expand_as(s)[:, chosen] for b in structure.biases}
-    seen.components, seen.attention = a[:, chosen], effective
+    if watch.maps:
+        seen.components, seen.attention = a[:, chosen], effective
     return seen, effective if everything else None
 
 
@@ -346,7 +368,7 @@ class Encoder(nn.Module):
         super().__init__()
         self.config = config
         self.embedding = nn.Embedding(config.vocab_size, config.width, padding_idx=0)
-        nn.init.normal_(self.embedding.weight, std=0.02 * math.sqrt(config.width))
+        nn.init.normal_(self.embedding.weight, std=0.02)
         with torch.no_grad():
             self.embedding.weight[0] = 0
         self.position: nn.Parameter | Tensor | None
@@ -386,7 +408,7 @@ class Encoder(nn.Module):
 
     def embed(self, batch: Batch) -> Tensor:
         """Token, position and segment embeddings, (B, n, d)."""
-        x: Tensor = self.embedding(batch.ids)
+        x: Tensor = self.embedding(batch.ids) * self.config.embedding_scale
         if self.position is not None:
             x = x + self.position[: batch.ids.shape[1]]
         if self.segment is not None and batch.segments is not None:

@@ -41,7 +41,7 @@ class Evaluation:
         return softmax(self.logits)
 
     def frame(self) -> pd.DataFrame:
-        """split, id, label and one probability per class (half precision)."""
+        """split, id, label and one probability per class (five decimals)."""
         import pandas as pd
 
         frame = pd.DataFrame({"split": self.split, "id": list(self.ids), "label": self.labels.astype(np.int8)})
@@ -90,7 +90,7 @@ def metrics(evaluation: Evaluation, *, seed: int = 0, resamples: int = RESAMPLES
     losses = -np.log(np.maximum(probabilities[np.arange(n), labels], 1e-12))
     result["loss"] = interval(float(losses.mean()), _mean_draws(losses, rng, resamples))
     rows = evaluation.sample()
-    if len(set(labels[rows])) > 1:
+    if 1 < len(set(labels[rows])) < len(rows):
         s = silhouette_samples(evaluation.pooled[rows], labels[rows])
         result["silhouette"] = interval(float(s.mean()), _mean_draws(s, rng, resamples)) | {"n": len(rows), "sample_seed": 0}
     return result
@@ -98,7 +98,7 @@ def metrics(evaluation: Evaluation, *, seed: int = 0, resamples: int = RESAMPLES
 
 def interval(value: float, draws: Floats) -> dict[str, Any]:
     """`{value, low, high}`: the estimate with the 2.5 % and 97.5 % percentiles of its bootstrap draws."""
-    low, high = np.nanpercentile(draws, [2.5, 97.5])
+    low, high = (np.nan, np.nan) if np.isnan(draws).all() else np.nanpercentile(draws, [2.5, 97.5])
     return {"value": round(value, 5), "low": round(float(low), 5), "high": round(float(high), 5)}
 
 

@@ -137,9 +137,12 @@ def agreement(trace: Trace, scores: Floats) -> float | None:
 
 def answer(trace: Trace) -> str:
     """The verdict in one line: "Negative, 93 %. Without *waste*: 41 %." """
+    from sentviz.text import words_of
+
     line = f"{trace.label.capitalize()}, {trace.confidence:.0%}."
     scores = trace.token_scores.get("removal")
     if scores is None or scores.max() <= 0:
         return line
     top = int(scores.argmax())
-    return f"{line} Without “{trace.tokens[top]}”: {without(trace, top):.0%}."
+    word = next(word for word in words_of(trace.text, trace, trace.text_pair) if top in word.indices)
+    return f"{line} Without “{word.text}”: {without(trace, top):.0%}."

@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 
 from sentviz._browser import Browser
 from sentviz.errors import InputError, SentvizError
-from sentviz.figures.figure import Figure
+from sentviz.figures.figure import Figure, sentence
 from sentviz.figures.text import as_text, text_columns
 
 __all__ = ["FORMATS", "render", "save"]
@@ -28,12 +28,14 @@ _CAPTION_SIZE, _CAPTION_LINE = 12, 17
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-def render(figure: Figure, format: str, *, scale: float = 2, width: int | None = None, height: int | None = None) -> bytes:
+def render(
+    figure: Figure, format: str, *, scale: float = 2, width: int | None = None, height: int | None = None
+) -> bytes:
     """The figure as the bytes of a file.
 
-    PNG, SVG, PDF and HTML carry the caption below the picture. SVG and PDF are vectors throughout; only heatmaps of more than
-    10,000 cells stay an embedded image. HTML needs no network. CSV is the tidy frame in UTF-8 with a byte order mark, text
-    cells that a spreadsheet would run as formulas prefixed by an apostrophe.
+    PNG, SVG, PDF and HTML carry the caption below the picture. SVG and PDF are vectors throughout; only heatmaps of
+    more than 10,000 cells stay an embedded image. HTML needs no network. CSV is the tidy frame in UTF-8 with a byte
+    order mark; text cells that a spreadsheet would run as formulas begin with an apostrophe.
 
     Args:
         figure: what to export.
@@ -56,12 +58,19 @@ def render(figure: Figure, format: str, *, scale: float = 2, width: int | None =
     if format in ("svg", "pdf"):
         plot = _as_vectors(plot)
     wide, high = _size(plot, width, height)
-    high = _add_caption(plot, figure.caption, wide, high)
+    high = _add_caption(plot, sentence([figure.caption, figure.source]), wide, high)
     options = {"format": format, "width": wide, "height": high, "scale": scale if format == "png" else 1}
     return _BROWSER.render(plot.to_dict(), options)
 
 
-def save(figure: Figure, path: str | os.PathLike[str], *, scale: float = 2, width: int | None = None, height: int | None = None) -> Path:
+def save(
+    figure: Figure,
+    path: str | os.PathLike[str],
+    *,
+    scale: float = 2,
+    width: int | None = None,
+    height: int | None = None,
+) -> Path:
     """Write the figure in the format that the suffix names; a failure leaves what was there before.
 
     Raises:
@@ -151,7 +160,9 @@ def _fit(axis: Any, plot: go.Figure, layout: go.Layout) -> None:
     ]
     if sides:
         low, high = min(start for start, _ in sides), max(end for _, end in sides)
-        layout[axis.plotly_name].update(range=[high, low] if axis.autorange == "reversed" else [low, high], autorange=None)
+        layout[axis.plotly_name].update(
+            range=[high, low] if axis.autorange == "reversed" else [low, high], autorange=None
+        )
 
 
 def _edges(trace: go.Heatmap, letter: str) -> tuple[float, float]:
@@ -206,7 +217,7 @@ def _own_scale(trace: go.Heatmap, z: np.ndarray[Any, Any]) -> dict[str, Any]:
         "colorscale": trace.colorscale or "Viridis",
         "reversescale": trace.reversescale,
         "showscale": trace.showscale is not False,
-        "colorbar": trace.colorbar,
+        "colorbar": trace.colorbar.to_plotly_json(),
     }
 
 
@@ -244,7 +255,7 @@ p {{ margin: .5rem 12px; overflow-wrap: anywhere; }}
 </head>
 <body>
 {drawing}
-<p dir="auto">{html.escape(figure.caption)}</p>
+<p dir="auto">{html.escape(sentence([figure.caption, figure.source]))}</p>
 </body>
 </html>
 """

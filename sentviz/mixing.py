@@ -84,6 +84,8 @@ class Constrained(nn.Module):
         self.bias = nn.Parameter(torch.zeros(len(starts)))
         self.register_buffer("start", inverse(torch.tensor(starts)), persistent=False)
         self.start: Tensor
+        if self.start.isnan().any():
+            raise ValueError(f"A start of {starts} lies outside the constraint {constraint!r}.")
 
     def forward(self, like: Tensor) -> Tensor:
         """(C,) = (1, lambda_2 .. lambda_C)."""

@@ -80,7 +80,7 @@ class Model:
         config = run.config
         try:
             encoder = Encoder(EncoderConfig(**config["model"]))
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RuntimeError) as error:
             raise RunError(f"{run.name}: config.json describes no model that this version knows ({error}).") from error
         if len(config["labels"]) != encoder.config.classes:
             raise RunError(f"{run.name}: config.json names {len(config['labels'])} labels for {encoder.config.classes} classes.")
@@ -114,7 +114,10 @@ class Model:
         shape = (self.config.layers, self.config.components)
         values: Tensor | None = None
         if lambdas is not None:
-            wanted = np.asarray(lambdas, dtype=np.float32)
+            try:
+                wanted = np.asarray(lambdas, dtype=np.float32)
+            except (TypeError, ValueError) as error:
+                raise InputError(f"lambdas must be {shape[0]} layers x {shape[1]} components of numbers.") from error
             if wanted.shape != shape:
                 raise InputError(f"lambdas must be {shape[0]} layers x {shape[1]} components, not {' x '.join(map(str, wanted.shape))}.")
             if np.isinf(wanted).any():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -58,7 +59,7 @@ class Recipe:
             values = tomllib.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise InputError(f"There is no recipe {str(source)!r}; those that ship: {', '.join(recipe_names())}.") from None
-        except (OSError, tomllib.TOMLDecodeError) as error:
+        except (OSError, ValueError) as error:
             raise InputError(f"The recipe {path.name} cannot be read ({error}).") from error
         return cls.of(values | {k: v for k, v in changes.items() if v is not None})
 
@@ -72,12 +73,16 @@ class Recipe:
             raise InputError("A recipe needs a dataset.")
         recipe = cls(**values)
         for item in dataclasses.fields(recipe):
-            value, default = getattr(recipe, item.name), item.default
-            if isinstance(default, int | float) and not isinstance(default, bool):
-                if not isinstance(value, int | float) or isinstance(value, bool):
-                    raise InputError(f"The recipe's {item.name} must be a number, not {value!r}.")
-                if value < 0 or (item.name in POSITIVE and value <= 0):
-                    raise InputError(f"The recipe's {item.name} cannot be {value}.")
+            value = getattr(recipe, item.name)
+            kind = {"dataset": str, "shape": dict}.get(item.name, type(item.default))
+            if not (isinstance(value, kind) or (kind is float and isinstance(value, int))) or (kind is not bool and isinstance(value, bool)):
+                raise InputError(f"The recipe's {item.name} must be {KINDS[kind]}, not {value!r}.")
+            if not isinstance(value, int | float):
+                continue
+            if not 0 <= value < math.inf or (item.name in POSITIVE and value <= 0) or (item.name in SHARES and value >= 1):
+                raise InputError(f"The recipe's {item.name} cannot be {value}.")
+        if recipe.tokenizer not in ("words", "bpe"):
+            raise InputError(f"The recipe's tokenizer must be words or bpe, not {recipe.tokenizer!r}.")
         return recipe
 
     @property
@@ -91,6 +96,8 @@ class Recipe:
 
 
 POSITIVE = {"epochs", "batch_size", "learning_rate", "max_length", "evaluations", "patience", "log_every"}
+SHARES = {"warmup", "dropout", "label_smoothing"}
+KINDS = {str: "a text", dict: "a table", bool: "true or false", int: "a whole number", float: "a number"}
 
 
 def recipe_names() -> list[str]:

@@ -34,6 +34,17 @@ if TYPE_CHECKING:
 __all__ = ["FORMAT", "Run", "catalog", "find", "roots", "runs", "version", "write", "writing"]
 
 FORMAT = 1
+NEEDED = {
+    "format": int,
+    "model": dict,
+    "preset": str,
+    "labels": list,
+    "tokenizer": dict,
+    "temperature": float | int,
+    "data": dict,
+    "recipe": dict,
+    "files": dict,
+}
 FILES = (
     "model.safetensors",
     "tokenizer.json",
@@ -89,12 +100,12 @@ class Run:
             config = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise RunError(f"{self.name} is no run: {path.name} is missing.") from None
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise RunError(f"{self.name}: config.json cannot be read ({error}).") from error
-        needed = {"format", "model", "preset", "labels", "tokenizer", "data", "recipe", "files"}
-        if not isinstance(config, dict) or not needed <= config.keys():
-            missing = ", ".join(sorted(needed - set(config))) if isinstance(config, dict) else "everything"
-            raise RunError(f"{self.name}: config.json was not written by sentviz (without {missing}).")
+        if not isinstance(config, dict):
+            raise RunError(f"{self.name}: config.json was not written by sentviz (it is no table).")
+        if missing := [key for key, kind in NEEDED.items() if not isinstance(config.get(key), kind)]:
+            raise RunError(f"{self.name}: config.json was not written by sentviz (without {', '.join(missing)}).")
         if config["format"] != FORMAT:
             raise RunError(f"{self.name}: config.json has format {config['format']}, this version reads {FORMAT}.")
         return config
@@ -138,7 +149,10 @@ class Run:
 
     def metrics(self) -> dict[str, Any]:
         """metrics.json: split -> metric -> {value, low, high}, and what belongs to no split."""
-        metrics: dict[str, Any] = json.loads(self.path("metrics.json").read_text(encoding="utf-8"))
+        try:
+            metrics: dict[str, Any] = json.loads(self.path("metrics.json").read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise error if isinstance(error, RunError) else RunError(f"{self.name}: metrics.json cannot be read ({error}).") from error
         return metrics
 
     def example(self) -> Trace:
@@ -193,6 +207,8 @@ def catalog(folders: Iterable[str | Path] = ()) -> pd.DataFrame:
             rows.append(_row(run) if isinstance(run, Run) else {"run": name, "problem": str(run)})
         except RunError as error:
             rows.append({"run": name, "problem": str(error)})
+        except (KeyError, TypeError) as error:
+            rows.append({"run": name, "problem": f"{name}: config.json or metrics.json was not written by sentviz ({error})."})
     columns = ["run", "data", "model", "constraint", "components", "accuracy", "low", "high", "n"]
     frame = pd.DataFrame(rows, columns=[*columns, *dict.fromkeys(k for row in rows for k in row if k not in columns)])
     return frame.sort_values("run", ignore_index=True)
@@ -242,7 +258,12 @@ def writing(folder: Path) -> Iterator[Path]:
         old = folder.with_name(f".{folder.name}.tmp-old-{os.getpid()}")
         if folder.exists():
             folder.rename(old)
-        fresh.rename(folder)
+        try:
+            fresh.rename(folder)
+        except BaseException:
+            if old.exists():
+                old.rename(folder)
+            raise
         shutil.rmtree(old, ignore_errors=True)
     finally:
         shutil.rmtree(fresh, ignore_errors=True)

@@ -6,8 +6,11 @@ import json
 import math
 import platform
 import shutil
+import signal
+import threading
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,6 +38,22 @@ from sentviz.weights import load_weights, save_weights
 __all__ = ["Trainer", "train"]
 
 SAVE_EVERY = 60.0  # seconds between resume points
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Ctrl-C waits for the end of the block: a resume point holds whole steps only, with their random numbers."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came:
+        raise KeyboardInterrupt
 
 
 @dataclass
@@ -120,18 +139,19 @@ class Trainer:
         from tqdm import tqdm
 
         started, saved = time.monotonic() - self.at.seconds, time.monotonic()
-        last = min(until or self.total, self.total)
-        if self.at.step == 0:
+        last = self.total if until is None else min(until, self.total)
+        if not self.at.history:
             self._log_scalars()
         with tqdm(total=self.total, initial=self.at.step, unit="step", disable=not progress, desc=self.recipe.name) as bar:
             try:
                 for rows in self._remaining(last):
-                    self._step(rows)
-                    bar.update()
-                    self.at.seconds = time.monotonic() - started
-                    if self._evaluation_due():
-                        self._validate()
-                        bar.set_postfix(accuracy=f"{self.at.best['accuracy']:.4f}")
+                    with _uninterrupted():
+                        self._step(rows)
+                        bar.update()
+                        self.at.seconds = time.monotonic() - started
+                        if self._evaluation_due():
+                            self._validate()
+                            bar.set_postfix(accuracy=f"{self.at.best['accuracy']:.4f}")
                     if time.monotonic() - saved > SAVE_EVERY:
                         self.save()
                         saved = time.monotonic()

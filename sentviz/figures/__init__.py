@@ -1,15 +1,17 @@
 """One function per view: arrays in, a `Figure` out (a tidy frame, a Plotly picture, a caption).
 
-Functions are pure and import numpy, pandas and plotly only. Frames count layers, heads, components and tokens from 0, like every
-array of the package; pictures and captions, which people read, count from 1.
+Functions are pure and import numpy, pandas and plotly only. Frames count layers, heads, components and tokens from
+0, like every array of the package; pictures and captions, which people read, count from 1.
 """
 
 from __future__ import annotations
 
-from sentviz.figures.attention import component_name, heatmap, small_multiples
+from sentviz.figures.attention import heatmap
 from sentviz.figures.curves import curves
 from sentviz.figures.figure import Figure, Palette, Theme, base_layout, file_safe, palette
 from sentviz.figures.lambdas import lambda_evolution
+from sentviz.figures.maps import component_name
+from sentviz.figures.multiples import small_multiples
 from sentviz.figures.strip import token_strip
 from sentviz.figures.text import as_text
 from sentviz.figures.verdict import probability_bars

@@ -76,7 +76,12 @@ def curves(
                 x=best[x],
                 y=best["value"],
                 mode="markers",
-                marker={"symbol": "star", "size": 13, "color": style["color"], "line": {"color": colours.paper, "width": 1}},
+                marker={
+                    "symbol": "star",
+                    "size": 13,
+                    "color": style["color"],
+                    "line": {"color": colours.paper, "width": 1},
+                },
                 legendgroup=run,
                 showlegend=False,
                 hovertemplate=f"best: {hover}",
@@ -103,7 +108,9 @@ def curves(
     plot.update_yaxes(nticks=6, automargin=False)
     caption = sentence(
         [
-            f"{len(runs)} run{'s' * (len(runs) > 1)} by {x}." if len(runs) > 4 else f"Run{'s' * (len(runs) > 1)} {', '.join(runs)} by {x}.",
+            f"{len(runs)} run{'s' * (len(runs) > 1)} by {x}."
+            if len(runs) > 4
+            else f"Run{'s' * (len(runs) > 1)} {', '.join(runs)} by {x}.",
             "Stars mark the best validation accuracy." if marked else "",
         ]
     )

@@ -25,14 +25,15 @@ _MINUS = "−"
 class Figure:
     """A picture with its numbers and its words.
 
-    ``frame`` holds every number drawn, one observation a row, with the user's strings as they are and indices counted
-    from 0; ``caption`` is plain text (no markup), to be shown under the picture; ``name`` is a safe file name without suffix.
+    ``name`` is a safe file name without suffix; ``frame`` holds every number drawn, one observation a row, with the
+    user's strings as they are and indices counted from 0; ``caption`` is plain text, to be shown below as no markup.
     """
 
     name: str
     plot: go.Figure
     frame: pd.DataFrame
     caption: str
+    source: str = ""  # run, seed, n, digest; exports end with it, pages show it once
 
     def __post_init__(self) -> None:
         if self.name != file_safe(self.name):
@@ -92,7 +93,7 @@ def base_layout(
     Args:
         theme: the page it stands on; exports are drawn in ``"light"``.
         width, height: natural size in pixels; pages may stretch the width.
-        margin: left, top, right, bottom in pixels. They hold all labels, because an export puts the caption right below.
+        margin: left, top, right, bottom in pixels. They hold all labels: exports put the caption right below.
         title: a Plotly label (escape the user's strings with ``as_text``).
         more: anything else of ``go.Layout``.
     """
@@ -133,16 +134,17 @@ def base_layout(
 def blend(stops: Sequence[str], at: npt.ArrayLike) -> list[str]:
     """Colours ``#rrggbb`` of a scale with evenly spaced ``stops``, at positions (n,) in 0..1."""
     channels = np.array([[int(stop[i : i + 2], 16) for i in (1, 3, 5)] for stop in stops], dtype=float)
-    at = np.clip(np.asarray(at, dtype=float), 0, 1) * (len(stops) - 1)
-    mixed = np.stack([np.interp(at, np.arange(len(stops)), channels[:, i]) for i in range(3)], axis=-1)
+    where = np.clip(np.asarray(at, dtype=float), 0, 1) * (len(stops) - 1)
+    mixed = np.stack([np.interp(where, np.arange(len(stops)), channels[:, i]) for i in range(3)], axis=-1)
     return ["#" + "".join(f"{round(value):02x}" for value in rgb) for rgb in mixed]
 
 
 def ink_on(background: str) -> str:
     """Black or white, whichever reads better on ``#rrggbb`` (WCAG contrast)."""
-    linear = [(int(background[i : i + 2], 16) / 255) ** 2.2 for i in (1, 3, 5)]
-    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-    return "#111111" if luminance > 0.18 else "#ffffff"
+    parts = [int(background[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
+    return "#000000" if luminance > 0.179 else "#ffffff"
 
 
 def number(value: float, digits: int = 2) -> str:
@@ -152,7 +154,7 @@ def number(value: float, digits: int = 2) -> str:
 
 
 def file_safe(*parts: object) -> str:
-    """One file name out of words: lower-case ASCII letters, digits, ``.``, ``_`` and ``-``; never empty, 100 at most."""
+    """One file name out of words: lower-case ASCII letters, digits and ``._-``; never empty, 100 at most."""
     name = re.sub(r"[^a-z0-9._-]+", "-", "-".join(map(str, parts)).lower())
     return name.strip("-._")[:100].strip("-._") or "figure"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,7 @@ __all__ = ["lambda_evolution"]
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 _COLUMNS = ["run", "layer", "component", "step", "epoch", "value"]
+_AT = "step %{x}: %{y:.4f}<extra></extra>"
 _LABELS = 6  # final values written per panel, at most
 
 
@@ -33,10 +35,11 @@ def lambda_evolution(
     An open circle marks the start, a filled one the end, with its value.
 
     Args:
-        history: run name to frame with columns step, epoch, name, layer, component (counted from 0), value; rows of other
-            names than ``"lambda"`` and the fixed first component are left out.
+        history: run name to frame with columns step, epoch, name, layer, component (counted from 0), value; rows of
+            other names than ``"lambda"`` and the fixed first component are left out.
         change: draw value minus start instead of value.
-        printed: run, layer, component, value: a paper's final values, as open diamonds at the right edge (not with ``change``).
+        printed: run, layer, component, value: a paper's final values, drawn as open diamonds at the right edge; not
+            drawn with ``change``, since their starts are unknown.
     Frame:
         run, layer, component, step, epoch, value (and, drawn with ``change``, change).
     Raises:
@@ -79,14 +82,18 @@ def lambda_evolution(
                 mode="lines",
                 line={"color": colour[component], "dash": dash[run], "width": 2},
                 showlegend=False,
-                hovertemplate=f"{as_text(run, 60)}<br>{_lambda(component)}, layer {layer + 1}<br>step %{{x}}: %{{y:.4f}}<extra></extra>",
+                hovertemplate=f"{as_text(run, 60)}<br>{_lambda(component)}, layer {layer + 1}<br>{_AT}",
                 **place,
             )
             plot.add_scatter(
                 x=steps[[0, -1]],
                 y=heights[[0, -1]],
                 mode="markers",
-                marker={"size": 8, "color": [colours.paper, colour[component]], "line": {"color": colour[component], "width": 2}},
+                marker={
+                    "size": 8,
+                    "color": [colours.paper, colour[component]],
+                    "line": {"color": colour[component], "width": 2},
+                },
                 showlegend=False,
                 hoverinfo="skip",
                 cliponaxis=False,
@@ -100,7 +107,11 @@ def lambda_evolution(
                 x=np.full(len(here), last + 0.05 * (last - first or 1)),
                 y=here["value"].to_numpy(dtype=float),
                 mode="markers",
-                marker={"symbol": "diamond-open", "size": 10, "color": [colour.get(c, colours.ink) for c in here["component"]]},
+                marker={
+                    "symbol": "diamond-open",
+                    "size": 10,
+                    "color": [colour.get(c, colours.ink) for c in here["component"]],
+                },
                 customdata=[as_text(str(run), 60) for run in here["run"]],
                 hovertemplate="%{customdata}<br>printed: %{y:.4f}<extra></extra>",
                 showlegend=False,
@@ -108,11 +119,17 @@ def lambda_evolution(
                 **place,
             )
 
-    keys = [(_lambda(c), {"color": colour[c], "width": 3}, "lines", None) for c in components]
+    keys: list[tuple[str, Any, str, Any]] = [
+        (_lambda(c), {"color": colour[c], "width": 3}, "lines", None) for c in components
+    ]
     if len(runs) > 1:
-        keys += [(as_text(run, 32), {"color": colours.muted, "dash": dash[run], "width": 2}, "lines", None) for run in runs]
+        keys += [
+            (as_text(run, 32), {"color": colours.muted, "dash": dash[run], "width": 2}, "lines", None) for run in runs
+        ]
     if marks is not None:
-        keys.append(("printed in the paper", None, "markers", {"symbol": "diamond-open", "size": 9, "color": colours.muted}))
+        keys.append(
+            ("printed in the paper", None, "markers", {"symbol": "diamond-open", "size": 9, "color": colours.muted})
+        )
     for name, line_style, mode, marker in keys:
         plot.add_scatter(x=[None], y=[None], mode=mode, name=name, line=line_style, marker=marker)
 
@@ -128,8 +145,16 @@ def lambda_evolution(
         )
     )
     span = last - first or 1
-    plot.update_xaxes(range=[first - 0.04 * span, last + (0.26 if marks is None else 0.32) * span], title_text="step", title_standoff=6, nticks=5, automargin=False)
-    plot.update_yaxes(tickformat=".2f" if room > 0.05 else ".3f", range=[low - 0.1 * room, high + 0.1 * room], automargin=False)
+    plot.update_xaxes(
+        range=[first - 0.04 * span, last + (0.26 if marks is None else 0.32) * span],
+        title_text="step",
+        title_standoff=6,
+        nticks=5,
+        automargin=False,
+    )
+    plot.update_yaxes(
+        tickformat=".2f" if room > 0.05 else ".3f", range=[low - 0.1 * room, high + 0.1 * room], automargin=False
+    )
     if change:
         plot.add_hline(y=0, line={"color": colours.muted, "width": 1, "dash": "dot"})
     plot.update_annotations(selector=_is_title, font={"size": 13, "color": colours.muted})
@@ -156,7 +181,9 @@ def _tidy(history: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return frame
 
 
-def _label_ends(plot: go.Figure, ends: list[tuple[float, str, str]], x: float, room: float, panel: int, shift: int) -> None:
+def _label_ends(
+    plot: go.Figure, ends: list[tuple[float, str, str]], x: float, room: float, panel: int, shift: int
+) -> None:
     """Final values beside the filled circles, pushed apart where they would overlap."""
     ends = sorted(ends)
     heights = np.array([end[0] for end in ends])
@@ -180,7 +207,7 @@ def _label_ends(plot: go.Figure, ends: list[tuple[float, str, str]], x: float, r
 
 
 def _is_title(annotation: go.layout.Annotation) -> bool:
-    return annotation.yref == "paper"
+    return bool(annotation.yref == "paper")
 
 
 def _lambda(component: int) -> str:

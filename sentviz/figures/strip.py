@@ -49,7 +49,8 @@ def token_strip(
     """
     values = np.asarray(scores, dtype=float)
     special, rare = (
-        np.zeros(len(tokens), dtype=np.bool_) if mask is None else np.asarray(mask, dtype=np.bool_) for mask in (specials, unknown)
+        np.zeros(len(tokens), dtype=np.bool_) if mask is None else np.asarray(mask, dtype=np.bool_)
+        for mask in (specials, unknown)
     )
     if not len(tokens) or any(array.shape != (len(tokens),) for array in (values, special, rare)):
         raise InputError("A strip needs at least one token, and one score and one mark for each.")
@@ -57,7 +58,9 @@ def token_strip(
         raise InputError(f"A line needs at least {_WIDEST + 3} columns.")
     colours = palette(theme)
     count = min(len(tokens), limit)
-    labels = [as_text(token, _WIDEST) + "°" * bool(mark) for token, mark in zip(tokens[:count], rare[:count], strict=True)]
+    labels = [
+        as_text(token, _WIDEST) + "°" * bool(mark) for token, mark in zip(tokens[:count], rare[:count], strict=True)
+    ]
     widths = [_shown_columns(token, bool(mark)) + 1.2 for token, mark in zip(tokens[:count], rare[:count], strict=True)]
     starts, lines = _wrap(widths, columns)
 
@@ -65,7 +68,10 @@ def token_strip(
     neutral = colours.diverging[len(colours.diverging) // 2]
     fills = blend(colours.diverging, (np.nan_to_num(values[:count]) / largest + 1) / 2)
     fills = [neutral if np.isnan(value) else fill for value, fill in zip(values[:count], fills, strict=True)]
-    inks = [colours.muted if faint and fill == neutral else ink_on(fill) for faint, fill in zip(special[:count], fills, strict=True)]
+    inks = [
+        colours.muted if faint and fill == neutral else ink_on(fill)
+        for faint, fill in zip(special[:count], fills, strict=True)
+    ]
 
     height = (lines[-1] + 1) * _LINE
     top, bottom = (44 if title else 10), 36
@@ -84,7 +90,7 @@ def token_strip(
             constraintext="none",
             insidetextfont={"family": MONOSPACE, "size": 13, "color": inks},
             customdata=[
-                f"“{as_text(token, 120)}” ({i + 1})<br>{as_text(score_name)} {'none' if np.isnan(value) else f'{value:+.4f}'}"
+                f"“{as_text(token, 120)}” ({i + 1})<br>{as_text(score_name)} {_signed(value)}"
                 for i, (token, value) in enumerate(zip(tokens[:count], values[:count], strict=True))
             ],
             hovertemplate="%{customdata}<extra></extra>",
@@ -98,7 +104,13 @@ def token_strip(
             showlegend=False,
             barmode="overlay",
             # a fixed ratio of line to character: on a wider page the text keeps its shape and leaves room at the right
-            xaxis={"range": [0, columns], "visible": False, "fixedrange": True, "constrain": "range", "constraintoward": "left"},
+            xaxis={
+                "range": [0, columns],
+                "visible": False,
+                "fixedrange": True,
+                "constrain": "range",
+                "constraintoward": "left",
+            },
             yaxis={
                 "range": [lines[-1] + 0.5, -0.5],
                 "visible": False,
@@ -125,7 +137,13 @@ def token_strip(
         font={"size": 12, "color": colours.muted},
     )
     frame = pd.DataFrame(
-        {"position": np.arange(len(tokens)), "token": list(tokens), score_name: values, "special": special, "unknown": rare}
+        {
+            "position": np.arange(len(tokens)),
+            "token": list(tokens),
+            score_name: values,
+            "special": special,
+            "unknown": rare,
+        }
     )
     caption = sentence(
         [
@@ -153,3 +171,7 @@ def _wrap(widths: Sequence[float], limit: float, gap: float = 0.4) -> tuple[list
 
 def _shown_columns(token: str, marked: bool) -> int:
     return min(text_columns(visible(token)), _WIDEST) + marked
+
+
+def _signed(value: float) -> str:
+    return "none" if np.isnan(value) else f"{value:+.4f}"

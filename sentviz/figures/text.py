@@ -14,7 +14,7 @@ _HIDDEN = "⬚"
 def as_text(text: str, limit: int | None = 24) -> str:
     """A Plotly label that shows ``text`` itself, whatever it holds.
 
-    Pseudo-HTML, entities and MathJax are escaped; control and zero-width characters become visible (``␊``, ``⬚``);
+    Pseudo-HTML, entities and MathJax are escaped; control and zero-width characters become visible (``↵``, ``⬚``);
     outer blanks become ``·``; right-to-left text is isolated from its surroundings; what is wider than ``limit``
     columns ends in ``…`` (``None``: never cut).
     """
@@ -55,10 +55,12 @@ def _stand_in(text: str, i: int) -> str:
     char = text[i]
     category = unicodedata.category(char)
     if category in {"Zl", "Zp"}:
-        return "␊"
+        return "↵"
     if category == "Cs":
         return "\ufffd"
     if category == "Cc":
+        if char in "\n\t":
+            return "↵" if char == "\n" else "⇥"
         code = ord(char)
         return chr(0x2400 + code) if code < 0x20 else "␡" if code == 0x7F else _HIDDEN
     if category == "Cf":

@@ -63,7 +63,12 @@ def probability_bars(labels: Sequence[str], probabilities: npt.ArrayLike, *, the
     )
     for row, share in zip(rows, shares, strict=True):
         plot.add_annotation(
-            x=1, y=row, text=f"{share:.1%}", xanchor="left", xshift=8, font={"size": 13, "weight": 600 if row == best else 400}
+            x=1,
+            y=row,
+            text=f"{share:.1%}",
+            xanchor="left",
+            xshift=8,
+            font={"size": 13, "weight": 600 if row == best else 400},
         )
     frame = pd.DataFrame({"label": list(labels), "probability": shares})
     return Figure("probabilities", plot, frame, f"The model's probability of each of {len(labels)} classes.")

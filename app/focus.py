@@ -1,0 +1,130 @@
+"""The one frozen state of the app: what the visitor looks at. Pure; `app.shell` carries it between pages and the URL."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+__all__ = ["DEFAULT_RUN", "Focus"]
+
+DEFAULT_RUN = "sst2/ndt-unit-2"
+TEXT_IN_URL = 2_000  # characters; longer links break in mail programs and proxies
+
+
+@dataclass(frozen=True)
+class Focus:
+    """Everything that defines a view. Layers, heads and components are counted from 1, as people read them."""
+
+    run: str = DEFAULT_RUN
+    versus: tuple[str, ...] = ()  # further runs, overlaid where a page can
+    text: str = ""  # "" = the run's example sentence
+    row: str = ""  # a row of the run's data set by id, instead of a text
+    layer: int = 1
+    head: str = "mean"  # mean, max, or a number
+    component: str = "effective"  # effective, or a number
+    score: str = "removal"
+    mix: tuple[tuple[int, int, float], ...] = ()  # lambdas changed by hand: layer, component, value
+    slice: str = ""  # part of the test set, as in cell=1,0
+    shared: bool = False  # the text came in by a link, so the URL may keep it
+
+    def with_(self, **changes: Any) -> Focus:
+        """A changed focus; what belonged to the old run, text or row does not outlive it."""
+        if "run" in changes and changes["run"] != self.run:
+            changes = {"layer": 1, "head": "mean", "component": "effective", "mix": (), "slice": "", "row": ""} | changes
+        if "text" in changes:
+            changes = {"shared": False, "row": ""} | changes
+        if "row" in changes and changes["row"]:
+            changes = {"text": "", "shared": False} | changes
+        return replace(self, **changes)
+
+    def query(self, *, with_text: bool = False) -> dict[str, str]:
+        """As URL parameters, defaults left out. A text is private: it is there only if asked for or if it came from a link."""
+        values: dict[str, str] = {}
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if value == item.default or item.name == "shared" or (item.name == "text" and not (with_text or self.shared)):
+                continue
+            if item.name == "mix":
+                value = "~".join(f"{layer}.{component}:{weight:.4g}" for layer, component, weight in value)
+            values[item.name] = "~".join(value) if isinstance(value, tuple) else str(value)
+        return values
+
+    @classmethod
+    def parse(cls, query: Mapping[str, str], runs: Collection[str], scores: Collection[str]) -> tuple[Focus, list[str]]:
+        """A focus from URL parameters, and a note for each value that means nothing here; those fall back to the default."""
+        values: dict[str, Any] = {}
+        notes: list[str] = []
+
+        def refuse(name: str, value: str, instead: str) -> None:
+            shown = value if len(value) <= 60 else value[:59] + "…"
+            notes.append(f"The link asks for {name} “{shown}”, which is not here; {instead}.")
+
+        fallback = DEFAULT_RUN if DEFAULT_RUN in runs else next(iter(runs), DEFAULT_RUN)
+        values["run"] = fallback
+        for name, value in query.items():
+            match name:
+                case "run" if value in runs:
+                    values["run"] = value
+                case "run":
+                    refuse("the run", value, f"{fallback} is shown instead")
+                case "versus":
+                    values["versus"] = tuple(v for v in value.split("~") if v in runs)
+                    for unknown in (v for v in value.split("~") if v not in runs):
+                        refuse("the run", unknown, "it is left out")
+                case "text" if value.strip():
+                    values |= {"text": value, "shared": True}
+                case "layer" if value.isdecimal() and 0 < int(value) < 1000:
+                    values["layer"] = int(value)
+                case "head" if value in ("mean", "max") or _place(value):
+                    values["head"] = value
+                case "component" if value == "effective" or _place(value):
+                    values["component"] = value
+                case "score" if value in scores:
+                    values["score"] = value
+                case "mix":
+                    values["mix"], bad = _mix(value)
+                    if bad:
+                        refuse("the lambda", bad, "the learned one is used")
+                case "row" | "slice":
+                    values[name] = value
+                case "layer" | "head" | "component" | "score":
+                    refuse(f"the {name}", value, "the default is shown")
+                case _:
+                    pass
+        return cls(**values), notes
+
+    def fit(self, *, layers: int, heads: int, components: int) -> tuple[Focus, list[str]]:
+        """The focus within a model's shape, and a note for what had to give way."""
+        changes: dict[str, Any] = {}
+        if self.layer > layers:
+            changes["layer"] = 1
+        if self.head.isdecimal() and int(self.head) > heads:
+            changes["head"] = "mean"
+        if self.component.isdecimal() and int(self.component) > components:
+            changes["component"] = "effective"
+        inside = tuple(m for m in self.mix if m[0] <= layers and 2 <= m[1] <= components)
+        if inside != self.mix:
+            changes["mix"] = inside
+        notes = [f"{self.run} has no such {name}; the default is shown." for name in changes]
+        return replace(self, **changes), notes
+
+
+def _place(value: str) -> bool:
+    return value.isascii() and value.isdecimal() and 0 < int(value) < 1000
+
+
+def _mix(value: str) -> tuple[tuple[tuple[int, int, float], ...], str]:
+    """`1.2:-0.18~2.2:0` as changes, and the first part that is none."""
+    changes: list[tuple[int, int, float]] = []
+    for part in value.split("~"):
+        place, _, number = part.partition(":")
+        layer, _, component = place.partition(".")
+        try:
+            weight = float(number)
+        except ValueError:
+            return tuple(changes), part
+        if not (_place(layer) and _place(component) and abs(weight) <= 10):
+            return tuple(changes), part
+        changes.append((int(layer), int(component), weight))
+    return tuple(changes), ""

@@ -1,0 +1,46 @@
+"""Every head, component and layer on one sentence: overview first, one map in detail."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app import shell
+from app.views.parts import map_controls, map_figure, place
+from sentviz.errors import SentvizError
+from sentviz.figures import small_multiples
+from sentviz.gallery import signed
+
+run, focus = shell.run(), shell.focus()
+shell.intro(
+    "Where every head of every layer looks on your sentence, overview first and one map in detail.",
+    "High attention does not prove that a word matters: ask word removal on Explore.",
+)
+try:
+    trace = shell.trace()
+except SentvizError as error:
+    st.warning(shell.md(str(error)), icon=":material/edit:")
+    st.stop()
+
+
+def take_text() -> None:
+    shell.go(text=st.session_state["attention-sentence"])
+
+
+with st.container(horizontal=True, gap="small"):
+    shell.choose(st.selectbox, "Model", "run", list(shell.runs()), label_visibility="collapsed", width=260)
+    st.session_state["attention-sentence"] = trace.text
+    st.text_input("Sentence", key="attention-sentence", on_change=take_text, label_visibility="collapsed")
+
+overview, detail = st.columns([1, 1.15], gap="medium")
+with overview:
+    st.markdown("##### All heads")
+    shell.figure(lambda theme: signed(small_multiples(trace, place(focus.component), theme=theme), run), "overview")
+with detail:
+    map_controls(trace)
+    with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
+        hide = bool(trace.specials.any()) and st.toggle("Hide specials", key="hide-specials")
+        n = len(trace.tokens)
+        top = None
+        if n > 24:
+            top = st.slider("Tokens shown", 8, min(n, 120), min(n, 48), key="top", width=260, help="Those that receive the most attention")
+    map_figure(trace, run, "detail", hide_specials=hide, top=top)

@@ -1,0 +1,72 @@
+"""Why this answer? A sentence, its verdict, and what it leans on."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app import shell
+from app.views.parts import lambda_sliders, map_controls, map_figure
+from sentviz.errors import SentvizError
+from sentviz.examples import EXAMPLES
+from sentviz.explain import SCORES, answer
+from sentviz.figures import probability_bars
+from sentviz.gallery import signed, strip
+
+run, focus = shell.run(), shell.focus()
+kinds = {example.kind: example for example in EXAMPLES}
+example_text = shell._example(run.name, run.digest).text
+
+
+def take_text() -> None:
+    shell.go(text=st.session_state["sentence"])
+
+
+def take_example() -> None:
+    if kind := st.session_state["examples"]:
+        shell.go(text=kinds[kind].text)
+
+
+shell.intro(
+    "Type a sentence and see the answer of a trained model, the words it leans on, and where it looks.",
+    "Attention shows where a model looks, not why it decides; word removal asks the model itself.",
+)
+left, right = st.columns([1, 1], gap="medium")
+
+with left:
+    shell.choose(st.selectbox, "Model", "run", list(shell.runs()), label_visibility="collapsed")
+    try:
+        text = shell.traced_text() or example_text
+    except SentvizError as error:
+        st.warning(shell.md(str(error)), icon=":material/database_off:")
+        text = example_text
+    st.session_state["sentence"] = text
+    st.text_input("Sentence", key="sentence", on_change=take_text, label_visibility="collapsed", placeholder="Type a sentence and press Enter")
+    st.session_state["examples"] = next((kind for kind, example in kinds.items() if example.text == text), None)
+    st.pills("Examples", list(kinds), key="examples", on_change=take_example, label_visibility="collapsed")
+    try:
+        trace = shell.trace()
+    except SentvizError as error:
+        st.warning(shell.md(str(error)), icon=":material/edit:")
+        st.stop()
+
+    st.markdown(f"### {shell.md(answer(trace))}")
+    known = next((example for example in EXAMPLES if example.text == trace.text), None)
+    if known and known.reading in trace.labels and known.reading != trace.label:
+        st.caption(f":material/error: The model gets this wrong: a person reads it as {known.reading}.")
+    if trace.dropped:
+        st.caption(
+            f":material/content_cut: The model reads {len(trace.tokens):,} tokens at most; the last {trace.dropped:,} were not read."
+        )
+    shell.figure(lambda theme: signed(probability_bars(trace.labels, trace.probabilities, theme=theme), run), "verdict", caption=False)
+    names = [name for name, score in SCORES.items() if not score.needs_components or trace.lambdas.shape[1] > 1]
+    shell.choose(
+        st.segmented_control, "Score", "score", names, format_func=lambda name: SCORES[name].title, label_visibility="collapsed"
+    )
+    score = focus.score if focus.score in names else "removal"
+    shell.figure(lambda theme: signed(strip(trace, score, theme), run), "strip")
+
+with right:
+    map_controls(trace)
+    map_figure(trace, run, "map")
+
+lambda_sliders(run, trace)

@@ -1,0 +1,17 @@
+"""How the mixing of the maps was learned."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app import shell
+from app.views.runpick import several
+from sentviz.gallery import lambda_figure
+
+shell.intro(
+    "Every lambda over the steps of training, per layer and component, with its start and the paper's final value.",
+    "Where a lambda ends says little alone: most of it is where it was put at the start, so look at the change as well.",
+)
+chosen = several([run for run in shell.runs().values() if run.config["model"]["mixing"] != "none"], "a learned lambda")
+how = st.segmented_control("Scale", ["Value", "Change from the start"], default="Value", key="lambda-scale", label_visibility="collapsed")
+shell.figure(lambda theme: lambda_figure(chosen, change=how == "Change from the start", theme=theme), "lambda")

@@ -1,0 +1,111 @@
+"""Pieces of the sentence pages: which map, the map itself, the lambda sliders."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app import shell
+from sentviz.figures import component_name, heatmap
+from sentviz.gallery import signed
+from sentviz.runs import Run
+from sentviz.trace import Trace
+
+__all__ = ["lambda_sliders", "map_controls", "map_figure"]
+
+
+def place(value: str) -> int | str:
+    """A choice of the focus as the library counts: "1" is 0, words stay."""
+    return int(value) - 1 if value.isdecimal() else value
+
+
+def map_controls(trace: Trace) -> None:
+    """Layer, head and component of the map in focus."""
+    layers, components, heads = trace.lambdas.shape[0], trace.lambdas.shape[1], len(trace.head_ids)
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
+        shell.choose(st.selectbox, "Layer", "layer", [str(i + 1) for i in range(layers)], width=90)
+        shell.choose(
+            st.selectbox, "Head", "head", ["mean", "max", *(str(i + 1) for i in range(heads))], width=150, format_func=head_title
+        )
+        names = ["effective", *(str(c + 1) for c in range(components if components > 1 else 0))]
+        shell.choose(
+            st.segmented_control,
+            "Component",
+            "component",
+            names,
+            format_func=lambda name: component_name(place(name)),
+            help="A component is one of the attention maps that lambda mixes; the effective map is their mixture, the one that multiplies V.",
+        )
+
+
+def head_title(head: str) -> str:
+    """"mean" is "mean of heads"; "1" is "head 1"."""
+    return f"head {head}" if head.isdecimal() else f"{head} of heads"
+
+
+def map_figure(trace: Trace, run: Run, key: str, *, hide_specials: bool = False, top: int | None = None) -> None:
+    """The map in focus as a heatmap."""
+    focus = shell.focus()
+    layer, head, component = focus.layer - 1, place(focus.head), place(focus.component)
+    shell.figure(
+        lambda theme: signed(heatmap(trace, layer, head, component, hide_specials=hide_specials, top=top, theme=theme), run), key
+    )
+
+
+def lambda_sliders(run: Run, trace: Trace) -> None:
+    """Every lambda as a slider with learned, off and flip sign; answer and maps follow."""
+    layers, components = trace.lambdas.shape
+    if components == 1:
+        return
+    focus = shell.focus()
+    learned = shell._example(run.name, run.digest).lambdas
+    changed = {(layer, component): value for layer, component, value in focus.mix}
+
+    def put(layer: int, component: int, value: float | None) -> None:
+        mix = dict(changed)
+        mix.pop((layer, component), None)
+        if value is not None:
+            mix[layer, component] = value
+        shell.go(mix=tuple((at, c, v) for (at, c), v in sorted(mix.items())))
+
+    def put_all(factor: float | None) -> None:
+        pairs = [(at + 1, c + 1) for at in range(layers) for c in range(1, components)]
+        values = () if factor is None else tuple((at, c, round(float(factor * learned[at - 1, c - 1]), 4)) for at, c in pairs)
+        shell.go(mix=values)
+
+    def slide(layer: int, component: int) -> None:
+        put(layer, component, st.session_state[f"lambda-{layer}-{component}"])
+
+    with st.container(border=True, key="lambdas"):
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.markdown("**Lambda** · what if the maps were mixed otherwise?")
+            st.button("Learned", on_click=put_all, args=(None,), disabled=not changed, key="lambda-learned", help="Back to the learned mixing")
+            st.button("All off", on_click=put_all, args=(0.0,), key="lambda-off", help="Only A₁ is left")
+            st.button("Flip all signs", on_click=put_all, args=(-1.0,), key="lambda-flip", help="Adding becomes subtracting")
+        cells = [(layer, component) for layer in range(1, layers + 1) for component in range(2, components + 1)]
+        per_row = 2 if len(cells) <= 4 else 3
+        for start in range(0, len(cells), per_row):
+            for column, (layer, component) in zip(st.columns(per_row), cells[start : start + per_row], strict=False):
+                with column:
+                    own = float(learned[layer - 1, component - 1])
+                    now = changed.get((layer, component), own)
+                    reach = max(1.0, float(abs(round(2 * own))), abs(now))
+                    st.session_state[f"lambda-{layer}-{component}"] = float(now)
+                    st.slider(
+                        f"Layer {layer} · λ{component_name(component - 1)[1:]} (learned {own:+.3f})",
+                        -reach,
+                        reach,
+                        step=0.01,
+                        format="%+.2f",
+                        key=f"lambda-{layer}-{component}",
+                        on_change=slide,
+                        args=(layer, component),
+                    )
+                    with st.container(horizontal=True, gap="small"):
+                        for name, value in (("learned", None), ("off", 0.0), ("flip sign", -own)):
+                            st.button(
+                                name,
+                                key=f"lambda-{layer}-{component}-{name}",
+                                type="tertiary",
+                                on_click=put,
+                                args=(layer, component, value),
+                            )

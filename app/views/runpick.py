@@ -1,0 +1,33 @@
+"""Choosing the runs that a training page overlays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from app import shell
+from sentviz.runs import Run
+
+__all__ = ["several"]
+
+
+def several(fitting: Sequence[Run], what: str) -> list[Run]:
+    """The run in focus and those beside it, of the fitting ones; the page stops with a sentence where there are none."""
+    names = [run.name for run in fitting]
+    if not names:
+        st.info(f"No run here has {what}. `sentviz train sst2 --model ndt-unit-2` trains one.", icon=":material/inventory_2:")
+        st.stop()
+    focus = shell.focus()
+    wanted = [name for name in dict.fromkeys((focus.run, *focus.versus)) if name in names]
+    if focus.run not in names:
+        st.caption(f"{shell.md(focus.run)} has no {what.removeprefix('a ')}; others are shown.")
+
+    def take() -> None:
+        picked = st.session_state["several"] or names[:1]
+        keep = focus.run if focus.run in picked or focus.run not in names else picked[0]
+        shell.go(run=keep, versus=tuple(name for name in picked if name != keep))
+
+    st.session_state["several"] = wanted or names[:1]
+    st.multiselect("Runs", names, key="several", on_change=take, label_visibility="collapsed")
+    return [run for run in fitting if run.name in st.session_state["several"]]

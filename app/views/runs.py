@@ -1,0 +1,57 @@
+"""Every trained model at hand, measured beside printed, with its provenance."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app import shell
+from sentviz.runs import catalog
+from sentviz.studies import printed
+
+shell.intro(
+    "Every trained model here, its accuracy with a 95 % interval beside the paper's printed one, and where it comes from.",
+    "Two models are not ranked by intervals that overlap.",
+)
+frame = catalog()
+for error in shell.broken().values():
+    st.warning(shell.md(str(error)), icon=":material/folder_off:")
+frame = frame[frame["problem"].fillna("") == ""].drop(columns="problem")
+if frame.empty:
+    st.info("There are no runs here. `sentviz train sst2` makes one.", icon=":material/inventory_2:")
+    st.stop()
+frame.insert(6, "printed", [printed.accuracy(data, model) for data, model in zip(frame["data"], frame["model"], strict=True)])
+
+
+def take() -> None:
+    rows = st.session_state["runs-table"]["selection"]["rows"]
+    if rows:
+        shell.go(run=str(frame["run"].iloc[rows[0]]))
+
+
+percent = st.column_config.NumberColumn(format="percent")
+st.dataframe(
+    frame.style.format(
+        {c: "{:.2%}" for c in ("accuracy", "low", "high", "printed", "official_accuracy") if c in frame}
+        | {c: "{:.3f}" for c in ("f1_macro", "auc", "silhouette", "temperature") if c in frame}
+        | {c: "{:,.0f}" for c in ("n", "parameters", "seconds")}
+        | {"epochs": "{:.1f}"},
+        na_rep="–",
+    ),
+    key="runs-table",
+    hide_index=True,
+    on_select=take,
+    selection_mode="single-row",
+    column_config={
+        "low": st.column_config.Column("95 % from"),
+        "high": st.column_config.Column("to"),
+        "printed": st.column_config.Column("printed", help="Accuracy that arXiv 2603.20704 prints"),
+        "official_accuracy": st.column_config.Column("official test", help="Accuracy on the official test sentences"),
+        "f1_macro": st.column_config.Column("F1 (macro)"),
+        "epochs": st.column_config.Column("best epoch"),
+    },
+)
+st.download_button("CSV", frame.to_csv(index=False).encode("utf-8-sig"), "sentviz-runs.csv", "text/csv", icon=":material/download:", on_click="ignore")
+st.caption("Choose a row to put that run in focus; every other page then shows it.")
+run = shell.run()
+st.markdown(f"##### {shell.md(run.name)}")
+st.json(run.config, expanded=1)

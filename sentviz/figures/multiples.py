@@ -1,0 +1,151 @@
+"""All attention maps of a trace at a glance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import plotly.graph_objects as go
+
+from sentviz.errors import InputError
+from sentviz.figures.figure import Figure, Theme, base_layout, file_safe, palette, sentence
+from sentviz.figures.maps import TITLE_PAD, Floats, Indices, coloraxis, component_name, component_slug
+from sentviz.figures.text import as_text
+from sentviz.trace import Trace
+
+__all__ = ["small_multiples"]
+
+_BLOCKS = 64  # cells a side of one panel
+
+
+def small_multiples(
+    trace: Trace,
+    component: int | str = "effective",
+    layers: Sequence[int] | None = None,
+    *,
+    theme: Theme = "light",
+) -> Figure:
+    """All heads at a glance: layers downwards, heads across, one colour scale; hover names head and tokens.
+
+    Above 64 tokens a cell stands for a block: the attention its keys receive together from the mean of its queries,
+    so that rows keep their sums.
+
+    Args:
+        trace: with attention maps.
+        component: as in `Trace.map`.
+        layers: which, counted from 0; all that the trace holds unless told.
+    Frame:
+        layer, head, component, query, query_token, key, key_token, attention; of a block the first token.
+    Raises:
+        KeyError: the trace does not hold those maps.
+    """
+    layers = trace.layer_ids if layers is None else tuple(layers)
+    if not layers:
+        raise InputError("At least one layer must be shown.")
+    maps = np.stack([[trace.map(layer, head, component) for head in trace.head_ids] for layer in layers]).astype(float)
+    queries = np.array(trace.query_ids, dtype=np.int64)
+    block = max(1, -(-max(maps.shape[2:]) // _BLOCKS))
+    if block > 1:
+        maps = _blocks(maps, block)
+    n_layers, n_heads, n, m = maps.shape
+    row_gap, col_gap = (max(1, round(0.08 * side)) for side in (n, m))
+    mosaic = np.full((n_layers * (n + row_gap) - row_gap, n_heads * (m + col_gap) - col_gap), np.nan)
+    for row in range(n_layers):
+        for col in range(n_heads):
+            mosaic[row * (n + row_gap) :, col * (m + col_gap) :][:n, :m] = maps[row, col]
+
+    names = [f"“{as_text(token)}” ({i + 1})" + (" …" if block > 1 else "") for i, token in enumerate(trace.tokens)]
+    row_names = [f"layer {layer + 1}, query {names[i]}" for layer in layers for i in queries[::block]]
+    col_names = [f"head {head + 1}, key {name}" for head in trace.head_ids for name in names[::block]]
+    panel = int(np.clip(880 / n_heads, 64, 190))
+    width, height = panel * n_heads, max(panel * n_layers * min(1.0, max(n / m, 0.25)), 40 * n_layers)
+    colours = palette(theme)
+    plot = go.Figure(
+        go.Heatmap(
+            z=mosaic, coloraxis="coloraxis", hoverongaps=False, hovertemplate="%{y}<br>%{x}<br>%{z:.3f}<extra></extra>"
+        ),
+        layout=base_layout(
+            theme,
+            title=f"{'Effective attention' if component == 'effective' else component_name(component)} · all heads",
+            width=width + 64,
+            height=int(height) + 128,
+            margin=(48, 112, 16, 16),
+            coloraxis=coloraxis(mosaic, colours, above=44 / height),
+            title_pad_t=TITLE_PAD,
+            xaxis=_mosaic_axis(col_names, n_heads, m, col_gap)
+            | {"range": [-0.5, mosaic.shape[1] - 0.5], "constrain": "domain", "constraintoward": "left"},
+            yaxis=_mosaic_axis(row_names, n_layers, n, row_gap)
+            | {"range": [len(mosaic) - 0.5, -0.5], "constrain": "domain", "constraintoward": "top"}
+            | ({"scaleanchor": "x"} if n == m else {}),
+        ),
+    )
+    for col, head in enumerate(trace.head_ids):
+        middle = col * (m + col_gap) + (m - 1) / 2
+        plot.add_annotation(
+            x=middle, y=-0.5, text=f"H{head + 1}", yanchor="bottom", yshift=2, font={"color": colours.muted}
+        )
+    for row, layer in enumerate(layers):
+        middle = row * (n + row_gap) + (n - 1) / 2
+        plot.add_annotation(
+            x=-0.5, y=middle, text=f"L{layer + 1}", xanchor="right", xshift=-8, font={"color": colours.muted}
+        )
+
+    shape = (n_layers, n_heads, n, m)
+    layer_of, head_of, query_of, key_of = (axis.ravel() for axis in np.indices(shape))
+    frame = pd.DataFrame(
+        {
+            "layer": np.array(layers)[layer_of],
+            "head": np.array(trace.head_ids)[head_of],
+            "component": _categories(np.zeros(maps.size, dtype=np.int8), [component_name(component)]),
+            "query": queries[::block][query_of],
+            "query_token": _tokens(trace, queries[::block][query_of]),
+            "key": key_of * block,
+            "key_token": _tokens(trace, key_of * block),
+            "attention": maps.ravel(),
+        }
+    )
+    what = "effective attention" if component == "effective" else f"component {component_name(component)}"
+    caption = sentence(
+        [
+            f"Run {trace.run}: {what} of every head (columns) in every layer (rows), one colour scale for all.",
+            f"A cell is a block of {block} × {block} tokens: what its keys receive together, mean over its queries."
+            if block > 1
+            else "",
+            "Orange is negative." if maps.min() < 0 else "",
+        ]
+    )
+    return Figure(file_safe("attention", trace.run, "all-heads", component_slug(component)), plot, frame, caption)
+
+
+def _mosaic_axis(names: list[str], panels: int, side: int, gap: int) -> dict[str, Any]:
+    """Hidden tick labels, which hover shows: one name a cell instead of one string for every pair of cells."""
+    cells = [panel * (side + gap) + i for panel in range(panels) for i in range(side)]
+    return {
+        "tickmode": "array",
+        "tickvals": cells,
+        "ticktext": names,
+        "showticklabels": False,
+        "showgrid": False,
+        "ticks": "",
+    }
+
+
+def _tokens(trace: Trace, positions: Indices) -> Any:
+    kinds, codes = np.unique(np.array(trace.tokens, dtype=object), return_inverse=True)
+    return _categories(codes[positions], kinds.tolist())
+
+
+def _categories(codes: npt.NDArray[np.integer[Any]], kinds: list[str]) -> Any:
+    """Strings by their number: a frame of half a million cells stays small."""
+    return pd.Categorical.from_codes(codes, pd.Index(kinds))
+
+
+def _blocks(maps: Floats, block: int) -> Floats:
+    """(..., n, m) in blocks: sums over keys, means over queries."""
+    n, m = maps.shape[-2:]
+    rows, cols = np.arange(0, n, block), np.arange(0, m, block)
+    heights = np.diff(np.append(rows, n))
+    return np.asarray(np.add.reduceat(np.add.reduceat(maps, cols, axis=-1), rows, axis=-2) / heights[:, None])

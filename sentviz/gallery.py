@@ -1,0 +1,124 @@
+"""Every figure of a run by name: what the command line exports and the pages show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sentviz.errors import InputError
+from sentviz.explain import SCORES, agreement, answer, explained, score
+from sentviz.figures import (
+    Figure,
+    Theme,
+    curves,
+    heatmap,
+    lambda_evolution,
+    probability_bars,
+    small_multiples,
+    token_strip,
+)
+from sentviz.runs import Run, find
+
+if TYPE_CHECKING:
+    from sentviz.trace import Trace
+
+__all__ = ["draw", "lambda_figure", "signed", "strip"]
+
+
+def signed(figure: Figure, *sources: Run) -> Figure:
+    """The figure with where it comes from: run, seed, n of the test split, digest."""
+    parts = [
+        f"{run.name} (seed {run.config['recipe']['seed']}, test n = {run.metrics()['test']['n']:,}, digest {run.digest})" for run in sources
+    ]
+    return replace(figure, source=f"{'; '.join(parts)}.")
+
+
+def strip(trace: Trace, name: str, theme: Theme = "light") -> Figure:
+    """The sentence as tokens coloured by a score, with the score's rank correlation with word removal."""
+    how, values = SCORES[name], score(trace, name)
+    figure = token_strip(
+        trace.tokens,
+        values,
+        score_name=how.title.lower(),
+        specials=trace.specials,
+        unknown=trace.unknown,
+        low_label=how.low,
+        high_label=how.high,
+        theme=theme,
+    )
+    words = [figure.caption]
+    if name == "removal":
+        words.append("Score: fall of the answer's log-odds when the word is left out.")
+    elif (rho := agreement(trace, values)) is not None:
+        words.append(f"Rank correlation with word removal: {rho:+.2f} over {int((~trace.specials).sum())} tokens.".replace("-", "−"))
+    return replace(figure, caption=" ".join(filter(None, words)))
+
+
+def lambda_figure(sources: Sequence[Run], *, change: bool = False, theme: Theme = "light") -> Figure:
+    """Lambda over the steps of training, with the paper's final values where it prints them.
+
+    Raises:
+        InputError: no run has a lambda.
+    """
+    import pandas as pd
+
+    from sentviz.studies import printed
+
+    marks = [
+        printed.lambdas(run.config["data"]["name"], run.config["preset"]).assign(run=run.name)
+        for run in sources
+        if run.config["model"]["mixing"] not in ("none", "differential")
+    ]
+    marks = [mark for mark in marks if not mark.empty]
+    return signed(
+        lambda_evolution(
+            {run.name: run.history() for run in sources}, change=change, printed=pd.concat(marks) if marks else None, theme=theme
+        ),
+        *sources,
+    )
+
+
+def draw(
+    name: str,
+    figure: str,
+    *,
+    text: str | None = None,
+    layer: int = 0,
+    head: int | str = "mean",
+    component: int | str = "effective",
+    score: str = "removal",
+    theme: Theme = "light",
+) -> Figure:
+    """A figure of a run: attention, overview, strip, verdict, lambda or curves; the sentence is the run's example unless given.
+
+    Raises:
+        RunError, InputError: in one sentence for the user.
+    """
+    run = find(name)
+    if figure == "lambda":
+        return lambda_figure([run], theme=theme)
+    if figure == "curves":
+        return signed(curves({run.name: run.history()}, theme=theme), run)
+    trace = run.example()
+    if text is not None and text != trace.text:
+        from sentviz.model import Model
+
+        model = Model.of(run)
+        trace = explained(model, model.trace(text))
+    try:
+        match figure:
+            case "attention":
+                made = heatmap(trace, layer, head, component, theme=theme)
+            case "overview":
+                made = small_multiples(trace, component, theme=theme)
+            case "strip":
+                made = strip(trace, score, theme=theme)
+            case "verdict":
+                made = probability_bars(trace.labels, trace.probabilities, theme=theme)
+                made = replace(made, caption=f"{answer(trace)} {made.caption}")
+            case _:
+                raise InputError(f"There is no figure {figure!r}.")
+    except KeyError as error:
+        raise InputError(f"{run.name}: {error.args[0]}.") from error
+    return signed(made, run)

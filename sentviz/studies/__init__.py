@@ -1,0 +1,1 @@
+"""The papers' printed numbers, beside which ours are shown."""

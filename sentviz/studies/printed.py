@@ -1,0 +1,42 @@
+"""What the NDT paper prints (arXiv 2603.20704, tables I to VIII), in our words for models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sentviz.presets import CONSTRAINT_SIGNS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["accuracy", "lambdas", "table"]
+
+FOLDER = Path(__file__).parent / "tables"
+NAMES = {sign: name for name, sign in CONSTRAINT_SIGNS.items()}
+
+
+def table(name: str) -> pd.DataFrame:
+    """A printed table with a column `model`, the preset's name (constraints share a row where the paper does not tell them apart)."""
+    import pandas as pd
+
+    frame = pd.read_csv(FOLDER / f"{name}.csv")
+    frame["model"] = [
+        f"ndt-{NAMES[row['constraint']]}-{row['components']}" if "constraint" in row and row["family"] == "ndt" else row["family"]
+        for row in frame.to_dict("records")
+    ]
+    return frame
+
+
+def accuracy(dataset: str, model: str) -> float | None:
+    """Printed accuracy (0..1) of a preset on a data set; None where the paper has no such row (vanilla-matched is ours)."""
+    frame = table("ndt_classification")
+    row = frame[(frame["dataset"] == dataset) & (frame["model"] == model)]
+    return None if row.empty else float(row["accuracy_pct"].iloc[0]) / 100
+
+
+def lambdas(dataset: str, model: str) -> pd.DataFrame:
+    """Printed final lambdas of a preset: layer and component counted from 0, value; empty where there are none."""
+    frame = table("ndt_lambdas")
+    rows = frame[(frame["dataset"] == dataset) & (frame["model"] == model)]
+    return rows.assign(layer=rows["layer"] - 1, component=rows["component"] - 1, value=rows["lambda"])[["layer", "component", "value"]]

@@ -1,0 +1,39 @@
+"""Fixtures: two complete small runs, trained in a second on a made-up data set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import makers
+import pytest
+import torch
+
+from sentviz.model import Model, load
+from sentviz.training import Trainer
+
+torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def tiny_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that holds the runs toy/ndt-unit-2 and toy/vanilla-matched. Read-only: copy it to change it."""
+    root = tmp_path_factory.mktemp("runs")
+    with pytest.MonkeyPatch.context() as patch:
+        makers.use_toy_data(patch)
+        for name in ("ndt-unit-2", "vanilla-matched"):
+            trainer = Trainer(makers.toy_recipe(name), root / "toy" / name)
+            trainer.fit(progress=False)
+            trainer.finish()
+    return root
+
+
+@pytest.fixture(scope="session")
+def tiny_run(tiny_runs: Path) -> Path:
+    """The folder of the run toy/ndt-unit-2."""
+    return tiny_runs / "toy" / "ndt-unit-2"
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tiny_run: Path) -> Model:
+    """The model of `tiny_run`."""
+    return load(tiny_run)

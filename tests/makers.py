@@ -1,0 +1,94 @@
+"""A made-up two-class data set, and small models with random weights."""
+
+from __future__ import annotations
+
+from itertools import product
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from sentviz import datasets
+from sentviz.encoder import Encoder, EncoderConfig
+from sentviz.model import Model
+from sentviz.recipe import Recipe
+from sentviz.text import Tokenizer
+
+LABELS = ("negative", "positive")
+GOOD = ("bright", "warm", "clever", "tender", "splendid")
+BAD = ("dull", "cold", "clumsy", "hollow", "dreadful")
+NOUNS = ("garden", "song", "puppet show", "soup", "lighthouse")
+FRAMES = ("the {noun} was {one} and {two}", "a {one} {noun}", "what a {one}, {two} {noun} we saw!", "{one} {noun}, they said")
+SIZES = {"train": 160, "validation": 60, "test": 60}
+
+
+def toy_splits(seed: int = 0) -> dict[str, datasets.Split]:
+    """Templated sentences, half of them praise; no sentence stands in two splits."""
+    rows = []
+    for label, adjectives in enumerate((BAD, GOOD)):
+        combinations = product(FRAMES, NOUNS, adjectives, adjectives)
+        rows += [(frame.format(noun=noun, one=one, two=two), label) for frame, noun, one, two in combinations if one != two]
+    rows = [rows[i] for i in np.random.default_rng(seed).permutation(len(rows))]
+    rows = list(dict.fromkeys(rows))
+    splits, start = {}, 0
+    for split, size in SIZES.items():
+        texts, labels = zip(*rows[start : start + size], strict=True)
+        ids = [f"{split}-{i}" for i in range(size)]
+        frame = pd.DataFrame({"id": ids, "text": texts, "label": np.array(labels, dtype=np.int64)})
+        splits[split] = datasets.Split("toy", split, frame, LABELS, 0, "0" * 12)
+        start += size
+    return splits
+
+
+def use_toy_data(patch: pytest.MonkeyPatch) -> dict[str, datasets.Split]:
+    """Make `sentviz.datasets` answer every name with the made-up set."""
+    splits = toy_splits()
+    patch.setattr(datasets, "load_split", lambda name, split: splits[split])
+    patch.setattr(datasets, "info", lambda name: SimpleNamespace(name=name, labels=LABELS, splits=SIZES))
+    return splits
+
+
+def toy_recipe(model: str = "ndt-unit-2", **changes: Any) -> Recipe:
+    """A few dozen steps of a width-16 model."""
+    values: dict[str, Any] = {
+        "dataset": "toy",
+        "model": model,
+        "example": "what a warm, clever song we saw!",
+        "min_count": 1,
+        "max_length": 16,
+        "shape": {"width": 16, "heads": 2, "ffn_width": 24},
+        "epochs": 4,
+        "batch_size": 16,
+        "learning_rate": 1e-2,
+        "lambda_rate": 1e-2,
+        "dropout": 0.1,
+        "log_every": 5,
+    }
+    return Recipe.of(values | changes)
+
+
+def randomise(encoder: Encoder, seed: int = 0) -> Encoder:
+    """Every parameter random, biases and norms too, so that none of them can be left out unnoticed."""
+    rng = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, parameter in encoder.named_parameters():
+            noise = torch.randn(parameter.shape, generator=rng)
+            parameter.copy_(1 + 0.3 * noise if "norm" in name and name.endswith("weight") else 0.4 * noise)
+    return encoder.eval()
+
+
+def small_encoder(seed: int = 0, **changes: Any) -> Encoder:
+    """A random encoder in double precision: 2 layers, 2 heads, width 8 unless changed."""
+    shape = {"vocab_size": 20, "classes": 3, "max_length": 24, "width": 8, "layers": 2, "heads": 2, "ffn_width": 12}
+    return randomise(Encoder(EncoderConfig(**(shape | changes))), seed).double()
+
+
+def small_model(seed: int = 0, tokenizer: Tokenizer | None = None, cls: bool = False, **changes: Any) -> Model:
+    """A random single-precision model over the words of the made-up set."""
+    if tokenizer is None:
+        tokenizer = Tokenizer.train_words(toy_splits()["train"].frame["text"], 1)
+    encoder = small_encoder(seed, vocab_size=tokenizer.vocab_size, classes=2, **changes).float()
+    return Model("toy/random", encoder, tokenizer, LABELS, cls=cls)

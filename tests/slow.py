@@ -1,0 +1,247 @@
+"""The papers' formulas once more, one token and one pair at a time, in double precision and without the package's functions."""
+
+from __future__ import annotations
+
+import cmath
+import math
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sentviz.encoder import EncoderConfig
+
+Array = npt.NDArray[np.float64]
+Pair = Callable[[int, int, int, int], float]  # component, head, query, key
+
+
+def attention(
+    q: Array,
+    k: Array,
+    v: Array,
+    lambdas: Sequence[float],
+    scale: float,
+    sees: Callable[[int, int], bool] = lambda i, j: True,
+    bias: Pair = lambda c, h, i, j: 0.0,
+    factor: Pair = lambda c, h, i, j: 1.0,
+) -> tuple[Array, Array, Array, Array]:
+    """q, k (C, H, n, d_k), v (H, n, d_v) of one text -> out (H, n, d_v), A, maps A_c, scores S_c."""
+    components, heads, n, size = q.shape
+    s, a = np.zeros((components, heads, n, n)), np.zeros((components, heads, n, n))
+    for c in range(components):
+        for h in range(heads):
+            for i in range(n):
+                for j in range(n):
+                    product = sum(q[c, h, i, t] * k[c, h, j, t] for t in range(size))
+                    s[c, h, i, j] = scale * product * factor(c, h, i, j) + bias(c, h, i, j)
+                seen = [j for j in range(n) if sees(i, j)]
+                if not seen:
+                    a[c, h, i] = np.nan
+                    continue
+                top = max(s[c, h, i, j] for j in seen)
+                total = sum(math.exp(s[c, h, i, j] - top) for j in seen)
+                for j in seen:
+                    a[c, h, i, j] = math.exp(s[c, h, i, j] - top) / total
+    mixed = sum(lambdas[c] * a[c] for c in range(components))
+    out = np.zeros(v.shape)
+    for h in range(heads):
+        for i in range(n):
+            out[h, i] = sum(mixed[h, i, j] * v[h, j] for j in range(n))
+    return out, mixed, a, s
+
+
+@dataclass
+class Seen:
+    """What the slow encoder leaves behind."""
+
+    logits: Array
+    pooled: Array
+    hidden: list[Array] = field(default_factory=list)
+    effective: list[Array] = field(default_factory=list)  # per layer (H, n, n)
+    components: list[Array] = field(default_factory=list)
+    scores: list[Array] = field(default_factory=list)
+    lambdas: list[list[float]] = field(default_factory=list)
+
+
+def learned_lambdas(state: dict[str, Array], config: EncoderConfig, layer: int) -> list[float]:
+    """(1, -lambda) of the Differential Transformer or (1, lambda_2 .. lambda_C) of NDT, from the stored vectors."""
+    prefix = f"blocks.{layer}.attention.mixing."
+    if config.mixing == "none":
+        return [1.0]
+    if config.mixing == "differential":
+        lq1, lk1, lq2, lk2 = state[prefix + "vectors"]
+        init = 0.8 - 0.6 * math.exp(-0.3 * layer)
+        return [1.0, -(math.exp(lq1 @ lk1) - math.exp(lq2 @ lk2) + init)]
+    result = [1.0]
+    for i, start in enumerate(config.lambda_start[layer]):
+        dot = float(state[prefix + "query"][i] @ state[prefix + "key"][i]) + float(state[prefix + "bias"][i])
+        result.append(constrained(config.mixing, dot, start))
+    return result
+
+
+def constrained(constraint: str, move: float, start: float) -> float:
+    """The value of a constraint whose raw value lies `move` beyond the one that gives `start`."""
+    if constraint == "unit":
+        return 1 / (1 + math.exp(-(math.log(start / (1 - start)) + move)))
+    if constraint == "symmetric":
+        raw = 0.5 * math.log((1 + start) / (1 - start)) + move
+        return (math.exp(raw) - math.exp(-raw)) / (math.exp(raw) + math.exp(-raw))
+    if constraint == "nonneg":
+        return math.log(1 + math.exp(math.log(math.exp(start) - 1) + move))
+    return start + move
+
+
+def norm(kind: str, x: Array, state: dict[str, Array], prefix: str, eps: float | None = None) -> Array:
+    """RMSNorm (eps 1e-6) or LayerNorm (eps 1e-5) of one vector."""
+    if kind == "rms":
+        return x / math.sqrt((x**2).mean() + (1e-6 if eps is None else eps)) * state[prefix + "weight"]
+    centred = x - x.mean()
+    return centred / math.sqrt((centred**2).mean() + 1e-5) * state[prefix + "weight"] + state[prefix + "bias"]
+
+
+def feed_forward(kind: str, x: Array, state: dict[str, Array], prefix: str) -> Array:
+    """SwiGLU: W (silu(G x) * U x); else W act(U x)."""
+    up = state[prefix + "up.weight"] @ x + state[prefix + "up.bias"]
+    if kind == "swiglu":
+        half = len(up) // 2
+        wide = np.array([g / (1 + math.exp(-g)) * u for g, u in zip(up[:half], up[half:], strict=True)])
+    elif kind == "relu":
+        wide = np.array([max(u, 0.0) for u in up])
+    else:
+        wide = np.array([u * 0.5 * (1 + math.erf(u / math.sqrt(2))) for u in up])
+    return state[prefix + "down.weight"] @ wide + state[prefix + "down.bias"]
+
+
+def position(state: dict[str, Array], config: EncoderConfig, i: int) -> Array:
+    """What is added to the embedding at place i."""
+    if config.positions == "learned":
+        return state["position"][i]
+    if config.positions == "sinusoid":
+        waves = [i / 10000 ** (2 * (t // 2) / config.width) for t in range(config.width)]
+        return np.array([math.cos(w) if t % 2 else math.sin(w) for t, w in enumerate(waves)])
+    return np.zeros(config.width)
+
+
+def rotated(x: Array, place: int) -> Array:
+    """RoPE as a multiplication of complex numbers x_t + i x_(t + d/2)."""
+    half, result = len(x) // 2, x.copy()
+    for t in range(half):
+        turned = complex(x[t], x[t + half]) * cmath.exp(1j * place * 10000 ** (-t / half))
+        result[t], result[t + half] = turned.real, turned.imag
+    return result
+
+
+def encode(
+    state: dict[str, Array],
+    config: EncoderConfig,
+    ids: Sequence[int],
+    *,
+    polarity: Array | None = None,
+    segments: Sequence[int] | None = None,
+    lambdas: Any = None,
+    heads_off: Collection[tuple[int, int]] = (),
+) -> Seen:
+    """One text through the encoder that `config` describes."""
+    n = len(ids)
+    x = [state["embedding.weight"][ids[i]] + position(state, config, i) for i in range(n)]
+    if segments is not None:
+        x = [x[i] + state["segment.weight"][segments[i]] for i in range(n)]
+    seen = Seen(np.zeros(0), np.zeros(0), [np.array(x)])
+    for layer in range(config.layers):
+        block = f"blocks.{layer}."
+        if config.norm_first:
+            read = [norm(config.norm, row, state, block + "attention_norm.") for row in x]
+        else:
+            read = x
+        mixed = list(learned_lambdas(state, config, layer) if lambdas is None else lambdas[layer])
+        off = {head for at, head in heads_off if at == layer}
+        out = attend_layer(state, config, layer, read, mixed, off, polarity, seen)
+        x = [row + new for row, new in zip(x, out, strict=True)]
+        if config.norm_first:
+            wide = [feed_forward(config.ffn, norm(config.norm, r, state, block + "ffn_norm."), state, block + "ffn.") for r in x]
+            x = [row + new for row, new in zip(x, wide, strict=True)]
+        else:
+            x = [norm(config.norm, row, state, block + "attention_norm.") for row in x]
+            x = [
+                norm(config.norm, row + feed_forward(config.ffn, row, state, block + "ffn."), state, block + "ffn_norm.")
+                for row in x
+            ]
+        seen.hidden.append(np.array(x))
+    last = [norm(config.norm, row, state, "final_norm.") for row in x] if config.norm_first else x
+    seen.pooled = last[0] if config.pooling == "cls" else sum(last) / n
+    seen.logits = state["classifier.weight"] @ seen.pooled + state["classifier.bias"]
+    return seen
+
+
+def attend_layer(
+    state: dict[str, Array],
+    config: EncoderConfig,
+    layer: int,
+    x: list[Array],
+    lambdas: list[float],
+    off: set[int],
+    polarity: Array | None,
+    seen: Seen,
+) -> list[Array]:
+    """W_O of the heads' outputs; the packed projection holds Q by component and head, then K, then V by head."""
+    prefix, n = f"blocks.{layer}.attention.", len(x)
+    components, heads = config.components, config.heads
+    size, value_size = config.key_width // heads, config.width // heads
+    weight, offset = state[prefix + "project.weight"], state[prefix + "project.bias"]
+
+    def rows(start: int, length: int, token: Array) -> Array:
+        return weight[start : start + length] @ token + offset[start : start + length]
+
+    q, k = np.zeros((components, heads, n, size)), np.zeros((components, heads, n, size))
+    v = np.zeros((heads, n, value_size))
+    for i in range(n):
+        for h in range(heads):
+            for c in range(components):
+                q[c, h, i] = rows((c * heads + h) * size, size, x[i])
+                k[c, h, i] = rows((components * heads + c * heads + h) * size, size, x[i])
+                if config.positions == "rotary":
+                    q[c, h, i], k[c, h, i] = rotated(q[c, h, i], i), rotated(k[c, h, i], i)
+                if config.qk_norm:
+                    q[c, h, i] /= math.sqrt((q[c, h, i] ** 2).sum())
+                    k[c, h, i] /= math.sqrt((k[c, h, i] ** 2).sum())
+            v[h, i] = rows(2 * components * heads * size + h * value_size, value_size, x[i])
+    scale = float(state[prefix + "temperature"]) if config.qk_norm else 1 / math.sqrt(size)
+
+    chosen = set(range(heads)) if config.lexicon_heads == "all" else {heads - 1}
+
+    def sigma(i: int, j: int) -> float:
+        assert polarity is not None
+        return float(sum(polarity[i, t] * polarity[j, t] for t in range(3)))
+
+    def bias(c: int, h: int, i: int, j: int) -> float:
+        total = 0.0
+        if config.gate:
+            total += -math.log(1 + math.exp(-float(state[prefix + "gate.weight"][0] @ x[j])))
+        if config.lexicon == "add" and h in chosen:
+            total += sigma(i, j) / (math.sqrt(size) if config.lexicon_scaled else 1)
+        return total
+
+    def factor(c: int, h: int, i: int, j: int) -> float:
+        return sigma(i, j) if config.lexicon == "multiply" and h in chosen else 1.0
+
+    ends = {g if g >= 0 else n + g for g in config.global_tokens}
+
+    def sees(i: int, j: int) -> bool:
+        return not config.window or abs(i - j) <= config.window // 2 or j in ends
+
+    heads_out, effective, maps, scores = attention(q, k, v, lambdas, scale, sees, bias, factor)
+    seen.effective.append(effective)
+    seen.components.append(maps)
+    seen.scores.append(scores)
+    seen.lambdas.append(lambdas)
+    if config.head_norm:
+        start = 0.8 - 0.6 * math.exp(-0.3 * layer)
+        for h in range(heads):
+            for i in range(n):
+                heads_out[h, i] = norm("rms", heads_out[h, i], state, prefix + "head_norm.", 1e-5) * (1 - start)
+    for h in off:
+        heads_out[h] = 0
+    joined = [np.concatenate([heads_out[h, i] for h in range(heads)]) for i in range(n)]
+    return [state[prefix + "output.weight"] @ row + state[prefix + "output.bias"] for row in joined]

@@ -1,0 +1,229 @@
+"""Exports: bytes that other programs can read, the same words and numbers in all of them."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+import re
+import signal
+import struct
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+from fakes import fake_trace
+
+import sentviz.export as export
+from sentviz._browser import find_browser
+from sentviz.errors import InputError, SentvizError
+from sentviz.export import FORMATS, render, save
+from sentviz.figures import Figure, heatmap, probability_bars, small_multiples, token_strip
+
+needs_browser = pytest.mark.skipif(find_browser() is None, reason="no Chrome or Chromium on this machine")
+SVG = "{http://www.w3.org/2000/svg}"
+EVIL = ["<script>alert(1)</script>", "<b>x</b>", "$x$", "</script><script>", "שלום", "=1+1"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _close_browser() -> Iterator[None]:
+    yield
+    export._BROWSER.close()
+
+
+def words(svg: bytes) -> str:
+    return "\n".join("".join(node.itertext()) for node in ET.fromstring(svg).iter(f"{SVG}text"))
+
+
+@needs_browser
+def test_png_has_the_size_asked_for() -> None:
+    data = render(probability_bars(["no", "yes"], [0.2, 0.8]), "png", scale=2, width=400, height=100)
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    width, height = struct.unpack(">II", data[16:24])
+    assert width == 800 and height > 200  # the caption stands below the 100 pixels
+
+
+@needs_browser
+def test_svg_is_vectors_and_holds_the_tokens_and_caption() -> None:
+    figure = heatmap(fake_trace(tokens=["quiet", "delight"]), 0)
+    svg = render(figure, "svg")
+    root = ET.fromstring(svg)
+    assert not list(root.iter(f"{SVG}image"))
+    assert {"quiet", "delight", "query", "key"} <= set(words(svg).splitlines())
+    assert "each row is a query" in words(svg)
+    assert len([path for path in root.iter(f"{SVG}g") if path.get("class") == "point"]) >= 9
+
+
+@needs_browser
+def test_svg_cells_have_the_colours_of_the_scale() -> None:
+    """The smallest and the largest cell get the two ends of the colour scale, as Plotly's own heatmap does."""
+    plot = go.Figure(go.Heatmap(z=[[0.0, 1.0], [None, 0.5]], colorscale=[[0, "#102030"], [1, "#a0b0c0"]]))
+    svg = render(Figure("two", plot, pd.DataFrame(), ""), "svg").decode()
+    fills = re.findall(r'class="point">\s*<path[^>]*fill: rgb\(([^)]*)\)', svg)
+    assert fills == ["16, 32, 48", "160, 176, 192", "88, 104, 120"]
+
+
+@needs_browser
+def test_large_mosaics_stay_images_and_webgl_becomes_vectors() -> None:
+    assert b"<image" in render(small_multiples(fake_trace(n=30, layers=4, heads=4)), "svg")
+    plot = go.Figure(go.Scattergl(x=[1, 2], y=[3, 4], mode="markers"))
+    assert b"<image" not in render(Figure("points", plot, pd.DataFrame(), ""), "svg")
+
+
+@needs_browser
+def test_user_text_is_text_in_svg() -> None:
+    svg = render(token_strip(EVIL, np.arange(6) - 3, title="<i>$t$"), "svg")
+    shown = words(svg).replace("\u2068", "").replace("\u2069", "")
+    for token in [*EVIL[1:3], "<i>$t$"]:
+        assert token in shown.splitlines()
+    assert not any(node.tag.endswith(("script", "a")) for node in ET.fromstring(svg).iter())
+
+
+@needs_browser
+def test_pdf_has_text_not_pixels() -> None:
+    data = render(heatmap(fake_trace(), 0), "pdf")
+    assert data.startswith(b"%PDF-") and b"/Font" in data and b"/Subtype /Image" not in data
+
+
+def test_html_is_self_contained_and_harmless() -> None:
+    run = 'r</title><script>bad()</script><b>"$x$"'
+    page = render(heatmap(fake_trace(tokens=EVIL).replace(run=run), 0), "html").decode()
+    assert not re.search(r"<(script|link|img|iframe)[^>]*\b(src|href)=", page.partition("<body>")[2])
+    assert "default-src 'none'" in page and "bad()</script>" not in page and "<script>alert" not in page
+    assert "&lt;script&gt;bad()" in page and page.partition("<body>")[0].count("</title>") == 1
+
+
+@pytest.mark.browser
+@needs_browser
+def test_html_asks_for_nothing(tmp_path: Path) -> None:
+    playwright = pytest.importorskip("playwright.sync_api")
+    path = save(heatmap(fake_trace(tokens=EVIL), 0), tmp_path / "figure.html")
+    asked: list[str] = []
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=find_browser(), args=["--no-sandbox"])
+        page = browser.new_page()
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("pageerror", lambda error: asked.append(str(error)))
+        page.goto(path.as_uri())
+        page.wait_for_selector(".xtick text")
+        labels = page.locator(".xtick text").all_text_contents()
+        browser.close()
+    assert asked == [path.as_uri()]
+    assert "<b>x</b>" in labels and "$x$" in labels
+
+
+def test_csv_round_trip() -> None:
+    figure = heatmap(fake_trace(tokens=["영화", "a,b", 'say "x"', "a\nb"]), 0)
+    data = render(figure, "csv")
+    assert data.startswith(b"\xef\xbb\xbf")
+    back = pd.read_csv(io.BytesIO(data), encoding="utf-8-sig")
+    assert list(back["key_token"]) == list(figure.frame["key_token"])
+    np.testing.assert_allclose(back["attention"], figure.frame["attention"], rtol=1e-12)
+
+
+def test_csv_runs_no_formulas() -> None:
+    tokens = ["=cmd()", "+1", "-", "@x", "\t=1", " =1", "plain"]
+    frame = pd.DataFrame({"token": tokens, "kind": pd.Categorical(tokens), "value": np.linspace(-1, 1, 7), "=name": 0})
+    data = render(Figure("f", go.Figure(), frame, ""), "csv")
+    back = pd.read_csv(io.BytesIO(data), encoding="utf-8-sig")
+    assert list(back["token"]) == list(back["kind"]) == ["'" + token for token in tokens[:-1]] + ["plain"]
+    assert back["value"].iloc[0] == -1 and list(back.columns)[-1] == "'=name"
+    assert frame["token"].iloc[0] == "=cmd()"
+
+
+def test_save_is_all_or_nothing(tmp_path: Path) -> None:
+    figure = probability_bars(["a", "b"], [0.5, 0.5])
+    path = save(figure, tmp_path / "bars.csv")
+    assert path.read_bytes() == render(figure, "csv") and [item.name for item in tmp_path.iterdir()] == ["bars.csv"]
+    with pytest.raises(SentvizError, match="cannot be written"):
+        save(figure, tmp_path / "missing" / "bars.csv")
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(SentvizError, match="cannot be written"):
+        save(figure, tmp_path / "folder.csv")
+    assert sorted(item.name for item in tmp_path.iterdir()) == ["bars.csv", "folder.csv"]
+    with pytest.raises(InputError, match="png, svg, pdf, html, csv"):
+        save(figure, tmp_path / "bars.gif")
+
+
+def test_full_disk_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        Path, "write_bytes", lambda self, data: (_ for _ in ()).throw(OSError(28, "No space left on device"))
+    )
+    with pytest.raises(SentvizError, match="No space left"):
+        save(probability_bars(["a", "b"], [0.5, 0.5]), tmp_path / "bars.csv")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("wrong", [{"scale": 0}, {"scale": 99}, {"width": 3}, {"height": 10**6}])
+def test_impossible_sizes_are_refused(wrong: dict[str, int]) -> None:
+    with pytest.raises(InputError):
+        render(probability_bars(["a", "b"], [0.5, 0.5]), "png", **wrong)
+
+
+def test_without_a_browser_html_and_csv_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sentviz._browser.find_browser", lambda: None)
+    figure = probability_bars(["a", "b"], [0.5, 0.5])
+    for format in FORMATS:
+        if format in ("html", "csv"):
+            assert render(figure, format)
+        else:
+            with pytest.raises(SentvizError, match="need Chrome or Chromium"):
+                render(figure, format)
+
+
+def test_browser_path_is_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BROWSER_PATH", sys.executable)
+    assert find_browser() == sys.executable
+    monkeypatch.setenv("BROWSER_PATH", "/no/such/browser")
+    assert find_browser() is None
+
+
+@needs_browser
+def test_a_browser_that_does_not_start_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    export._BROWSER.close()
+    monkeypatch.setenv("BROWSER_PATH", "/bin/false")
+    with pytest.raises(SentvizError, match="could not make the picture"):
+        render(probability_bars(["a", "b"], [0.5, 0.5]), "svg")
+
+
+@needs_browser
+def test_many_threads_and_a_running_loop() -> None:
+    figures = [probability_bars([f"left{i}", "right"], [0.5, 0.5]) for i in range(6)]
+    with ThreadPoolExecutor(3) as pool:
+        drawn = list(pool.map(lambda figure: words(render(figure, "svg")), figures))
+    assert all(f"left{i}" in text for i, text in enumerate(drawn))
+
+    async def inside_a_loop() -> bytes:
+        return render(figures[0], "svg")
+
+    assert b"left0" in asyncio.run(inside_a_loop())
+
+
+@needs_browser
+@pytest.mark.skipif(os.name == "nt", reason="kills a process group")
+def test_a_crashed_browser_is_replaced() -> None:
+    figure = probability_bars(["a", "b"], [0.5, 0.5])
+    render(figure, "svg")
+    os.killpg(export._BROWSER._kaleido.subprocess.pid, signal.SIGKILL)
+    assert b"<svg" in render(figure, "svg")
+
+
+@needs_browser
+def test_the_browser_stops_with_the_process() -> None:
+    code = (
+        "from sentviz.figures import probability_bars; from sentviz.export import render, _BROWSER;"
+        "render(probability_bars(['a', 'b'], [.5, .5]), 'svg'); print(_BROWSER._kaleido.subprocess.pid)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert not done.stderr
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(done.stdout), 0)

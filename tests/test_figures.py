@@ -1,0 +1,310 @@
+"""Figures: their frames hold what was computed, their pictures what was meant."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+from fakes import fake_trace
+
+from sentviz.errors import InputError
+from sentviz.figures import (
+    Figure,
+    Theme,
+    as_text,
+    base_layout,
+    curves,
+    file_safe,
+    heatmap,
+    lambda_evolution,
+    palette,
+    probability_bars,
+    small_multiples,
+    token_strip,
+)
+from sentviz.figures.figure import blend, ink_on
+from sentviz.figures.text import text_columns
+
+SENTENCE = ["The", "plot", "drags", ",", "but", "the", "two", "leads", "are", "a", "quiet", "delight", "."]
+THEMES: tuple[Theme, ...] = ("light", "dark")
+
+
+def history(start: float = 0.2) -> pd.DataFrame:
+    """Two layers, lambda_1 to lambda_3 at steps 0, 10, 20 (growing by 0.01 each), and accuracies with a tied best."""
+    rows = [
+        (step, step / 10, "lambda", layer, c, 1.0 if c == 0 else start + 0.1 * layer - 0.04 * (c - 1) + 0.001 * step)
+        for layer in (0, 1)
+        for c in (0, 1, 2)
+        for step in (20, 0, 10)
+    ]
+    rows += [(step, step / 10, "train_loss", -1, -1, 1 - step / 40) for step in (0, 5, 10, 15, 20)]
+    rows += [(10, 1.0, "validation_accuracy", -1, -1, 0.8), (20, 2.0, "validation_accuracy", -1, -1, 0.8)]
+    return pd.DataFrame(rows, columns=["step", "epoch", "name", "layer", "component", "value"])
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("<script>", "&lt;script&gt;"),
+        ("<b>x</b>", "&lt;b&gt;x&lt;/b&gt;"),
+        ("&lt;", "&amp;lt;"),
+        ("$x$", "&#36;x&#36;"),
+        ("a\nb", "a↵b"),
+        ("\t", "⇥"),
+        ("a\x00", "a␀"),
+        ("a\u200bb", "a⬚b"),
+        (" good ", "·good·"),
+        ("  ", "··"),
+        ("", "∅"),
+        ("שלום", "\u2068שלום\u2069"),
+        ("\u202eevil", "⬚evil"),
+        ("\ud800", "\ufffd"),
+        ("👩\u200d👧", "👩\u200d👧"),
+    ],
+)
+def test_any_text_is_shown_as_text(text: str, shown: str) -> None:
+    assert as_text(text) == shown
+
+
+def test_long_text_is_cut_by_columns_not_by_characters() -> None:
+    assert as_text("a" * 40, 10) == "a" * 9 + "…"
+    assert as_text("영" * 40, 10) == "영" * 4 + "…"
+    assert as_text("<" * 40, 3) == "&lt;&lt;…"
+    assert as_text("a" * 40, None) == "a" * 40
+    assert len(as_text("e" + "\u0301" * 10_000, 10)) < 100
+    assert text_columns("영화") == 4 and text_columns("e\u0301") == 1
+
+
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("head", ["mean", "max", 2])
+@pytest.mark.parametrize("component", ["effective", 0, 1])
+def test_heatmap_frame_is_the_map(signed: bool, head: int | str, component: int | str) -> None:
+    trace = fake_trace(signed=signed, tokens=SENTENCE)
+    figure = heatmap(trace, 1, head, component)
+    expected = trace.map(1, head, component)
+    np.testing.assert_allclose(figure.frame["attention"].to_numpy().reshape(expected.shape), expected, rtol=1e-6)
+    np.testing.assert_allclose(figure.plot.data[0].z, expected, rtol=1e-6)
+    cell = figure.frame.query("query == 3 and key == 1").iloc[0]
+    assert (cell["query_token"], cell["key_token"], cell["attention"]) == (
+        "drags",
+        "The",
+        pytest.approx(expected[3, 1]),
+    )
+
+
+def test_equal_tokens_stay_apart() -> None:
+    figure = heatmap(fake_trace(tokens=["good"] * 8), 0)
+    assert figure.plot.layout.xaxis.ticktext == figure.plot.layout.yaxis.ticktext
+    assert len(figure.plot.layout.xaxis.tickvals) == 9 and len(set(figure.plot.layout.xaxis.tickvals)) == 9
+    assert len(figure.frame) == 81
+
+
+def test_hidden_mass_by_hand() -> None:
+    attention = np.array([[[[0.5, 0.3, 0.2], [0.6, 0.3, 0.1], [0.1, 0.8, 0.1]]]], dtype=np.float32)
+    trace = fake_trace(tokens=["a", "b"], layers=1, heads=1, components=1).replace(attention=attention)
+    figure = heatmap(
+        trace, 0, 0, top=2
+    )  # keys receive 1.2, 1.4, 0.4: the third is hidden; rows 1 and 2 hide 0.2 and 0.1 of 2
+    assert sorted(set(figure.frame["key"])) == [0, 1] == sorted(set(figure.frame["query"]))
+    assert "2 of 3 keys and 2 of 3 queries are shown; 15.0% of their attention lies on hidden keys." in figure.caption
+    specials = heatmap(trace, 0, 0, hide_specials=True)
+    assert sorted(set(specials.frame["key"])) == [1, 2]
+    assert "38.9%" not in specials.caption and "35.0%" in specials.caption  # rows b, c: 0.6 + 0.1 of 2
+
+
+def test_row_sums_are_of_all_keys() -> None:
+    trace = fake_trace(n=80, signed=True)
+    figure = heatmap(trace, 0, 0)
+    assert len(set(figure.frame["key"])) == 48
+    np.testing.assert_allclose(figure.plot.data[1].customdata, trace.lambdas[0].sum(), atol=1e-5)
+    assert "the sum of this layer's λ" in figure.caption
+
+
+def test_one_query_row_survives_the_cut() -> None:
+    trace = fake_trace(n=100)
+    assert trace.attention is not None
+    trace = trace.replace(attention=trace.attention[:, :, 7:8], query_ids=(7,))
+    assert set(heatmap(trace, 0).frame["query"]) == {7}
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize(
+    "draw", [lambda t, theme: heatmap(t, 0, 0, theme=theme), lambda t, theme: small_multiples(t, theme=theme)]
+)
+def test_signed_maps_are_centred(draw, theme: Theme) -> None:  # type: ignore[no-untyped-def]
+    signed = draw(fake_trace(signed=True), theme).plot.layout.coloraxis
+    assert signed.cmin == -signed.cmax < 0
+    assert [colour for _, colour in signed.colorscale] == list(palette(theme).diverging)
+    plain = draw(fake_trace(), theme).plot.layout.coloraxis
+    assert plain.cmin == 0 < plain.cmax
+    assert [colour for _, colour in plain.colorscale] == list(palette(theme).sequential)
+
+
+def test_heatmap_escapes_tokens_everywhere() -> None:
+    figure = heatmap(fake_trace(tokens=["<script>", "<b>x</b>", "$x$", "שלום"]), 0)
+    labels = "".join(figure.plot.layout.xaxis.ticktext) + "".join(np.ravel(figure.plot.data[0].customdata))
+    for raw in ("<script>", "<b>", "$x$"):
+        assert raw not in labels
+    assert list(figure.frame["key_token"][:3]) == ["[CLS]", "<script>", "<b>x</b>"]
+
+
+def test_unknown_tokens_are_marked() -> None:
+    trace = fake_trace(tokens=["good", "zzyzx"]).replace(unknown=np.array([False, False, True]))
+    figure = heatmap(trace, 0)
+    assert figure.plot.layout.xaxis.ticktext[2] == "zzyzx°" and "°" in figure.caption
+
+
+def test_heatmap_refuses_what_it_cannot_show() -> None:
+    with pytest.raises(InputError):
+        heatmap(fake_trace(), 0, top=0)
+    with pytest.raises(InputError):
+        heatmap(fake_trace(tokens=[]), 0, hide_specials=True)
+    with pytest.raises(KeyError):
+        heatmap(fake_trace(layers=2), 5)
+
+
+@pytest.mark.parametrize(("layers", "heads", "n"), [(2, 4, 12), (12, 12, 8), (1, 1, 1)])
+def test_small_multiples_frame_is_the_maps(layers: int, heads: int, n: int) -> None:
+    trace = fake_trace(n=n, layers=layers, heads=heads)
+    figure = small_multiples(trace)
+    assert trace.attention is not None
+    np.testing.assert_allclose(figure.frame["attention"].to_numpy().reshape(trace.attention.shape), trace.attention)
+    drawn = np.asarray(figure.plot.data[0].z)
+    assert np.isfinite(drawn).sum() == trace.attention.size
+    assert len(figure.plot.layout.xaxis.tickvals) == heads * n
+    assert {f"L{layers}", f"H{heads}"} <= {note.text for note in figure.plot.layout.annotations}
+
+
+def test_small_multiples_of_chosen_layers_and_blocks() -> None:
+    trace = fake_trace(n=100, layers=3, heads=2)
+    figure = small_multiples(trace, 0, layers=[2])
+    assert set(figure.frame["layer"]) == {2} and set(figure.frame["component"]) == {"A₁"}
+    assert figure.frame.groupby(["head", "query"])["attention"].sum().to_numpy() == pytest.approx(1, abs=1e-5)
+    assert "block of 2 × 2 tokens" in figure.caption
+    assert list(figure.frame["key"].unique()) == list(range(0, 100, 2))
+
+
+def boxes(figure: Figure) -> pd.DataFrame:
+    bar = figure.plot.data[0]
+    return pd.DataFrame({"line": bar.y, "start": bar.base, "end": np.add(bar.base, bar.x), "text": bar.text})
+
+
+def test_strip_wraps_without_overlaps() -> None:
+    tokens = [*SENTENCE, "아주", "재미있는", "x" * 60, "مرحبا"] * 12
+    placed = boxes(token_strip(tokens, np.linspace(-1, 1, len(tokens)), columns=60))
+    assert placed["line"].is_monotonic_increasing and placed["line"].max() > 5
+    assert placed["end"].max() <= 60
+    for _, line in placed.groupby("line"):
+        assert (line["start"].to_numpy()[1:] > line["end"].to_numpy()[:-1]).all()
+    width = (placed["end"] - placed["start"]).groupby(placed["text"]).first()
+    assert width["재미있는"] == pytest.approx(8 + 1.2) and width["but"] == pytest.approx(3 + 1.2)
+
+
+def test_strip_colours_by_sign_and_text_is_legible() -> None:
+    for theme in THEMES:
+        bar = token_strip(["a", "b", "c", "d"], [-2.0, 0.0, 2.0, np.nan], theme=theme).plot.data[0]
+        ends = palette(theme).diverging
+        assert list(bar.marker.color) == [ends[0], ends[3], ends[-1], ends[3]]
+        assert list(bar.insidetextfont.color)[:3] == [ink_on(colour) for colour in (ends[0], ends[3], ends[-1])]
+
+
+def test_strip_keeps_every_token_in_its_frame() -> None:
+    figure = token_strip(["<b>"] * 500, np.zeros(500), unknown=np.ones(500), title="<i>$")
+    assert len(boxes(figure)) == 400 and len(figure.frame) == 500
+    assert "The first 400 of 500 tokens are shown." in figure.caption
+    assert figure.plot.data[0].text[0] == "&lt;b&gt;°" and figure.plot.layout.title.text == "&lt;i&gt;&#36;"
+    for tokens, scores in ((["a"], [1, 2]), ([], [])):
+        with pytest.raises(InputError):
+            token_strip(tokens, scores)
+
+
+def test_lambda_starts_and_ends_where_training_did() -> None:
+    figure = lambda_evolution({"run": history()})
+    assert set(figure.frame["component"]) == {1, 2}
+    marks = [trace for trace in figure.plot.data if trace.mode == "markers" and trace.x[0] is not None]
+    assert [tuple(trace.y) for trace in marks] == [
+        pytest.approx(pair) for pair in ((0.2, 0.22), (0.16, 0.18), (0.3, 0.32), (0.26, 0.28))
+    ]
+    assert all(tuple(trace.x) == (0, 20) for trace in marks)
+    notes = [note.text for note in figure.plot.layout.annotations]
+    assert {"λ₂ 0.220", "λ₃ 0.180", "λ₂ 0.320", "λ₃ 0.280", "layer 1", "layer 2"} == set(notes)
+
+
+def test_lambda_change_and_print() -> None:
+    changed = lambda_evolution({"a<b>": history(), "b": history(-0.3)}, change=True)
+    assert changed.frame.groupby(["run", "layer", "component"])["change"].last().to_numpy() == pytest.approx(0.02)
+    assert all("a<b>" not in str(trace.name or "") + str(trace.hovertemplate or "") for trace in changed.plot.data)
+    printed = pd.DataFrame({"run": ["p", "p"], "layer": [0, 1], "component": [1, 1], "value": [0.15, 0.9]})
+    figure = lambda_evolution({"run": history()}, printed=printed)
+    diamonds = [trace for trace in figure.plot.data if trace.marker.symbol == "diamond-open" and trace.x[0] is not None]
+    assert [list(trace.y) for trace in diamonds] == [[0.15], [0.9]]
+    assert figure.plot.layout.yaxis.range[1] > 0.9
+    with pytest.raises(InputError):
+        lambda_evolution({"vanilla": history().query("name != 'lambda'")})
+
+
+def test_curves_mark_the_first_best_epoch() -> None:
+    figure = curves({"run": history()}, x="epoch")
+    assert list(figure.frame.query("best")[["name", "epoch"]].itertuples(index=False, name=None)) == [
+        ("validation_accuracy", 1.0)
+    ]
+    assert [note.text for note in figure.plot.layout.annotations] == ["train loss", "validation accuracy"]
+    with pytest.raises(InputError):
+        curves({"run": history()}, names=("nothing",))
+    with pytest.raises(InputError):
+        curves({})
+
+
+def test_probability_bars() -> None:
+    figure = probability_bars(["bad", "<b>good"], [0.25, 0.75])
+    assert list(figure.frame["probability"]) == [0.25, 0.75]
+    assert [note.text for note in figure.plot.layout.annotations] == ["25.0%", "75.0%"]
+    assert figure.plot.layout.yaxis.ticktext[1] == "&lt;b&gt;good"
+    with pytest.raises(InputError):
+        probability_bars(["one"], [0.5, 0.5])
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_lines_and_ink_are_legible(theme: Theme) -> None:
+    def luminance(colour: str) -> float:
+        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
+
+    def contrast(a: str, b: str) -> float:
+        low, high = sorted((luminance(a), luminance(b)))
+        return (high + 0.05) / (low + 0.05)
+
+    colours = palette(theme)
+    assert min(contrast(line, colours.paper) for line in colours.lines) >= 3
+    assert contrast(colours.ink, colours.paper) >= 7 and contrast(colours.muted, colours.paper) >= 4.5
+    fills = blend(colours.diverging, np.linspace(0, 1, 201)) + blend(colours.sequential, np.linspace(0, 1, 201))
+    assert min(contrast(fill, ink_on(fill)) for fill in fills) >= 4.5
+
+
+def test_names_are_safe_and_themes_known() -> None:
+    assert file_safe("Attention", "../../etc/passwd", "A₁") == "attention-..-..-etc-passwd-a"
+    assert file_safe("한국어") == "figure"
+    with pytest.raises(ValueError, match="safe file name"):
+        Figure("a/b", go.Figure(), pd.DataFrame(), "")
+    with pytest.raises(ValueError, match="theme"):
+        base_layout("sepia", width=1, height=1, margin=(0, 0, 0, 0))  # type: ignore[arg-type]
+
+
+def test_figures_are_pure() -> None:
+    """Two calls give equal pictures, and leave the trace as it was."""
+    trace = fake_trace(tokens=SENTENCE)
+    assert heatmap(trace, 0).plot == heatmap(trace, 0).plot
+    assert small_multiples(trace).plot == small_multiples(trace).plot
+
+
+def test_figures_import_nothing_heavy() -> None:
+    code = "import sys, sentviz.figures, sentviz.export; print({'torch', 'streamlit', 'kaleido'} & set(sys.modules))"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+        == "set()"
+    )
