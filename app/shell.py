@@ -16,15 +16,16 @@ from sentviz._browser import find_browser
 from sentviz.errors import InputError, RunError, SentvizError
 from sentviz.explain import SCORES
 from sentviz.export import FORMATS, render
-from sentviz.figures import Figure, Theme
+from sentviz.figures import Figure, Theme, component_name
 from sentviz.runs import Run
 from sentviz.runs import runs as read_runs
 from sentviz.trace import Trace
 
-__all__ = ["begin", "choose", "end", "figure", "focus", "go", "intro", "md", "run", "runs", "theme", "trace", "traced_text"]
+__all__ = ["begin", "choose", "end", "figure", "focus", "go", "halves", "intro", "md", "run", "runs", "theme", "trace", "traced_text"]
 
 MIME = {"png": "image/png", "svg": "image/svg+xml", "pdf": "application/pdf", "html": "text/html", "csv": "text/csv"}
 KEPT_TRACES = 8
+STYLE = "<style>@media (max-width: 1100px) { .st-key-halves [data-testid='stColumn'] { min-width: 100%; } }</style>"
 
 
 # ---- focus
@@ -43,6 +44,7 @@ def begin() -> None:
     state["query"] = focus().query()
     if query != state["query"]:
         st.query_params.from_dict(state["query"])
+    st.html(STYLE)
     for note in state.pop("notes", []):
         st.info(md(note), icon=":material/info:")
     _chips()
@@ -83,9 +85,8 @@ def _chips() -> None:
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="chips"):
         st.markdown(f":material/network_node: **sentviz** · {md(focus().run)}")
         for name, value in shown.items():
-            short = value if len(value) <= 28 else value[:27] + "…"
             st.button(
-                f"{name} {md(short)}",
+                md(_chip(name, value)),
                 key=f"chip-{name}",
                 icon=":material/close:",
                 icon_position="right",
@@ -96,6 +97,24 @@ def _chips() -> None:
             )
         with st.popover("Copy link", icon=":material/link:", type="tertiary"):
             _link()
+
+
+def _chip(name: str, value: str) -> str:
+    match name:
+        case "text":
+            return f"“{value if len(value) <= 28 else value[:27] + '…'}”"
+        case "head":
+            return f"head {value}" if value.isdecimal() else f"{value} of heads"
+        case "component":
+            return f"component {component_name(int(value) - 1)}"
+        case "mix":
+            return ", ".join(f"λ{component_name(c - 1)[1:]} of layer {layer} = {weight:+.2f}" for layer, c, weight in focus().mix)
+        case "versus":
+            return f"beside {value.replace('~', ', ')}"
+        case "score":
+            return SCORES[value].title
+        case _:
+            return f"{name} {value}"
 
 
 def _link() -> None:
@@ -246,19 +265,29 @@ def intro(shows: str, cannot: str) -> None:
     st.caption(f"{shows} {cannot}")
 
 
-def figure(make: Callable[[Theme], Figure], key: str, *, caption: bool = True) -> Figure | None:
-    """Draw a figure with its caption and export menu; a sentence in its place where it cannot be drawn."""
+def halves(first: float = 1.0) -> list[Any]:
+    """Two columns side by side, one above the other below 1,100 px."""
+    with st.container(key="halves"):
+        return st.columns([first, 1.0], gap="medium")
+
+
+def figure(make: Callable[[Theme], Figure], key: str, *, slim: bool = False) -> Figure | None:
+    """Draw a figure with its caption and export menu; a sentence in its place where it cannot be drawn.
+
+    A slim one needs no caption on the page and has its menu beside it; exports carry the caption all the same.
+    """
     try:
         drawn = make(theme())
     except (SentvizError, KeyError) as error:
         st.warning(md(str(error.args[0] if error.args else error)), icon=":material/block:")
         return None
-    with st.container(key=f"figure-{key}", gap="small"):
-        st.plotly_chart(
-            drawn.plot, theme=None, key=f"plot-{key}", alt=drawn.caption, config={"displaylogo": False, "displayModeBar": False}
-        )
-        with st.container(horizontal=True, vertical_alignment="top", gap="small", wrap=False):
-            st.caption(md(drawn.caption) if caption else "", width="stretch")
+    plain = {"displaylogo": False, "displayModeBar": False}
+    side: dict[str, Any] = {"horizontal": True, "wrap": False, "vertical_alignment": "center"} if slim else {}
+    with st.container(key=f"figure-{key}", gap="small", **side):
+        st.plotly_chart(drawn.plot, theme=None, key=f"plot-{key}", alt=drawn.caption, config=plain)
+        with st.container(horizontal=True, gap="small", wrap=False, width="content" if slim else "stretch"):
+            if not slim:
+                st.caption(md(drawn.caption), width="stretch")
             with st.popover("Export", icon=":material/download:", type="tertiary"):
                 _export_menu(make, drawn.name, key)
     return drawn

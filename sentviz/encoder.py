@@ -411,8 +411,8 @@ class Encoder(nn.Module):
         x: Tensor = self.embedding(batch.ids) * self.config.embedding_scale
         if self.position is not None:
             x = x + self.position[: batch.ids.shape[1]]
-        if self.segment is not None and batch.segments is not None:
-            x = x + self.segment(batch.segments)
+        if self.segment is not None:
+            x = x + (self.segment.weight[0] if batch.segments is None else self.segment(batch.segments))
         return x
 
     def pool(self, x: Tensor, mask: Tensor | None) -> Tensor:

@@ -60,7 +60,7 @@ def evaluate(model: Model, split: Split, progress: Progress | None = None) -> Ev
     rows = model.tokenizer.ids_batch(split.frame["text"].tolist(), max_length=model.config.max_length, cls=model.cls)
     logits, pooled = model.forward(rows, progress=progress)
     return Evaluation(
-        split.split, tuple(split.frame["id"].astype(str)), split.frame["label"].to_numpy(np.int64), logits, pooled, tuple(split.labels)
+        split.split, tuple(split.frame["id"].astype(str)), split.frame["label"].to_numpy(np.int64, copy=True), logits, pooled, tuple(split.labels)
     )
 
 

@@ -82,9 +82,10 @@ class Constrained(nn.Module):
         self.query = nn.Parameter(torch.randn(len(starts), size) * std)
         self.key = nn.Parameter(torch.randn(len(starts), size) * std)
         self.bias = nn.Parameter(torch.zeros(len(starts)))
-        self.register_buffer("start", inverse(torch.tensor(starts)), persistent=False)
+        start = inverse(torch.tensor(starts, device="cpu"))
+        self.register_buffer("start", start, persistent=False)
         self.start: Tensor
-        if self.start.isnan().any():
+        if start.isnan().any():
             raise ValueError(f"A start of {starts} lies outside the constraint {constraint!r}.")
 
     def forward(self, like: Tensor) -> Tensor:

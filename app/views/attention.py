@@ -31,7 +31,7 @@ with st.container(horizontal=True, gap="small"):
     st.session_state["attention-sentence"] = trace.text
     st.text_input("Sentence", key="attention-sentence", on_change=take_text, label_visibility="collapsed")
 
-overview, detail = st.columns([1, 1.15], gap="medium")
+overview, detail = shell.halves(0.85)
 with overview:
     st.markdown("##### All heads")
     shell.figure(lambda theme: signed(small_multiples(trace, place(focus.component), theme=theme), run), "overview")

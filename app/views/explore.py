@@ -30,7 +30,7 @@ shell.intro(
     "Type a sentence and see the answer of a trained model, the words it leans on, and where it looks.",
     "Attention shows where a model looks, not why it decides; word removal asks the model itself.",
 )
-left, right = st.columns([1, 1], gap="medium")
+left, right = shell.halves()
 
 with left:
     shell.choose(st.selectbox, "Model", "run", list(shell.runs()), label_visibility="collapsed")
@@ -57,7 +57,7 @@ with left:
         st.caption(
             f":material/content_cut: The model reads {len(trace.tokens):,} tokens at most; the last {trace.dropped:,} were not read."
         )
-    shell.figure(lambda theme: signed(probability_bars(trace.labels, trace.probabilities, theme=theme), run), "verdict", caption=False)
+    shell.figure(lambda theme: signed(probability_bars(trace.labels, trace.probabilities, theme=theme), run), "verdict", slim=True)
     names = [name for name, score in SCORES.items() if not score.needs_components or trace.lambdas.shape[1] > 1]
     shell.choose(
         st.segmented_control, "Score", "score", names, format_func=lambda name: SCORES[name].title, label_visibility="collapsed"

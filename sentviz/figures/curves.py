@@ -15,6 +15,7 @@ from sentviz.figures.text import as_text
 __all__ = ["curves"]
 
 _BEST = "validation_accuracy"
+_TIE = "validation_loss"
 _COLUMNS = ["run", "name", "step", "epoch", "value"]
 
 
@@ -25,7 +26,7 @@ def curves(
     x: Literal["step", "epoch"] = "step",
     theme: Theme = "light",
 ) -> Figure:
-    """One small panel per name, runs overlaid; a star marks each run's best validation accuracy (the first, if tied).
+    """One small panel per name, runs overlaid; a star marks each run's best validation accuracy (ties by loss).
 
     Args:
         history: run name to frame with columns step, epoch, name, value.
@@ -121,8 +122,11 @@ def _tidy(history: Mapping[str, pd.DataFrame], names: Sequence[str]) -> pd.DataF
     parts = []
     for run, rows in history.items():
         kept = rows[rows["name"].isin(list(names))].sort_values("step", kind="stable").assign(run=run)[_COLUMNS]
-        accuracy = rows[rows["name"] == _BEST].sort_values("step", kind="stable")
-        best_step = accuracy["step"].iloc[int(accuracy["value"].argmax())] if len(accuracy) else None
+        wide = rows[rows["name"].isin([_BEST, _TIE])].drop_duplicates(["step", "name"]).pivot(index="step", columns="name", values="value")
+        best_step = None
+        if _BEST in wide:  # as training chooses: accuracy, ties by loss, then the earlier
+            ranked = wide.assign(tie=wide.get(_TIE, 0.0)).sort_values([_BEST, "tie"], ascending=[False, True], kind="stable")
+            best_step = ranked.index[0]
         best = (kept["step"] == best_step) & kept["name"].str.startswith("validation_")
         parts.append(kept.assign(best=best.astype(bool)))
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*_COLUMNS, "best"])

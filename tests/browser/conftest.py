@@ -1,0 +1,77 @@
+"""The app in a real Chromium."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sentviz._browser import find_browser
+
+ROOT = Path(__file__).parents[2]
+QUIET = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync"
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    """The address of the app, started as the README says."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    address = f"http://127.0.0.1:{port}"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "streamlit", "run", "app/main.py", "--server.headless=true", f"--server.port={port}", "--server.address=127.0.0.1"],
+        cwd=ROOT,
+        env={k: v for k, v in os.environ.items() if k not in ("SENTVIZ_RUNS",)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        for _ in range(300):
+            try:
+                urllib.request.urlopen(f"{address}/_stcore/health", timeout=1).close()
+                break
+            except OSError:
+                assert process.poll() is None, "the app did not start"
+                time.sleep(0.2)
+        yield address
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+@pytest.fixture(scope="session")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A fresh profile of the machine's Chromium."""
+    path = find_browser()
+    if path is None:
+        pytest.skip("no Chrome or Chromium on this machine")
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with sync_api.sync_playwright() as playwright:
+        context = playwright.chromium.launch_persistent_context(
+            str(tmp_path_factory.mktemp("profile")),
+            executable_path=path,
+            args=QUIET.split(),
+            viewport={"width": 1440, "height": 900},
+            accept_downloads=True,
+        )
+        yield context
+        context.close()
+
+
+@pytest.fixture
+def page(chromium: Any, server: str) -> Iterator[Any]:
+    """A new tab that counts requests to anywhere but the app."""
+    tab = chromium.new_page()
+    tab.outside = []
+    tab.on("request", lambda r: tab.outside.append(r.url) if not r.url.startswith((server, "data:", "blob:", server.replace("http", "ws"))) else None)
+    yield tab
+    tab.close()

@@ -1,0 +1,109 @@
+"""A person opens the app, types a sentence, looks, moves a lambda, takes a figure along."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(not (ROOT / "checkpoints/sst2/ndt-unit-2").is_dir(), reason="sst2/ndt-unit-2 is not in checkpoints/"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # Playwright's own sockets
+]
+
+
+def answer(page: Any) -> str:
+    """The verdict line."""
+    return str(page.locator("h3").first.inner_text())
+
+
+def ask(page: Any, sentence: str) -> str:
+    """Type a sentence, press Enter, wait for the answer to change."""
+    before = answer(page)
+    box = page.get_by_placeholder("Type a sentence and press Enter")
+    box.fill(sentence)
+    box.press("Enter")
+    page.wait_for_function("before => document.querySelector('h3')?.innerText !== before", arg=before, timeout=30_000)
+    page.wait_for_selector("[data-test-script-state=notRunning]", state="attached", timeout=30_000)
+    return answer(page)
+
+
+def taken(page: Any, figure: str, format: str) -> bytes:
+    """The bytes that the export menu of a figure hands over."""
+    page.locator(f".st-key-figure-{figure}").get_by_role("button", name="Export").click()
+    with page.expect_download(timeout=60_000) as download:
+        page.locator(f".st-key-export-{figure}-{format} button").click()
+    page.keyboard.press("Escape")
+    return Path(download.value.path()).read_bytes()
+
+
+def test_from_sentence_to_export(page: Any, server: str) -> None:
+    """The whole path once: answer, heatmap, layer, lambda, files whose bytes are what they should be, and no outside request."""
+    page.goto(server)
+    page.wait_for_selector(".st-key-figure-map .main-svg", timeout=60_000)
+    said = ask(page, "A warm, funny and wonderful zebra film.")
+    assert said.startswith("Positive")
+    page.wait_for_function("document.querySelector('.st-key-figure-map')?.innerText.includes('wonderful')")
+
+    page.get_by_role("combobox", name=re.compile("Layer")).click()
+    page.get_by_role("option", name="2", exact=True).click()
+    page.wait_for_function("document.querySelector('.st-key-figure-map')?.innerText.includes('layer 2')", timeout=30_000)
+    assert "layer=2" in page.url
+    assert "text" not in page.url
+
+    before = answer(page)
+    slider = page.locator(".st-key-lambda-1-2").get_by_role("slider")
+    slider.focus()
+    for _ in range(60):
+        slider.press("ArrowLeft")
+    page.wait_for_function("before => document.querySelector('h3').innerText !== before", arg=before, timeout=30_000)
+    assert "mix=" in page.url
+
+    svg = taken(page, "map", "svg")
+    drawn = ElementTree.fromstring(svg)
+    assert "wonderful" in "".join(drawn.itertext())
+    assert not [e for e in drawn.iter() if e.tag.endswith("image")]
+    assert taken(page, "map", "png").startswith(b"\x89PNG\r\n")
+    assert taken(page, "strip", "pdf").startswith(b"%PDF-")
+    assert "zebra" in taken(page, "strip", "csv").decode("utf-8-sig")
+    assert b"<html" in taken(page, "verdict", "html")[:200]
+    assert page.outside == []
+
+
+def test_a_visitors_text_is_never_markup(page: Any, server: str) -> None:
+    """A script, an image and an anchor typed as a sentence stay words on every part of the page."""
+    page.goto(server)
+    page.wait_for_selector(".st-key-figure-map .main-svg", timeout=60_000)
+    page.evaluate("window.hacked = false")
+    ask(page, "<img src=x onerror='window.hacked=true'> <script>window.hacked=true</script> </script> <a href='//x.y'>good</a> $x$ **b**")
+    page.wait_for_timeout(500)
+    assert page.evaluate("window.hacked") is False
+    assert page.locator("img[src='x'], a[href*='x.y']").count() == 0
+    assert page.outside == []
+
+
+def test_the_focus_travels_and_a_link_reproduces_the_view(page: Any, server: str) -> None:
+    """A link opens the same run and component on another page; the page switch keeps them."""
+    page.goto(f"{server}/attention?run=sst2%2Fdiff&component=2")
+    page.wait_for_selector(".st-key-figure-detail .main-svg", timeout=60_000)
+    assert "A₂" in page.locator(".st-key-figure-detail").inner_text()
+    page.get_by_role("button", name="Training").click()
+    page.get_by_role("link", name="Lambda evolution").click()
+    page.wait_for_selector(".st-key-figure-lambda .main-svg", timeout=60_000)
+    assert "run=sst2" in page.url
+    assert page.outside == []
+
+
+def test_the_first_screen_holds_what_is_wanted(page: Any, server: str) -> None:
+    """At 1440 x 900 the sentence, the answer, the strip and the heatmap are visible without scrolling."""
+    page.goto(server)
+    page.wait_for_selector(".st-key-figure-map .main-svg", timeout=60_000)
+    for part in ("h3", ".st-key-figure-verdict", ".st-key-figure-strip .js-plotly-plot", ".st-key-figure-map .js-plotly-plot"):
+        box = page.locator(part).first.bounding_box()
+        assert box is not None
+        assert box["y"] + box["height"] <= 900, part

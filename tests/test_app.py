@@ -1,0 +1,151 @@
+"""Every page with Streamlit's AppTest, on the runs that ship."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+ROOT = Path(__file__).parents[1]
+RUN = "sst2/ndt-unit-2"
+pytestmark = pytest.mark.skipif(not (ROOT / "checkpoints" / RUN).is_dir(), reason=f"{RUN} is not in checkpoints/")
+PAGES = ("explore", "attention", "lambdas", "curves", "runs")
+
+
+def opened(page: str = "explore", **query: str) -> AppTest:
+    """A page as a visitor opens it by a link."""
+    app = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60)
+    for name, value in query.items():
+        app.query_params[name] = value
+    app.run()
+    if page != "explore":
+        app.switch_page(f"views/{page}.py").run()
+    assert not app.exception, app.exception
+    return app
+
+
+def words(app: AppTest) -> str:
+    """All text of a page."""
+    elements = [*app.markdown, *app.caption, *app.warning, *app.info, *app.error]
+    return "\n".join(str(element.value) for element in elements)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_opens_and_says_what_it_cannot_show(page: str) -> None:
+    app = opened(page)
+    assert len(app.caption[0].value.split(".")) >= 2
+    assert not app.error
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_focus_travels_from_page_to_page(page: str) -> None:
+    """A run chosen by link is still in focus, and in the URL, after a page switch."""
+    app = opened(page, run="sst2/diff")
+    assert app.query_params["run"] == ["sst2/diff"]
+    assert "sst2/diff" in words(app)
+
+
+def test_a_typed_sentence_gets_its_own_answer() -> None:
+    app = opened()
+    before = [m.value for m in app.markdown if m.value.startswith("###")]
+    app.text_input(key="sentence").set_value("A warm, funny and wonderful film.").run()
+    after = [m.value for m in app.markdown if m.value.startswith("###")]
+    assert not app.exception
+    assert before != after
+    assert "Positive" in after[0]
+    assert "text" not in app.query_params
+
+
+def test_one_of_the_examples_is_wrong_and_says_so() -> None:
+    said = []
+    for kind in ("Contrast", "Plain", "Negation", "Intensity", "Sarcasm", "Mixed"):
+        app = opened()
+        app.button_group(key="examples").set_value([kind]).run()
+        assert not app.exception
+        said.append("gets this wrong" in words(app))
+    assert any(said)
+    assert not all(said)
+
+
+def test_lambda_sliders_move_the_answer_and_the_url() -> None:
+    app = opened()
+    before = next(m.value for m in app.markdown if m.value.startswith("###"))
+    app.button(key="lambda-flip").click().run()
+    assert not app.exception
+    assert "mix" in app.query_params
+    app.slider(key="lambda-1-2").set_value(-1.0).run()
+    assert next(m.value for m in app.markdown if m.value.startswith("###")) != before
+    app.button(key="lambda-learned").click().run()
+    assert "mix" not in app.query_params
+    assert next(m.value for m in app.markdown if m.value.startswith("###")) == before
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("   ", None),
+        ("\u200b\u200b", "visible"),
+        ("a" * 100_000, None),
+        ("wonderful " * 10_000, "were not read"),
+        ("\ud800 broken", "surrogate"),
+        ("<script>alert(1)</script> </script> <b>bold</b>", None),
+        ("**bold** $x^2$ :red[red] [link](https://x.y) ![image](https://x.y/z.png) `code` # h", None),
+        ("مرحبا بالعالم", None),
+        ("😀😀😀 👩‍👩‍👧‍👦", None),
+        ("?", None),
+    ],
+)
+def test_any_text_gets_an_answer_or_one_sentence(text: str, said: str | None) -> None:
+    """Hostile, huge and odd texts: never an exception, never markup."""
+    app = opened()
+    app.session_state["focus"] = app.session_state["focus"].with_(text=text)
+    app.run()
+    assert not app.exception, app.exception
+    if said:
+        assert said in words(app)
+    assert "<script>" not in words(app)
+    assert "**bold**" not in words(app)
+
+
+@pytest.mark.parametrize("query", [{"run": "no/such"}, {"layer": "99"}, {"mix": "9.9:1"}, {"head": "x"}])
+def test_an_unknown_value_in_the_url_is_a_note(query: dict[str, str]) -> None:
+    app = opened(**query)
+    assert len(app.info) == 1
+    assert query.keys().isdisjoint(app.query_params)
+
+
+def test_a_damaged_run_is_named_and_the_others_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A half-written run folder beside the good ones: its reason is on the Runs page, the other pages stand."""
+    broken = tmp_path / "sst2" / "half"
+    broken.mkdir(parents=True)
+    (broken / "config.json").write_text('{"format": 1')
+    monkeypatch.setenv("SENTVIZ_RUNS", str(tmp_path))
+    import streamlit as st
+
+    st.cache_resource.clear()
+    try:
+        app = opened("runs")
+        assert "sst2/half" in words(app).replace("\\", "")
+        assert "config.json" in words(app).replace("\\", "")
+    finally:
+        st.cache_resource.clear()
+
+
+def test_the_first_page_stands_without_torch() -> None:
+    """In a fresh process, the whole Explore page is drawn and neither torch, sklearn, umap nor transformers is loaded."""
+    code = f"""
+import sys
+import app.shell
+app.shell.end = lambda: None  # what comes after the first paint
+from streamlit.testing.v1 import AppTest
+page = AppTest.from_file({str(ROOT / "app" / "main.py")!r}, default_timeout=60).run()
+assert not page.exception, page.exception
+assert any(m.value.startswith("###") for m in page.markdown)
+heavy = {{"torch", "sklearn", "umap", "transformers", "openTSNE", "bertviz"}} & set(sys.modules)
+assert not heavy, heavy
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr[-2000:]

@@ -1,0 +1,210 @@
+"""The encoder against the slow encoder of `slow.py`, switch by switch, and what must hold of any of its forms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import slow
+import torch
+from makers import small_encoder
+from torch import Tensor
+
+from sentviz.encoder import Batch, Change, Encoder, EncoderConfig, Watch
+from sentviz.model import collate
+
+VANILLA: dict[str, Any] = {"positions": "sinusoid", "norm": "layer", "norm_first": False, "ffn": "relu"}
+DIFF: dict[str, Any] = {"components": 2, "mixing": "differential", "head_norm": True, "lambda_std": 0.1}
+FORMS: dict[str, dict[str, Any]] = {
+    "vanilla": VANILLA,
+    "vanilla-matched": {},
+    "ndt-unit-2": {"components": 2, "mixing": "unit"},
+    "ndt-symmetric-3": {"components": 3, "mixing": "symmetric", "layers": 3},
+    "ndt-nonneg-3": {"components": 3, "mixing": "nonneg"},
+    "ndt-free-4": {"components": 4, "mixing": "free"},
+    "diff": DIFF,
+    "narrow keys, gelu, cls": {"key_width": 4, "ffn": "gelu", "pooling": "cls", "positions": "none"},
+    "rope, qk-norm": VANILLA | {"positions": "rotary", "qk_norm": True},
+    "rope, ndt": {"components": 2, "mixing": "unit", "positions": "rotary"},
+    "gate": VANILLA | {"gate": True, "pooling": "cls"},
+    "gate and window": VANILLA | {"gate": True, "window": 2, "pooling": "cls"},
+    "window, even global": {"window": 3, "global_tokens": (0, 4, -1, -30), "components": 2, "mixing": "free"},
+    "add, all": VANILLA | {"lexicon": "add"},
+    "add, last": VANILLA | {"lexicon": "add", "lexicon_heads": "last"},
+    "add, all, scaled": {"lexicon": "add", "lexicon_scaled": True},
+    "add, last, scaled": {"lexicon": "add", "lexicon_heads": "last", "lexicon_scaled": True, "components": 2, "mixing": "unit"},
+    "multiply, all": VANILLA | {"lexicon": "multiply"},
+    "multiply, last, gate": VANILLA | {"lexicon": "multiply", "lexicon_heads": "last", "gate": True},
+    "segments": {"segments": 2},
+}
+IDS = [[3, 7, 1, 12, 19, 7, 5, 2, 2, 9, 11], [4, 6, 8], [15], [2, 18, 6, 6, 10, 1, 4]]
+TEXTS = [np.array(row, dtype=np.int64) for row in IDS]
+
+
+def state_of(encoder: Encoder) -> dict[str, slow.Array]:
+    """Weights as plain arrays."""
+    return {name: tensor.numpy() for name, tensor in encoder.state_dict().items()}
+
+
+def extras(form: dict[str, Any], rows: list[Any]) -> tuple[Tensor, Tensor]:
+    """Polarities and segments for a padded batch; what stands at padded places must not matter."""
+    rng, n = np.random.default_rng(5), max(len(row) for row in rows)
+    polarity = rng.dirichlet([1.0, 1.0, 1.0], size=(len(rows), n))
+    segments = np.array([[int(i >= len(row) // 2) for i in range(n)] for row in rows])
+    return torch.from_numpy(polarity), torch.from_numpy(segments)
+
+
+def batch_of(form: dict[str, Any], rows: list[Any]) -> Batch:
+    """Padded ids with whatever the form reads."""
+    polarity, segments = extras(form, rows)
+    plain = collate(rows)
+    return Batch(plain.ids, plain.mask, segments if "segments" in form else None, polarity if "lexicon" in form else None)
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_logits_states_and_maps_are_those_of_the_slow_encoder(name: str) -> None:
+    """Every form, a padded batch: logits on the fast path; states, maps, scores and lambdas under a Watch."""
+    form = FORMS[name]
+    encoder = small_encoder(3, **form)
+    state, batch = state_of(encoder), batch_of(form, TEXTS)
+    with torch.no_grad():
+        fast = encoder(batch)
+        full = encoder(batch, Watch(scores=True))
+        lambdas = encoder.lambdas().numpy()
+    assert not fast.seen and not fast.hidden
+    for b, ids in enumerate(IDS):
+        n = len(ids)
+        polarity = None if batch.polarity is None else batch.polarity[b].numpy()
+        segments = None if batch.segments is None else batch.segments[b].tolist()
+        want = slow.encode(state, encoder.config, ids, polarity=polarity, segments=segments)
+        np.testing.assert_allclose(fast.logits[b], want.logits, atol=2e-6)
+        np.testing.assert_allclose(full.logits[b], want.logits, atol=2e-6)
+        np.testing.assert_allclose(fast.pooled[b], want.pooled, atol=2e-6)
+        for layer in range(encoder.config.layers):
+            seen = full.seen[layer]
+            np.testing.assert_allclose(full.hidden[layer][b, :n], want.hidden[layer], atol=2e-6)
+            np.testing.assert_allclose(lambdas[layer], want.lambdas[layer], atol=1e-6)
+            for got, right in (
+                (seen.attention, want.effective),
+                (seen.components, want.components),
+                (seen.scores, want.scores),
+            ):
+                assert got is not None
+                np.testing.assert_allclose(got[b, ..., :n, :n], right[layer], atol=5e-6)
+
+
+def test_vanilla_is_torch_transformer_encoder() -> None:
+    """Two post-norm layers with copied weights against torch.nn.TransformerEncoderLayer, on a padded batch."""
+    encoder = small_encoder(1, **VANILLA)
+    batch = collate(TEXTS)
+    assert batch.mask is not None
+    with torch.no_grad():
+        x, out = encoder.embed(batch), encoder(batch, Watch(maps=False))
+        for layer, block in enumerate(encoder.blocks):
+            theirs = torch.nn.TransformerEncoderLayer(8, 2, 12, 0.0, batch_first=True, dtype=torch.float64).eval()
+            theirs.load_state_dict(
+                {
+                    "self_attn.in_proj_weight": block.attention.project.weight,
+                    "self_attn.in_proj_bias": block.attention.project.bias,
+                    "self_attn.out_proj.weight": block.attention.output.weight,
+                    "self_attn.out_proj.bias": block.attention.output.bias,
+                    **{f"linear1.{k}": v for k, v in block.ffn.up.state_dict().items()},
+                    **{f"linear2.{k}": v for k, v in block.ffn.down.state_dict().items()},
+                    **{f"norm1.{k}": v for k, v in block.attention_norm.state_dict().items()},
+                    **{f"norm2.{k}": v for k, v in block.ffn_norm.state_dict().items()},
+                }
+            )
+            x = theirs(x, src_key_padding_mask=~batch.mask)
+            np.testing.assert_allclose(out.hidden[layer + 1][batch.mask], x[batch.mask], atol=1e-10)
+
+
+def test_differential_attention_is_the_published_formula() -> None:
+    """One layer's attention against the equations of the Differential Transformer, with torch's own operations."""
+    encoder = small_encoder(2, **DIFF)
+    layer, x = 1, torch.randn(1, 6, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    module = encoder.blocks[layer].attention
+    with torch.no_grad():
+        w_q1, w_q2, w_k1, w_k2, w_v = module.project.weight.split([4, 4, 4, 4, 8])
+        b_q1, b_q2, b_k1, b_k2, b_v = module.project.bias.split([4, 4, 4, 4, 8])
+        lq1, lk1, lq2, lk2 = module.mixing.vectors
+        init = 0.8 - 0.6 * np.exp(-0.3 * layer)
+        lam = torch.exp(lq1 @ lk1) - torch.exp(lq2 @ lk2) + init
+        heads = []
+        for h in range(2):
+            part, wide = slice(2 * h, 2 * h + 2), slice(4 * h, 4 * h + 4)
+            q1, k1 = x[0] @ w_q1[part].T + b_q1[part], x[0] @ w_k1[part].T + b_k1[part]
+            q2, k2 = x[0] @ w_q2[part].T + b_q2[part], x[0] @ w_k2[part].T + b_k2[part]
+            v = x[0] @ w_v[wide].T + b_v[wide]
+            a = torch.softmax(q1 @ k1.T / 2**0.5, -1) - lam * torch.softmax(q2 @ k2.T / 2**0.5, -1)
+            out = a @ v
+            rms = (out.pow(2).mean(-1, keepdim=True) + 1e-5).sqrt()
+            heads.append((1 - init) * out / rms * module.head_norm.weight)
+        want = torch.cat(heads, -1) @ module.output.weight.T + module.output.bias
+        got, _ = module(x, Batch(torch.zeros(1, 6, dtype=torch.long)), None, Change())
+    np.testing.assert_allclose(got[0], want, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_padding_and_order_of_a_batch_change_nothing(name: str) -> None:
+    """A text in a padded batch, alone, and with the batch in another order: the same logits."""
+    form = FORMS[name]
+    encoder, batch = small_encoder(4, **form), batch_of(form, TEXTS)
+    order = torch.tensor([2, 0, 3, 1])
+
+    def pick(rows: Tensor, length: int | None = None) -> Batch:
+        fields = (batch.ids, batch.mask, batch.segments, batch.polarity)
+        ids, mask, segments, polarity = (None if x is None else x[rows][:, :length] for x in fields)
+        assert ids is not None
+        return Batch(ids, None if length else mask, segments, polarity)
+
+    with torch.no_grad():
+        together, mixed = encoder(batch).logits, encoder(pick(order)).logits
+        np.testing.assert_allclose(mixed, together[order], atol=1e-10)
+        for b, ids in enumerate(IDS):
+            alone = encoder(pick(torch.tensor([b]), len(ids))).logits
+            np.testing.assert_allclose(alone[0], together[b], atol=1e-10)
+
+
+def test_rotary_scores_depend_on_the_distance_only() -> None:
+    """The same two vectors at places (i, j) and (i + 5, j + 5) have the same score, and not at another distance."""
+    encoder = small_encoder(6, layers=1, positions="rotary")
+    with torch.no_grad():
+        row = torch.full((1, 12), 4)
+        s = encoder(Batch(row), Watch(scores=True)).seen[0].scores[0, 0, 0]
+    for distance in range(-6, 7):
+        along = torch.diagonal(s, distance)
+        np.testing.assert_allclose(along, along[0].expand_as(along), atol=1e-6)
+    assert float((s[0, 0] - s[0, 3]).abs()) > 1e-3
+
+
+def test_a_neutral_row_is_unmoved_by_the_lexicon() -> None:
+    """sigma = 1/3 towards every key cancels in the softmax: layer 1's [CLS] row stays, the other rows move."""
+    form = VANILLA | {"pooling": "cls"}
+    plain, added = small_encoder(7, **form), small_encoder(7, **form, lexicon="add")
+    ids = torch.tensor([[2, 9, 4, 17, 3]])
+    polarity = torch.tensor([[[1 / 3] * 3, [0.9, 0.05, 0.05], [0.1, 0.1, 0.8], [0.2, 0.6, 0.2], [1 / 3] * 3]]).double()
+    with torch.no_grad():
+        a = plain(Batch(ids), Watch())
+        b = added(Batch(ids, polarity=polarity), Watch())
+    first, moved = a.seen[0].attention[0], b.seen[0].attention[0]
+    np.testing.assert_allclose(moved[:, 0], first[:, 0], atol=1e-7)
+    assert float((moved[:, 1:4] - first[:, 1:4]).abs().amax(dim=-1).min()) > 0.005
+    np.testing.assert_allclose(b.hidden[1][0, 0], a.hidden[1][0, 0], atol=1e-6)
+    assert float((b.hidden[2][0, 0] - a.hidden[2][0, 0]).abs().max()) > 1e-4
+
+
+@pytest.mark.parametrize("window", [2, 5])
+def test_a_window_is_the_same_banded_and_dense(window: int) -> None:
+    """Fast path (banded) and watched path (dense, masked) of a long padded batch give the same logits."""
+    encoder = small_encoder(8, window=window, components=2, mixing="unit", max_length=40)
+    rng = np.random.default_rng(0)
+    batch = collate([rng.integers(1, 20, size=n) for n in (40, 23, 4)])
+    with torch.no_grad():
+        np.testing.assert_allclose(encoder(batch).logits, encoder(batch, Watch()).logits, atol=1e-10)
+
+
+def test_a_missing_lexicon_is_said() -> None:
+    """A model with a lexicon term cannot run on ids alone."""
+    with pytest.raises(ValueError, match="polarit"):
+        small_encoder(lexicon="add")(Batch(torch.tensor([[1, 2]])))

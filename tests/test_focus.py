@@ -1,0 +1,76 @@
+"""The app's one state: in and out of the URL, and what does not belong."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.focus import Focus
+
+RUNS = ("sst2/ndt-unit-2", "sst2/diff")
+SCORES = ("removal", "received")
+
+
+def test_defaults_leave_an_empty_query() -> None:
+    assert Focus().query() == {}
+
+
+def test_a_focus_survives_its_url() -> None:
+    """What is written to the URL, read back, is the same focus."""
+    focus = Focus(
+        run="sst2/diff",
+        versus=("sst2/ndt-unit-2",),
+        layer=2,
+        head="3",
+        component="1",
+        score="received",
+        mix=((1, 2, -0.25), (2, 2, 0.0)),
+        slice="cell=1,0",
+    )
+    assert Focus.parse(focus.query(), RUNS, SCORES) == (focus, [])
+
+
+def test_a_typed_text_stays_out_of_the_url_until_it_is_shared() -> None:
+    focus = Focus(text="my private words")
+    assert "text" not in focus.query()
+    assert focus.query(with_text=True) == {"text": "my private words"}
+    linked, _ = Focus.parse({"text": "my private words"}, RUNS, SCORES)
+    assert linked.query() == {"text": "my private words"}
+    assert "text" not in linked.with_(text="other words").query()
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ({"run": "sst2/none"}, "the run “sst2/none”"),
+        ({"versus": "sst2/diff~x/y"}, "the run “x/y”"),
+        ({"layer": "0"}, "the layer “0”"),
+        ({"layer": "²"}, "the layer"),
+        ({"head": "first"}, "the head"),
+        ({"component": "-1"}, "the component"),
+        ({"score": "shap"}, "the score"),
+        ({"mix": "1.2:nan"}, "the lambda"),
+        ({"mix": "1.2:999"}, "the lambda"),
+        ({"mix": "<script>"}, "the lambda"),
+    ],
+)
+def test_what_means_nothing_falls_back_with_a_note(query: dict[str, str], said: str) -> None:
+    """Each unknown value gives the default and exactly one note that names it."""
+    focus, notes = Focus.parse(query, RUNS, SCORES)
+    assert focus.with_(versus=()) == Focus()
+    assert len(notes) == 1
+    assert said in notes[0]
+
+
+def test_foreign_parameters_are_ignored() -> None:
+    assert Focus.parse({"utm_source": "x", "embed": "true"}, RUNS, SCORES) == (Focus(), [])
+
+
+def test_another_run_drops_what_belonged_to_the_old_one() -> None:
+    focus = Focus(text="kept", layer=2, head="4", component="2", mix=((1, 2, 0.0),)).with_(run="sst2/diff")
+    assert focus == Focus(run="sst2/diff", text="kept")
+
+
+def test_fit_gives_way_to_the_model_and_says_so() -> None:
+    focus, notes = Focus(layer=7, head="9", component="3", mix=((1, 2, 0.1), (1, 3, 0.1))).fit(layers=2, heads=4, components=2)
+    assert focus == Focus(mix=((1, 2, 0.1),))
+    assert len(notes) == 4

@@ -1,0 +1,266 @@
+"""A loaded model: predict and trace agree, interventions do what they say, bad input is named, nothing stays behind."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+import slow
+from makers import small_model, toy_splits
+
+from sentviz.errors import InputError, RunError
+from sentviz.model import Model, by_length, collate, softmax
+
+TEXT = "what a warm, clever song we saw! the soup was cold"
+NAN = float("nan")
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    """Random weights, three components."""
+    return small_model(components=3, mixing="free")
+
+
+def state_of(model: Model) -> dict[str, slow.Array]:
+    """Weights as double-precision arrays."""
+    return {name: tensor.double().numpy() for name, tensor in model.encoder.state_dict().items()}
+
+
+def test_predict_is_the_slow_encoder(model: Model) -> None:
+    """Probabilities of texts of many lengths, batched and padded, against one text at a time by loops."""
+    texts = [TEXT, "soup", *toy_splits()["test"].frame["text"][:6]]
+    frame = model.predict(texts)
+    assert list(frame.columns) == ["text", "label", "negative", "positive"] and frame["text"].tolist() == texts
+    for row, text in enumerate(texts):
+        logits = slow.encode(state_of(model), model.config, model.encode(text).ids.tolist()).logits
+        want = np.exp(logits) / np.exp(logits).sum()
+        np.testing.assert_allclose(frame.loc[row, ["negative", "positive"]].to_numpy(float), want, atol=1e-5)
+        assert frame.loc[row, "label"] == ("negative", "positive")[int(want.argmax())]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{}, {"lambdas": [[1, 0.5, -2], [1, NAN, 0]]}, {"heads_off": [(0, 1), (1, 0)]}],
+    ids=["as is", "lambdas", "heads off"],
+)
+def test_trace_equals_predict_and_the_slow_encoder(model: Model, change: dict[str, Any]) -> None:
+    """The same answer by both ways, and states, maps and mixing of the changed computation."""
+    trace, frame = model.trace(TEXT, scores=True, **change), model.predict([TEXT], **change)
+    np.testing.assert_allclose(trace.probabilities, frame.loc[0, ["negative", "positive"]].to_numpy(float), atol=1e-6)
+    learned, wanted = model.lambdas(), np.array(change.get("lambdas", np.full((2, 3), NAN)))
+    lambdas = np.where(np.isnan(wanted), learned, wanted)
+    want = slow.encode(
+        state_of(model), model.config, model.encode(TEXT).ids.tolist(), lambdas=lambdas, heads_off=change.get("heads_off", ())
+    )
+    np.testing.assert_allclose(trace.lambdas, lambdas, atol=1e-6)
+    np.testing.assert_allclose(trace.logits, want.logits, atol=1e-4)
+    np.testing.assert_allclose(trace.attention, np.array(want.effective), atol=1e-4)
+    np.testing.assert_allclose(trace.components, np.array(want.components), atol=1e-4)
+    np.testing.assert_allclose(trace.scores, np.array(want.scores), atol=1e-3)
+    np.testing.assert_allclose(trace.hidden, np.array(want.hidden), atol=1e-3)
+    np.testing.assert_allclose(trace.pooled, want.pooled, atol=1e-4)
+
+
+def test_lambdas_of_zero_leave_the_first_component(model: Model) -> None:
+    """With lambda_2 and lambda_3 at 0 the effective map is A_1 alone; with a flipped sign A_1 - l_2 A_2 - l_3 A_3."""
+    off = model.trace(TEXT, lambdas=[[1, 0, 0], [1, 0, 0]])
+    np.testing.assert_allclose(off.attention, off.components[:, 0], atol=1e-6)
+    learned = model.lambdas()
+    flipped = model.trace(TEXT, lambdas=learned * [1, -1, -1])
+    first, *rest = np.moveaxis(flipped.components, 1, 0)
+    moved = sum(learned[:, c, None, None, None] * maps for c, maps in enumerate(rest, 1))
+    np.testing.assert_allclose(flipped.attention, first - moved, atol=1e-5)
+    plain = model.trace(TEXT)
+    np.testing.assert_allclose(plain.components[0], flipped.components[0], atol=1e-6)
+    assert np.abs(plain.logits - flipped.logits).max() > 1e-3
+
+
+def test_a_head_that_is_off_is_a_zeroed_slice_of_the_output_matrix(model: Model) -> None:
+    """heads_off against a second model whose W_O lost that head's columns."""
+    other = small_model(components=3, mixing="free")
+    other.encoder.blocks[1].attention.output.weight[:, 4:8] = 0
+    np.testing.assert_allclose(model.trace(TEXT, heads_off=[(1, 1)]).logits, other.trace(TEXT).logits, atol=1e-5)
+
+
+def test_a_model_is_untouched_by_its_use(model: Model) -> None:
+    """Weights and predictions are the same bits after traces, interventions and failed calls."""
+    before, state = model.predict([TEXT]), {k: v.clone() for k, v in model.encoder.state_dict().items()}
+    model.trace(TEXT, lambdas=np.zeros((2, 3)), heads_off=[(0, 0)], scores=True, projections=True)
+    with pytest.raises(InputError):
+        model.trace(TEXT, layers=[9], lambdas=np.zeros((2, 3)))
+    assert model.predict([TEXT]).equals(before)
+    assert all((v == state[k]).all() for k, v in model.encoder.state_dict().items())
+
+
+def test_traces_from_many_threads_are_those_made_alone(model: Model) -> None:
+    """Different texts and lambdas at once on one model."""
+    texts = list(toy_splits()["test"].frame["text"][:12])
+    lambdas = np.random.default_rng(0).normal(size=(12, 2, 3))
+    alone = [model.trace(text, lambdas=mix) for text, mix in zip(texts, lambdas, strict=True)]
+    with ThreadPoolExecutor(8) as pool:
+        together = list(pool.map(lambda i: model.trace(texts[i % 12], lambdas=lambdas[i % 12]), range(48)))
+    for i, trace in enumerate(together):
+        np.testing.assert_allclose(trace.logits, alone[i % 12].logits, atol=1e-6)
+        np.testing.assert_allclose(trace.attention, alone[i % 12].attention, atol=1e-6)
+
+
+BAD_TEXTS = {
+    "empty": "",
+    "blank": " \t\n",
+    "zero width": "\u200b\u200d\ufeff",
+    "half a character": "a \ud800 b",
+    "None": None,
+    "number": 3,
+}
+GOOD_TEXTS = {
+    "one character": "a",
+    "punctuation": "?",
+    "right to left": "שלום עולם, مرحبا",
+    "emoji": "👩‍👩‍👧 soup 🇰🇷!",
+    "markup": "<script>alert('soup')</script>",
+    "special names": "[CLS] [PAD] soup [SEP]",
+    "null": "soup\x00song",
+}
+
+
+@pytest.mark.parametrize("text", BAD_TEXTS.values(), ids=BAD_TEXTS)
+def test_a_text_that_cannot_be_read_is_named(model: Model, text: Any) -> None:
+    """One sentence from trace; predict adds the text's place in the list."""
+    with pytest.raises(InputError, match="text"):
+        model.trace(text)
+    with pytest.raises(InputError, match=r"^Text 2 of 3: "):
+        model.predict(["soup", text, "song"])
+
+
+@pytest.mark.parametrize("text", GOOD_TEXTS.values(), ids=GOOD_TEXTS)
+def test_any_visible_text_gets_an_answer(model: Model, text: str) -> None:
+    """Finite numbers, tokens that stand in the text, rows of every component that sum to 1."""
+    trace = model.trace(text)
+    assert trace.dropped == 0 and trace.probabilities.sum() == pytest.approx(1, abs=1e-6)
+    for token, (start, end) in zip(trace.tokens, trace.offsets, strict=True):
+        assert token == text[start:end]
+    np.testing.assert_allclose(trace.components.sum(-1), 1, atol=1e-5)
+    assert model.predict([text])["positive"][0] == pytest.approx(trace.probabilities[1], abs=1e-5)
+
+
+def test_a_text_that_is_too_long_is_cut_and_it_is_said(model: Model) -> None:
+    """100,000 characters: max_length tokens are read, the rest is counted."""
+    text = "soup song " * 10_000
+    trace, frame = model.trace(text), model.predict([text, "soup"])
+    assert len(trace.tokens) == model.config.max_length == 24
+    assert trace.dropped == 20_000 - 24 and frame.attrs["truncated"] == 1
+    np.testing.assert_allclose(trace.probabilities[1], frame["positive"][0], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "change, reason",
+    [
+        ({"lambdas": [1, 0, 0]}, "2 layers x 3 components, not 3"),
+        ({"lambdas": np.ones((3, 2))}, "not 3 x 2"),
+        ({"lambdas": [[1, 0], [1]]}, "2 layers x 3 components"),
+        ({"lambdas": "much"}, "2 layers x 3 components"),
+        ({"lambdas": [[1, np.inf, 0], [1, 0, 0]]}, "finite"),
+        ({"heads_off": [(0, 2)]}, "no head 3 in layer 1"),
+        ({"heads_off": [(2, 0)]}, "no head 1 in layer 3"),
+        ({"heads_off": [(-1, 0)]}, "no head"),
+    ],
+)
+def test_an_intervention_outside_the_model_is_refused(model: Model, change: dict[str, Any], reason: str) -> None:
+    """By trace and by predict, with the shape that would fit."""
+    for call in (lambda: model.trace("soup", **change), lambda: model.predict(["soup"], **change)):
+        with pytest.raises(InputError, match=reason):
+            call()
+
+
+@pytest.mark.parametrize("axis", ["layers", "heads", "components", "queries"])
+@pytest.mark.parametrize("index", [-1, 24])
+def test_a_choice_outside_the_model_is_refused(model: Model, axis: str, index: int) -> None:
+    """The message says how far the axis goes."""
+    with pytest.raises(InputError, match=r"counted from 0 to \d"):
+        model.trace("a warm song", **{axis: [index]})
+
+
+def test_a_chosen_part_is_a_slice_of_the_whole_trace(model: Model) -> None:
+    """Ids and arrays of a partial trace against the full one, in the order asked for."""
+    whole = model.trace(TEXT, scores=True, projections=True)
+    part = model.trace(TEXT, layers=[1], heads=[1, 0], components=[2, 0], queries=[4, 1], scores=True, projections=True)
+    assert (part.layer_ids, part.head_ids, part.component_ids, part.query_ids) == ((1,), (1, 0), (2, 0), (4, 1))
+    np.testing.assert_allclose(part.attention, whole.attention[1:][:, [1, 0]][:, :, [4, 1]], atol=1e-6)
+    np.testing.assert_allclose(part.components, whole.components[1:][:, [2, 0]][:, :, [1, 0]][..., [4, 1], :], atol=1e-6)
+    np.testing.assert_allclose(part.scores, whole.scores[1:][:, [2, 0]][:, :, [1, 0]][..., [4, 1], :], atol=1e-5)
+    np.testing.assert_allclose(part.keys, whole.keys[1:][:, [2, 0]][:, :, [1, 0]], atol=1e-6)
+    np.testing.assert_allclose(part.map(1, 1, 2), whole.map(1, 1, 2)[[4, 1]], atol=1e-6)
+    assert model.trace(TEXT, maps=False).attention is None
+    assert model.trace(TEXT, maps=False, scores=True).attention is None
+
+
+def test_no_texts_give_an_empty_frame(model: Model) -> None:
+    """An empty list is no error; a bare string is."""
+    frame = model.predict([])
+    assert list(frame.columns) == ["text", "label", "negative", "positive"] and frame.empty
+    assert frame.attrs["truncated"] == 0
+    with pytest.raises(InputError, match="list"):
+        model.predict("soup")
+
+
+def test_progress_is_told_after_every_batch(model: Model) -> None:
+    """A function gets (done, total), up to all; a bar changes nothing."""
+    told: list[tuple[int, int]] = []
+    texts = ["soup", TEXT, "a song"]
+    frame = model.predict(texts, progress=lambda done, total: told.append((done, total)))
+    assert told[-1] == (3, 3) and frame.equals(model.predict(texts, progress=True))
+
+
+def test_batches_by_length_hold_every_row_once_within_the_budget() -> None:
+    """A partition of the rows; padded size within the budget unless one text alone is longer."""
+    lengths = np.random.default_rng(0).integers(1, 60, size=300).tolist() + [500]
+    batches = by_length(lengths, 200)
+    assert sorted(i for batch in batches for i in batch) == list(range(301))
+    assert all(len(batch) * max(lengths[i] for i in batch) <= 200 for batch in batches if len(batch) > 1)
+    assert len(batches) < 100 and by_length([]) == []
+
+
+def test_collate_masks_only_where_something_is_padded() -> None:
+    """Equal lengths need no mask."""
+    short, long = np.array([5, 6]), np.array([7, 8, 9])
+    assert collate([short, short]).mask is None
+    batch = collate([short, long])
+    assert batch.ids.tolist() == [[5, 6, 0], [7, 8, 9]]
+    assert batch.mask is not None and batch.mask.tolist() == [[True, True, False], [True, True, True]]
+
+
+def test_softmax_does_not_overflow() -> None:
+    """Far logits give 0 and 1, no warning."""
+    np.testing.assert_allclose(softmax(np.array([[1000.0, -1000.0], [0.0, 0.0]], np.float32)), [[1, 0], [0.5, 0.5]])
+
+
+def test_a_pair_of_texts_is_read_with_its_segments() -> None:
+    """Trace of a pair under [CLS] against the slow encoder with token types by hand."""
+    model = small_model(segments=2, cls=True, pooling="cls")
+    trace = model.trace("a warm song", "cold soup", scores=True)
+    assert trace.tokens == ("[CLS]", "a", "warm", "song", "[SEP]", "cold", "soup", "[SEP]")
+    ids = [2, *(model.tokenizer.id_of(w) for w in ("a", "warm", "song")), 3]
+    ids += [*(model.tokenizer.id_of(w) for w in ("cold", "soup")), 3]
+    want = slow.encode(state_of(model), model.config, ids, segments=[0] * 5 + [1] * 3)
+    np.testing.assert_allclose(trace.logits, want.logits, atol=1e-4)
+
+
+def test_a_single_text_of_a_pair_model_is_predicted_as_it_is_traced() -> None:
+    """A segment embedding is added to a single text too, by predict as by trace."""
+    model = small_model(segments=2)
+    np.testing.assert_allclose(model.predict([TEXT])["positive"][0], model.trace(TEXT).probabilities[1], atol=1e-6)
+
+
+def test_a_foreign_tokenizer_is_refused() -> None:
+    """A vocabulary of another size cannot belong to the encoder."""
+    model = small_model()
+    with pytest.raises(RunError, match="do not belong together"):
+        Model("x", model.encoder, small_model(tokenizer=_other()).tokenizer, model.labels)
+
+
+def _other() -> Any:
+    from sentviz.text import Tokenizer
+
+    return Tokenizer.train_words(["quite another vocabulary"], 1)

@@ -1,0 +1,317 @@
+"""Run folders: written whole or not at all, read strictly, and one bad run never hides the good ones."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from makers import LABELS, small_encoder
+from safetensors.torch import load_file, save_file
+
+from sentviz import runs
+from sentviz.encoder import Encoder
+from sentviz.errors import RunError
+from sentviz.model import Model, load
+from sentviz.runs import Run, catalog, find
+from sentviz.weights import load_weights, pack, save_weights, unpack
+
+
+@pytest.fixture
+def root(tiny_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the two small runs that a test may break, in an otherwise empty place."""
+    monkeypatch.delenv("SENTVIZ_RUNS", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return Path(shutil.copytree(tiny_runs, tmp_path / "mine"))
+
+
+def edit(folder: Path, change: Callable[[dict[str, Any]], Any]) -> None:
+    """Rewrite config.json."""
+    path = folder / "config.json"
+    config = json.loads(path.read_text())
+    change(config)
+    path.write_text(json.dumps(config))
+
+
+def resealed(folder: Path, file: str) -> None:
+    """Make config.json vouch for a file as it is now."""
+    digest = hashlib.sha256((folder / file).read_bytes()).hexdigest()
+    edit(folder, lambda config: config["files"].update({file: digest}))
+
+
+def test_weights_come_back_within_their_stored_precision(tmp_path: Path) -> None:
+    """Half precision: a relative 2^-11; the embedding table: half a step of 1/127 of each row's largest entry."""
+    encoder = small_encoder(5, components=3, mixing="free", width=16).float()
+    with torch.no_grad():
+        encoder.embedding.weight[4] = 0
+        encoder.embedding.weight[5] *= 300
+    save_weights(encoder, tmp_path / "w.safetensors")
+    again = Encoder(encoder.config)
+    load_weights(again, tmp_path / "w.safetensors")
+    before, after = encoder.state_dict(), again.state_dict()
+    assert before.keys() == after.keys()
+    for name, tensor in before.items():
+        error = (tensor - after[name]).abs()
+        if name == "embedding.weight":
+            step = tensor.abs().amax(dim=1, keepdim=True) / 127
+            assert bool((error <= step / 2 * 1.001 + 1e-7).all())
+            assert float((error / step.clamp_min(1e-9)).max()) > 0.4
+        else:
+            assert bool((error <= tensor.abs() * 2**-11 + 1e-7).all())
+    assert not after["embedding.weight"][4].any()
+    assert load_file(tmp_path / "w.safetensors")["embedding.weight.int8"].dtype == torch.int8
+
+
+def test_packing_twice_changes_nothing_more() -> None:
+    """Stored weights are a fixed point: what is measured after reading is what the next reader gets."""
+    once = unpack(pack(small_encoder(6).float().state_dict()))
+    again = unpack(pack(once))
+    assert all(torch.allclose(once[k], again[k], rtol=2e-3, atol=1e-6) for k in once)
+
+
+def test_a_run_comes_back_as_it_was_trained(tiny_run: Path, tiny_model: Model) -> None:
+    """The stored metrics, test probabilities and example trace are those of the model as loaded."""
+    from makers import toy_splits
+
+    run, test = Run.open(tiny_run), toy_splits()["test"]
+    frame = run.frame("test.parquet")
+    assert list(frame.columns) == ["split", "id", "label", *LABELS] and "text" not in frame.columns
+    predicted = tiny_model.predict(test.frame["text"].tolist())
+    np.testing.assert_allclose(frame["positive"], predicted["positive"], atol=2e-5)
+    assert frame["label"].tolist() == test.frame["label"].tolist() and frame["id"].tolist() == test.frame["id"].tolist()
+    right = (predicted["label"] == [LABELS[i] for i in test.frame["label"]]).mean()
+    assert run.metrics()["test"]["accuracy"]["value"] == pytest.approx(right, abs=1e-5)
+    assert run.metrics()["test"]["n"] == len(test)
+    trace, example = tiny_model.trace("what a warm, clever song we saw!"), run.example()
+    np.testing.assert_allclose(example.attention, trace.attention, atol=1e-3)
+    assert example.tokens == trace.tokens and set(example.token_scores) == {"removal"}
+    assert set(run.history()["name"]) >= {"train_loss", "validation_accuracy", "validation_loss", "lambda", "learning_rate"}
+    with np.testing.suppress_warnings():
+        from safetensors.numpy import load_file as arrays
+
+        stored = arrays(run.path("embeddings.safetensors"))
+    assert stored["pooled"].shape == (60, 16) and stored["rows"].tolist() == list(range(60))
+
+
+def test_a_catalog_has_a_row_per_run(root: Path) -> None:
+    """Columns, order, and values from metrics.json and config.json."""
+    frame = catalog([root])
+    frame = frame[frame["run"].str.startswith("toy/")].set_index("run")
+    assert list(frame.index) == ["toy/ndt-unit-2", "toy/vanilla-matched"]
+    row, metrics = frame.loc["toy/ndt-unit-2"], Run.open(root / "toy/ndt-unit-2").metrics()["test"]
+    assert (row["data"], row["model"], row["constraint"], row["components"]) == ("toy", "ndt-unit-2", "[0,1]", 2)
+    assert row["accuracy"] == metrics["accuracy"]["value"] and row["low"] <= row["accuracy"] <= row["high"]
+    assert row["n"] == 60 and row["problem"] == "" and row["seed"] == 0
+    assert frame.loc["toy/vanilla-matched", "constraint"] == ""
+
+
+def _cut(folder: Path, file: str) -> None:
+    path = folder / file
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def _nan(folder: Path) -> None:
+    path = folder / "model.safetensors"
+    tensors = load_file(path)
+    tensors["classifier.bias"][0] = float("nan")
+    save_file(tensors, path)
+    resealed(folder, path.name)
+
+
+def _other_shape(folder: Path) -> None:
+    edit(folder, lambda config: config["model"].update(ffn_width=30))
+
+
+def _other_vocabulary(folder: Path) -> None:
+    from sentviz.text import Tokenizer
+
+    Tokenizer.train_words(["quite another vocabulary"], 1).save(folder / "tokenizer.json")
+    resealed(folder, "tokenizer.json")
+
+
+def _foreign_weights(folder: Path) -> None:
+    (folder / "model.safetensors").write_bytes(b"\x80\x04}q\x00.")
+    resealed(folder, "model.safetensors")
+
+
+def _foreign_tokenizer(folder: Path) -> None:
+    (folder / "tokenizer.json").write_text('{"model": {"type": "Unigram"}}')
+    resealed(folder, "tokenizer.json")
+
+
+def _swapped(folder: Path) -> None:
+    shutil.copy(folder.parent / "vanilla-matched" / "model.safetensors", folder / "model.safetensors")
+
+
+DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "cut weights": (lambda f: _cut(f, "model.safetensors"), "model.safetensors is damaged"),
+    "cut tokenizer": (lambda f: _cut(f, "tokenizer.json"), "tokenizer.json is damaged"),
+    "weights of another run": (_swapped, "model.safetensors is damaged or belongs to another run"),
+    "no weights": (lambda f: (f / "model.safetensors").unlink(), "model.safetensors is missing"),
+    "renamed weights": (lambda f: (f / "model.safetensors").rename(f / "pytorch.bin"), "model.safetensors is missing"),
+    "no tokenizer": (lambda f: (f / "tokenizer.json").unlink(), "tokenizer.json is missing"),
+    "weights that are no numbers": (_nan, "model.safetensors holds values that are not numbers"),
+    "weights that are a pickle": (_foreign_weights, "model.safetensors cannot be read"),
+    "weights of another shape": (_other_shape, "model.safetensors does not fit"),
+    "another vocabulary": (_other_vocabulary, "do not belong together"),
+    "a foreign tokenizer": (_foreign_tokenizer, "tokenizer.json is not a tokenizer"),
+    "no config": (lambda f: (f / "config.json").unlink(), "ndt-unit-2"),
+    "empty config": (lambda f: (f / "config.json").write_text(""), "config.json cannot be read"),
+    "half a config": (lambda f: _cut(f, "config.json"), "config.json cannot be read"),
+    "binary config": (lambda f: (f / "config.json").write_bytes(b"\xff\xfe\x00"), "config.json cannot be read"),
+    "deep config": (lambda f: (f / "config.json").write_text("[" * 100_000), "config.json cannot be read"),
+    "a list": (lambda f: (f / "config.json").write_text("[1]"), "config.json was not written by sentviz"),
+    "a foreign config": (lambda f: (f / "config.json").write_text('{"model_type": "x"}'), "not written by sentviz"),
+    "another format": (lambda f: edit(f, lambda c: c.update(format=99)), "format 99"),
+    "files that are a list": (lambda f: edit(f, lambda c: c.update(files=[])), "without files"),
+    "labels that are none": (lambda f: edit(f, lambda c: c.update(labels=None)), "without labels"),
+    "no temperature": (lambda f: edit(f, lambda c: c.pop("temperature")), "without temperature"),
+    "too few labels": (lambda f: edit(f, lambda c: c.update(labels=["one"])), "1 labels for 2 classes"),
+    "an unknown model setting": (lambda f: edit(f, lambda c: c["model"].update(magic=1)), "config.json"),
+    "an unknown mixing": (lambda f: edit(f, lambda c: c["model"].update(mixing="magic")), "mixing must be one of"),
+    "a model setting of a wrong kind": (lambda f: edit(f, lambda c: c["model"].update(width="wide")), "config.json"),
+    "a model of no heads": (lambda f: edit(f, lambda c: c["model"].update(heads=0)), "heads must be"),
+    "a start for too few layers": (lambda f: edit(f, lambda c: c["model"].update(layers=3)), "lambda_start needs"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_a_damaged_run_says_file_and_reason_and_hides_no_other(name: str, root: Path) -> None:
+    """Loading names run or file and the reason; the neighbour loads; catalog lists both and raises nothing."""
+    damage, reason = DAMAGES[name]
+    folder = root / "toy" / "ndt-unit-2"
+    damage(folder)
+    with pytest.raises(RunError) as caught:
+        load("toy/ndt-unit-2", [root])
+    assert reason in str(caught.value) and "\n" not in str(caught.value)
+    assert load("toy/vanilla-matched", [root]).predict(["a warm song"])["label"][0] in LABELS
+    frame = catalog([root]).set_index("run")
+    assert {"toy/ndt-unit-2", "toy/vanilla-matched"} <= set(frame.index)
+    assert frame.loc["toy/vanilla-matched", "problem"] == ""
+
+
+@pytest.mark.parametrize(
+    "damage, reason",
+    [
+        (lambda f: edit(f, lambda c: c.pop("best")), "best"),
+        (lambda f: edit(f, lambda c: c["data"].pop("name")), "name"),
+        (lambda f: edit(f, lambda c: c.update(version=None)), "config.json"),
+        (lambda f: ((f / "metrics.json").write_text("{}"), resealed(f, "metrics.json")), "test"),
+        (lambda f: ((f / "metrics.json").write_text("{"), resealed(f, "metrics.json")), "metrics.json cannot be read"),
+        (lambda f: (f / "metrics.json").unlink(), "metrics.json is missing"),
+        (lambda f: _cut(f, "metrics.json"), "metrics.json is damaged"),
+    ],
+)
+def test_a_catalog_survives_a_run_without_its_numbers(damage: Callable[[Path], Any], reason: str, root: Path) -> None:
+    """The reason stands in `problem`; the other row is whole."""
+    damage(root / "toy" / "ndt-unit-2")
+    frame = catalog([root]).set_index("run")
+    assert reason in frame.loc["toy/ndt-unit-2", "problem"]
+    assert frame.loc["toy/vanilla-matched", "n"] == 60
+
+
+@pytest.mark.parametrize("file", ["history.parquet", "example.safetensors", "test.parquet"])
+def test_other_files_are_checked_when_they_are_read(file: str, root: Path) -> None:
+    """A cut file by its digest; a foreign one, vouched for, by its content."""
+    folder = root / "toy" / "ndt-unit-2"
+    read = {"history.parquet": Run.history, "example.safetensors": Run.example, "test.parquet": lambda r: r.frame(file)}[file]
+    _cut(folder, file)
+    with pytest.raises(RunError, match=f"{file} is damaged"):
+        read(Run.open(folder))
+    resealed(folder, file)
+    with pytest.raises(RunError, match=file):
+        read(Run.open(folder))
+
+
+def test_a_pickle_is_never_opened(root: Path, tmp_path: Path) -> None:
+    """A file whose unpickling would leave a mark, in every place of a run, leaves none."""
+    import pickle
+
+    class Mark:
+        def __reduce__(self) -> Any:
+            return os.mkdir, (str(tmp_path / "marked"),)
+
+    folder, bomb = root / "toy" / "ndt-unit-2", pickle.dumps(Mark())
+    for file in ("model.safetensors", "example.safetensors", "history.parquet", "embeddings.safetensors"):
+        (folder / file).write_bytes(bomb)
+        resealed(folder, file)
+    for extra in ("model.bin", "pytorch_model.bin", "model.pt", "model.pkl"):
+        (folder / extra).write_bytes(bomb)
+    for read in (lambda: load(folder), Run.open(folder).example, Run.open(folder).history):
+        with pytest.raises(RunError):
+            read()
+    catalog([root])
+    assert not (tmp_path / "marked").exists()
+
+
+def test_find_by_name_by_folder_and_not_at_all(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names below the roots, paths, SENTVIZ_RUNS; unknown names list what there is."""
+    assert find("toy/ndt-unit-2", [root]).folder == (root / "toy/ndt-unit-2").resolve()
+    assert find(root / "toy/ndt-unit-2").name == "toy/ndt-unit-2"
+    assert find(str(root / "toy/vanilla-matched")).config["preset"] == "vanilla-matched"
+    with pytest.raises(RunError, match=r"no run 'toy/none'.*toy/ndt-unit-2"):
+        find("toy/none", [root])
+    monkeypatch.setenv("SENTVIZ_RUNS", f"{root / 'nowhere'}{os.pathsep}{root}")
+    assert find("toy/ndt-unit-2").config["preset"] == "ndt-unit-2"
+    for strange in ("", "../..", "x" * 3000, "a\x00b"):
+        with pytest.raises(RunError, match="no run"):
+            find(strange)
+
+
+def test_writing_replaces_only_when_it_ends_well(tmp_path: Path) -> None:
+    """An exception leaves the old folder and no rest; success replaces all of it."""
+    folder = tmp_path / "runs" / "one"
+    with runs.writing(folder) as fresh:
+        (fresh / "a").write_text("old")
+    with pytest.raises(KeyboardInterrupt), runs.writing(folder) as fresh:
+        (fresh / "b").write_text("half")
+        raise KeyboardInterrupt
+    assert [p.name for p in folder.iterdir()] == ["a"] and os.listdir(folder.parent) == ["one"]
+    with runs.writing(folder) as fresh:
+        (fresh / "c").write_text("new")
+        assert (folder / "a").read_text() == "old"
+    assert [p.name for p in folder.iterdir()] == ["c"] and os.listdir(folder.parent) == ["one"]
+
+
+def test_writing_puts_the_old_folder_back_when_the_last_step_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second rename fails: the old folder stands where it stood."""
+    folder, plain = tmp_path / "one", Path.rename
+    folder.mkdir()
+    (folder / "a").write_text("old")
+
+    def rename(self: Path, target: Path) -> Path:
+        if target == folder and "old" not in self.name:
+            raise OSError("no room")
+        return plain(self, target)
+
+    monkeypatch.setattr(Path, "rename", rename)
+    with pytest.raises(OSError, match="no room"), runs.writing(folder) as fresh:
+        (fresh / "b").write_text("new")
+    assert (folder / "a").read_text() == "old" and os.listdir(tmp_path) == ["one"]
+
+
+def test_folders_of_a_write_in_progress_are_no_runs(root: Path) -> None:
+    """Hidden and temporary folders do not show; a stray file or an empty folder is no crash."""
+    shutil.copytree(root / "toy/ndt-unit-2", root / "toy" / ".ndt-unit-2.tmp-abc")
+    (root / "toy" / "notes.txt").write_text("x")
+    (root / "toy" / "empty").mkdir()
+    found = runs.runs([root])
+    assert {"toy/ndt-unit-2", "toy/vanilla-matched", "toy/empty"} == {n for n in found if n.startswith("toy/")}
+    assert isinstance(found["toy/empty"], RunError)
+
+
+def test_a_digest_tells_runs_apart(root: Path) -> None:
+    """It changes with config.json, and so with anything a run holds."""
+    first = Run.open(root / "toy/ndt-unit-2").digest
+    assert first != Run.open(root / "toy/vanilla-matched").digest and len(first) == 12
+    resealed(root / "toy/ndt-unit-2", "metrics.json")
+    (root / "toy/ndt-unit-2" / "metrics.json").write_text("{}")
+    resealed(root / "toy/ndt-unit-2", "metrics.json")
+    assert Run.open(root / "toy/ndt-unit-2").digest != first
