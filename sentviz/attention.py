@@ -1,4 +1,4 @@
-"""The attention equation that all the papers share, and its three exact backends.
+"""The attention equation that all the papers share, and its exact backends.
 
     S_c = scale * (Q_c K_c^T) * M + B      M: optional factor, B: sum of named biases
     A_c = softmax(S_c)                     c = 1..C components, per head
@@ -94,6 +94,8 @@ class Structure:
 
 
 PLAIN = Structure()
+CACHED_ELEMENTS = 1 << 20
+MIXED_ELEMENTS = 1 << 22  # a larger text would leave the cache
 
 
 def scores(q: Tensor, k: Tensor, scale: Tensor | float, structure: Structure = PLAIN) -> Tensor:
@@ -125,11 +127,16 @@ def maps(s: Tensor, seen: Tensor | None, out: Tensor | None = None) -> Tensor:
     return torch.softmax(s, dim=-1) if out is None else torch.softmax(s, dim=-1, out=out)
 
 
-def mix(a: Tensor, lambdas: Tensor) -> Tensor:
-    """Effective attention sum_c lambda_c A_c: (B, C, H, n, m) -> (B, H, n, m)."""
-    if a.shape[1] == 1:
-        return a[:, 0] * lambdas[0]
-    return torch.einsum("bchnm,c->bhnm", a, lambdas)
+def mix(a: Tensor, lambdas: Tensor, out: Tensor | None = None) -> Tensor:
+    """Effective attention sum_c lambda_c A_c: (B, C, H, n, m) -> (B, H, n, m); `out` receives it and may be A_1 itself."""
+    if out is None:
+        return torch.einsum("bchnm,c->bhnm", a, lambdas) if a.shape[1] > 1 else a[:, 0] * lambdas[0]
+    first, *others = lambdas.tolist()
+    if first != 1 or out.data_ptr() != a.data_ptr():
+        torch.mul(a[:, 0], first, out=out)
+    for c, weight in enumerate(others, start=1):
+        out.add_(a[:, c], alpha=weight)
+    return out
 
 
 def fold(q: Tensor, k: Tensor, scale: Tensor | float, structure: Structure) -> tuple[Tensor, Tensor]:
@@ -146,16 +153,25 @@ def fold(q: Tensor, k: Tensor, scale: Tensor | float, structure: Structure) -> t
     return q, k
 
 
-def attend(q: Tensor, k: Tensor, v: Tensor, lambdas: Tensor, scale: Tensor | float, structure: Structure = PLAIN) -> Tensor:
-    """(sum_c lambda_c A_c) V without keeping a map, (B, H, n, d_v): fused, or banded where a pattern makes that cheaper."""
+def attend(
+    q: Tensor, k: Tensor, v: Tensor, lambdas: Tensor, scale: Tensor | float, structure: Structure = PLAIN
+) -> Tensor:
+    """(sum_c lambda_c A_c) V without keeping a map, (B, H, n, d_v), by the cheapest exact backend.
+
+    Fused: one call of the flash kernel a component. Mixed: several components without gradients on a CPU; maps of a few texts at a
+    time stay in the cache, so V is multiplied once and not C times. Banded: a pattern that leaves most of the keys out.
+    """
     q, k = fold(q, k, scale, structure)
+    _, components, heads, n, _ = q.shape
     pattern = structure.pattern
     if pattern is None:
+        mixed = components > 1 and not torch.is_grad_enabled() and q.device.type == "cpu"
+        if mixed and components * heads * n * k.shape[-2] <= MIXED_ELEMENTS:
+            return _mixed(q, k, v, lambdas, structure.padding)
         return _fused(q, k, v, lambdas, structure.padding)
-    if pattern.window + pattern.globals.shape[-1] < q.shape[-2] // 2:
+    if pattern.window + len(pattern.globals) < n // 2:
         return _banded(q, k, v, lambdas, structure.padding, pattern)
-    seen = visible(structure, None, q.shape[-2])
-    return mix(maps(q @ k.transpose(-1, -2), seen), lambdas) @ v
+    return mix(maps(q @ k.transpose(-1, -2), visible(structure, None, n)), lambdas) @ v
 
 
 def _fused(q: Tensor, k: Tensor, v: Tensor, lambdas: Tensor, padding: Tensor | None) -> Tensor:
@@ -165,10 +181,31 @@ def _fused(q: Tensor, k: Tensor, v: Tensor, lambdas: Tensor, padding: Tensor | N
     mask = None if padding is None else padding[:, None, None, :]
     out: Tensor | None = None
     for c in range(q.shape[1]):
-        part = F.scaled_dot_product_attention(q[:, c], k[:, c], v, attn_mask=mask, scale=1.0) * lambdas[c]
-        out = part if out is None else out + part
+        part = F.scaled_dot_product_attention(q[:, c], k[:, c], v, attn_mask=mask, scale=1.0)
+        out = part * lambdas[c] if out is None else torch.addcmul(out, part, lambdas[c])
     assert out is not None
     return out[..., :d_v]
+
+
+def _mixed(q: Tensor, k: Tensor, v: Tensor, lambdas: Tensor, padding: Tensor | None) -> Tensor:
+    """S, A and their mixture in two buffers of about a million numbers, reused for every few texts of the batch."""
+    batch, components, heads, n, _ = q.shape
+    m, keys, weights = k.shape[-2], k.transpose(-1, -2), lambdas.tolist()
+    step = max(1, CACHED_ELEMENTS // (components * heads * n * m))
+    s, a = (q.new_empty(min(step, batch), components, heads, n, m) for _ in range(2))
+    out = q.new_empty(batch, heads, n, v.shape[-1])
+    for i in range(0, batch, step):
+        some = slice(i, min(i + step, batch))
+        s_i, a_i = s[: some.stop - i], a[: some.stop - i]
+        torch.matmul(q[some], keys[some], out=s_i)
+        if padding is not None:
+            s_i.masked_fill_(~padding[some, None, None, None, :], torch.finfo(s.dtype).min)
+        torch.softmax(s_i, dim=-1, out=a_i)
+        effective = a_i[:, 0].mul_(weights[0]) if weights[0] != 1 else a_i[:, 0]
+        for c in range(1, components):
+            effective.add_(a_i[:, c], alpha=weights[c])
+        torch.matmul(effective, v[some], out=out[some])
+    return out
 
 
 def _banded(q: Tensor, k: Tensor, v: Tensor, lambdas: Tensor, padding: Tensor | None, pattern: Pattern) -> Tensor:

@@ -114,6 +114,7 @@ class Watch:
     maps: bool = True
     scores: bool = False
     projections: bool = False  # queries, keys, values
+    into: tuple[Tensor, Tensor] | None = None  # one layer's components and attention, written in place of new tensors
 
 
 @dataclass(frozen=True)
@@ -143,6 +144,8 @@ class Output:
 
     logits: Tensor  # (B, K)
     pooled: Tensor  # (B, d)
+    components: Tensor | None = None  # (L, B, C, H, n, m) of the watched layers, where no gradient is asked for
+    attention: Tensor | None = None  # (L, B, H, n, m)
     hidden: list[Tensor] = field(default_factory=list)  # L+1 of (B, n, d)
     seen: dict[int, LayerSeen] = field(default_factory=dict)
 
@@ -226,6 +229,10 @@ class Attention(nn.Module):
         return at.Structure(batch.mask, tuple(biases), factor, pattern)
 
 
+def _watched(watch: Watch, layers: int) -> tuple[int, ...]:
+    return watch.layers or tuple(range(layers))
+
+
 def _globals(wanted: tuple[int, ...], mask: Tensor | None, n: int, device: torch.device) -> Tensor:
     """(B, g) the global positions of each text, counted from its own end where negative; -1 = beyond it or named twice."""
     lengths = torch.tensor([[n]], device=device) if mask is None else mask.sum(dim=1, keepdim=True)
@@ -267,9 +274,16 @@ def _look(
         heads_index = list(watch.heads) or list(range(q.shape[2]))
         q, k = q[:, :, heads_index], k[:, :, heads_index]
         s = at.scores(q if rows_index is None else q[..., rows_index, :], k, scale, structure)
-    a = at.maps(s, at.visible(structure, rows_index, n))
-    effective = at.mix(a, lambdas)
     chosen = list(watch.components) or slice(None)
+    if everything and watch.into is not None and not watch.scores:
+        a = at.maps(s, at.visible(structure, rows_index, n), out=watch.into[0])
+        effective = at.mix(a, lambdas, out=watch.into[1])
+    else:
+        a = at.maps(s, at.visible(structure, rows_index, n))
+        effective = at.mix(a, lambdas)
+        if watch.into is not None:
+            watch.into[0].copy_(a[:, chosen])
+            watch.into[1].copy_(effective)
     if watch.scores:
         seen.scores = s[:, chosen]
         seen.biases = {b.name: b.dense().expand_as(s)[:, chosen] for b in structure.biases}
@@ -395,16 +409,30 @@ class Encoder(nn.Module):
         """
         change = change or Change()
         x = self.dropout(self.embed(batch))
+        components, attention = self._stacks(x, watch)
         hidden, seen = [x], {}
         for layer, block in enumerate(self.blocks):
-            x, layer_seen = block(x, batch, watch, change)
+            look = watch
+            if watch is not None and components is not None and attention is not None and layer in _watched(watch, self.config.layers):
+                look = replace(watch, into=(components[len(seen)], attention[len(seen)]))
+            x, layer_seen = block(x, batch, look, change)
             if watch is not None:
                 hidden.append(x)
                 if layer_seen is not None:
                     seen[layer] = layer_seen
         pooled = self.pool(x, batch.mask)
         logits = self.classifier(pooled)
-        return Output(logits, pooled, hidden, seen) if watch is not None else Output(logits, pooled)
+        return Output(logits, pooled, components, attention, hidden, seen) if watch is not None else Output(logits, pooled)
+
+    def _stacks(self, x: Tensor, watch: Watch | None) -> tuple[Tensor | None, Tensor | None]:
+        """Room for all watched maps, so that stacking them copies nothing; with one component the two are one."""
+        if watch is None or not watch.maps or torch.is_grad_enabled():
+            return None, None
+        config, (batch, n, _) = self.config, x.shape
+        layers, heads = len(_watched(watch, config.layers)), len(watch.heads) or config.heads
+        shape = (layers, batch, len(watch.components) or config.components, heads, len(watch.queries) or n, n)
+        components = x.new_empty(shape)
+        return components, components[:, :, 0] if config.components == 1 else x.new_empty(shape[:2] + shape[3:])
 
     def embed(self, batch: Batch) -> Tensor:
         """Token, position and segment embeddings, (B, n, d)."""

@@ -184,8 +184,11 @@ def find(name: str | Path, folders: Iterable[str | Path] = ()) -> Run:
         RunError: unknown or unreadable; the message names what there is.
     """
     path = Path(name)
-    if (path / "config.json").is_file():
-        return Run.open(path)
+    try:
+        if (path / "config.json").is_file():
+            return Run.open(path)
+    except OSError:  # too long for a path: unknown all the same
+        pass
     known = runs(folders)
     match known.get(str(name)):
         case Run() as run:

@@ -140,7 +140,7 @@ class Trainer:
 
         started, saved = time.monotonic() - self.at.seconds, time.monotonic()
         last = self.total if until is None else min(until, self.total)
-        if not self.at.history:
+        if self.at.step == 0 and not self.at.history:
             self._log_scalars()
         with tqdm(total=self.total, initial=self.at.step, unit="step", disable=not progress, desc=self.recipe.name) as bar:
             try:
@@ -260,11 +260,12 @@ class Trainer:
         try:
             stored = json.loads((self.resume_folder / "progress.json").read_text())
             tensors = load_file(self.resume_folder / "state.safetensors", device=str(self.device))
+            recipe, at = stored["recipe"], Progress(**stored["at"])
         except Exception as error:
             raise RunError(f"The resume point {self.resume_folder} is damaged ({error}); delete it to start again.") from error
-        if stored["recipe"] != json.loads(json.dumps(self.recipe.as_dict())):
+        if recipe != json.loads(json.dumps(self.recipe.as_dict())):
             raise RunError(f"The resume point {self.resume_folder} belongs to another recipe; delete it to start again.")
-        self.at = Progress(**stored["at"])
+        self.at = at
         self.encoder.load_state_dict({k[6:]: v for k, v in tensors.items() if k.startswith("model.")})
         self.best_state = {k[5:]: v for k, v in tensors.items() if k.startswith("best.")}
         optimizer = self.optimizer.state_dict()

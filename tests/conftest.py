@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import makers
 import pytest
 import torch
 
 from sentviz.model import Model, load
 from sentviz.training import Trainer
+from tests import makers
 
 torch.set_num_threads(1)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import slow
 import torch
 from torch import Tensor, nn
 
 from sentviz import attention as at
+from tests import slow
 
 DOUBLE = torch.float64
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-import slow
 import torch
-from makers import small_encoder
 from torch import Tensor
 
-from sentviz.encoder import Batch, Change, Encoder, EncoderConfig, Watch
+from sentviz.encoder import Batch, Change, Encoder, Watch
 from sentviz.model import collate
+from tests import slow
+from tests.makers import small_encoder
 
 VANILLA: dict[str, Any] = {"positions": "sinusoid", "norm": "layer", "norm_first": False, "ffn": "relu"}
 DIFF: dict[str, Any] = {"components": 2, "mixing": "differential", "head_norm": True, "lambda_std": 0.1}

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-import slow
 import torch
-from makers import small_encoder
-from test_encoder import DIFF, FORMS, IDS, TEXTS, VANILLA, batch_of, state_of
 from torch import Tensor, nn
 
 from sentviz.encoder import Change, Encoder, EncoderConfig, Watch
 from sentviz.presets import NDT_FAMILIES, parse, preset
+from tests import slow
+from tests.makers import small_encoder
+from tests.test_encoder import DIFF, FORMS, IDS, TEXTS, VANILLA, batch_of, state_of
 
 # arXiv 2603.20704: vocabulary, classes, length of the data set; millions of parameters printed for vanilla, the Differential
 # Transformer, NDT with C = 2, 3, 4. Lengths are not printed: 256, and 128 for the tweets, meet all twenty totals.

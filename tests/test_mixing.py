@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 import pytest
-import slow
 import torch
 
 from sentviz.encoder import EncoderConfig
 from sentviz.mixing import CONSTRAINTS, Constrained, Differential, Single, differential_start, lambda_starts, mixing
+from tests import slow
 
 RANGES = {"unit": (0, 1), "symmetric": (-1, 1), "nonneg": (0, math.inf), "free": (-math.inf, math.inf)}
 LIKE = torch.zeros((), dtype=torch.float64)

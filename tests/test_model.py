@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import slow
-from makers import small_model, toy_splits
 
 from sentviz.errors import InputError, RunError
 from sentviz.model import Model, by_length, collate, softmax
+from tests import slow
+from tests.makers import small_model, toy_splits
 
 TEXT = "what a warm, clever song we saw! the soup was cold"
 NAN = float("nan")

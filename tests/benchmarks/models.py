@@ -1,0 +1,98 @@
+"""What a trace, an NDT component and length buckets cost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from sentviz.encoder import Batch, Encoder, EncoderConfig
+from sentviz.model import Model, collate
+from sentviz.presets import preset
+from sentviz.text import Tokenizer
+from sentviz.training import batches
+from tests.benchmarks.timing import ratios, say
+
+
+def trace() -> None:
+    """`Model.trace` against the eager forward of Hugging Face's BERT with output_attentions, same shape, weights random."""
+    from transformers import BertConfig, BertForSequenceClassification
+
+    words = [f"w{i}" for i in range(400)]
+    tokenizer = Tokenizer.train_words([" ".join(words)] * 5)
+    for width, layers, heads, ffn in ((128, 2, 4, 256), (256, 6, 8, 1024)):
+        shape: dict[str, Any] = {"width": width, "layers": layers, "heads": heads, "ffn_width": ffn}
+        config = EncoderConfig(
+            vocab_size=tokenizer.vocab_size,
+            classes=2,
+            max_length=512,
+            norm="layer",
+            norm_first=False,
+            ffn="relu",
+            pooling="cls",
+            **shape,
+        )
+        ours = Model("ours", Encoder(config), tokenizer, ("negative", "positive"), cls=True)
+        theirs = BertForSequenceClassification(
+            BertConfig(
+                vocab_size=tokenizer.vocab_size,
+                hidden_size=width,
+                num_hidden_layers=layers,
+                num_attention_heads=heads,
+                intermediate_size=ffn,
+                max_position_embeddings=512,
+                hidden_act="relu",
+                attn_implementation="eager",
+            )
+        ).eval()
+        for n in (32, 512):
+            text = " ".join(np.random.default_rng(0).choice(words, n - 2))
+            ids = torch.from_numpy(ours.encode(text).ids)[None]
+
+            def hugging(ids: torch.Tensor = ids, theirs: Any = theirs) -> None:
+                with torch.inference_mode():
+                    theirs(input_ids=ids, output_attentions=True, output_hidden_states=True)
+
+            seconds = ratios({"eager BERT": hugging, "sentviz trace": lambda text=text, ours=ours: ours.trace(text)}, rounds=25)
+            say(f"trace of {n} tokens, d {width}, {layers} layers, {heads} heads", seconds, "eager BERT")
+
+
+def latency() -> None:
+    """Whole models at 256 tokens, batch 64, against vanilla-matched and the paper's vanilla."""
+    names = ("vanilla", "vanilla-matched", "diff", "ndt-unit-2", "ndt-unit-3", "ndt-unit-4")
+    models = {name: Encoder(preset(name, vocab_size=26_284, classes=2, max_length=256)).eval() for name in names}
+    batch = Batch(torch.randint(4, 26_284, (64, 256)))
+
+    def forward(name: str) -> None:
+        with torch.inference_mode():
+            models[name](batch)
+
+    seconds = ratios({name: lambda name=name: forward(name) for name in names}, rounds=11)
+    say("forward of 64 texts of 256 tokens", seconds, "vanilla-matched", "vanilla")
+
+
+def training() -> None:
+    """One epoch's sample of steps with length buckets, against the same model padded to its maximum length."""
+    rng = np.random.default_rng(0)
+    lengths = np.minimum(256, np.exp(rng.normal(2.0, 0.8, 6_400)).astype(int) + 1)  # about SST-2's phrases
+    rows = [rng.integers(4, 8_000, n) for n in lengths]
+    encoder = Encoder(preset("vanilla-matched", vocab_size=8_865, classes=2, max_length=256)).train()
+    optimizer = torch.optim.AdamW(encoder.parameters(), fused=True)
+    chosen = batches(lengths, 64, 0, 0)[:8]
+
+    def steps(padded: bool) -> None:
+        for some in chosen:
+            batch = collate([rows[i] for i in some])
+            if padded:
+                extra = 256 - batch.ids.shape[1]
+                mask = torch.ones_like(batch.ids, dtype=torch.bool) if batch.mask is None else batch.mask
+                batch = Batch(F.pad(batch.ids, (0, extra)), F.pad(mask, (0, extra)))
+            loss = F.cross_entropy(encoder(batch).logits, torch.zeros(len(some), dtype=torch.long))
+            optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+
+    seconds = ratios({"padded to 256": lambda: steps(True), "length buckets": lambda: steps(False)}, rounds=3)
+    say("8 training steps of 64 phrases", seconds, "padded to 256")

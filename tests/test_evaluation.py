@@ -1,0 +1,164 @@
+"""Metrics against scikit-learn, scipy and hand-made cases."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import optimize
+from sklearn import metrics as sk
+
+from sentviz.evaluation import Evaluation, _from_confusion, confusion, evaluate, fit_temperature, interval, metrics
+
+
+def made(n: int, classes: int, seed: int = 0, sharp: float = 1.0) -> Evaluation:
+    """Labels of unequal frequency, and logits and pooled vectors that know something of them."""
+    rng = np.random.default_rng(seed)
+    labels = rng.choice(classes, size=n, p=np.arange(1, classes + 1) / (classes * (classes + 1) / 2))
+    logits = rng.normal(size=(n, classes)) + sharp * np.eye(classes)[labels]
+    pooled = rng.normal(size=(n, 5)) + 2 * np.eye(5)[labels % 5]
+    names = tuple(f"class {k}" for k in range(classes))
+    ids = tuple(f"x-{i}" for i in range(n))
+    return Evaluation("test", ids, labels, logits.astype(np.float32), pooled.astype(np.float32), names)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 5])
+def test_values_are_those_of_scikit_learn(classes: int) -> None:
+    """Accuracy, precision, recall, F1 in every mean, AUC, cross-entropy and silhouette."""
+    e = made(240, classes)
+    got, p = metrics(e, resamples=50), e.probabilities.astype(np.float64)
+    predicted, k = p.argmax(axis=1), list(range(classes))
+    want = {
+        "accuracy": sk.accuracy_score(e.labels, predicted),
+        "loss": sk.log_loss(e.labels, p / p.sum(axis=1, keepdims=True), labels=k),
+        "silhouette": sk.silhouette_score(e.pooled, e.labels),
+        "auc": sk.roc_auc_score(e.labels, p[:, 1] if classes == 2 else p / p.sum(1, keepdims=True), multi_class="ovr"),
+    }
+    for mean in ("macro", "weighted", *(["binary"] if classes == 2 else [])):
+        values = sk.precision_recall_fscore_support(e.labels, predicted, average=mean, zero_division=0)
+        for name, value in zip(("precision", "recall", "f1"), values[:3], strict=True):
+            want[f"{name}_{'positive' if mean == 'binary' else mean}"] = value
+    assert set(got) == {*want, "n", "confusion"}
+    for name, value in want.items():
+        assert got[name]["value"] == pytest.approx(value, abs=2e-5), name
+        assert got[name]["low"] <= got[name]["value"] <= got[name]["high"]
+        assert got[name]["low"] < got[name]["high"]
+    assert got["confusion"] == sk.confusion_matrix(e.labels, predicted, labels=k).tolist() and got["n"] == 240
+
+
+def test_a_small_case_by_hand() -> None:
+    """Six rows: 3 of 4 negatives and 1 of 2 positives are right."""
+    counts = confusion(np.array([0, 0, 0, 0, 1, 1]), np.array([0, 0, 0, 1, 0, 1]), 2)
+    assert counts.tolist() == [[3, 1], [1, 1]]
+    got = {name: float(value[0]) for name, value in _from_confusion(counts[None]).items()}
+    assert got["accuracy"] == pytest.approx(4 / 6)
+    assert got["precision_positive"] == got["recall_positive"] == got["f1_positive"] == pytest.approx(0.5)
+    assert got["precision_macro"] == pytest.approx((3 / 4 + 1 / 2) / 2)
+    assert got["recall_weighted"] == pytest.approx(4 / 6 * 3 / 4 + 2 / 6 * 1 / 2)
+
+
+def rigged(labels: list[int], predicted: list[int], classes: int) -> Evaluation:
+    """Certain predictions."""
+    n = len(labels)
+    logits = 4 * np.eye(classes, dtype=np.float32)[predicted]
+    pooled = np.random.default_rng(0).normal(size=(n, 3)).astype(np.float32)
+    return Evaluation("test", tuple(map(str, range(n))), np.array(labels), logits, pooled, tuple("abcde"[:classes]))
+
+
+def test_a_class_that_is_never_predicted_has_precision_zero() -> None:
+    """As scikit-learn with zero_division=0."""
+    e = rigged([0, 1, 2, 2, 1, 0] * 5, [0, 1, 1, 1, 1, 0] * 5, 3)
+    got = metrics(e, resamples=50)
+    assert got["precision_macro"]["value"] == pytest.approx((1 + 0.5 + 0) / 3, abs=1e-5)
+    want = sk.f1_score(e.labels, e.logits.argmax(1), average="weighted", zero_division=0)
+    assert got["f1_weighted"]["value"] == pytest.approx(want, abs=1e-5)
+
+
+def test_a_class_that_is_missing_from_the_split() -> None:
+    """It counts as 0 in macro means, is left out of the AUC, and nothing warns."""
+    e = rigged([0, 1, 1, 0] * 5, [0, 1, 0, 2] * 5, 3)
+    got = metrics(e, resamples=50)
+    assert got["recall_macro"]["value"] == pytest.approx((0.5 + 0.5 + 0) / 3, abs=1e-5)
+    p = e.probabilities
+    want = np.mean([sk.roc_auc_score(e.labels == k, p[:, k]) for k in (0, 1)])
+    assert got["auc"]["value"] == pytest.approx(want, abs=1e-5)
+
+
+def test_one_class_alone() -> None:
+    """No AUC and no silhouette can be had; the rest can, and nothing warns."""
+    got = metrics(rigged([1] * 8, [1] * 6 + [0] * 2, 2), resamples=50)
+    assert got["accuracy"]["value"] == 0.75 and math.isnan(got["auc"]["value"]) and "silhouette" not in got
+
+
+def test_two_rows_are_enough() -> None:
+    """Fewer rows than a silhouette needs."""
+    got = metrics(rigged([0, 1], [0, 1], 2), resamples=20)
+    assert got["accuracy"] == {"value": 1.0, "low": 1.0, "high": 1.0} and "silhouette" not in got
+
+
+@pytest.mark.parametrize("n", [100, 1500])
+def test_bootstrap_of_accuracy_is_the_binomial_interval(n: int) -> None:
+    """Half the 95 % interval against 1.96 standard errors; of the loss against that of a mean."""
+    e = made(n, 3, sharp=1.5)
+    got, p = metrics(e), e.probabilities
+    right = p.argmax(axis=1) == e.labels
+    error = math.sqrt(right.mean() * (1 - right.mean()) / n)
+    losses = -np.log(p[np.arange(n), e.labels])
+    for name, spread in (("accuracy", error), ("loss", losses.std() / math.sqrt(n))):
+        assert (got[name]["high"] - got[name]["low"]) / 2 == pytest.approx(1.96 * spread, rel=0.12)
+    auc = got["auc"]
+    assert 0 < auc["high"] - auc["low"] < 6 * error
+
+
+def test_metrics_are_the_same_every_time() -> None:
+    """Seeded resampling; another seed moves the interval only."""
+    e = made(150, 2)
+    assert metrics(e, resamples=100) == metrics(e, resamples=100)
+    other = metrics(e, resamples=100, seed=1)
+    assert other["accuracy"]["value"] == metrics(e, resamples=100)["accuracy"]["value"]
+
+
+def test_interval_is_the_percentiles_of_its_draws() -> None:
+    """2.5 % and 97.5 %, draws that are not defined left out."""
+    draws = np.append(np.arange(1001) / 1000, np.nan)
+    assert interval(0.5, draws) == {"value": 0.5, "low": 0.025, "high": 0.975}
+
+
+@pytest.mark.parametrize("factor", [0.3, 1.0, 4.0])
+def test_temperature_is_the_minimum_that_scipy_finds(factor: float) -> None:
+    """Cross-entropy of softmax(z / T) over T, for logits that are too flat and too steep."""
+    e = made(400, 3, seed=2)
+    logits = e.logits * np.float32(factor)
+
+    def loss(log_t: float) -> float:
+        z = logits.astype(np.float64) / math.exp(log_t)
+        return float((np.log(np.exp(z).sum(axis=1)) - z[np.arange(len(z)), e.labels]).mean())
+
+    want = optimize.minimize_scalar(loss, bounds=(-3, 3), method="bounded", options={"xatol": 1e-7})
+    assert fit_temperature(logits, e.labels) == pytest.approx(math.exp(want.x), rel=1e-4)
+
+
+def test_a_sample_is_seeded_sorted_and_without_repetition() -> None:
+    """All rows where there are fewer."""
+    e = made(300, 2)
+    rows = e.sample(40)
+    assert len(set(rows)) == 40 and (np.diff(rows) > 0).all() and (rows == e.sample(40)).all()
+    assert e.sample(1000).tolist() == list(range(300))
+
+
+def test_evaluate_is_predict_on_the_rows_of_a_split() -> None:
+    """Logits and order against one text at a time; the frame holds no text."""
+    from tests.makers import small_model, toy_splits
+
+    model, split = small_model(), toy_splits()["validation"]
+    done: list[tuple[int, int]] = []
+    e = evaluate(model, split, lambda *at: done.append(at))
+    for i in (0, 7, 33):
+        trace = model.trace(split.frame["text"][i])
+        np.testing.assert_allclose(e.logits[i], trace.logits, atol=1e-5)
+        np.testing.assert_allclose(e.pooled[i], trace.pooled, atol=1e-5)
+    assert done[-1] == (60, 60) and e.ids == tuple(split.frame["id"]) and e.labels.tolist() == split.frame["label"].tolist()
+    frame = e.frame()
+    assert list(frame.columns) == ["split", "id", "label", "negative", "positive"]
+    np.testing.assert_allclose(frame["positive"], e.probabilities[:, 1], atol=6e-6)

@@ -1,0 +1,179 @@
+"""Scores of tokens against naive loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from sentviz.errors import InputError
+from sentviz.explain import SCORES, agreement, answer, explained, log_odds, received, removal, score, without
+from sentviz.model import Model
+from sentviz.text import Tokenizer
+from sentviz.trace import Trace
+from tests.fakes import fake_trace
+from tests.makers import small_model, toy_splits
+
+TEXT = "what a warm, clever song we saw"
+WORDS = ["what", "a", "warm", ",", "clever", "song", "we", "saw"]
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    """A random word-level model."""
+    return small_model(components=2, mixing="free")
+
+
+@pytest.fixture(scope="module")
+def pieces() -> Model:
+    """A random model that reads sub-words."""
+    return small_model(tokenizer=Tokenizer.train_bpe(toy_splits()["train"].frame["text"], 275), max_length=64)
+
+
+def odds(model: Model, text: str, k: int, **change: object) -> float:
+    """log p / (1 - p) of the plain prediction."""
+    p = model.trace(text, **change).probabilities.astype(np.float64)[k]  # type: ignore[arg-type]
+    return float(np.log(p / (1 - p)))
+
+
+@pytest.mark.parametrize("change", [{}, {"lambdas": [[1, -2], [1, 0.5]]}, {"heads_off": [(1, 0)]}], ids=["", "lambdas", "heads"])
+def test_removal_is_deleting_each_word_and_asking_again(model: Model, change: dict[str, object]) -> None:
+    """One prediction per word left out of the text, under the same intervention."""
+    trace = model.trace(TEXT, **change)  # type: ignore[arg-type]
+    got, k = removal(model, trace, **change), int(trace.probabilities.argmax())  # type: ignore[arg-type]
+    assert trace.tokens == tuple(WORDS)
+    for i in range(len(WORDS)):
+        rest = " ".join(WORDS[:i] + WORDS[i + 1 :])
+        want = odds(model, TEXT, k, **change) - odds(model, rest, k, **change)
+        assert got[i] == pytest.approx(want, abs=2e-5)
+    assert np.abs(got).max() > 0.01
+
+
+def test_removal_takes_the_pieces_of_a_word_together(pieces: Model) -> None:
+    """Sub-words share the score of their word, which is that of the text without it."""
+    text = "what clumsily bright lighthouses"
+    trace = pieces.trace(text)
+    got, k = removal(pieces, trace), int(trace.probabilities.argmax())
+    owner = [text[: int(end) - 1].count(" ") for _, end in trace.offsets]
+    assert len(owner) > 4 and len(set(owner)) == 4
+    words = text.split()
+    for i, word in enumerate(owner):
+        want = odds(pieces, text, k) - odds(pieces, " ".join(words[:word] + words[word + 1 :]), k)
+        assert got[i] == pytest.approx(want, abs=2e-5)
+
+
+def test_removal_leaves_specials_and_single_words_alone() -> None:
+    """[CLS] and [SEP] score 0 and stay in every shortened text; one word has nothing to compare with."""
+    model = small_model(cls=True, pooling="cls")
+    trace = model.trace("a warm song")
+    got = removal(model, trace)
+    assert got[0] == got[-1] == 0 and got[1:-1].all()
+    k = int(trace.probabilities.argmax())
+    assert got[2] == pytest.approx(odds(model, "a warm song", k) - odds(model, "a song", k), abs=2e-5)
+    assert not removal(model, model.trace("warm")).any()
+
+
+def test_removal_of_a_text_that_was_cut_stays_within_what_was_read(model: Model) -> None:
+    """Each word that was read is left out of what was read; nothing moves up from behind."""
+    text = " ".join(["warm", "song", "cold"] * 20)
+    trace = model.trace(text)
+    got, k = removal(model, trace), int(trace.probabilities.argmax())
+    read = text.split()[:24]
+    assert len(got) == 24
+    for i in (0, 11, 23):
+        rest = " ".join(read[:i] + read[i + 1 :])
+        assert got[i] == pytest.approx(odds(model, " ".join(read), k) - odds(model, rest, k), abs=2e-5)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 5])
+def test_log_odds_are_the_naive_ones_where_those_are_safe(classes: int) -> None:
+    """log p / (1 - p) of the softmax, for every class and several rows at once."""
+    z = np.random.default_rng(0).normal(size=(6, classes)) * 3
+    p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+    for k in range(classes):
+        np.testing.assert_allclose(log_odds(z, k), np.log(p[:, k] / (1 - p[:, k])), atol=1e-9)
+        assert log_odds(z[0], k).shape == ()
+
+
+def test_log_odds_are_exact_far_out() -> None:
+    """Where p rounds to 1 or 0: the difference to the others' log-sum."""
+    assert log_odds(np.array([900.0, -100.0]), 0) == 1000
+    assert log_odds(np.array([900.0, -100.0]), 1) == -1000
+    assert log_odds(np.array([500.0, 20.0, 20.0]), 0) == pytest.approx(480 - np.log(2))
+
+
+def test_without_is_the_probability_without_the_word(model: Model) -> None:
+    """From the stored score back to the predicted class's probability of the shortened text."""
+    trace = explained(model, model.trace(TEXT))
+    k = int(trace.probabilities.argmax())
+    for i in (0, 2, 6):
+        rest = " ".join(WORDS[:i] + WORDS[i + 1 :])
+        assert without(trace, i) == pytest.approx(model.trace(rest).probabilities[k], abs=1e-5)
+
+
+def scored(scores: list[float], logits: tuple[float, float] = (-1.0, 1.0)) -> Trace:
+    """A stand-in trace of [CLS] and words with given removal scores."""
+    trace = fake_trace(n=len(scores))
+    values = np.array(logits, np.float32)
+    p = np.exp(values) / np.exp(values).sum()
+    removal = {"removal": np.array(scores, np.float32)}
+    return trace.replace(logits=values, probabilities=p.astype(np.float32), token_scores=removal)
+
+
+def test_the_answer_in_one_line() -> None:
+    """Label, probability, the word that supports it most and the probability without it; shorter where there is none."""
+    p = 1 / (1 + np.exp(-(2 - 1.5)))
+    assert answer(scored([0, 0.2, 1.5, -3])) == f"Positive, 88%. Without “word1”: {p:.0%}."
+    assert answer(scored([0, -0.2, -1, -3])) == "Positive, 88%."
+    assert answer(scored([0, 1], (1.0, -1.0)).replace(token_scores={})) == "Negative, 88%."
+
+
+def test_the_answer_names_a_whole_word(pieces: Model) -> None:
+    """A word of several pieces is written as it stands in the text."""
+    text = "what clumsily bright lighthouses"
+    trace = explained(pieces, pieces.trace(text))
+    for word in text.split():
+        here = [text[int(s) : int(e)] in word and text.find(word) <= s < text.find(word) + len(word) for s, e in trace.offsets]
+        changed = trace.replace(token_scores={"removal": np.array(here, np.float32)})
+        assert f"Without “{word}”" in answer(changed)
+
+
+def test_agreement_is_spearman_of_sizes_over_words(model: Model) -> None:
+    """Against scipy, specials left out, ties shared."""
+    rng = np.random.default_rng(0)
+    trace = scored(rng.normal(size=12).round(1).tolist())
+    other = rng.normal(size=12).round(1).astype(np.float32)
+    want = spearmanr(np.abs(other[1:]), np.abs(trace.token_scores["removal"][1:])).statistic
+    assert agreement(trace, other) == pytest.approx(want, abs=1e-9)
+    assert agreement(trace, -trace.token_scores["removal"]) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("scores, other", [([0, 1, 2], [0, 1, 2]), ([0, 1, 1, 1], [0, 1, 2, 3]), ([0, 1, 2, 3], [5, 0, 0, 0])])
+def test_agreement_is_not_defined_without_ranks(scores: list[float], other: list[float]) -> None:
+    """Fewer than three words, or all alike."""
+    assert agreement(scored(scores), np.array(other, np.float32)) is None
+
+
+def test_attention_scores_are_sums_by_hand() -> None:
+    """received, first-layer and difference by loops over layers, heads, queries."""
+    trace = fake_trace(n=5, layers=2, heads=3, components=3, signed=True)
+    attention, maps = trace.attention, trace.components
+    assert attention is not None and maps is not None
+    for j in range(5):
+        all_layers = sum(attention[layer, h, i, j] for layer in range(2) for h in range(3) for i in range(5)) / 6
+        first = sum(attention[0, h, i, j] for h in range(3) for i in range(5)) / 3
+        a1 = sum(maps[layer, 0, h, i, j] for layer in range(2) for h in range(3) for i in range(5)) / 6
+        rest = sum(maps[layer, c, h, i, j] for layer in range(2) for c in (1, 2) for h in range(3) for i in range(5)) / 12
+        assert score(trace, "received")[j] == pytest.approx(all_layers, abs=1e-5)
+        assert score(trace, "first-layer")[j] == pytest.approx(first, abs=1e-5)
+        assert score(trace, "difference")[j] == pytest.approx(a1 - rest, abs=1e-5)
+    assert received(maps[:, 0]).sum() == pytest.approx(5, abs=1e-4)
+
+
+def test_a_score_that_cannot_be_had_is_refused() -> None:
+    """Unknown names, and a difference without a second component."""
+    with pytest.raises(InputError, match=r"no score 'magic'.*removal"):
+        score(fake_trace(), "magic")
+    with pytest.raises(InputError, match="two components"):
+        score(fake_trace(components=1), "difference")
+    assert all(how.title and how.low and how.high for how in SCORES.values())

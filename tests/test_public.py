@@ -1,0 +1,180 @@
+"""What users touch: names, docstrings, light imports, the command."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import sentviz
+from sentviz.cli import main
+
+PACKAGE = Path(sentviz.__file__).parent
+HEAVY = ("torch", "sklearn", "umap", "transformers", "bertviz", "openTSNE", "wordcloud", "kaleido", "scipy", "matplotlib")
+
+
+def fresh(code: str, *arguments: str, cwd: Path | None = None) -> str:
+    """Standard output of code in a new interpreter, warnings as errors."""
+    command = [sys.executable, "-W", "error", "-c", code, *arguments]
+    path = {"PYTHONPATH": str(PACKAGE.parent), "PATH": "", "HOME": str(cwd or Path.cwd())}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=path, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_every_public_name_resolves() -> None:
+    """`sentviz.__all__` is what `dir` shows, sorted, and each name is there; others are AttributeErrors."""
+    assert dir(sentviz) == sorted(sentviz.__all__)
+    for name in sentviz.__all__:
+        assert getattr(sentviz, name).__doc__
+    with pytest.raises(AttributeError, match="no attribute 'magic'"):
+        _ = sentviz.magic
+
+
+def test_modules_export_what_they_define() -> None:
+    """Every name of a module's __all__ is defined at its top level."""
+    for path in PACKAGE.rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        defined = {n.name for n in tree.body if isinstance(n, ast.ClassDef | ast.FunctionDef)}
+        bound = [n for n in tree.body if isinstance(n, ast.Assign | ast.AnnAssign | ast.ImportFrom | ast.Import | ast.If)]
+        for node in (inner for n in bound for inner in ast.walk(n)):
+            if isinstance(node, ast.Name):
+                defined.add(node.id)
+            elif isinstance(node, ast.alias):
+                defined.add((node.asname or node.name).split(".")[0])
+        for node in tree.body:
+            if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "__all__" for t in node.targets):
+                assert set(ast.literal_eval(node.value)) <= defined, path.name
+
+
+def test_everything_public_has_a_docstring() -> None:
+    """Modules, classes, functions and methods without an underscore; dunders and nested functions are free."""
+    bare: list[str] = []
+
+    def visit(body: list[ast.stmt], where: str) -> None:
+        for node in body:
+            if not isinstance(node, ast.ClassDef | ast.FunctionDef) or node.name.startswith("_"):
+                continue
+            if isinstance(node, ast.FunctionDef) and node.end_lineno == node.body[0].lineno == node.lineno:
+                continue  # a protocol's one-line stub
+            if not ast.get_docstring(node):
+                bare.append(f"{where}.{node.name}")
+            if isinstance(node, ast.ClassDef):
+                visit(node.body, f"{where}.{node.name}")
+
+    for path in PACKAGE.rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        if not ast.get_docstring(tree):
+            bare.append(path.name)
+        visit(tree.body, path.stem)
+    assert not bare
+
+
+IMPORTS = {
+    "import": "import sentviz, sentviz.errors, sentviz.runs, sentviz.trace, sentviz.recipe",
+    "names": "import sentviz; sentviz.catalog, sentviz.Run, sentviz.Trace, sentviz.preset, sentviz.Recipe",
+    "catalog": "import sys, sentviz; assert len(sentviz.catalog([sys.argv[1]])) >= 2",
+    "example": "import sys, sentviz; t = sentviz.find('toy/ndt-unit-2', [sys.argv[1]]).example(); assert t.map(0).any()",
+    "scores": (
+        "import sys, sentviz; from sentviz.explain import answer, score;"
+        "t = sentviz.find('toy/ndt-unit-2', [sys.argv[1]]).example(); assert score(t, 'received').any() and answer(t)"
+    ),
+    "help": (
+        "from click.testing import CliRunner; from sentviz.cli import main;"
+        "assert 'catalog' in CliRunner().invoke(main, ['--help']).output"
+    ),
+    "command": (
+        "import sys; from click.testing import CliRunner; from sentviz.cli import main;"
+        "assert 'toy/ndt-unit-2' in CliRunner().invoke(main, ['catalog', '--folder', sys.argv[1]]).output"
+    ),
+}
+
+
+@pytest.mark.parametrize("code", IMPORTS.values(), ids=IMPORTS)
+def test_looking_at_stored_runs_loads_nothing_heavy(code: str, tiny_runs: Path, tmp_path: Path) -> None:
+    """A new interpreter's modules after each: neither torch nor scikit-learn nor any other large library."""
+    listing = "; import json as j, sys as s; print(j.dumps(sorted({m.partition('.')[0] for m in s.modules})))"
+    loaded = set(json.loads(fresh(code + listing, str(tiny_runs), cwd=tmp_path)))
+    assert "sentviz" in loaded and not loaded & set(HEAVY)
+
+
+def run(*arguments: str | Path) -> Result:
+    """The command in this process."""
+    return CliRunner().invoke(main, [str(a) for a in arguments])
+
+
+def test_the_catalog_lists_every_run(tiny_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line with accuracy, interval, n, parameters and seed; unreadable folders below, with the reason."""
+    (tmp_path / "odd" / "one").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    result = run("catalog", "--folder", tiny_runs, "--folder", tmp_path)
+    assert result.exit_code == 0
+    lines = result.output.splitlines()
+    metrics = sentviz.find("toy/ndt-unit-2", [tiny_runs]).metrics()["test"]
+    line = next(x for x in lines if x.startswith("toy/ndt-unit-2"))
+    assert f"{metrics['accuracy']['value']:.2%}" in line and f" {metrics['n']} " in line
+    assert any(x.startswith("! odd/one") and "config.json" in x for x in lines)
+
+
+@pytest.mark.parametrize("score", ["removal", "received", "first-layer", "difference"])
+def test_explain_says_what_the_model_says(score: str, tiny_run: Path, tiny_model: sentviz.Model) -> None:
+    """Label, probabilities and a row per token; unknown words are marked; other scores state their agreement."""
+    result = run("explain", tiny_run, "a warm, quixotic song", "--score", score)
+    assert result.exit_code == 0, result.output
+    trace = tiny_model.trace("a warm, quixotic song")
+    assert f"{trace.label.capitalize()}, {trace.confidence:.0%}." in result.output
+    for token in trace.tokens:
+        assert any(line.split()[:1] == [token] for line in result.output.splitlines())
+    assert result.output.count("not in the vocabulary") == 1
+    assert ("Rank correlation" in result.output) == (score != "removal")
+
+
+def test_explain_says_what_it_did_not_read(tiny_run: Path) -> None:
+    """A text beyond the maximum length."""
+    result = run("explain", tiny_run, "warm song " * 30)
+    assert result.exit_code == 0 and "last 44 tokens are beyond" in result.output
+
+
+MISTAKES = {
+    "an unknown run": (("explain", "toy/none", "a song"), "no run 'toy/none'"),
+    "an empty sentence": (("explain", "RUN", "  "), "empty"),
+    "an unknown score": (("explain", "RUN", "a song", "--score", "magic"), "no score 'magic'"),
+    "a score the model lacks": (("explain", "PLAIN", "a song", "--score", "difference"), "two components"),
+    "an unknown recipe": (("train", "none"), "no recipe"),
+    "an unknown preset": (("train", "sst2", "--model", "magic"), "no model 'magic'"),
+    "a recipe that is no TOML": (("train", "BAD"), "cannot be read"),
+    "an unknown split": (("evaluate", "RUN", "--split", "magic"), "toy"),
+    "an unknown command": (("magic",), "No such command"),
+    "a missing argument": (("explain",), "Missing argument"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_one_sentence_and_an_exit_code(
+    name: str, tiny_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No traceback, exit code not 0, the reason in the output; nothing is written."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SENTVIZ_DATA", str(tmp_path / "none"))
+    monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path / "none"))
+    bad = tmp_path / "bad.toml"
+    bad.write_text("dataset = ")
+    places = {"RUN": tiny_runs / "toy/ndt-unit-2", "PLAIN": tiny_runs / "toy/vanilla-matched", "BAD": bad}
+    arguments, reason = MISTAKES[name]
+    result = run(*(places.get(a, a) for a in arguments))
+    assert result.exit_code != 0 and reason in result.output and "Traceback" not in result.output
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    assert [p.name for p in tmp_path.iterdir()] == ["bad.toml"]
+
+
+def test_missing_data_is_said_with_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Training a recipe that ships, without its data set."""
+    monkeypatch.setenv("SENTVIZ_DATA", str(tmp_path))
+    monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path))
+    result = run("train", "sst2", "-o", tmp_path / "out")
+    assert result.exit_code != 0 and "SENTVIZ_DATA" in result.output and "Traceback" not in result.output
