@@ -33,7 +33,8 @@ class Focus:
         if "run" in changes and changes["run"] != self.run:
             changes = {"layer": 1, "head": "mean", "component": "effective", "mix": (), "slice": "", "row": ""} | changes
         if "text" in changes:
-            changes = {"shared": False, "row": ""} | changes
+            whole = str(changes["text"]).encode("utf-8", "replace").decode()  # half characters cannot travel to a browser
+            changes = {"shared": False, "row": ""} | changes | {"text": whole}
         if "row" in changes and changes["row"]:
             changes = {"text": "", "shared": False} | changes
         return replace(self, **changes)

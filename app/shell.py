@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 from urllib.parse import urlencode
@@ -34,9 +35,13 @@ STYLE = "<style>@media (max-width: 1100px) { .st-key-halves [data-testid='stColu
 def begin() -> None:
     """Read the URL where it changed under us, fit the focus to its run, write the URL, draw the chips."""
     state, query = st.session_state, st.query_params.to_dict()
-    if "focus" not in state or (query and query != state["query"]):
-        # a page switch drops the query, so an empty one says nothing; any other unknown one was typed or linked
+    touched = state.pop("touched", False)
+    if "focus" not in state:
         state["focus"], state["notes"] = Focus.parse(query, list(runs()), SCORES)
+    elif query and query != state["query"] and not touched:
+        # the visitor went back or forward; a page switch drops the query, and a fast hand sends the one before the last
+        linked, state["notes"] = Focus.parse(query, list(runs()), SCORES)
+        state["focus"] = linked if linked.text or linked.row else replace(linked, text=focus().text)
     shape = _shape(focus().run)
     if shape:
         state["focus"], notes = focus().fit(**shape)
@@ -63,7 +68,7 @@ def focus() -> Focus:
 
 def go(**changes: Any) -> None:
     """Change the focus (from a callback)."""
-    st.session_state["focus"] = focus().with_(**changes)
+    st.session_state["focus"], st.session_state["touched"] = focus().with_(**changes), True
 
 
 def choose(widget: Callable[..., Any], label: str, field: str, options: Sequence[str], **options_of_widget: Any) -> None:

@@ -169,7 +169,7 @@ def attend(
         if mixed and components * heads * n * k.shape[-2] <= MIXED_ELEMENTS:
             return _mixed(q, k, v, lambdas, structure.padding)
         return _fused(q, k, v, lambdas, structure.padding)
-    if pattern.window + len(pattern.globals) < n // 2:
+    if pattern.window + pattern.globals.shape[-1] < n // 2:
         return _banded(q, k, v, lambdas, structure.padding, pattern)
     return mix(maps(q @ k.transpose(-1, -2), visible(structure, None, n)), lambdas) @ v
 

@@ -27,6 +27,9 @@ def command(function: Callable[..., Any]) -> Callable[..., Any]:
         except KeyboardInterrupt:
             click.echo("\nStopped; the same command goes on from here.", err=True)
             sys.exit(130)
+        except BrokenPipeError:  # `sentviz ... | head`
+            sys.stdout = None  # type: ignore[assignment]
+            sys.exit(0)
         except OSError as error:
             raise click.ClickException(f"{error.strerror or error}: {error.filename or 'the disk'}.") from error
 

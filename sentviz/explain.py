@@ -19,7 +19,7 @@ from sentviz.trace import Trace
 if TYPE_CHECKING:
     from sentviz.model import Model
 
-__all__ = ["SCORES", "Score", "agreement", "answer", "explained", "log_odds", "received", "removal", "without"]
+__all__ = ["SCORES", "Score", "agreement", "answer", "explained", "log_odds", "percent", "received", "removal", "without"]
 
 Floats = npt.NDArray[np.float32]
 
@@ -47,7 +47,8 @@ def removal(model: Model, trace: Trace, *, lambdas: Any = None, heads_off: Colle
     if len(words) < 2:
         return scores
     rows = [np.delete(encoded.ids, list(word.indices)) for word in words]
-    logits, _ = model.forward(rows, model.change(lambdas, heads_off))
+    segments = [np.delete(encoded.segments, list(word.indices)) for word in words]
+    logits, _ = model.forward(rows, model.change(lambdas, heads_off), segments=segments)
     falls = log_odds(trace.logits, k) - log_odds(logits, k)
     for word, fall in zip(words, falls, strict=True):
         scores[list(word.indices)] = fall
@@ -135,14 +136,22 @@ def agreement(trace: Trace, scores: Floats) -> float | None:
     return float(np.corrcoef(a, b)[0, 1])
 
 
+def percent(p: float) -> str:
+    """A probability in words that never claim certainty: 0.9996 is ">99%"."""
+    return ">99%" if p > 0.995 else "<1%" if p < 0.005 else f"{p:.0%}"
+
+
 def answer(trace: Trace) -> str:
-    """The verdict in one line: "Negative, 93 %. Without *waste*: 41 %." """
+    """The verdict in one line: "Negative, 93%. Without “waste”: 41%."; where no word moves it by a point, that is said."""
     from sentviz.text import words_of
 
-    line = f"{trace.label.capitalize()}, {trace.confidence:.0%}."
+    line = f"{trace.label.capitalize()}, {percent(trace.confidence)}."
     scores = trace.token_scores.get("removal")
-    if scores is None or scores.max() <= 0:
+    if scores is None or not scores.any():
         return line
     top = int(scores.argmax())
+    left = without(trace, top)
+    if left > trace.confidence - 0.01:
+        return f"{line} No single word decides it."
     word = next(word for word in words_of(trace.text, trace, trace.text_pair) if top in word.indices)
-    return f"{line} Without “{word.text}”: {without(trace, top):.0%}."
+    return f"{line} Without “{word.text}”: {percent(left)}."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,16 +38,20 @@ def load(name: str | Path, folders: Iterable[str | Path] = ()) -> Model:
     return Model.of(find(name, folders))
 
 
-def collate(rows: Sequence[Ids], device: torch.device | str = "cpu") -> Batch:
-    """Pad token ids to the longest; the mask is left out when nothing is padded."""
+def collate(rows: Sequence[Ids], device: torch.device | str = "cpu", segments: Sequence[Ids] | None = None) -> Batch:
+    """Pad token ids (and segments) to the longest; the mask is left out when nothing is padded."""
     lengths = [len(row) for row in rows]
-    ids = np.zeros((len(rows), max(lengths)), dtype=np.int64)
-    for i, row in enumerate(rows):
-        ids[i, : len(row)] = row
+
+    def padded(values: Sequence[Ids]) -> Tensor:
+        table = np.zeros((len(rows), max(lengths)), dtype=np.int64)
+        for i, row in enumerate(values):
+            table[i, : len(row)] = row
+        return torch.from_numpy(table).to(device)
+
     mask = None
     if min(lengths) < max(lengths):
-        mask = torch.from_numpy(np.arange(ids.shape[1])[None, :] < np.array(lengths)[:, None]).to(device)
-    return Batch(torch.from_numpy(ids).to(device), mask)
+        mask = torch.from_numpy(np.arange(max(lengths))[None, :] < np.array(lengths)[:, None]).to(device)
+    return Batch(padded(rows), mask, None if segments is None else padded(segments))
 
 
 def by_length(lengths: Sequence[int], tokens: int = TOKENS_PER_BATCH) -> list[list[int]]:
@@ -78,6 +83,8 @@ class Model:
     def of(cls, run: Run) -> Model:
         """The model of a run folder."""
         config = run.config
+        if missing := sorted({item.name for item in fields(EncoderConfig)} - config["model"].keys()):
+            raise RunError(f"{run.name}: config.json was written by another version (its model is without {', '.join(missing)}).")
         try:
             encoder = Encoder(EncoderConfig(**config["model"]))
         except (TypeError, ValueError, RuntimeError) as error:
@@ -134,7 +141,11 @@ class Model:
             return np.asarray(self.encoder.lambdas().numpy(), dtype=np.float32)
 
     def forward(
-        self, rows: Sequence[Ids], change: Change | None = None, progress: Progress | None = None
+        self,
+        rows: Sequence[Ids],
+        change: Change | None = None,
+        progress: Progress | None = None,
+        segments: Sequence[Ids] | None = None,
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
         """Logits (N, K) and pooled vectors (N, d) of token ids, batched by length; `progress(done, total)` after each batch."""
         logits = np.empty((len(rows), self.config.classes), dtype=np.float32)
@@ -142,7 +153,8 @@ class Model:
         done = 0
         for batch in by_length([len(row) for row in rows]):
             with torch.inference_mode():
-                out = self.encoder(collate([rows[i] for i in batch]), change=change)
+                parts = None if segments is None else [segments[i] for i in batch]
+                out = self.encoder(collate([rows[i] for i in batch], segments=parts), change=change)
             logits[batch], pooled[batch] = out.logits.numpy(), out.pooled.numpy()
             done += len(batch)
             if progress is not None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sentviz.errors import InputError
+from sentviz.presets import parse
 
 __all__ = ["Recipe", "recipe_names"]
 
@@ -65,7 +66,11 @@ class Recipe:
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> Recipe:
-        """A recipe from a mapping, strictly."""
+        """A recipe from a mapping, strictly.
+
+        Raises:
+            InputError: a setting, a kind of value or a preset that does not exist.
+        """
         known = {item.name: item for item in dataclasses.fields(cls)}
         if unknown := sorted(values.keys() - known.keys()):
             raise InputError(f"A recipe has no setting {unknown[0]!r}; there are {', '.join(known)}.")
@@ -83,6 +88,7 @@ class Recipe:
                 raise InputError(f"The recipe's {item.name} cannot be {value}.")
         if recipe.tokenizer not in ("words", "bpe"):
             raise InputError(f"The recipe's tokenizer must be words or bpe, not {recipe.tokenizer!r}.")
+        parse(recipe.model)
         return recipe
 
     @property

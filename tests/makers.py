@@ -21,7 +21,12 @@ LABELS = ("negative", "positive")
 GOOD = ("bright", "warm", "clever", "tender", "splendid")
 BAD = ("dull", "cold", "clumsy", "hollow", "dreadful")
 NOUNS = ("garden", "song", "puppet show", "soup", "lighthouse")
-FRAMES = ("the {noun} was {one} and {two}", "a {one} {noun}", "what a {one}, {two} {noun} we saw!", "{one} {noun}, they said")
+FRAMES = (
+    "the {noun} was {one} and {two}",
+    "a {one} {noun}",
+    "what a {one}, {two} {noun} we saw!",
+    "{one} {noun}, I say",
+)
 SIZES = {"train": 160, "validation": 60, "test": 60}
 
 
@@ -29,10 +34,11 @@ def toy_splits(seed: int = 0) -> dict[str, datasets.Split]:
     """Templated sentences, half of them praise; no sentence stands in two splits."""
     rows = []
     for label, adjectives in enumerate((BAD, GOOD)):
-        combinations = product(FRAMES, NOUNS, adjectives, adjectives)
-        rows += [(frame.format(noun=noun, one=one, two=two), label) for frame, noun, one, two in combinations if one != two]
-    rows = [rows[i] for i in np.random.default_rng(seed).permutation(len(rows))]
+        for frame, noun, one, two in product(FRAMES, NOUNS, adjectives, adjectives):
+            if one != two:
+                rows.append((frame.format(noun=noun, one=one, two=two), label))
     rows = list(dict.fromkeys(rows))
+    rows = [rows[i] for i in np.random.default_rng(seed).permutation(len(rows))]
     splits, start = {}, 0
     for split, size in SIZES.items():
         texts, labels = zip(*rows[start : start + size], strict=True)

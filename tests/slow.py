@@ -1,4 +1,4 @@
-"""The papers' formulas once more, one token and one pair at a time, in double precision and without the package's functions."""
+"""The papers' formulas once more, one token and one pair at a time, without the package's functions."""
 
 from __future__ import annotations
 
@@ -151,23 +151,19 @@ def encode(
     seen = Seen(np.zeros(0), np.zeros(0), [np.array(x)])
     for layer in range(config.layers):
         block = f"blocks.{layer}."
-        if config.norm_first:
-            read = [norm(config.norm, row, state, block + "attention_norm.") for row in x]
-        else:
-            read = x
+        first = config.norm_first
+        read = [norm(config.norm, row, state, block + "attention_norm.") for row in x] if first else x
         mixed = list(learned_lambdas(state, config, layer) if lambdas is None else lambdas[layer])
         off = {head for at, head in heads_off if at == layer}
         out = attend_layer(state, config, layer, read, mixed, off, polarity, seen)
         x = [row + new for row, new in zip(x, out, strict=True)]
         if config.norm_first:
-            wide = [feed_forward(config.ffn, norm(config.norm, r, state, block + "ffn_norm."), state, block + "ffn.") for r in x]
-            x = [row + new for row, new in zip(x, wide, strict=True)]
+            read = [norm(config.norm, row, state, block + "ffn_norm.") for row in x]
+            x = [row + feed_forward(config.ffn, new, state, block + "ffn.") for row, new in zip(x, read, strict=True)]
         else:
             x = [norm(config.norm, row, state, block + "attention_norm.") for row in x]
-            x = [
-                norm(config.norm, row + feed_forward(config.ffn, row, state, block + "ffn."), state, block + "ffn_norm.")
-                for row in x
-            ]
+            x = [row + feed_forward(config.ffn, row, state, block + "ffn.") for row in x]
+            x = [norm(config.norm, row, state, block + "ffn_norm.") for row in x]
         seen.hidden.append(np.array(x))
     last = [norm(config.norm, row, state, "final_norm.") for row in x] if config.norm_first else x
     seen.pooled = last[0] if config.pooling == "cls" else sum(last) / n

@@ -103,7 +103,8 @@ def test_biases_and_factor_are_what_they_say_in_every_path(biases: str, factored
     def factor_of(b: int) -> slow.Pair:
         return lambda c, h, i, j: float(m.left[b, 0, h, i] @ m.right[b, c, 0, j]) if factored else 1.0
 
-    wanted = by_loops(q, k, v, lambdas, scale, lengths, bias=[bias_of(0), bias_of(1)], factor=[factor_of(0), factor_of(1)])
+    extra = {"bias": [bias_of(0), bias_of(1)], "factor": [factor_of(0), factor_of(1)]}
+    wanted = by_loops(q, k, v, lambdas, scale, lengths, **extra)
     s, out = at.scores(q, k, scale, structure), at.attend(q, k, v, lambdas, scale, structure)
     left, right = at.fold(q, k, scale, structure)
     np.testing.assert_allclose(left @ right.transpose(-1, -2), s, atol=1e-12)
@@ -158,16 +159,40 @@ def test_banded_is_the_dense_masked_formula(
         np.testing.assert_allclose(chosen[b, :, :size], want, atol=1e-12)
 
 
-@pytest.mark.parametrize("backend", ["_fused", "_banded"])
-def test_attend_takes_the_cheap_backend(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Full attention goes to the fused kernel; a window that is short beside the text goes to the banded one."""
+@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize("c", [2, 4])
+def test_backends_without_gradients_are_the_formula(c: int, padded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`attend` where no gradient is wanted, in blocks of two texts of five, for one and for several buffers."""
+    n, lengths = 5, [5, 2, 4, 1, 5] if padded else [5] * 5
+    q, k, v, lambdas = parts(40 + c, 5, c, 2, n, 3, 4)
+    structure = at.Structure(padding(lengths, n) if padded else None)
+    wanted = by_loops(q, k, v, lambdas, 0.7, lengths)
+    kept = tuple(x.clone() for x in (q, k, v, lambdas))
+    for elements in (at.CACHED_ELEMENTS, 2 * c * 2 * n * n, 1):
+        monkeypatch.setattr(at, "CACHED_ELEMENTS", elements)
+        with torch.no_grad():
+            out = at.attend(q, k, v, lambdas, 0.7, structure)
+        for b, (want, *_) in enumerate(wanted):
+            np.testing.assert_allclose(out[b, :, : lengths[b]], want, atol=1e-12)
+    assert all(torch.equal(x, y) for x, y in zip((q, k, v, lambdas), kept, strict=True))
+
+
+@pytest.mark.parametrize(
+    "backend, components, window, grad",
+    [("_fused", 1, 0, False), ("_fused", 2, 0, True), ("_mixed", 2, 0, False), ("_banded", 2, 4, True)],
+)
+def test_attend_takes_the_cheap_backend(
+    backend: str, components: int, window: int, grad: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the number of components, the pattern, and whether gradients are wanted; a long batch changes nothing."""
     called: list[str] = []
-    for name in ("_fused", "_banded"):
+    for name in ("_fused", "_mixed", "_banded"):
         plain = getattr(at, name)
         monkeypatch.setattr(at, name, lambda *args, name=name, plain=plain: called.append(name) or plain(*args))
-    q, k, v, lambdas = parts(1, 1, 1, 1, 32, 2, 2)
-    pattern = at.Pattern(4, torch.tensor([[0]])) if backend == "_banded" else None
-    at.attend(q, k, v, lambdas, 1.0, at.Structure(pattern=pattern))
+    q, k, v, lambdas = parts(1, 20, components, 1, 32, 2, 2)
+    pattern = at.Pattern(window, torch.zeros(20, 1, dtype=torch.long)) if window else None
+    with torch.set_grad_enabled(grad):
+        at.attend(q, k, v, lambdas, 1.0, at.Structure(pattern=pattern))
     assert called == [backend]
 
 

@@ -33,7 +33,13 @@ FORMS: dict[str, dict[str, Any]] = {
     "add, all": VANILLA | {"lexicon": "add"},
     "add, last": VANILLA | {"lexicon": "add", "lexicon_heads": "last"},
     "add, all, scaled": {"lexicon": "add", "lexicon_scaled": True},
-    "add, last, scaled": {"lexicon": "add", "lexicon_heads": "last", "lexicon_scaled": True, "components": 2, "mixing": "unit"},
+    "add, last, scaled": {
+        "lexicon": "add",
+        "lexicon_heads": "last",
+        "lexicon_scaled": True,
+        "components": 2,
+        "mixing": "unit",
+    },
     "multiply, all": VANILLA | {"lexicon": "multiply"},
     "multiply, last, gate": VANILLA | {"lexicon": "multiply", "lexicon_heads": "last", "gate": True},
     "segments": {"segments": 2},
@@ -58,8 +64,8 @@ def extras(form: dict[str, Any], rows: list[Any]) -> tuple[Tensor, Tensor]:
 def batch_of(form: dict[str, Any], rows: list[Any]) -> Batch:
     """Padded ids with whatever the form reads."""
     polarity, segments = extras(form, rows)
-    plain = collate(rows)
-    return Batch(plain.ids, plain.mask, segments if "segments" in form else None, polarity if "lexicon" in form else None)
+    plain, pairs = collate(rows), segments if "segments" in form else None
+    return Batch(plain.ids, plain.mask, pairs, polarity if "lexicon" in form else None)
 
 
 @pytest.mark.parametrize("name", FORMS)
@@ -197,7 +203,8 @@ def test_a_neutral_row_is_unmoved_by_the_lexicon() -> None:
 @pytest.mark.parametrize("window", [2, 5])
 def test_a_window_is_the_same_banded_and_dense(window: int) -> None:
     """Fast path (banded) and watched path (dense, masked) of a long padded batch give the same logits."""
-    encoder = small_encoder(8, window=window, components=2, mixing="unit", max_length=40)
+    globals_ = (0, 4, -36, -1)  # the second and the third are one place where the text has 40 tokens
+    encoder = small_encoder(8, window=window, global_tokens=globals_, components=2, mixing="unit", max_length=40)
     rng = np.random.default_rng(0)
     batch = collate([rng.integers(1, 20, size=n) for n in (40, 23, 4)])
     with torch.no_grad():

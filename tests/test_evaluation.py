@@ -158,7 +158,8 @@ def test_evaluate_is_predict_on_the_rows_of_a_split() -> None:
         trace = model.trace(split.frame["text"][i])
         np.testing.assert_allclose(e.logits[i], trace.logits, atol=1e-5)
         np.testing.assert_allclose(e.pooled[i], trace.pooled, atol=1e-5)
-    assert done[-1] == (60, 60) and e.ids == tuple(split.frame["id"]) and e.labels.tolist() == split.frame["label"].tolist()
+    assert done[-1] == (60, 60) and e.ids == tuple(split.frame["id"])
+    assert e.labels.tolist() == split.frame["label"].tolist()
     frame = e.frame()
     assert list(frame.columns) == ["split", "id", "label", "negative", "positive"]
     np.testing.assert_allclose(frame["positive"], e.probabilities[:, 1], atol=6e-6)

@@ -36,7 +36,10 @@ def odds(model: Model, text: str, k: int, **change: object) -> float:
     return float(np.log(p / (1 - p)))
 
 
-@pytest.mark.parametrize("change", [{}, {"lambdas": [[1, -2], [1, 0.5]]}, {"heads_off": [(1, 0)]}], ids=["", "lambdas", "heads"])
+CHANGES = {"none": {}, "lambdas": {"lambdas": [[1, -2], [1, 0.5]]}, "heads": {"heads_off": [(1, 0)]}}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_removal_is_deleting_each_word_and_asking_again(model: Model, change: dict[str, object]) -> None:
     """One prediction per word left out of the text, under the same intervention."""
     trace = model.trace(TEXT, **change)  # type: ignore[arg-type]
@@ -71,6 +74,18 @@ def test_removal_leaves_specials_and_single_words_alone() -> None:
     k = int(trace.probabilities.argmax())
     assert got[2] == pytest.approx(odds(model, "a warm song", k) - odds(model, "a song", k), abs=2e-5)
     assert not removal(model, model.trace("warm")).any()
+
+
+def test_removal_from_a_pair_keeps_the_segments() -> None:
+    """Words of both texts, each against a trace of the pair without it."""
+    model = small_model(segments=2, cls=True)
+    trace = model.trace("a warm song", "cold soup")
+    got, k = removal(model, trace), int(trace.probabilities.argmax())
+    shorter = {1: ("warm song", "cold soup"), 3: ("a warm", "cold soup"), 6: ("a warm song", "cold")}
+    for i, pair in shorter.items():
+        want = log_odds(trace.logits, k) - log_odds(model.trace(*pair).logits, k)
+        assert got[i] == pytest.approx(want, abs=2e-5)
+    assert not got[trace.specials].any() and got[~trace.specials].all()
 
 
 def test_removal_of_a_text_that_was_cut_stays_within_what_was_read(model: Model) -> None:
@@ -121,10 +136,13 @@ def scored(scores: list[float], logits: tuple[float, float] = (-1.0, 1.0)) -> Tr
 
 
 def test_the_answer_in_one_line() -> None:
-    """Label, probability, the word that supports it most and the probability without it; shorter where there is none."""
+    """Label, probability, the word that supports it most and the probability without it."""
     p = 1 / (1 + np.exp(-(2 - 1.5)))
     assert answer(scored([0, 0.2, 1.5, -3])) == f"Positive, 88%. Without “word1”: {p:.0%}."
-    assert answer(scored([0, -0.2, -1, -3])) == "Positive, 88%."
+    assert answer(scored([0, -0.2, -1, -3])) == "Positive, 88%. No single word decides it."
+    assert answer(scored([0, 0.01, 0, -3])) == "Positive, 88%. No single word decides it."
+    assert answer(scored([0, 9, 0], (-4.0, 4.0))) == "Positive, >99%. Without “word0”: 27%."
+    assert answer(scored([0, 0, 0])) == "Positive, 88%."
     assert answer(scored([0, 1], (1.0, -1.0)).replace(token_scores={})) == "Negative, 88%."
 
 
@@ -133,7 +151,10 @@ def test_the_answer_names_a_whole_word(pieces: Model) -> None:
     text = "what clumsily bright lighthouses"
     trace = explained(pieces, pieces.trace(text))
     for word in text.split():
-        here = [text[int(s) : int(e)] in word and text.find(word) <= s < text.find(word) + len(word) for s, e in trace.offsets]
+        here = [
+            text[int(s) : int(e)] in word and text.find(word) <= s < text.find(word) + len(word)
+            for s, e in trace.offsets
+        ]
         changed = trace.replace(token_scores={"removal": np.array(here, np.float32)})
         assert f"Without “{word}”" in answer(changed)
 
@@ -148,7 +169,9 @@ def test_agreement_is_spearman_of_sizes_over_words(model: Model) -> None:
     assert agreement(trace, -trace.token_scores["removal"]) == pytest.approx(1)
 
 
-@pytest.mark.parametrize("scores, other", [([0, 1, 2], [0, 1, 2]), ([0, 1, 1, 1], [0, 1, 2, 3]), ([0, 1, 2, 3], [5, 0, 0, 0])])
+@pytest.mark.parametrize(
+    "scores, other", [([0, 1, 2], [0, 1, 2]), ([0, 1, 1, 1], [0, 1, 2, 3]), ([0, 1, 2, 3], [5, 0, 0, 0])]
+)
 def test_agreement_is_not_defined_without_ranks(scores: list[float], other: list[float]) -> None:
     """Fewer than three words, or all alike."""
     assert agreement(scored(scores), np.array(other, np.float32)) is None
@@ -163,7 +186,9 @@ def test_attention_scores_are_sums_by_hand() -> None:
         all_layers = sum(attention[layer, h, i, j] for layer in range(2) for h in range(3) for i in range(5)) / 6
         first = sum(attention[0, h, i, j] for h in range(3) for i in range(5)) / 3
         a1 = sum(maps[layer, 0, h, i, j] for layer in range(2) for h in range(3) for i in range(5)) / 6
-        rest = sum(maps[layer, c, h, i, j] for layer in range(2) for c in (1, 2) for h in range(3) for i in range(5)) / 12
+        rest = (
+            sum(maps[layer, c, h, i, j] for layer in range(2) for c in (1, 2) for h in range(3) for i in range(5)) / 12
+        )
         assert score(trace, "received")[j] == pytest.approx(all_layers, abs=1e-5)
         assert score(trace, "first-layer")[j] == pytest.approx(first, abs=1e-5)
         assert score(trace, "difference")[j] == pytest.approx(a1 - rest, abs=1e-5)

@@ -19,13 +19,13 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
-from fakes import fake_trace
 
 import sentviz.export as export
 from sentviz._browser import find_browser
 from sentviz.errors import InputError, SentvizError
 from sentviz.export import FORMATS, render, save
 from sentviz.figures import Figure, heatmap, probability_bars, small_multiples, token_strip
+from tests.fakes import fake_trace
 
 needs_browser = pytest.mark.skipif(find_browser() is None, reason="no Chrome or Chromium on this machine")
 SVG = "{http://www.w3.org/2000/svg}"

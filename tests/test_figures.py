@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
-from fakes import fake_trace
 
 from sentviz.errors import InputError
 from sentviz.figures import (
@@ -28,6 +27,7 @@ from sentviz.figures import (
 )
 from sentviz.figures.figure import blend, ink_on
 from sentviz.figures.text import text_columns
+from tests.fakes import fake_trace
 
 SENTENCE = ["The", "plot", "drags", ",", "but", "the", "two", "leads", "are", "a", "quiet", "delight", "."]
 THEMES: tuple[Theme, ...] = ("light", "dark")

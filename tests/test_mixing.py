@@ -41,7 +41,7 @@ def test_lambda_is_the_formula(constraint: str, layer: int) -> None:
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
 def test_lambda_stays_in_its_range(constraint: str) -> None:
-    """Raw values from far below to far above stay between the bounds that the constraint's name says, and come near them."""
+    """Raw values from far below to far above stay between the bounds of the constraint, and come near them."""
     low, high = RANGES[constraint]
     values = CONSTRAINTS[constraint][0](torch.linspace(-30, 30, 601, dtype=torch.float64))
     assert bool((values >= low).all()) and bool((values <= high).all())

@@ -51,9 +51,8 @@ def test_trace_equals_predict_and_the_slow_encoder(model: Model, change: dict[st
     np.testing.assert_allclose(trace.probabilities, frame.loc[0, ["negative", "positive"]].to_numpy(float), atol=1e-6)
     learned, wanted = model.lambdas(), np.array(change.get("lambdas", np.full((2, 3), NAN)))
     lambdas = np.where(np.isnan(wanted), learned, wanted)
-    want = slow.encode(
-        state_of(model), model.config, model.encode(TEXT).ids.tolist(), lambdas=lambdas, heads_off=change.get("heads_off", ())
-    )
+    ids, off = model.encode(TEXT).ids.tolist(), change.get("heads_off", ())
+    want = slow.encode(state_of(model), model.config, ids, lambdas=lambdas, heads_off=off)
     np.testing.assert_allclose(trace.lambdas, lambdas, atol=1e-6)
     np.testing.assert_allclose(trace.logits, want.logits, atol=1e-4)
     np.testing.assert_allclose(trace.attention, np.array(want.effective), atol=1e-4)
@@ -188,8 +187,8 @@ def test_a_chosen_part_is_a_slice_of_the_whole_trace(model: Model) -> None:
     part = model.trace(TEXT, layers=[1], heads=[1, 0], components=[2, 0], queries=[4, 1], scores=True, projections=True)
     assert (part.layer_ids, part.head_ids, part.component_ids, part.query_ids) == ((1,), (1, 0), (2, 0), (4, 1))
     np.testing.assert_allclose(part.attention, whole.attention[1:][:, [1, 0]][:, :, [4, 1]], atol=1e-6)
-    np.testing.assert_allclose(part.components, whole.components[1:][:, [2, 0]][:, :, [1, 0]][..., [4, 1], :], atol=1e-6)
-    np.testing.assert_allclose(part.scores, whole.scores[1:][:, [2, 0]][:, :, [1, 0]][..., [4, 1], :], atol=1e-5)
+    for got, full in ((part.components, whole.components), (part.scores, whole.scores)):
+        np.testing.assert_allclose(got, full[1:][:, [2, 0]][:, :, [1, 0]][..., [4, 1], :], atol=1e-5)
     np.testing.assert_allclose(part.keys, whole.keys[1:][:, [2, 0]][:, :, [1, 0]], atol=1e-6)
     np.testing.assert_allclose(part.map(1, 1, 2), whole.map(1, 1, 2)[[4, 1]], atol=1e-6)
     assert model.trace(TEXT, maps=False).attention is None
@@ -215,7 +214,7 @@ def test_progress_is_told_after_every_batch(model: Model) -> None:
 
 def test_batches_by_length_hold_every_row_once_within_the_budget() -> None:
     """A partition of the rows; padded size within the budget unless one text alone is longer."""
-    lengths = np.random.default_rng(0).integers(1, 60, size=300).tolist() + [500]
+    lengths = [*np.random.default_rng(0).integers(1, 60, size=300).tolist(), 500]
     batches = by_length(lengths, 200)
     assert sorted(i for batch in batches for i in batch) == list(range(301))
     assert all(len(batch) * max(lengths[i] for i in batch) <= 200 for batch in batches if len(batch) > 1)

@@ -13,9 +13,10 @@ from click.testing import CliRunner, Result
 
 import sentviz
 from sentviz.cli import main
+from sentviz.explain import percent
 
 PACKAGE = Path(sentviz.__file__).parent
-HEAVY = ("torch", "sklearn", "umap", "transformers", "bertviz", "openTSNE", "wordcloud", "kaleido", "scipy", "matplotlib")
+HEAVY = {"torch", "sklearn", "umap", "transformers", "bertviz", "openTSNE", "wordcloud", "kaleido", "matplotlib"}
 
 
 def fresh(code: str, *arguments: str, cwd: Path | None = None) -> str:
@@ -41,14 +42,14 @@ def test_modules_export_what_they_define() -> None:
     for path in PACKAGE.rglob("*.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         defined = {n.name for n in tree.body if isinstance(n, ast.ClassDef | ast.FunctionDef)}
-        bound = [n for n in tree.body if isinstance(n, ast.Assign | ast.AnnAssign | ast.ImportFrom | ast.Import | ast.If)]
-        for node in (inner for n in bound for inner in ast.walk(n)):
+        kinds = ast.Assign | ast.AnnAssign | ast.ImportFrom | ast.Import | ast.If
+        for node in (inner for n in tree.body if isinstance(n, kinds) for inner in ast.walk(n)):
             if isinstance(node, ast.Name):
                 defined.add(node.id)
             elif isinstance(node, ast.alias):
                 defined.add((node.asname or node.name).split(".")[0])
         for node in tree.body:
-            if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "__all__" for t in node.targets):
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
                 assert set(ast.literal_eval(node.value)) <= defined, path.name
 
 
@@ -79,7 +80,7 @@ IMPORTS = {
     "import": "import sentviz, sentviz.errors, sentviz.runs, sentviz.trace, sentviz.recipe",
     "names": "import sentviz; sentviz.catalog, sentviz.Run, sentviz.Trace, sentviz.preset, sentviz.Recipe",
     "catalog": "import sys, sentviz; assert len(sentviz.catalog([sys.argv[1]])) >= 2",
-    "example": "import sys, sentviz; t = sentviz.find('toy/ndt-unit-2', [sys.argv[1]]).example(); assert t.map(0).any()",
+    "example": "import sys, sentviz; assert sentviz.find('toy/ndt-unit-2', [sys.argv[1]]).example().map(0).any()",
     "scores": (
         "import sys, sentviz; from sentviz.explain import answer, score;"
         "t = sentviz.find('toy/ndt-unit-2', [sys.argv[1]]).example(); assert score(t, 'received').any() and answer(t)"
@@ -100,7 +101,7 @@ def test_looking_at_stored_runs_loads_nothing_heavy(code: str, tiny_runs: Path, 
     """A new interpreter's modules after each: neither torch nor scikit-learn nor any other large library."""
     listing = "; import json as j, sys as s; print(j.dumps(sorted({m.partition('.')[0] for m in s.modules})))"
     loaded = set(json.loads(fresh(code + listing, str(tiny_runs), cwd=tmp_path)))
-    assert "sentviz" in loaded and not loaded & set(HEAVY)
+    assert "sentviz" in loaded and not loaded & HEAVY
 
 
 def run(*arguments: str | Path) -> Result:
@@ -127,7 +128,8 @@ def test_explain_says_what_the_model_says(score: str, tiny_run: Path, tiny_model
     result = run("explain", tiny_run, "a warm, quixotic song", "--score", score)
     assert result.exit_code == 0, result.output
     trace = tiny_model.trace("a warm, quixotic song")
-    assert f"{trace.label.capitalize()}, {trace.confidence:.0%}." in result.output
+    assert f"{trace.label.capitalize()}, {percent(trace.confidence)}." in result.output
+    assert all(f"{label:>10}" in result.output for label in trace.labels)
     for token in trace.tokens:
         assert any(line.split()[:1] == [token] for line in result.output.splitlines())
     assert result.output.count("not in the vocabulary") == 1

@@ -56,7 +56,7 @@ def whole(folder: Path, **changes: Any) -> Trainer:
 
 @pytest.mark.parametrize("model", ["ndt-unit-2", "diff", "vanilla"])
 def test_resumed_is_uninterrupted_bit_for_bit(model: str, tmp_path: Path) -> None:
-    """Stopped within an epoch, at its end, and once more, each time with a fresh trainer that knows only the resume point."""
+    """Stopped within an epoch, at its end, and again; each new trainer knows only the resume point."""
     straight = whole(tmp_path / "straight", model=model, dropout=0.3)
     for until in (0, 3, 10, 17, None):
         torch.rand(7)  # whatever else the process drew
@@ -68,10 +68,10 @@ def test_resumed_is_uninterrupted_bit_for_bit(model: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("place", ["collate", "evaluate", "softmax"])
-def test_ctrl_c_in_the_middle_of_a_step_loses_nothing(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A real SIGINT before the forward pass, in a validation, or after dropout drew its numbers; then the same command goes on."""
+def test_ctrl_c_within_a_step_loses_nothing(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A real SIGINT before the forward pass, in a validation, or after dropout drew its numbers; then it goes on."""
     straight = whole(tmp_path / "straight", dropout=0.3)
-    owner, name = {"collate": (training, "collate"), "evaluate": (training, "evaluate"), "softmax": (F, "cross_entropy")}[place]
+    owner, name = {"softmax": (F, "cross_entropy")}.get(place, (training, place))
     plain, calls = getattr(owner, name), []
 
     def interrupted(*args: Any, **kwargs: Any) -> Any:
@@ -134,7 +134,7 @@ def test_a_resume_point_of_another_recipe_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_toy_task_is_learned(tmp_path: Path) -> None:
-    """Training loss falls by half, validation is far above chance, and the best weights are those of the best evaluation."""
+    """Training loss falls by half, validation is far above chance, the best weights are those kept."""
     trainer = whole(tmp_path / "x", epochs=6)
     losses = [row[5] for row in trainer.at.history if row[2] == "train_loss"]
     assert losses[-1] < 0.5 * losses[0] and trainer.at.best["accuracy"] > 0.85
@@ -244,6 +244,7 @@ def test_patience_stops_a_run_that_gets_no_better(tmp_path: Path) -> None:
         ({"model": 3}, "model must be a text"),
         ({"dataset": 3}, "dataset must be a text"),
         ({"shape": 3}, "shape must be a table"),
+        ({"model": "magic"}, "no model 'magic'"),
         ({"tokenizer": "letters"}, "tokenizer must be words or bpe"),
     ],
 )

@@ -43,4 +43,4 @@ with detail:
         top = None
         if n > 24:
             top = st.slider("Tokens shown", 8, min(n, 120), min(n, 48), key="top", width=260, help="Those that receive the most attention")
-    map_figure(trace, run, "detail", hide_specials=hide, top=top)
+    map_figure(trace, run, "detail", side=540, hide_specials=hide, top=top)

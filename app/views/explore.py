@@ -67,6 +67,6 @@ with left:
 
 with right:
     map_controls(trace)
-    map_figure(trace, run, "map")
+    map_figure(trace, run, "map", side=400)
 
 lambda_sliders(run, trace)

@@ -42,12 +42,12 @@ def head_title(head: str) -> str:
     return f"head {head}" if head.isdecimal() else f"{head} of heads"
 
 
-def map_figure(trace: Trace, run: Run, key: str, *, hide_specials: bool = False, top: int | None = None) -> None:
+def map_figure(trace: Trace, run: Run, key: str, *, side: int, hide_specials: bool = False, top: int | None = None) -> None:
     """The map in focus as a heatmap."""
     focus = shell.focus()
     layer, head, component = focus.layer - 1, place(focus.head), place(focus.component)
     shell.figure(
-        lambda theme: signed(heatmap(trace, layer, head, component, hide_specials=hide_specials, top=top, theme=theme), run), key
+        lambda theme: signed(heatmap(trace, layer, head, component, hide_specials=hide_specials, top=top, side=side, theme=theme), run), key
     )
 
 

@@ -47,6 +47,7 @@ def heatmap(
     *,
     hide_specials: bool = False,
     top: int | None = None,
+    side: int = 640,
     theme: Theme = "light",
 ) -> Figure:
     """One map with its tokens on both sides: query rows from top to bottom, key columns, row sums at the right.
@@ -77,7 +78,7 @@ def heatmap(
     who = f"{head} over heads" if isinstance(head, str) else f"head {head + 1}"
     what = f"{'effective attention' if component == 'effective' else component_name(component)}"
 
-    plot = _map(shown, sums, [tokens[queries[i]] for i in rows], [tokens[j] for j in cols], theme)
+    plot = _map(shown, sums, [tokens[queries[i]] for i in rows], [tokens[j] for j in cols], side, theme)
     plot.update_layout(title_text=f"{what[0].upper()}{what[1:]} · layer {layer + 1} · {who}")
     plot.data[0].customdata = [[f"query {names[queries[i]]} → key {names[j]}" for j in cols] for i in rows]
     plot.data[0].hovertemplate = "%{customdata}: %{z:.3f}<extra></extra>"
@@ -134,10 +135,10 @@ def _chosen(
     return np.sort(best_rows), np.sort(best_cols)
 
 
-def _map(shown: Floats, sums: Floats, row_labels: list[str], col_labels: list[str], theme: Theme) -> go.Figure:
+def _map(shown: Floats, sums: Floats, row_labels: list[str], col_labels: list[str], side: int, theme: Theme) -> go.Figure:
     n, m = shown.shape
     colours = palette(theme)
-    cell = int(np.clip(640 / max(n, m), 13, 46))
+    cell = int(np.clip(side / max(n, m), 13, 46))
     row = cell if 3 * n > m else max(cell, 26)
     size = 13 if cell > 24 else 12 if cell >= 15 else 10
     longest = [max(map(_drawn_columns, labels)) for labels in (row_labels, col_labels)]

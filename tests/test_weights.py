@@ -1,0 +1,42 @@
+"""Stored weights: how far they may differ, and that a second time changes nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file
+
+from sentviz.encoder import Encoder
+from sentviz.weights import load_weights, pack, save_weights, unpack
+from tests.makers import small_encoder
+
+
+def test_weights_come_back_within_their_stored_precision(tmp_path: Path) -> None:
+    """Half precision: a relative 2^-11; the embedding table: half a step of 1/127 of each row's largest entry."""
+    encoder = small_encoder(5, components=3, mixing="free", width=16).float()
+    with torch.no_grad():
+        encoder.embedding.weight[4] = 0
+        encoder.embedding.weight[5] *= 300
+    save_weights(encoder, tmp_path / "w.safetensors")
+    again = Encoder(encoder.config)
+    load_weights(again, tmp_path / "w.safetensors")
+    before, after = encoder.state_dict(), again.state_dict()
+    assert before.keys() == after.keys()
+    for name, tensor in before.items():
+        error = (tensor - after[name]).abs()
+        if name == "embedding.weight":
+            step = tensor.abs().amax(dim=1, keepdim=True) / 127
+            assert bool((error <= step / 2 * 1.001 + 1e-7).all())
+            assert float((error / step.clamp_min(1e-9)).max()) > 0.4
+        else:
+            assert bool((error <= tensor.abs() * 2**-11 + 1e-7).all())
+    assert not after["embedding.weight"][4].any()
+    assert load_file(tmp_path / "w.safetensors")["embedding.weight.int8"].dtype == torch.int8
+
+
+def test_packing_twice_changes_nothing_more() -> None:
+    """Stored weights are a fixed point: what is measured after reading is what the next reader gets."""
+    once = unpack(pack(small_encoder(6).float().state_dict()))
+    again = unpack(pack(once))
+    assert all(torch.equal(once[k], again[k]) for k in once)
