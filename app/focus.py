@@ -6,9 +6,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-__all__ = ["DEFAULT_RUN", "Focus"]
+__all__ = ["CHOICES", "DEFAULT_RUN", "Focus"]
 
 DEFAULT_RUN = "sst2/ndt-unit-2"
+CHOICES = {"specials": ("show", "hide"), "scale": ("value", "change"), "axis": ("epoch", "step")}
 TEXT_IN_URL = 2_000  # characters; longer links break in mail programs and proxies
 
 
@@ -26,16 +27,27 @@ class Focus:
     score: str = "removal"
     mix: tuple[tuple[int, int, float], ...] = ()  # lambdas changed by hand: layer, component, value
     slice: str = ""  # part of the test set, as in cell=1,0
+    specials: str = "show"  # or hide: [CLS], [SEP] in maps
+    top: int = 0  # tokens shown of a long text; 0 = as many as are readable
+    scale: str = "value"  # of lambda curves; or change, from the start
+    axis: str = "epoch"  # of training curves; or step
     shared: bool = False  # the text came in by a link, so the URL may keep it
 
     def with_(self, **changes: Any) -> Focus:
         """A changed focus; what belonged to the old run, text or row does not outlive it."""
         if "run" in changes and changes["run"] != self.run:
-            changes = {"layer": 1, "head": "mean", "component": "effective", "mix": (), "slice": "", "row": ""} | changes
+            changes = {
+                "layer": 1,
+                "head": "mean",
+                "component": "effective",
+                "mix": (),
+                "slice": "",
+                "row": "",
+            } | changes
         if "text" in changes:
             whole = str(changes["text"]).encode("utf-8", "replace").decode()  # half characters cannot travel to a browser
             changes = {"shared": False, "row": ""} | changes | {"text": whole}
-        if "row" in changes and changes["row"]:
+        if changes.get("row"):
             changes = {"text": "", "shared": False} | changes
         return replace(self, **changes)
 
@@ -75,7 +87,7 @@ class Focus:
                         refuse("the run", unknown, "it is left out")
                 case "text" if value.strip():
                     values |= {"text": value, "shared": True}
-                case "layer" if value.isdecimal() and 0 < int(value) < 1000:
+                case "layer" if _place(value):
                     values["layer"] = int(value)
                 case "head" if value in ("mean", "max") or _place(value):
                     values["head"] = value
@@ -83,13 +95,17 @@ class Focus:
                     values["component"] = value
                 case "score" if value in scores:
                     values["score"] = value
+                case "specials" | "scale" | "axis" if value in CHOICES[name]:
+                    values[name] = value
+                case "top" if _place(value):
+                    values["top"] = int(value)
                 case "mix":
                     values["mix"], bad = _mix(value)
                     if bad:
                         refuse("the lambda", bad, "the learned one is used")
                 case "row" | "slice":
                     values[name] = value
-                case "layer" | "head" | "component" | "score":
+                case "layer" | "head" | "component" | "score" | "specials" | "scale" | "axis" | "top":
                     refuse(f"the {name}", value, "the default is shown")
                 case _:
                     pass

@@ -22,7 +22,23 @@ from sentviz.runs import Run
 from sentviz.runs import runs as read_runs
 from sentviz.trace import Trace
 
-__all__ = ["begin", "choose", "end", "figure", "focus", "go", "halves", "intro", "md", "run", "runs", "theme", "trace", "traced_text"]
+__all__ = [
+    "begin",
+    "bound",
+    "choose",
+    "end",
+    "figure",
+    "focus",
+    "go",
+    "halves",
+    "intro",
+    "md",
+    "run",
+    "runs",
+    "theme",
+    "trace",
+    "traced_text",
+]
 
 MIME = {"png": "image/png", "svg": "image/svg+xml", "pdf": "application/pdf", "html": "text/html", "csv": "text/csv"}
 KEPT_TRACES = 8
@@ -73,16 +89,19 @@ def go(**changes: Any) -> None:
 
 def choose(widget: Callable[..., Any], label: str, field: str, options: Sequence[str], **options_of_widget: Any) -> None:
     """A widget that shows one field of the focus and writes it."""
-    key, value = f"focus-{field}", getattr(focus(), field)
-    kind = type(value)
-    st.session_state[key] = str(value) if kind is int else value
+    widget(label, options, **bound(field, str(getattr(focus(), field))), **options_of_widget)
+
+
+def bound(field: str, shown: Any) -> dict[str, Any]:
+    """Key and callback of a widget that shows a value now and writes a field of the focus when it is moved."""
+    key, kind = f"focus-{field}", type(getattr(focus(), field))
+    st.session_state[key] = shown
 
     def take() -> None:
-        chosen = st.session_state[key]
-        if chosen is not None:
+        if (chosen := st.session_state[key]) is not None:
             go(**{field: kind(chosen)})
 
-    widget(label, options, key=key, on_change=take, **options_of_widget)
+    return {"key": key, "on_change": take}
 
 
 def _chips() -> None:
@@ -118,6 +137,14 @@ def _chip(name: str, value: str) -> str:
             return f"beside {value.replace('~', ', ')}"
         case "score":
             return SCORES[value].title
+        case "specials":
+            return "specials hidden"
+        case "top":
+            return f"top {value} tokens"
+        case "scale":
+            return "change from the start"
+        case "axis":
+            return f"by {value}"
         case _:
             return f"{name} {value}"
 

@@ -67,8 +67,7 @@ class Browser:
         path = find_browser()
         if path is None:
             raise SentvizError(
-                "PNG, SVG and PDF need Chrome or Chromium on this machine (or its path in BROWSER_PATH);"
-                " HTML and CSV work without."
+                "PNG, SVG and PDF need Chrome or Chromium on this machine (or its path in BROWSER_PATH); HTML and CSV work without."
             )
         future = asyncio.run_coroutine_threadsafe(self._render(path, figure, options), self._running_loop())
         return future.result()
@@ -102,14 +101,10 @@ class Browser:
                         await self._drop()
                         if last_try:
                             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-                            raise SentvizError(
-                                f"The browser at {path} could not make the picture ({reason})."
-                            ) from error
+                            raise SentvizError(f"The browser at {path} could not make the picture ({reason}).") from error
                 raise AssertionError("unreachable")
             finally:
-                self._sleep = asyncio.get_running_loop().call_later(
-                    _IDLE, lambda: asyncio.ensure_future(self._retire())
-                )
+                self._sleep = asyncio.get_running_loop().call_later(_IDLE, lambda: asyncio.ensure_future(self._retire()))
 
     async def _draw(self, path: str, figure: dict[str, Any], options: dict[str, Any]) -> bytes:
         import kaleido
@@ -119,9 +114,7 @@ class Browser:
             self._kaleido = browser
             await browser.open()
             atexit.unregister(self.close)
-            atexit.register(
-                self.close
-            )  # after the browser's own temporary folders, so that it runs before their clean-up
+            atexit.register(self.close)  # after the browser's own temporary folders, so that it runs before their clean-up
         return bytes(await self._kaleido.calc_fig(figure, opts=options))
 
     async def _retire(self) -> None:

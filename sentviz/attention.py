@@ -153,9 +153,7 @@ def fold(q: Tensor, k: Tensor, scale: Tensor | float, structure: Structure) -> t
     return q, k
 
 
-def attend(
-    q: Tensor, k: Tensor, v: Tensor, lambdas: Tensor, scale: Tensor | float, structure: Structure = PLAIN
-) -> Tensor:
+def attend(q: Tensor, k: Tensor, v: Tensor, lambdas: Tensor, scale: Tensor | float, structure: Structure = PLAIN) -> Tensor:
     """(sum_c lambda_c A_c) V without keeping a map, (B, H, n, d_v), by the cheapest exact backend.
 
     Fused: one call of the flash kernel a component. Mixed: several components without gradients on a CPU; maps of a few texts at a
@@ -228,7 +226,8 @@ def _banded(q: Tensor, k: Tensor, v: Tensor, lambdas: Tensor, padding: Tensor | 
     far_keys = k.take_along_dim(held[:, None, None, :, None], dim=3)
     far_values = v.take_along_dim(held[:, None, :, None], dim=2)
     far_seen = real.gather(1, held) & (places >= 0)
-    q = F.pad(q, (0, 0, 0, blocks * reach - n)).unflatten(3, (blocks, reach))
+    q = F.pad(q, (0, 0, 0, blocks * reach - n))
+    q = q.reshape(*q.shape[:3], blocks, reach, q.shape[-1])
 
     row, col = torch.arange(reach, device=device), torch.arange(3 * reach, device=device) - reach
     band = (row[:, None] - col[None, :]).abs() <= pattern.window // 2

@@ -25,10 +25,10 @@ def command(function: Callable[..., Any]) -> Callable[..., Any]:
         except SentvizError as error:
             raise click.ClickException(str(error)) from error
         except KeyboardInterrupt:
-            click.echo("\nStopped; the same command goes on from here.", err=True)
+            click.echo("\nStopped.", err=True)
             sys.exit(130)
         except BrokenPipeError:  # `sentviz ... | head`
-            sys.stdout = None  # type: ignore[assignment]
+            sys.stdout = None
             sys.exit(0)
         except OSError as error:
             raise click.ClickException(f"{error.strerror or error}: {error.filename or 'the disk'}.") from error
@@ -62,7 +62,11 @@ def train(recipe: str, model: str | None, seed: int | None, out: Path, device: s
 
     if threads:
         torch.set_num_threads(threads)
-    run = run_training(wanted, out, device=device, progress=not quiet)
+    try:
+        run = run_training(wanted, out, device=device, progress=not quiet)
+    except KeyboardInterrupt:
+        click.echo("\nThe same command goes on from here.", err=True)
+        raise
     _say_metrics(run.name, run.metrics())
     click.echo(f"Written to {run.folder}")
 
@@ -124,7 +128,13 @@ def explain(run: str, sentence: str, score: str) -> None:
 @click.option("--component", default="effective", show_default=True, help="Counted from 1, or effective.")
 @click.option("--score", default="removal", show_default=True, help="Of the strip: removal, received, first-layer or difference.")
 @click.option("--dark", is_flag=True, help="For a dark background.")
-@click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="FILE.png, .svg, .pdf, .html or .csv")
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    required=True,
+    help="FILE.png, .svg, .pdf, .html or .csv",
+)
 @command
 def export(run: str, figure: str, text: str | None, layer: int, head: str, component: str, score: str, dark: bool, out: Path) -> None:
     """Write FIGURE of RUN to a file."""
@@ -132,7 +142,14 @@ def export(run: str, figure: str, text: str | None, layer: int, head: str, compo
     from sentviz.gallery import draw
 
     made = draw(
-        run, figure, text=text, layer=layer - 1, head=_number(head), component=_number(component), score=score, theme="dark" if dark else "light"
+        run,
+        figure,
+        text=text,
+        layer=layer - 1,
+        head=_number(head),
+        component=_number(component),
+        score=score,
+        theme="dark" if dark else "light",
     )
     save(made, out)
     click.echo(f"Written to {out}")
@@ -151,9 +168,11 @@ def catalog(folders: tuple[Path, ...]) -> None:
         return
     good = frame[frame["problem"].fillna("") == ""]
     click.echo(f"{'run':<36}{'accuracy':>9}  {'95 % interval':<15}{'n':>8}{'parameters':>12}  seed")
-    for row in good.itertuples():
-        spread = f"{row.low:.2%} - {row.high:.2%}"
-        click.echo(f"{row.run:<36}{row.accuracy:>9.2%}  {spread:<17}{int(row.n):>6,}{int(row.parameters):>12,}  {int(row.seed)}")
+    for row in good.to_dict("records"):
+        spread = f"{row['low']:.2%} - {row['high']:.2%}"
+        click.echo(
+            f"{row['run']:<36}{row['accuracy']:>9.2%}  {spread:<17}{int(row['n']):>6,}{int(row['parameters']):>12,}  {int(row['seed'])}"
+        )
     for problem in frame[frame["problem"].fillna("") != ""]["problem"]:
         click.echo(f"! {problem}")
 
@@ -181,4 +200,6 @@ def _say_metrics(name: str, report: dict[str, Any]) -> None:
     for split, values in report.items():
         for metric, value in values.items():
             if isinstance(value, dict) and "low" in value:
-                click.echo(f"{name}  {split:<14}{metric:<20}{value['value']:.4f}  [{value['low']:.4f}, {value['high']:.4f}]  n = {values['n']:,}")
+                click.echo(
+                    f"{name}  {split:<14}{metric:<20}{value['value']:.4f}  [{value['low']:.4f}, {value['high']:.4f}]  n = {values['n']:,}"
+                )

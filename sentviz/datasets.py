@@ -218,9 +218,7 @@ def verify(name: str) -> None:
     item = info(name)
     for part, known in item.parts.items():
         if digest(name, part) != known.sha256:
-            raise DataMissingError(
-                f"{_path(name, part)} is not the known file (its SHA-256 differs); {_remedy(item, part)}."
-            )
+            raise DataMissingError(f"{_path(name, part)} is not the known file (its SHA-256 differs); {_remedy(item, part)}.")
 
 
 def _roots() -> list[Path]:
@@ -289,9 +287,7 @@ def load_split(name: str, split: str) -> Split:
     return Split(name, split, frame, item.labels, int((~seen).sum()), mark)
 
 
-def stratified(
-    labels: npt.NDArray[np.integer[Any]], sizes: list[int], rng: np.random.Generator
-) -> list[npt.NDArray[np.int64]]:
+def stratified(labels: npt.NDArray[np.integer[Any]], sizes: list[int], rng: np.random.Generator) -> list[npt.NDArray[np.int64]]:
     """Row numbers of disjoint random parts of exactly the given sizes, each with the labels' proportions.
 
     Shares are rounded by largest remainder: of any label, the k-th part holds its exact share up to less than k rows.
@@ -323,12 +319,8 @@ def stratified(
 def _check(item: DatasetInfo, cut: Cut, frame: pd.DataFrame) -> None:
     files = " and ".join(f"{item.name}/{part}.parquet" for part in cut.parts)
     if len(frame) != (expected := sum(cut.into.values())):
-        raise SentvizError(
-            f"{files} should hold {expected:,} texts, not {len(frame):,}; {_remedy(item, cut.parts[0])}."
-        )
+        raise SentvizError(f"{files} should hold {expected:,} texts, not {len(frame):,}; {_remedy(item, cut.parts[0])}.")
     if item.labels and not frame["label"].isin(range(len(item.labels))).all():
-        raise SentvizError(
-            f"{files} holds labels other than 0 to {len(item.labels) - 1}; {_remedy(item, cut.parts[0])}."
-        )
+        raise SentvizError(f"{files} holds labels other than 0 to {len(item.labels) - 1}; {_remedy(item, cut.parts[0])}.")
     if not frame["id"].is_unique:
         raise SentvizError(f"{files} holds the same id twice; {_remedy(item, cut.parts[0])}.")

@@ -164,7 +164,7 @@ class Attention(nn.Module):
         self.head_norm = nn.RMSNorm(d // config.heads, eps=1e-5) if config.head_norm else None
         self.temperature = nn.Parameter(torch.tensor(math.sqrt(config.key_size))) if config.qk_norm else None
         self.gate = nn.Linear(d, 1, bias=False) if config.gate else None
-        for block in self.project.weight.split([w] * (2 * c) + [d]):
+        for block in torch.split(self.project.weight, [w] * (2 * c) + [d]):
             nn.init.xavier_uniform_(block)
         nn.init.xavier_uniform_(self.output.weight)
         nn.init.zeros_(self.project.bias)
@@ -327,7 +327,7 @@ class FeedForward(nn.Module):
         self.kind = config.ffn
         wide = config.ffn_width * (2 if config.ffn == "swiglu" else 1)
         self.up, self.down = nn.Linear(config.width, wide), nn.Linear(config.ffn_width, config.width)
-        for block in self.up.weight.split(config.ffn_width):
+        for block in torch.split(self.up.weight, config.ffn_width):
             nn.init.xavier_uniform_(block)
         nn.init.xavier_uniform_(self.down.weight)
         nn.init.zeros_(self.up.bias)
@@ -410,7 +410,8 @@ class Encoder(nn.Module):
         change = change or Change()
         x = self.dropout(self.embed(batch))
         components, attention = self._stacks(x, watch)
-        hidden, seen = [x], {}
+        hidden = [x]
+        seen: dict[int, LayerSeen] = {}
         for layer, block in enumerate(self.blocks):
             look = watch
             if watch is not None and components is not None and attention is not None and layer in _watched(watch, self.config.layers):

@@ -60,7 +60,12 @@ def evaluate(model: Model, split: Split, progress: Progress | None = None) -> Ev
     rows = model.tokenizer.ids_batch(split.frame["text"].tolist(), max_length=model.config.max_length, cls=model.cls)
     logits, pooled = model.forward(rows, progress=progress)
     return Evaluation(
-        split.split, tuple(split.frame["id"].astype(str)), split.frame["label"].to_numpy(np.int64, copy=True), logits, pooled, tuple(split.labels)
+        split.split,
+        tuple(split.frame["id"].astype(str)),
+        split.frame["label"].to_numpy(np.int64, copy=True),
+        logits,
+        pooled,
+        tuple(split.labels),
     )
 
 
@@ -92,7 +97,10 @@ def metrics(evaluation: Evaluation, *, seed: int = 0, resamples: int = RESAMPLES
     rows = evaluation.sample()
     if 1 < len(set(labels[rows])) < len(rows):
         s = silhouette_samples(evaluation.pooled[rows], labels[rows])
-        result["silhouette"] = interval(float(s.mean()), _mean_draws(s, rng, resamples)) | {"n": len(rows), "sample_seed": 0}
+        result["silhouette"] = interval(float(s.mean()), _mean_draws(s, rng, resamples)) | {
+            "n": len(rows),
+            "sample_seed": 0,
+        }
     return result
 
 

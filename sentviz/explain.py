@@ -19,7 +19,18 @@ from sentviz.trace import Trace
 if TYPE_CHECKING:
     from sentviz.model import Model
 
-__all__ = ["SCORES", "Score", "agreement", "answer", "explained", "log_odds", "percent", "received", "removal", "without"]
+__all__ = [
+    "SCORES",
+    "Score",
+    "agreement",
+    "answer",
+    "explained",
+    "log_odds",
+    "percent",
+    "received",
+    "removal",
+    "without",
+]
 
 Floats = npt.NDArray[np.float32]
 
@@ -103,11 +114,22 @@ SCORES = {
     score.name: score
     for score in (
         Score(
-            "removal", "Word removal", "speaks against the answer", "supports the answer", lambda trace: trace.token_scores["removal"]
+            "removal",
+            "Word removal",
+            "speaks against the answer",
+            "supports the answer",
+            lambda trace: trace.token_scores["removal"],
         ),
         Score("received", "Attention received", "negative attention", "much attention", _received),
         Score("first-layer", "First-layer importance", "negative attention", "much attention", _first_layer),
-        Score("difference", "Component difference", "looked at by A₂ and above", "looked at by A₁", _difference, needs_components=True),
+        Score(
+            "difference",
+            "Component difference",
+            "looked at by A₂ and above",
+            "looked at by A₁",
+            _difference,
+            needs_components=True,
+        ),
     )
 }
 

@@ -28,9 +28,7 @@ _CAPTION_SIZE, _CAPTION_LINE = 12, 17
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-def render(
-    figure: Figure, format: str, *, scale: float = 2, width: int | None = None, height: int | None = None
-) -> bytes:
+def render(figure: Figure, format: str, *, scale: float = 2, width: int | None = None, height: int | None = None) -> bytes:
     """The figure as the bytes of a file.
 
     PNG, SVG, PDF and HTML carry the caption below the picture. SVG and PDF are vectors throughout; only heatmaps of
@@ -160,9 +158,7 @@ def _fit(axis: Any, plot: go.Figure, layout: go.Layout) -> None:
     ]
     if sides:
         low, high = min(start for start, _ in sides), max(end for _, end in sides)
-        layout[axis.plotly_name].update(
-            range=[high, low] if axis.autorange == "reversed" else [low, high], autorange=None
-        )
+        layout[axis.plotly_name].update(range=[high, low] if axis.autorange == "reversed" else [low, high], autorange=None)
 
 
 def _edges(trace: go.Heatmap, letter: str) -> tuple[float, float]:

@@ -73,7 +73,10 @@ def lambda_figure(sources: Sequence[Run], *, change: bool = False, theme: Theme 
     marks = [mark for mark in marks if not mark.empty]
     return signed(
         lambda_evolution(
-            {run.name: run.history() for run in sources}, change=change, printed=pd.concat(marks) if marks else None, theme=theme
+            {run.name: run.history() for run in sources},
+            change=change,
+            printed=pd.concat(marks) if marks else None,
+            theme=theme,
         ),
         *sources,
     )

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Model", "collate", "load"]
 
-Ids = npt.NDArray[np.int64]
+Ids = npt.NDArray[np.integer[Any]]
 Progress = Callable[[int, int], None]
 TOKENS_PER_BATCH = 16_384
 
@@ -69,14 +69,26 @@ class Model:
     """An encoder with its tokenizer and labels. Every method is pure: nothing of a call stays on the model."""
 
     def __init__(
-        self, name: str, encoder: Encoder, tokenizer: Tokenizer, labels: Sequence[str], *, temperature: float = 1.0, cls: bool = False
+        self,
+        name: str,
+        encoder: Encoder,
+        tokenizer: Tokenizer,
+        labels: Sequence[str],
+        *,
+        temperature: float = 1.0,
+        cls: bool = False,
     ) -> None:
         if encoder.config.vocab_size != tokenizer.vocab_size:
             raise RunError(
                 f"{name}: the tokenizer knows {tokenizer.vocab_size:,} tokens, the model {encoder.config.vocab_size:,};"
                 " they do not belong together."
             )
-        self.name, self.encoder, self.tokenizer, self.labels = name, encoder.eval().requires_grad_(False), tokenizer, tuple(labels)
+        self.name, self.encoder, self.tokenizer, self.labels = (
+            name,
+            encoder.eval().requires_grad_(False),
+            tokenizer,
+            tuple(labels),
+        )
         self.temperature, self.cls = temperature, cls
 
     @classmethod
@@ -97,7 +109,12 @@ class Model:
             raise error if str(error).startswith(run.name) else RunError(f"{run.name}: {error}") from error
         tokenizer = Tokenizer.load(run.path("tokenizer.json"))
         return cls(
-            run.name, encoder, tokenizer, run.labels, temperature=config["temperature"], cls=bool(config["tokenizer"].get("cls", False))
+            run.name,
+            encoder,
+            tokenizer,
+            run.labels,
+            temperature=config["temperature"],
+            cls=bool(config["tokenizer"].get("cls", False)),
         )
 
     @property
@@ -162,7 +179,12 @@ class Model:
         return logits, pooled
 
     def predict(
-        self, texts: Sequence[str], *, progress: Progress | bool = False, lambdas: Any = None, heads_off: Collection[tuple[int, int]] = ()
+        self,
+        texts: Sequence[str],
+        *,
+        progress: Progress | bool = False,
+        lambdas: Any = None,
+        heads_off: Collection[tuple[int, int]] = (),
     ) -> pd.DataFrame:
         """Predictions as a frame: `text`, `label` (the class name) and one probability per class.
 
@@ -224,7 +246,8 @@ class Model:
         query_ids = _choice(queries, n, "query")
         watch = Watch(tuple(layers), tuple(heads), tuple(components), tuple(queries), maps, scores, projections)
         batch = Batch(
-            torch.from_numpy(encoded.ids)[None], segments=torch.from_numpy(encoded.segments)[None] if config.segments > 1 else None
+            torch.from_numpy(encoded.ids)[None],
+            segments=torch.from_numpy(encoded.segments)[None] if config.segments > 1 else None,
         )
         with torch.inference_mode():
             out: Output = self.encoder(batch, watch, change)

@@ -80,7 +80,9 @@ class Recipe:
         for item in dataclasses.fields(recipe):
             value = getattr(recipe, item.name)
             kind = {"dataset": str, "shape": dict}.get(item.name, type(item.default))
-            if not (isinstance(value, kind) or (kind is float and isinstance(value, int))) or (kind is not bool and isinstance(value, bool)):
+            if not (isinstance(value, kind) or (kind is float and isinstance(value, int))) or (
+                kind is not bool and isinstance(value, bool)
+            ):
                 raise InputError(f"The recipe's {item.name} must be {KINDS[kind]}, not {value!r}.")
             if not isinstance(value, int | float):
                 continue

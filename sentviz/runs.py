@@ -1,13 +1,13 @@
 """A trained run on disk: find, read, write. Needs no torch.
 
-    config.json            model, tokenizer, labels, data and digests, recipe, seed, code version, hardware, seconds, digests of the files below
-    model.safetensors      half precision; the embedding table 8 bits a weight with a scale per row (sentviz.weights)
-    tokenizer.json
-    history.parquet        step, epoch, name, layer, component, value
-    test.parquet           split, id, label, one probability per class; never the text
-    embeddings.safetensors pooled vectors of a stated sample of the test split
-    example.safetensors    the stored trace of the run's example sentence
-    metrics.json           each metric with its interval and n
+config.json            model, tokenizer, labels, data and digests, recipe, seed, code version, hardware, seconds, digests of the files below
+model.safetensors      half precision; the embedding table 8 bits a weight with a scale per row (sentviz.weights)
+tokenizer.json
+history.parquet        step, epoch, name, layer, component, value
+test.parquet           split, id, label, one probability per class; never the text
+embeddings.safetensors pooled vectors of a stated sample of the test split
+example.safetensors    the stored trace of the run's example sentence
+metrics.json           each metric with its interval and n
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -152,7 +152,7 @@ class Run:
         try:
             metrics: dict[str, Any] = json.loads(self.path("metrics.json").read_text(encoding="utf-8"))
         except ValueError as error:
-            raise error if isinstance(error, RunError) else RunError(f"{self.name}: metrics.json cannot be read ({error}).") from error
+            raise (error if isinstance(error, RunError) else RunError(f"{self.name}: metrics.json cannot be read ({error}).")) from error
         return metrics
 
     def example(self) -> Trace:
@@ -272,7 +272,7 @@ def writing(folder: Path) -> Iterator[Path]:
         shutil.rmtree(fresh, ignore_errors=True)
 
 
-def write(folder: Path, config: dict[str, Any], writers: dict[str, Callable[[Path], None]]) -> None:
+def write(folder: Path, config: dict[str, Any], writers: Mapping[str, Callable[[Path], object]]) -> None:
     """Write a run atomically: each file by its writer, then config.json with their digests."""
     with writing(folder) as fresh:
         for file, save in writers.items():

@@ -121,9 +121,7 @@ class Tokenizer:
         backend = Tokenizer(models.WordLevel(unk_token=SPECIALS[_UNK]))
         backend.normalizer = normalizers.Lowercase()
         backend.pre_tokenizer = pre_tokenizers.Split(Regex(_WORDS), behavior="removed", invert=True)
-        trainer = trainers.WordLevelTrainer(
-            vocab_size=2**31, min_frequency=min_count, special_tokens=list(SPECIALS), show_progress=False
-        )
+        trainer = trainers.WordLevelTrainer(vocab_size=2**31, min_frequency=min_count, special_tokens=list(SPECIALS), show_progress=False)
         made = cls(_trained(backend, texts, trainer))
         if made.vocab_size == len(SPECIALS):
             raise InputError(f"No word occurs {min_count} times in the training texts, so there is no vocabulary.")
@@ -144,9 +142,7 @@ class Tokenizer:
         backend = Tokenizer(models.BPE())
         backend.normalizer = normalizers.Sequence([normalizers.Replace(Regex(r"\s+"), " "), normalizers.Strip()])
         backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
-        trainer = trainers.BpeTrainer(
-            vocab_size=vocab_size, special_tokens=list(SPECIALS), initial_alphabet=alphabet, show_progress=False
-        )
+        trainer = trainers.BpeTrainer(vocab_size=vocab_size, special_tokens=list(SPECIALS), initial_alphabet=alphabet, show_progress=False)
         return cls(_trained(backend, texts, trainer))
 
     @classmethod
@@ -217,9 +213,7 @@ class Tokenizer:
 
     # ---- encoding --------------------------------------------------------------------------------------------------
 
-    def encode(
-        self, text: str, text_pair: str | None = None, *, max_length: int | None = None, cls: bool = False
-    ) -> Encoded:
+    def encode(self, text: str, text_pair: str | None = None, *, max_length: int | None = None, cls: bool = False) -> Encoded:
         """One text, or a pair, as tokens.
 
         Args:
@@ -243,14 +237,8 @@ class Tokenizer:
     ) -> list[Encoded]:
         """`encode` for many texts at once."""
         columns = self._columns(texts, text_pairs)
-        parts = [
-            [self._pieces(text, raw) for text, raw in zip(column, self._raw(column, offsets=True), strict=True)]
-            for column in columns
-        ]
-        return [
-            _assemble(list(row), [column[i] for column in columns], max_length, cls)
-            for i, row in enumerate(zip(*parts, strict=True))
-        ]
+        parts = [[self._pieces(text, raw) for text, raw in zip(column, self._raw(column, offsets=True), strict=True)] for column in columns]
+        return [_assemble(list(row), [column[i] for column in columns], max_length, cls) for i, row in enumerate(zip(*parts, strict=True))]
 
     def ids_batch(
         self,
@@ -357,9 +345,7 @@ def _assemble(parts: list[tuple[Ints, Ints]], texts: list[str], max_length: int 
         segments[cls + kept[0] + 1 :] = 1
     tokens = tuple(
         SPECIALS[index] if mark else texts[segment][start:end]
-        for index, mark, segment, (start, end) in zip(
-            ids.tolist(), specials.tolist(), segments.tolist(), offsets.tolist(), strict=True
-        )
+        for index, mark, segment, (start, end) in zip(ids.tolist(), specials.tolist(), segments.tolist(), offsets.tolist(), strict=True)
     )
     return Encoded(ids, offsets, segments, specials, (ids == _UNK) & ~specials, tokens, sum(lengths) - sum(kept))
 

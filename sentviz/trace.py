@@ -142,7 +142,7 @@ class Trace:
                         arrays[group][part] = array
                     else:
                         arrays[name] = array
-            values = {k: tuple(v) if isinstance(v, list) else v for k, v in meta.items()}
+            values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in meta.items()}
             return cls(**values, **arrays)
         except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
             raise RunError(f"{path.name} is not a stored trace ({error}).") from error

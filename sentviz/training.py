@@ -38,6 +38,7 @@ from sentviz.weights import load_weights, save_weights
 __all__ = ["Trainer", "train"]
 
 SAVE_EVERY = 60.0  # seconds between resume points
+EMBEDDINGS = 1_000  # pooled vectors of the test split that a run carries
 
 
 @contextmanager
@@ -204,7 +205,12 @@ class Trainer:
         self._log("validation_loss", loss)
         best = self.at.best
         if not best or (accuracy, -loss) > (best["accuracy"], -best["loss"]):
-            self.at.best = {"accuracy": accuracy, "loss": loss, "step": self.at.step, "epoch": self.at.step / self.steps_per_epoch}
+            self.at.best = {
+                "accuracy": accuracy,
+                "loss": loss,
+                "step": self.at.step,
+                "epoch": self.at.step / self.steps_per_epoch,
+            }
             self.best_state = {k: v.detach().clone() for k, v in self.encoder.state_dict().items()}
             self.at.since_best = 0
         else:
@@ -308,7 +314,7 @@ class Trainer:
 
         def embeddings(path: Path) -> None:
             test: Evaluation = evaluations[0]
-            rows = test.sample()
+            rows = test.sample(EMBEDDINGS)
             save_arrays({"rows": rows.astype(np.int32), "pooled": test.pooled[rows].astype(np.float16)}, path)
 
         config = {
@@ -329,7 +335,9 @@ class Trainer:
             "temperature": round(fit_temperature(temperature_source.logits, temperature_source.labels), 4),
             "steps": self.at.step,
             "seconds": round(self.at.seconds),
-            "hardware": f"{platform.machine()}, {torch.get_num_threads()} threads" if self.device.type == "cpu" else torch.cuda.get_device_name(),
+            "hardware": f"{platform.machine()}, {torch.get_num_threads()} threads"
+            if self.device.type == "cpu"
+            else torch.cuda.get_device_name(),
             "version": {"sentviz": runs.version(), "torch": torch.__version__},
             "created": time.strftime("%Y-%m-%d"),
         }
@@ -337,13 +345,13 @@ class Trainer:
             self.folder,
             config,
             {
-                "model.safetensors": lambda path: path.write_bytes(stored.read_bytes()) and None,
+                "model.safetensors": lambda path: shutil.copyfile(stored, path),
                 "tokenizer.json": self.tokenizer.save,
                 "history.parquet": lambda path: history.to_parquet(path, index=False, compression="zstd"),
                 "test.parquet": lambda path: pd.concat([e.frame() for e in evaluations]).to_parquet(path, index=False, compression="zstd"),
                 "embeddings.safetensors": embeddings,
                 "example.safetensors": example.save,
-                "metrics.json": lambda path: path.write_text(json.dumps(report, indent=1) + "\n") and None,
+                "metrics.json": lambda path: path.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8"),
             },
         )
         stored.unlink()

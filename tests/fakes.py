@@ -32,9 +32,7 @@ def fake_trace(
     scores = rng.normal(size=(layers, components, heads, n, n)) * 1.6
     maps = np.exp(scores - scores.max(-1, keepdims=True))
     maps = (maps / maps.sum(-1, keepdims=True)).astype(np.float32)
-    rest = (
-        rng.uniform(0.5, 0.9, (layers, components - 1)) if signed else rng.uniform(0.1, 0.3, (layers, components - 1))
-    )
+    rest = rng.uniform(0.5, 0.9, (layers, components - 1)) if signed else rng.uniform(0.1, 0.3, (layers, components - 1))
     lambdas = np.concatenate([np.ones((layers, 1)), -rest if signed else rest], axis=1).astype(np.float32)
     starts = np.cumsum([0, *(len(word) + 1 for word in words)])
     offsets = np.array([(0, 0), *((s, s + len(w)) for s, w in zip(starts, words, strict=False))], dtype=np.int64)

@@ -130,9 +130,7 @@ PATTERNS = [
 
 @pytest.mark.parametrize("n, window, places, lengths", PATTERNS)
 @pytest.mark.parametrize("padded", [True, False])
-def test_banded_is_the_dense_masked_formula(
-    n: int, window: int, places: list[list[int]], lengths: list[int], padded: bool
-) -> None:
+def test_banded_is_the_dense_masked_formula(n: int, window: int, places: list[list[int]], lengths: list[int], padded: bool) -> None:
     """The banded backend and `attend` against loops in which a key outside window and globals does not exist."""
     lengths = lengths if padded else [n, n]
     c, scale = 2, 0.8
@@ -181,9 +179,7 @@ def test_backends_without_gradients_are_the_formula(c: int, padded: bool, monkey
     "backend, components, window, grad",
     [("_fused", 1, 0, False), ("_fused", 2, 0, True), ("_mixed", 2, 0, False), ("_banded", 2, 4, True)],
 )
-def test_attend_takes_the_cheap_backend(
-    backend: str, components: int, window: int, grad: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_attend_takes_the_cheap_backend(backend: str, components: int, window: int, grad: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the number of components, the pattern, and whether gradients are wanted; a long batch changes nothing."""
     called: list[str] = []
     for name in ("_fused", "_mixed", "_banded"):

@@ -25,9 +25,7 @@ from sentviz.datasets import (
 )
 from sentviz.errors import DataMissingError, InputError, SentvizError
 
-needs_data = pytest.mark.skipif(
-    not os.environ.get("SENTVIZ_DATA"), reason="SENTVIZ_DATA names no folder with the data sets"
-)
+needs_data = pytest.mark.skipif(not os.environ.get("SENTVIZ_DATA"), reason="SENTVIZ_DATA names no folder with the data sets")
 REGISTRY: list[DatasetInfo] = [info(name) for name in datasets()["name"]]
 
 
@@ -113,9 +111,7 @@ def write(root: Path, name: str, part: str, frame: pd.DataFrame) -> Path:
 
 
 def made_up(rows: int, labels: int = 2) -> pd.DataFrame:
-    return pd.DataFrame(
-        {"id": range(rows), "text": [f"text {i}" for i in range(rows)], "label": [i % labels for i in range(rows)]}
-    )
+    return pd.DataFrame({"id": range(rows), "text": [f"text {i}" for i in range(rows)], "label": [i % labels for i in range(rows)]})
 
 
 def test_missing_data_says_how_to_get_it(root: Path) -> None:
@@ -126,9 +122,7 @@ def test_missing_data_says_how_to_get_it(root: Path) -> None:
         lambda: digest("sst2", "test"),
     ]
     for call in calls:
-        with pytest.raises(
-            DataMissingError, match=r"set SENTVIZ_DATA .* sst2/test\.parquet .*awake020/pytorch_Bert_sst2@"
-        ):
+        with pytest.raises(DataMissingError, match=r"set SENTVIZ_DATA .* sst2/test\.parquet .*awake020/pytorch_Bert_sst2@"):
             call()
     with pytest.raises(DataMissingError):
         verify("sst2")

@@ -151,10 +151,7 @@ def test_the_answer_names_a_whole_word(pieces: Model) -> None:
     text = "what clumsily bright lighthouses"
     trace = explained(pieces, pieces.trace(text))
     for word in text.split():
-        here = [
-            text[int(s) : int(e)] in word and text.find(word) <= s < text.find(word) + len(word)
-            for s, e in trace.offsets
-        ]
+        here = [text[int(s) : int(e)] in word and text.find(word) <= s < text.find(word) + len(word) for s, e in trace.offsets]
         changed = trace.replace(token_scores={"removal": np.array(here, np.float32)})
         assert f"Without “{word}”" in answer(changed)
 
@@ -169,9 +166,7 @@ def test_agreement_is_spearman_of_sizes_over_words(model: Model) -> None:
     assert agreement(trace, -trace.token_scores["removal"]) == pytest.approx(1)
 
 
-@pytest.mark.parametrize(
-    "scores, other", [([0, 1, 2], [0, 1, 2]), ([0, 1, 1, 1], [0, 1, 2, 3]), ([0, 1, 2, 3], [5, 0, 0, 0])]
-)
+@pytest.mark.parametrize("scores, other", [([0, 1, 2], [0, 1, 2]), ([0, 1, 1, 1], [0, 1, 2, 3]), ([0, 1, 2, 3], [5, 0, 0, 0])])
 def test_agreement_is_not_defined_without_ranks(scores: list[float], other: list[float]) -> None:
     """Fewer than three words, or all alike."""
     assert agreement(scored(scores), np.array(other, np.float32)) is None
@@ -186,9 +181,7 @@ def test_attention_scores_are_sums_by_hand() -> None:
         all_layers = sum(attention[layer, h, i, j] for layer in range(2) for h in range(3) for i in range(5)) / 6
         first = sum(attention[0, h, i, j] for h in range(3) for i in range(5)) / 3
         a1 = sum(maps[layer, 0, h, i, j] for layer in range(2) for h in range(3) for i in range(5)) / 6
-        rest = (
-            sum(maps[layer, c, h, i, j] for layer in range(2) for c in (1, 2) for h in range(3) for i in range(5)) / 12
-        )
+        rest = sum(maps[layer, c, h, i, j] for layer in range(2) for c in (1, 2) for h in range(3) for i in range(5)) / 12
         assert score(trace, "received")[j] == pytest.approx(all_layers, abs=1e-5)
         assert score(trace, "first-layer")[j] == pytest.approx(first, abs=1e-5)
         assert score(trace, "difference")[j] == pytest.approx(a1 - rest, abs=1e-5)

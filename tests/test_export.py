@@ -153,9 +153,7 @@ def test_save_is_all_or_nothing(tmp_path: Path) -> None:
 
 
 def test_full_disk_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        Path, "write_bytes", lambda self, data: (_ for _ in ()).throw(OSError(28, "No space left on device"))
-    )
+    monkeypatch.setattr(Path, "write_bytes", lambda self, data: (_ for _ in ()).throw(OSError(28, "No space left on device")))
     with pytest.raises(SentvizError, match="No space left"):
         save(probability_bars(["a", "b"], [0.5, 0.5]), tmp_path / "bars.csv")
     assert not list(tmp_path.iterdir())
@@ -221,9 +219,7 @@ def test_the_browser_stops_with_the_process() -> None:
         "from sentviz.figures import probability_bars; from sentviz.export import render, _BROWSER;"
         "render(probability_bars(['a', 'b'], [.5, .5]), 'svg'); print(_BROWSER._kaleido.subprocess.pid)"
     )
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True, timeout=120
-    )
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True, timeout=120)
     assert not done.stderr
     with pytest.raises(ProcessLookupError):
         os.kill(int(done.stdout), 0)

@@ -106,9 +106,7 @@ def test_equal_tokens_stay_apart() -> None:
 def test_hidden_mass_by_hand() -> None:
     attention = np.array([[[[0.5, 0.3, 0.2], [0.6, 0.3, 0.1], [0.1, 0.8, 0.1]]]], dtype=np.float32)
     trace = fake_trace(tokens=["a", "b"], layers=1, heads=1, components=1).replace(attention=attention)
-    figure = heatmap(
-        trace, 0, 0, top=2
-    )  # keys receive 1.2, 1.4, 0.4: the third is hidden; rows 1 and 2 hide 0.2 and 0.1 of 2
+    figure = heatmap(trace, 0, 0, top=2)  # keys receive 1.2, 1.4, 0.4: the third is hidden; rows 1 and 2 hide 0.2 and 0.1 of 2
     assert sorted(set(figure.frame["key"])) == [0, 1] == sorted(set(figure.frame["query"]))
     assert "2 of 3 keys and 2 of 3 queries are shown; 15.0% of their attention lies on hidden keys." in figure.caption
     specials = heatmap(trace, 0, 0, hide_specials=True)
@@ -132,9 +130,7 @@ def test_one_query_row_survives_the_cut() -> None:
 
 
 @pytest.mark.parametrize("theme", THEMES)
-@pytest.mark.parametrize(
-    "draw", [lambda t, theme: heatmap(t, 0, 0, theme=theme), lambda t, theme: small_multiples(t, theme=theme)]
-)
+@pytest.mark.parametrize("draw", [lambda t, theme: heatmap(t, 0, 0, theme=theme), lambda t, theme: small_multiples(t, theme=theme)])
 def test_signed_maps_are_centred(draw, theme: Theme) -> None:  # type: ignore[no-untyped-def]
     signed = draw(fake_trace(signed=True), theme).plot.layout.coloraxis
     assert signed.cmin == -signed.cmax < 0
@@ -226,9 +222,7 @@ def test_lambda_starts_and_ends_where_training_did() -> None:
     figure = lambda_evolution({"run": history()})
     assert set(figure.frame["component"]) == {1, 2}
     marks = [trace for trace in figure.plot.data if trace.mode == "markers" and trace.x[0] is not None]
-    assert [tuple(trace.y) for trace in marks] == [
-        pytest.approx(pair) for pair in ((0.2, 0.22), (0.16, 0.18), (0.3, 0.32), (0.26, 0.28))
-    ]
+    assert [tuple(trace.y) for trace in marks] == [pytest.approx(pair) for pair in ((0.2, 0.22), (0.16, 0.18), (0.3, 0.32), (0.26, 0.28))]
     assert all(tuple(trace.x) == (0, 20) for trace in marks)
     notes = [note.text for note in figure.plot.layout.annotations]
     assert {"λ₂ 0.220", "λ₃ 0.180", "λ₂ 0.320", "λ₃ 0.280", "layer 1", "layer 2"} == set(notes)
@@ -249,9 +243,7 @@ def test_lambda_change_and_print() -> None:
 
 def test_curves_mark_the_first_best_epoch() -> None:
     figure = curves({"run": history()}, x="epoch")
-    assert list(figure.frame.query("best")[["name", "epoch"]].itertuples(index=False, name=None)) == [
-        ("validation_accuracy", 1.0)
-    ]
+    assert list(figure.frame.query("best")[["name", "epoch"]].itertuples(index=False, name=None)) == [("validation_accuracy", 1.0)]
     assert [note.text for note in figure.plot.layout.annotations] == ["train loss", "validation accuracy"]
     with pytest.raises(InputError):
         curves({"run": history()}, names=("nothing",))
@@ -304,7 +296,4 @@ def test_figures_are_pure() -> None:
 
 def test_figures_import_nothing_heavy() -> None:
     code = "import sys, sentviz.figures, sentviz.export; print({'torch', 'streamlit', 'kaleido'} & set(sys.modules))"
-    assert (
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
-        == "set()"
-    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "set()"

@@ -86,8 +86,7 @@ IMPORTS = {
         "t = sentviz.find('toy/ndt-unit-2', [sys.argv[1]]).example(); assert score(t, 'received').any() and answer(t)"
     ),
     "help": (
-        "from click.testing import CliRunner; from sentviz.cli import main;"
-        "assert 'catalog' in CliRunner().invoke(main, ['--help']).output"
+        "from click.testing import CliRunner; from sentviz.cli import main;assert 'catalog' in CliRunner().invoke(main, ['--help']).output"
     ),
     "command": (
         "import sys; from click.testing import CliRunner; from sentviz.cli import main;"
@@ -157,9 +156,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_a_mistake_is_one_sentence_and_an_exit_code(
-    name: str, tiny_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_mistake_is_one_sentence_and_an_exit_code(name: str, tiny_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No traceback, exit code not 0, the reason in the output; nothing is written."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SENTVIZ_DATA", str(tmp_path / "none"))

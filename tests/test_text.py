@@ -39,9 +39,7 @@ STRANGE = [
     "x²½Ⅷⓐ __init__ 3.14",
     "[CLS] [SEP][PAD] [UNK]",
 ]
-ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=60) | st.text(
-    "aB é,. \n\u0301👩\u200d한İ[]", max_size=60
-)
+ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=60) | st.text("aB é,. \n\u0301👩\u200d한İ[]", max_size=60)
 DATA = os.environ.get("SENTVIZ_DATA")
 needs_data = pytest.mark.skipif(not DATA, reason="SENTVIZ_DATA names no folder with the data sets")
 
@@ -285,9 +283,7 @@ def test_pieces_become_words_again(bpe: Tokenizer) -> None:
     text = "영화가 très-unusual e\u0301t 👩 end."
     got = bpe.encode(text, cls=True)
     grouped = words_of(text, got)
-    assert [word.text for word in grouped] == [
-        *("[CLS]", "영화가", "très", "-", "unusual", "e\u0301t", "👩", "end", ".", "[SEP]")
-    ]
+    assert [word.text for word in grouped] == [*("[CLS]", "영화가", "très", "-", "unusual", "e\u0301t", "👩", "end", ".", "[SEP]")]
     assert [i for word in grouped for i in word.indices] == list(range(len(got)))
 
 
@@ -349,8 +345,7 @@ def test_vocabularies_have_the_published_sizes() -> None:
     from sentviz.datasets import load_split
 
     sizes = {
-        name: Tokenizer.train_words(load_split(name, "train").frame["text"]).vocab_size
-        for name in ("twitter_financial", "imdb", "sst2")
+        name: Tokenizer.train_words(load_split(name, "train").frame["text"]).vocab_size for name in ("twitter_financial", "imdb", "sst2")
     }
     assert sizes["twitter_financial"] == 3137
     assert sizes["imdb"] == pytest.approx(26_284, rel=0.01)

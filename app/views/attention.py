@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from app import shell
+from app.focus import CHOICES
 from app.views.parts import map_controls, map_figure, place
 from sentviz.errors import SentvizError
 from sentviz.figures import small_multiples
@@ -37,10 +38,13 @@ with overview:
     shell.figure(lambda theme: signed(small_multiples(trace, place(focus.component), theme=theme), run), "overview")
 with detail:
     map_controls(trace)
+    n, top = len(trace.tokens), None
     with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
-        hide = bool(trace.specials.any()) and st.toggle("Hide specials", key="hide-specials")
-        n = len(trace.tokens)
-        top = None
+        if trace.specials.any():
+            titles = {"show": "With specials", "hide": "Words only"}
+            shell.choose(st.segmented_control, "Specials", "specials", CHOICES["specials"], format_func=titles.get)
         if n > 24:
-            top = st.slider("Tokens shown", 8, min(n, 120), min(n, 48), key="top", width=260, help="Those that receive the most attention")
-    map_figure(trace, run, "detail", side=540, hide_specials=hide, top=top)
+            top = min(n, focus.top or (n if n <= 60 else 48))
+            help = "Those that receive the most attention; what lies on the hidden ones is said below."
+            st.slider("Tokens shown", 8, min(n, 120), width=260, help=help, **shell.bound("top", min(top, 120)))
+    map_figure(trace, run, "detail", side=540, hide_specials=focus.specials == "hide", top=top)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import streamlit as st
 
 from app import shell
+from app.focus import CHOICES
 from app.views.runpick import several
 from sentviz.figures import curves
 from sentviz.gallery import signed
@@ -14,5 +17,6 @@ shell.intro(
     "One seed a line: differences of a few tenths of a point can be chance.",
 )
 chosen = several(list(shell.runs().values()), "a history")
-axis = st.segmented_control("Axis", ["epoch", "step"], default="epoch", key="curves-axis", label_visibility="collapsed") or "epoch"
+shell.choose(st.segmented_control, "Axis", "axis", CHOICES["axis"], label_visibility="collapsed")
+axis: Literal["epoch", "step"] = "step" if shell.focus().axis == "step" else "epoch"
 shell.figure(lambda theme: signed(curves({run.name: run.history() for run in chosen}, x=axis, theme=theme), *chosen), "curves")

@@ -40,7 +40,13 @@ with left:
         st.warning(shell.md(str(error)), icon=":material/database_off:")
         text = example_text
     st.session_state["sentence"] = text
-    st.text_input("Sentence", key="sentence", on_change=take_text, label_visibility="collapsed", placeholder="Type a sentence and press Enter")
+    st.text_input(
+        "Sentence",
+        key="sentence",
+        on_change=take_text,
+        label_visibility="collapsed",
+        placeholder="Type a sentence and press Enter",
+    )
     st.session_state["examples"] = next((kind for kind, example in kinds.items() if example.text == text), None)
     st.pills("Examples", list(kinds), key="examples", on_change=take_example, label_visibility="collapsed")
     try:
@@ -57,10 +63,19 @@ with left:
         st.caption(
             f":material/content_cut: The model reads {len(trace.tokens):,} tokens at most; the last {trace.dropped:,} were not read."
         )
-    shell.figure(lambda theme: signed(probability_bars(trace.labels, trace.probabilities, theme=theme), run), "verdict", slim=True)
+    shell.figure(
+        lambda theme: signed(probability_bars(trace.labels, trace.probabilities, theme=theme), run),
+        "verdict",
+        slim=True,
+    )
     names = [name for name, score in SCORES.items() if not score.needs_components or trace.lambdas.shape[1] > 1]
     shell.choose(
-        st.segmented_control, "Score", "score", names, format_func=lambda name: SCORES[name].title, label_visibility="collapsed"
+        st.segmented_control,
+        "Score",
+        "score",
+        names,
+        format_func=lambda name: SCORES[name].title,
+        label_visibility="collapsed",
     )
     score = focus.score if focus.score in names else "removal"
     shell.figure(lambda theme: signed(strip(trace, score, theme), run), "strip")

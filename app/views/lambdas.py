@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from app import shell
+from app.focus import CHOICES
 from app.views.runpick import several
 from sentviz.gallery import lambda_figure
 
@@ -13,5 +14,7 @@ shell.intro(
     "Where a lambda ends says little alone: most of it is where it was put at the start, so look at the change as well.",
 )
 chosen = several([run for run in shell.runs().values() if run.config["model"]["mixing"] != "none"], "a learned lambda")
-how = st.segmented_control("Scale", ["Value", "Change from the start"], default="Value", key="lambda-scale", label_visibility="collapsed")
-shell.figure(lambda theme: lambda_figure(chosen, change=how == "Change from the start", theme=theme), "lambda")
+titles = {"value": "Value", "change": "Change from the start"}
+shell.choose(st.segmented_control, "Scale", "scale", CHOICES["scale"], format_func=titles.get, label_visibility="collapsed")
+change = shell.focus().scale == "change"
+shell.figure(lambda theme: lambda_figure(chosen, change=change, theme=theme), "lambda")

@@ -24,7 +24,12 @@ def map_controls(trace: Trace) -> None:
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
         shell.choose(st.selectbox, "Layer", "layer", [str(i + 1) for i in range(layers)], width=90)
         shell.choose(
-            st.selectbox, "Head", "head", ["mean", "max", *(str(i + 1) for i in range(heads))], width=150, format_func=head_title
+            st.selectbox,
+            "Head",
+            "head",
+            ["mean", "max", *(str(i + 1) for i in range(heads))],
+            width=150,
+            format_func=head_title,
         )
         names = ["effective", *(str(c + 1) for c in range(components if components > 1 else 0))]
         shell.choose(
@@ -33,12 +38,12 @@ def map_controls(trace: Trace) -> None:
             "component",
             names,
             format_func=lambda name: component_name(place(name)),
-            help="A component is one of the attention maps that lambda mixes; the effective map is their mixture, the one that multiplies V.",
+            help="A component is one of the maps that lambda mixes; the effective map is their mixture, which multiplies V.",
         )
 
 
 def head_title(head: str) -> str:
-    """"mean" is "mean of heads"; "1" is "head 1"."""
+    """ "mean" is "mean of heads"; "1" is "head 1"."""
     return f"head {head}" if head.isdecimal() else f"{head} of heads"
 
 
@@ -47,7 +52,8 @@ def map_figure(trace: Trace, run: Run, key: str, *, side: int, hide_specials: bo
     focus = shell.focus()
     layer, head, component = focus.layer - 1, place(focus.head), place(focus.component)
     shell.figure(
-        lambda theme: signed(heatmap(trace, layer, head, component, hide_specials=hide_specials, top=top, side=side, theme=theme), run), key
+        lambda theme: signed(heatmap(trace, layer, head, component, hide_specials=hide_specials, top=top, side=side, theme=theme), run),
+        key,
     )
 
 
@@ -78,7 +84,14 @@ def lambda_sliders(run: Run, trace: Trace) -> None:
     with st.container(border=True, key="lambdas"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.markdown("**Lambda** · what if the maps were mixed otherwise?")
-            st.button("Learned", on_click=put_all, args=(None,), disabled=not changed, key="lambda-learned", help="Back to the learned mixing")
+            st.button(
+                "Learned",
+                on_click=put_all,
+                args=(None,),
+                disabled=not changed,
+                key="lambda-learned",
+                help="Back to the learned mixing",
+            )
             st.button("All off", on_click=put_all, args=(0.0,), key="lambda-off", help="Only A₁ is left")
             st.button("Flip all signs", on_click=put_all, args=(-1.0,), key="lambda-flip", help="Adding becomes subtracting")
         cells = [(layer, component) for layer in range(1, layers + 1) for component in range(2, components + 1)]

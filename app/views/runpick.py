@@ -16,7 +16,10 @@ def several(fitting: Sequence[Run], what: str) -> list[Run]:
     """The run in focus and those beside it, of the fitting ones; the page stops with a sentence where there are none."""
     names = [run.name for run in fitting]
     if not names:
-        st.info(f"No run here has {what}. `sentviz train sst2 --model ndt-unit-2` trains one.", icon=":material/inventory_2:")
+        st.info(
+            f"No run here has {what}. `sentviz train sst2 --model ndt-unit-2` trains one.",
+            icon=":material/inventory_2:",
+        )
         st.stop()
     focus = shell.focus()
     wanted = [name for name in dict.fromkeys((focus.run, *focus.versus)) if name in names]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
 from app import shell
@@ -28,15 +30,14 @@ def take() -> None:
         shell.go(run=str(frame["run"].iloc[rows[0]]))
 
 
-percent = st.column_config.NumberColumn(format="percent")
+formats: dict[str, Any] = {
+    **dict.fromkeys(("accuracy", "low", "high", "printed", "official_accuracy"), "{:.2%}"),
+    **dict.fromkeys(("f1_macro", "auc", "silhouette", "temperature"), "{:.3f}"),
+    **dict.fromkeys(("n", "parameters", "seconds"), "{:,.0f}"),
+    "epochs": "{:.1f}",
+}
 st.dataframe(
-    frame.style.format(
-        {c: "{:.2%}" for c in ("accuracy", "low", "high", "printed", "official_accuracy") if c in frame}
-        | {c: "{:.3f}" for c in ("f1_macro", "auc", "silhouette", "temperature") if c in frame}
-        | {c: "{:,.0f}" for c in ("n", "parameters", "seconds")}
-        | {"epochs": "{:.1f}"},
-        na_rep="–",
-    ),
+    frame.style.format({name: style for name, style in formats.items() if name in frame}, na_rep="–"),
     key="runs-table",
     hide_index=True,
     on_select=take,
@@ -50,7 +51,14 @@ st.dataframe(
         "epochs": st.column_config.Column("best epoch"),
     },
 )
-st.download_button("CSV", frame.to_csv(index=False).encode("utf-8-sig"), "sentviz-runs.csv", "text/csv", icon=":material/download:", on_click="ignore")
+st.download_button(
+    "CSV",
+    frame.to_csv(index=False).encode("utf-8-sig"),
+    "sentviz-runs.csv",
+    "text/csv",
+    icon=":material/download:",
+    on_click="ignore",
+)
 st.caption("Choose a row to put that run in focus; every other page then shows it.")
 run = shell.run()
 st.markdown(f"##### {shell.md(run.name)}")

@@ -107,9 +107,7 @@ def heatmap(
             if partial
             else "",
             "Orange is negative: what the key holds is subtracted." if shown.min() < 0 else "",
-            "° marks tokens that are not in the vocabulary."
-            if trace.unknown[np.union1d(queries[rows], cols)].any()
-            else "",
+            "° marks tokens that are not in the vocabulary." if trace.unknown[np.union1d(queries[rows], cols)].any() else "",
         ]
     )
     return Figure(
@@ -215,9 +213,7 @@ def _add_sums(plot: go.Figure, sums: Floats, m: int, strip: float, pixels: int, 
         hoverinfo="skip",
         cliponaxis=False,
     )
-    plot.add_annotation(
-        x=start, y=-0.5, text="row sum", xanchor="left", yanchor="bottom", font={"size": 11, "color": colours.muted}
-    )
+    plot.add_annotation(x=start, y=-0.5, text="row sum", xanchor="left", yanchor="bottom", font={"size": 11, "color": colours.muted})
 
 
 def _token_axis(title: Literal["query", "key"], labels: list[str], size: int) -> dict[str, Any]:
@@ -245,11 +241,7 @@ def _drawn_columns(label: str) -> int:
 def _sums_in_words(trace: Trace, layer: int, component: int | str, sums: Floats) -> str:
     if np.ptp(sums) > 0.01:
         return f"Rows sum to {number(float(sums.min()))} to {number(float(sums.max()))}."
-    lambdas = (
-        trace.lambdas[trace.layer_ids.index(layer)]
-        if len(trace.lambdas) == len(trace.layer_ids)
-        else trace.lambdas[layer]
-    )
+    lambdas = trace.lambdas[trace.layer_ids.index(layer)] if len(trace.lambdas) == len(trace.layer_ids) else trace.lambdas[layer]
     mean = float(sums.mean())
     if component == "effective" and len(lambdas) > 1 and abs(float(lambdas.sum()) - mean) < 0.01:
         return f"Every row sums to {number(mean)}, the sum of this layer's λ."

@@ -109,9 +109,7 @@ def curves(
     plot.update_yaxes(nticks=6, automargin=False)
     caption = sentence(
         [
-            f"{len(runs)} run{'s' * (len(runs) > 1)} by {x}."
-            if len(runs) > 4
-            else f"Run{'s' * (len(runs) > 1)} {', '.join(runs)} by {x}.",
+            f"{len(runs)} run{'s' * (len(runs) > 1)} by {x}." if len(runs) > 4 else f"Run{'s' * (len(runs) > 1)} {', '.join(runs)} by {x}.",
             "Stars mark the best validation accuracy." if marked else "",
         ]
     )

@@ -85,9 +85,7 @@ def palette(theme: Theme) -> Palette:
     raise ValueError(f"theme must be 'light' or 'dark', not {theme!r}")
 
 
-def base_layout(
-    theme: Theme, *, width: int, height: int, margin: tuple[int, int, int, int], title: str = "", **more: Any
-) -> go.Layout:
+def base_layout(theme: Theme, *, width: int, height: int, margin: tuple[int, int, int, int], title: str = "", **more: Any) -> go.Layout:
     """The layout every figure starts from.
 
     Args:

@@ -119,17 +119,11 @@ def lambda_evolution(
                 **place,
             )
 
-    keys: list[tuple[str, Any, str, Any]] = [
-        (_lambda(c), {"color": colour[c], "width": 3}, "lines", None) for c in components
-    ]
+    keys: list[tuple[str, Any, str, Any]] = [(_lambda(c), {"color": colour[c], "width": 3}, "lines", None) for c in components]
     if len(runs) > 1:
-        keys += [
-            (as_text(run, 32), {"color": colours.muted, "dash": dash[run], "width": 2}, "lines", None) for run in runs
-        ]
+        keys += [(as_text(run, 32), {"color": colours.muted, "dash": dash[run], "width": 2}, "lines", None) for run in runs]
     if marks is not None:
-        keys.append(
-            ("printed in the paper", None, "markers", {"symbol": "diamond-open", "size": 9, "color": colours.muted})
-        )
+        keys.append(("printed in the paper", None, "markers", {"symbol": "diamond-open", "size": 9, "color": colours.muted}))
     for name, line_style, mode, marker in keys:
         plot.add_scatter(x=[None], y=[None], mode=mode, name=name, line=line_style, marker=marker)
 
@@ -152,9 +146,7 @@ def lambda_evolution(
         nticks=5,
         automargin=False,
     )
-    plot.update_yaxes(
-        tickformat=".2f" if room > 0.05 else ".3f", range=[low - 0.1 * room, high + 0.1 * room], automargin=False
-    )
+    plot.update_yaxes(tickformat=".2f" if room > 0.05 else ".3f", range=[low - 0.1 * room, high + 0.1 * room], automargin=False)
     if change:
         plot.add_hline(y=0, line={"color": colours.muted, "width": 1, "dash": "dot"})
     plot.update_annotations(selector=_is_title, font={"size": 13, "color": colours.muted})
@@ -181,9 +173,7 @@ def _tidy(history: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return frame
 
 
-def _label_ends(
-    plot: go.Figure, ends: list[tuple[float, str, str]], x: float, room: float, panel: int, shift: int
-) -> None:
+def _label_ends(plot: go.Figure, ends: list[tuple[float, str, str]], x: float, room: float, panel: int, shift: int) -> None:
     """Final values beside the filled circles, pushed apart where they would overlap."""
     ends = sorted(ends)
     heights = np.array([end[0] for end in ends])

@@ -64,9 +64,7 @@ def small_multiples(
     width, height = panel * n_heads, max(panel * n_layers * min(1.0, max(n / m, 0.25)), 40 * n_layers)
     colours = palette(theme)
     plot = go.Figure(
-        go.Heatmap(
-            z=mosaic, coloraxis="coloraxis", hoverongaps=False, hovertemplate="%{y}<br>%{x}<br>%{z:.3f}<extra></extra>"
-        ),
+        go.Heatmap(z=mosaic, coloraxis="coloraxis", hoverongaps=False, hovertemplate="%{y}<br>%{x}<br>%{z:.3f}<extra></extra>"),
         layout=base_layout(
             theme,
             title=f"{'Effective attention' if component == 'effective' else component_name(component)} · all heads",
@@ -84,14 +82,10 @@ def small_multiples(
     )
     for col, head in enumerate(trace.head_ids):
         middle = col * (m + col_gap) + (m - 1) / 2
-        plot.add_annotation(
-            x=middle, y=-0.5, text=f"H{head + 1}", yanchor="bottom", yshift=2, font={"color": colours.muted}
-        )
+        plot.add_annotation(x=middle, y=-0.5, text=f"H{head + 1}", yanchor="bottom", yshift=2, font={"color": colours.muted})
     for row, layer in enumerate(layers):
         middle = row * (n + row_gap) + (n - 1) / 2
-        plot.add_annotation(
-            x=-0.5, y=middle, text=f"L{layer + 1}", xanchor="right", xshift=-8, font={"color": colours.muted}
-        )
+        plot.add_annotation(x=-0.5, y=middle, text=f"L{layer + 1}", xanchor="right", xshift=-8, font={"color": colours.muted})
 
     shape = (n_layers, n_heads, n, m)
     layer_of, head_of, query_of, key_of = (axis.ravel() for axis in np.indices(shape))
@@ -111,9 +105,7 @@ def small_multiples(
     caption = sentence(
         [
             f"Run {trace.run}: {what} of every head (columns) in every layer (rows), one colour scale for all.",
-            f"A cell is a block of {block} × {block} tokens: what its keys receive together, mean over its queries."
-            if block > 1
-            else "",
+            f"A cell is a block of {block} × {block} tokens: what its keys receive together, mean over its queries." if block > 1 else "",
             "Orange is negative." if maps.min() < 0 else "",
         ]
     )

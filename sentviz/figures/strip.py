@@ -49,8 +49,7 @@ def token_strip(
     """
     values = np.asarray(scores, dtype=float)
     special, rare = (
-        np.zeros(len(tokens), dtype=np.bool_) if mask is None else np.asarray(mask, dtype=np.bool_)
-        for mask in (specials, unknown)
+        np.zeros(len(tokens), dtype=np.bool_) if mask is None else np.asarray(mask, dtype=np.bool_) for mask in (specials, unknown)
     )
     if not len(tokens) or any(array.shape != (len(tokens),) for array in (values, special, rare)):
         raise InputError("A strip needs at least one token, and one score and one mark for each.")
@@ -58,9 +57,7 @@ def token_strip(
         raise InputError(f"A line needs at least {_WIDEST + 3} columns.")
     colours = palette(theme)
     count = min(len(tokens), limit)
-    labels = [
-        as_text(token, _WIDEST) + "°" * bool(mark) for token, mark in zip(tokens[:count], rare[:count], strict=True)
-    ]
+    labels = [as_text(token, _WIDEST) + "°" * bool(mark) for token, mark in zip(tokens[:count], rare[:count], strict=True)]
     widths = [_shown_columns(token, bool(mark)) + 1.2 for token, mark in zip(tokens[:count], rare[:count], strict=True)]
     starts, lines = _wrap(widths, columns)
 
@@ -68,10 +65,7 @@ def token_strip(
     neutral = colours.diverging[len(colours.diverging) // 2]
     fills = blend(colours.diverging, (np.nan_to_num(values[:count]) / largest + 1) / 2)
     fills = [neutral if np.isnan(value) else fill for value, fill in zip(values[:count], fills, strict=True)]
-    inks = [
-        colours.muted if faint and fill == neutral else ink_on(fill)
-        for faint, fill in zip(special[:count], fills, strict=True)
-    ]
+    inks = [colours.muted if faint and fill == neutral else ink_on(fill) for faint, fill in zip(special[:count], fills, strict=True)]
 
     height = (lines[-1] + 1) * _LINE
     top, bottom = (44 if title else 10), 36
@@ -147,8 +141,7 @@ def token_strip(
     )
     caption = sentence(
         [
-            f"Each token is coloured by its {score_name}: blue {high_label}, orange {low_label}; "
-            f"the strongest colour is {largest:.3g}.",
+            f"Each token is coloured by its {score_name}: blue {high_label}, orange {low_label}; the strongest colour is {largest:.3g}.",
             f"The first {count} of {len(tokens)} tokens are shown." if count < len(tokens) else "",
             "° marks tokens that are not in the vocabulary." if rare[:count].any() else "",
         ]

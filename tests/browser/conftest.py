@@ -17,7 +17,10 @@ import pytest
 from sentviz._browser import find_browser
 
 ROOT = Path(__file__).parents[2]
-QUIET = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync"
+QUIET = (
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run"
+    " --disable-background-networking --disable-component-update --disable-sync"
+)
 
 
 @pytest.fixture(scope="session")
@@ -28,7 +31,16 @@ def server() -> Iterator[str]:
         port = probe.getsockname()[1]
     address = f"http://127.0.0.1:{port}"
     process = subprocess.Popen(
-        [sys.executable, "-m", "streamlit", "run", "app/main.py", "--server.headless=true", f"--server.port={port}", "--server.address=127.0.0.1"],
+        [
+            sys.executable,
+            "-m",
+            "streamlit",
+            "run",
+            "app/main.py",
+            "--server.headless=true",
+            f"--server.port={port}",
+            "--server.address=127.0.0.1",
+        ],
         cwd=ROOT,
         env={k: v for k, v in os.environ.items() if k not in ("SENTVIZ_RUNS",)},
         stdout=subprocess.DEVNULL,
@@ -72,6 +84,9 @@ def page(chromium: Any, server: str) -> Iterator[Any]:
     """A new tab that counts requests to anywhere but the app."""
     tab = chromium.new_page()
     tab.outside = []
-    tab.on("request", lambda r: tab.outside.append(r.url) if not r.url.startswith((server, "data:", "blob:", server.replace("http", "ws"))) else None)
+    tab.on(
+        "request",
+        lambda r: tab.outside.append(r.url) if not r.url.startswith((server, "data:", "blob:", server.replace("http", "ws"))) else None,
+    )
     yield tab
     tab.close()

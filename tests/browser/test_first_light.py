@@ -80,7 +80,10 @@ def test_a_visitors_text_is_never_markup(page: Any, server: str) -> None:
     page.goto(server)
     page.wait_for_selector(".st-key-figure-map .main-svg", timeout=60_000)
     page.evaluate("window.hacked = false")
-    ask(page, "<img src=x onerror='window.hacked=true'> <script>window.hacked=true</script> </script> <a href='//x.y'>good</a> $x$ **b**")
+    ask(
+        page,
+        "<img src=x onerror='window.hacked=true'> <script>window.hacked=true</script> </script> <a href='//x.y'>good</a> $x$ **b**",
+    )
     page.wait_for_timeout(500)
     assert page.evaluate("window.hacked") is False
     assert page.locator("img[src='x'], a[href*='x.y']").count() == 0
@@ -103,7 +106,12 @@ def test_the_first_screen_holds_what_is_wanted(page: Any, server: str) -> None:
     """At 1440 x 900 the sentence, the answer, the strip and the heatmap are visible without scrolling."""
     page.goto(server)
     page.wait_for_selector(".st-key-figure-map .main-svg", timeout=60_000)
-    for part in ("h3", ".st-key-figure-verdict", ".st-key-figure-strip .js-plotly-plot", ".st-key-figure-map .js-plotly-plot"):
+    for part in (
+        "h3",
+        ".st-key-figure-verdict",
+        ".st-key-figure-strip .js-plotly-plot",
+        ".st-key-figure-map .js-plotly-plot",
+    ):
         box = page.locator(part).first.bounding_box()
         assert box is not None
         assert box["y"] + box["height"] <= 900, part
