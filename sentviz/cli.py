@@ -167,7 +167,7 @@ def catalog(folders: tuple[Path, ...]) -> None:
         click.echo("There are no runs here. `sentviz train sst2` makes one.")
         return
     good = frame[frame["problem"].fillna("") == ""]
-    click.echo(f"{'run':<36}{'accuracy':>9}  {'95 % interval':<15}{'n':>8}{'parameters':>12}  seed")
+    click.echo(f"{'run':<36}{'accuracy':>9}  {'95% interval':<15}{'n':>8}{'parameters':>12}  seed")
     for row in good.to_dict("records"):
         spread = f"{row['low']:.2%} - {row['high']:.2%}"
         click.echo(

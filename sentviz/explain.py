@@ -120,8 +120,8 @@ SCORES = {
             "supports the answer",
             lambda trace: trace.token_scores["removal"],
         ),
-        Score("received", "Attention received", "negative attention", "much attention", _received),
-        Score("first-layer", "First-layer importance", "negative attention", "much attention", _first_layer),
+        Score("received", "Attention received", "less than an even share", "more than an even share", _received),
+        Score("first-layer", "First-layer importance", "less than an even share", "more than an even share", _first_layer),
         Score(
             "difference",
             "Component difference",
@@ -152,7 +152,7 @@ def agreement(trace: Trace, scores: Floats) -> float | None:
     import pandas as pd
 
     keep = ~trace.specials
-    a, b = pd.Series(np.abs(scores[keep])).rank(), pd.Series(np.abs(trace.token_scores["removal"][keep])).rank()
+    a, b = pd.Series(scores[keep]).rank(), pd.Series(np.abs(trace.token_scores["removal"][keep])).rank()
     if keep.sum() < 3 or a.nunique() < 2 or b.nunique() < 2:
         return None
     return float(np.corrcoef(a, b)[0, 1])

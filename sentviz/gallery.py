@@ -35,11 +35,15 @@ def signed(figure: Figure, *sources: Run) -> Figure:
 
 
 def strip(trace: Trace, name: str, theme: Theme = "light") -> Figure:
-    """The sentence as tokens coloured by a score, with the score's rank correlation with word removal."""
+    """The sentence as tokens coloured by a score, with the score's rank correlation with the size of word removal's effect.
+
+    Attention scores are coloured by their distance from an even share, the mean over the tokens.
+    """
     how, values = SCORES[name], score(trace, name)
+    even = 0.0 if name in ("removal", "difference") else float(values[~trace.specials].mean())
     figure = token_strip(
         trace.tokens,
-        values,
+        values - even,
         score_name=how.title.lower(),
         specials=trace.specials,
         unknown=trace.unknown,
@@ -51,7 +55,8 @@ def strip(trace: Trace, name: str, theme: Theme = "light") -> Figure:
     if name == "removal":
         words.append("Score: fall of the answer's log-odds when the word is left out.")
     elif (rho := agreement(trace, values)) is not None:
-        words.append(f"Rank correlation with word removal: {rho:+.2f} over {int((~trace.specials).sum())} tokens.".replace("-", "−"))
+        n = int((~trace.specials).sum())
+        words.append(f"Rank correlation with the size of word removal's effect: {rho:+.2f} over {n} tokens.".replace("-", "−"))
     return replace(figure, caption=" ".join(filter(None, words)))
 
 

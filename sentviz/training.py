@@ -335,7 +335,7 @@ class Trainer:
             "temperature": round(fit_temperature(temperature_source.logits, temperature_source.labels), 4),
             "steps": self.at.step,
             "seconds": round(self.at.seconds),
-            "hardware": f"{platform.machine()}, {torch.get_num_threads()} threads"
+            "hardware": f"{platform.machine()}, {torch.get_num_threads()} CPU thread(s)"
             if self.device.type == "cpu"
             else torch.cuda.get_device_name(),
             "version": {"sentviz": runs.version(), "torch": torch.__version__},

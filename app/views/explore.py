@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from app import shell
-from app.views.parts import lambda_sliders, map_controls, map_figure
+from app.views.parts import lambda_sliders, map_controls, map_figure, remarks
 from sentviz.errors import SentvizError
 from sentviz.examples import EXAMPLES
 from sentviz.explain import SCORES, answer
@@ -56,13 +56,7 @@ with left:
         st.stop()
 
     st.markdown(f"### {shell.md(answer(trace))}")
-    known = next((example for example in EXAMPLES if example.text == trace.text), None)
-    if known and known.reading in trace.labels and known.reading != trace.label:
-        st.caption(f":material/error: The model gets this wrong: a person reads it as {known.reading}.")
-    if trace.dropped:
-        st.caption(
-            f":material/content_cut: The model reads {len(trace.tokens):,} tokens at most; the last {trace.dropped:,} were not read."
-        )
+    st.caption("  \n".join(f":material/{icon}: {remark}" for icon, remark in remarks(trace, run)))
     shell.figure(
         lambda theme: signed(probability_bars(trace.labels, trace.probabilities, theme=theme), run),
         "verdict",

@@ -10,7 +10,7 @@ from app.views.runpick import several
 from sentviz.gallery import lambda_figure
 
 shell.intro(
-    "Every lambda over the steps of training, per layer and component, with its start and the paper's final value.",
+    "Every lambda over the steps of training, per layer and component, with its start and the paper's final value; for Differential, −λ.",
     "Where a lambda ends says little alone: most of it is where it was put at the start, so look at the change as well.",
 )
 chosen = several([run for run in shell.runs().values() if run.config["model"]["mixing"] != "none"], "a learned lambda")

@@ -11,7 +11,7 @@ from sentviz.runs import catalog
 from sentviz.studies import printed
 
 shell.intro(
-    "Every trained model here, its accuracy with a 95 % interval beside the paper's printed one, and where it comes from.",
+    "Every trained model here, its accuracy with a 95% interval beside the paper's printed one, and where it comes from.",
     "Two models are not ranked by intervals that overlap.",
 )
 frame = catalog()
@@ -21,7 +21,10 @@ frame = frame[frame["problem"].fillna("") == ""].drop(columns="problem")
 if frame.empty:
     st.info("There are no runs here. `sentviz train sst2` makes one.", icon=":material/inventory_2:")
     st.stop()
-frame.insert(6, "printed", [printed.accuracy(data, model) for data, model in zip(frame["data"], frame["model"], strict=True)])
+beside = [printed.accuracy(data, model) for data, model in zip(frame["data"], frame["model"], strict=True)]
+frame["printed"] = ["–" if value is None else f"{value:.2%}" for value in beside]
+first = ["run", "accuracy", "low", "high", "printed", "official_accuracy", "n"]
+frame = frame[[name for name in (*first, *frame.columns.drop(first, errors="ignore")) if name in frame]]
 
 
 def take() -> None:
@@ -31,7 +34,7 @@ def take() -> None:
 
 
 formats: dict[str, Any] = {
-    **dict.fromkeys(("accuracy", "low", "high", "printed", "official_accuracy"), "{:.2%}"),
+    **dict.fromkeys(("accuracy", "low", "high", "official_accuracy"), "{:.2%}"),
     **dict.fromkeys(("f1_macro", "auc", "silhouette", "temperature"), "{:.3f}"),
     **dict.fromkeys(("n", "parameters", "seconds"), "{:,.0f}"),
     "epochs": "{:.1f}",
@@ -43,7 +46,7 @@ st.dataframe(
     on_select=take,
     selection_mode="single-row",
     column_config={
-        "low": st.column_config.Column("95 % from"),
+        "low": st.column_config.Column("95% from"),
         "high": st.column_config.Column("to"),
         "printed": st.column_config.Column("printed", help="Accuracy that arXiv 2603.20704 prints"),
         "official_accuracy": st.column_config.Column("official test", help="Accuracy on the official test sentences"),
@@ -62,4 +65,16 @@ st.download_button(
 st.caption("Choose a row to put that run in focus; every other page then shows it.")
 run = shell.run()
 st.markdown(f"##### {shell.md(run.name)}")
-st.json(run.config, expanded=1)
+config = run.config
+data, best = config["data"], config["best"]
+st.markdown(
+    shell.md(
+        f"Trained on {data['name']} ({data['splits']['train']['n']:,} texts, {data['splits']['validation']['n']:,} for validation, "
+        f"digests {data['splits']['train']['digest']} and {data['splits']['validation']['digest']}) with seed {config['recipe']['seed']}; "
+        f"stored at epoch {best['epoch']:.1f} with {best['accuracy']:.2%} on validation; {config['seconds']:,} seconds on "
+        f"{config['hardware']}; sentviz {config['version']['sentviz']}, torch {config['version']['torch']}, {config['created']}; "
+        f"digest {run.digest}."
+    )
+)
+with st.expander("config.json"):
+    st.json(config, expanded=1)
