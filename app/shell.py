@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -12,36 +11,17 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+from app import store
 from app.focus import TEXT_IN_URL, Focus
 from sentviz._browser import find_browser
-from sentviz.errors import InputError, RunError, SentvizError
+from sentviz.errors import SentvizError
 from sentviz.explain import SCORES
 from sentviz.export import FORMATS, render
 from sentviz.figures import Figure, Theme, component_name
-from sentviz.runs import Run
-from sentviz.runs import runs as read_runs
-from sentviz.trace import Trace
 
-__all__ = [
-    "begin",
-    "bound",
-    "choose",
-    "end",
-    "figure",
-    "focus",
-    "go",
-    "halves",
-    "intro",
-    "md",
-    "run",
-    "runs",
-    "theme",
-    "trace",
-    "traced_text",
-]
+__all__ = ["begin", "bound", "choose", "end", "figure", "focus", "go", "halves", "intro", "md", "theme"]
 
 MIME = {"png": "image/png", "svg": "image/svg+xml", "pdf": "application/pdf", "html": "text/html", "csv": "text/csv"}
-KEPT_TRACES = 8
 STYLE = "<style>@media (max-width: 1100px) { .st-key-halves [data-testid='stColumn'] { min-width: 100%; } }</style>"
 
 
@@ -53,12 +33,12 @@ def begin() -> None:
     state, query = st.session_state, st.query_params.to_dict()
     touched = state.pop("touched", False)
     if "focus" not in state:
-        state["focus"], state["notes"] = Focus.parse(query, list(runs()), SCORES)
+        state["focus"], state["notes"] = Focus.parse(query, list(store.runs()), SCORES)
     elif query and query != state["query"] and not touched:
         # the visitor went back or forward; a page switch drops the query, and a fast hand sends the one before the last
-        linked, state["notes"] = Focus.parse(query, list(runs()), SCORES)
+        linked, state["notes"] = Focus.parse(query, list(store.runs()), SCORES)
         state["focus"] = linked if linked.text or linked.row else replace(linked, text=focus().text)
-    shape = _shape(focus().run)
+    shape = store.shape(focus().run)
     if shape:
         state["focus"], notes = focus().fit(**shape)
         state["notes"] = [*state.get("notes", []), *notes]
@@ -73,7 +53,7 @@ def begin() -> None:
 
 def end() -> None:
     """What can wait until the page stands: torch is loaded beside it, so that the first typed sentence does not wait."""
-    _warm()
+    store.warm()
 
 
 def focus() -> Focus:
@@ -157,126 +137,6 @@ def _link() -> None:
         st.caption(f"The text is longer than {TEXT_IN_URL:,} characters, too long for a link: it is left out.")
         with_text.pop("text")
     st.code(f"{base}?{urlencode(with_text)}" if with_text else base, language=None, wrap_lines=True)
-
-
-# ---- runs and traces
-
-
-@st.cache_resource(ttl=20, max_entries=1, show_spinner=False)
-def _all_runs() -> dict[str, Run | RunError]:
-    return read_runs()
-
-
-def runs() -> dict[str, Run]:
-    """The readable runs by name."""
-    return {name: run for name, run in _all_runs().items() if isinstance(run, Run)}
-
-
-def broken() -> dict[str, RunError]:
-    """Folders that are no readable run, with the reason."""
-    return {name: error for name, error in _all_runs().items() if isinstance(error, RunError)}
-
-
-def run(name: str | None = None) -> Run:
-    """The run in focus, or another; the page stops with a sentence where there is none."""
-    name = name or focus().run
-    found = runs().get(name)
-    if found is None:
-        st.error("There are no runs here yet. `sentviz train sst2` trains one.", icon=":material/inventory_2:")
-        st.stop()
-    return found
-
-
-def _shape(name: str) -> dict[str, int]:
-    found = runs().get(name)
-    return {key: found.config["model"][key] for key in ("layers", "heads", "components")} if found else {}
-
-
-@st.cache_resource(max_entries=6, show_spinner=False)
-def _model(name: str, digest: str) -> Any:
-    from sentviz.model import Model
-
-    return Model.of(runs()[name])
-
-
-def model(of: Run) -> Any:
-    """The read-only model of a run, one for all visitors."""
-    return _model(of.name, of.digest)
-
-
-def traced_text() -> str:
-    """The text in focus: the visitor's, a row's of the data set, or "" for the run's example.
-
-    Raises:
-        DataMissingError, InputError: the row cannot be had.
-    """
-    if not focus().row:
-        return focus().text
-    from sentviz import datasets
-
-    name = run().config["data"]["name"]
-    for split in datasets.info(name).splits:
-        frame = _split(name, split)
-        rows = frame[frame["id"].astype(str) == focus().row]
-        if not rows.empty:
-            return str(rows["text"].iloc[0])
-    raise InputError(f"{name} has no row {focus().row!r}.")
-
-
-@st.cache_resource(max_entries=3, show_spinner="Reading the data set")
-def _split(name: str, split: str) -> Any:
-    from sentviz import datasets
-
-    return datasets.load_split(name, split).frame
-
-
-def trace() -> Trace:
-    """The trace of the text in focus under the lambdas in focus, with its removal scores; kept for this visit only.
-
-    Raises:
-        SentvizError: in one sentence for the visitor.
-    """
-    source, text, mix = run(), traced_text(), focus().mix
-    example = _example(source.name, source.digest)
-    if text in ("", example.text) and not mix:
-        return example
-    kept: dict[Any, Trace] = st.session_state.setdefault("traces", {})
-    key = (source.digest, text, mix)
-    if key not in kept:
-        kept[key] = _trace(source, text or example.text, mix)
-        while len(kept) > KEPT_TRACES:
-            kept.pop(next(iter(kept)))
-    return kept[key]
-
-
-@st.cache_resource(max_entries=32, show_spinner=False)
-def _example(name: str, digest: str) -> Trace:
-    return runs()[name].example()
-
-
-def _trace(source: Run, text: str, mix: tuple[tuple[int, int, float], ...]) -> Trace:
-    import numpy as np
-
-    from sentviz.explain import explained
-
-    loaded, lambdas = model(source), None
-    if mix:
-        shape = source.config["model"]
-        lambdas = np.full((shape["layers"], shape["components"]), np.nan)
-        for layer, component, value in mix:
-            lambdas[layer - 1, component - 1] = value
-    return explained(loaded, loaded.trace(text, lambdas=lambdas), lambdas=lambdas)
-
-
-@st.cache_resource(show_spinner=False)
-def _warm() -> threading.Thread:
-    def load() -> None:
-        import sentviz.model  # noqa: F401 - loads torch
-
-    thread = threading.Timer(0.5, load)
-    thread.daemon = True
-    thread.start()
-    return thread
 
 
 # ---- words and figures

@@ -13,84 +13,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Literal, get_args, get_origin, get_type_hints
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from sentviz import attention as at
-from sentviz.mixing import differential_start, lambda_starts, mixing
+from sentviz.config import EncoderConfig
+from sentviz.mixing import mixing
 
-__all__ = ["Batch", "Change", "Encoder", "EncoderConfig", "LayerSeen", "Output", "Watch"]
-
-
-@dataclass(frozen=True)
-class EncoderConfig:
-    """The shape of an encoder; every field is stored with a run and read back strictly."""
-
-    vocab_size: int
-    classes: int
-    max_length: int = 256
-    width: int = 128  # d
-    layers: int = 2
-    heads: int = 4
-    components: int = 1  # C
-    mixing: Literal["none", "differential", "unit", "symmetric", "nonneg", "free"] = "none"
-    key_width: int = 0  # width of one component's Q (and K) over all heads; 0 = d, or d/2 if C > 1
-    lambda_start: tuple[tuple[float, ...], ...] = ()  # (L, C-1); () = the paper's pattern
-    lambda_std: float = 0.02
-    learn_lambda: bool = True
-    head_norm: bool = False  # DT: RMSNorm per head on A V, times (1 - lambda_init)
-    embedding_scale: float = 0.0  # factor on the token embeddings; 0 = sqrt(d), as in Vaswani et al. 2017, section 3.4
-    positions: Literal["sinusoid", "learned", "rotary", "none"] = "learned"
-    qk_norm: bool = False  # L2-normalised Q and K, learned temperature
-    norm: Literal["rms", "layer"] = "rms"
-    norm_first: bool = True
-    ffn: Literal["swiglu", "relu", "gelu"] = "swiglu"
-    ffn_width: int = 342
-    pooling: Literal["mean", "cls"] = "mean"
-    segments: int = 1  # 2 = a pair of texts, told apart by an embedding
-    gate: bool = False  # SentiFormer's log sigmoid(x_j W_g)
-    window: int = 0  # 0 = full attention
-    global_tokens: tuple[int, ...] = (0, -1)  # seen by all when a window is set; negative = from the end
-    lexicon: Literal["none", "add", "multiply"] = "none"  # Sentiment-Fused adds sigma, Xia et al. multiply by it
-    lexicon_heads: Literal["all", "last"] = "all"
-    lexicon_scaled: bool = False  # sigma / sqrt(d_k)
-    dropout: float = 0.2  # on the embedding and on each residual branch, never on attention
-
-    def __post_init__(self) -> None:
-        for name, kind in get_type_hints(EncoderConfig).items():
-            value = getattr(self, name)
-            if get_origin(kind) is Literal and value not in get_args(kind):
-                raise ValueError(f"{name} must be one of {', '.join(get_args(kind))}, not {value!r}.")
-        for name in ("vocab_size", "classes", "max_length", "width", "layers", "heads", "components", "ffn_width"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}.")
-        if not self.key_width:
-            object.__setattr__(self, "key_width", self.width // (1 if self.components == 1 else 2))
-        if not self.embedding_scale:
-            object.__setattr__(self, "embedding_scale", math.sqrt(self.width))
-        starts = tuple(tuple(row) for row in self.lambda_start)
-        if self.mixing == "differential":
-            starts = starts or tuple((differential_start(layer),) for layer in range(self.layers))
-        elif self.mixing != "none":
-            starts = starts or lambda_starts(self.mixing, self.layers, self.components)
-        object.__setattr__(self, "lambda_start", starts)
-        object.__setattr__(self, "global_tokens", tuple(self.global_tokens))
-        if self.width % self.heads or self.key_width % self.heads or self.key_width < 1:
-            raise ValueError(f"{self.heads} heads do not divide a width of {self.width} or a key width of {self.key_width}.")
-        if (self.mixing == "none") != (self.components == 1):
-            raise ValueError(f"A mixing of {self.mixing!r} does not fit {self.components} components.")
-        if self.head_norm and self.mixing == "none":
-            raise ValueError("head_norm is for mixed components; this model has one.")
-        if starts and [len(row) for row in starts] != [self.components - 1] * self.layers:
-            raise ValueError(f"lambda_start needs {self.layers} rows of {self.components - 1} values.")
-
-    @property
-    def key_size(self) -> int:
-        """d_k of one head and component."""
-        return self.key_width // self.heads
+__all__ = ["Batch", "Change", "Encoder", "LayerSeen", "Output", "Watch"]
 
 
 @dataclass(frozen=True)

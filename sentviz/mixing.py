@@ -6,18 +6,15 @@ component and layer, shared by the heads. Differential Transformer: lambda = exp
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-if TYPE_CHECKING:
-    from sentviz.encoder import EncoderConfig
+from sentviz.config import EncoderConfig
 
-__all__ = ["CONSTRAINTS", "Constrained", "Differential", "Single", "differential_start", "lambda_starts", "mixing"]
+__all__ = ["CONSTRAINTS", "Constrained", "Differential", "Single", "mixing"]
 
 Map = Callable[[Tensor], Tensor]
 
@@ -28,26 +25,6 @@ CONSTRAINTS: dict[str, tuple[Map, Map]] = {
     "nonneg": (F.softplus, lambda x: x + torch.log(-torch.expm1(-x))),
     "free": (lambda x: x, lambda x: x),
 }
-
-
-def differential_start(layer: int) -> float:
-    """DT's lambda_init = 0.8 - 0.6 exp(-0.3 layer), layers counted from 0."""
-    return 0.8 - 0.6 * math.exp(-0.3 * layer)
-
-
-def lambda_starts(constraint: str, layers: int, components: int) -> tuple[tuple[float, ...], ...]:
-    """Start values (L, C-1) that reproduce the pattern of the paper's printed finals.
-
-    Reconstructed: the paper says only that they depend on layer and component and are clamped to the constraint's range. The first
-    two layers follow its tables II, IV, VI; deeper ones repeat the second.
-    """
-    first, later = {
-        "unit": ([0.15 * 0.95**i for i in range(3)], [0.184, 0.160, 0.152]),
-        "symmetric": ([-0.2 * 0.8**i for i in range(3)], [-0.06, -0.09, -0.07]),
-        "nonneg": ([0.2 * 0.8**i for i in range(3)], [0.356, 0.20, 0.16]),
-        "free": ([0.2 * 0.8**i for i in range(3)], [0.356, 0.20, 0.16]),
-    }[constraint]
-    return tuple(tuple((first if layer == 0 else later)[: components - 1]) for layer in range(layers))
 
 
 class Single(nn.Module):

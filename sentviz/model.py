@@ -12,7 +12,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from sentviz.encoder import Batch, Change, Encoder, EncoderConfig, Output, Watch
+from sentviz.config import EncoderConfig
+from sentviz.encoder import Batch, Change, Encoder, Output, Watch
 from sentviz.errors import InputError, RunError
 from sentviz.runs import Run, find
 from sentviz.text import Encoded, Tokenizer

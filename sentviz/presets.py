@@ -6,12 +6,10 @@ Each preset reproduces the parameter totals that the paper prints (arXiv 2603.20
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from sentviz.config import EncoderConfig
 from sentviz.errors import InputError
-
-if TYPE_CHECKING:
-    from sentviz.encoder import EncoderConfig
 
 __all__ = ["CONSTRAINT_SIGNS", "NDT_FAMILIES", "parse", "preset"]
 
@@ -48,8 +46,6 @@ def preset(name: str, *, vocab_size: int, classes: int, max_length: int, **chang
     Raises:
         InputError: no such preset.
     """
-    from sentviz.encoder import EncoderConfig
-
     family, constraint, components = parse(name)
     shape: dict[str, Any] = {"vocab_size": vocab_size, "classes": classes, "max_length": max_length}
     if family == "vanilla":

@@ -12,7 +12,8 @@ import pytest
 import torch
 
 from sentviz import datasets
-from sentviz.encoder import Encoder, EncoderConfig
+from sentviz.config import EncoderConfig
+from sentviz.encoder import Encoder
 from sentviz.model import Model
 from sentviz.recipe import Recipe
 from sentviz.text import Tokenizer

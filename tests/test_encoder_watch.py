@@ -10,7 +10,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sentviz.encoder import Change, Encoder, EncoderConfig, Watch
+from sentviz.config import EncoderConfig
+from sentviz.encoder import Change, Encoder, Watch
 from sentviz.presets import NDT_FAMILIES, parse, preset
 from tests import slow
 from tests.makers import small_encoder

@@ -7,8 +7,8 @@ import math
 import pytest
 import torch
 
-from sentviz.encoder import EncoderConfig
-from sentviz.mixing import CONSTRAINTS, Constrained, Differential, Single, differential_start, lambda_starts, mixing
+from sentviz.config import EncoderConfig, differential_start, lambda_starts
+from sentviz.mixing import CONSTRAINTS, Constrained, Differential, Single, mixing
 from tests import slow
 
 RANGES = {"unit": (0, 1), "symmetric": (-1, 1), "nonneg": (0, math.inf), "free": (-math.inf, math.inf)}

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import shell
+from app import shell, store
 from app.focus import CHOICES
 from app.views.parts import map_controls, map_figure, place
 from sentviz.errors import SentvizError
 from sentviz.figures import small_multiples
 from sentviz.gallery import signed
 
-run, focus = shell.run(), shell.focus()
+focus = shell.focus()
+run = store.run(focus.run)
 shell.intro(
     "Where every head of every layer looks on your sentence, overview first and one map in detail.",
     "High attention does not prove that a word matters: ask word removal on Explore.",
 )
 try:
-    trace = shell.trace()
+    trace = store.trace(focus)
 except SentvizError as error:
     st.warning(shell.md(str(error)), icon=":material/edit:")
     st.stop()
@@ -28,7 +29,7 @@ def take_text() -> None:
 
 
 with st.container(horizontal=True, gap="small"):
-    shell.choose(st.selectbox, "Model", "run", list(shell.runs()), label_visibility="collapsed", width=260)
+    shell.choose(st.selectbox, "Model", "run", list(store.runs()), label_visibility="collapsed", width=260)
     st.session_state["attention-sentence"] = trace.text
     st.text_input("Sentence", key="attention-sentence", on_change=take_text, label_visibility="collapsed")
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 import streamlit as st
 
-from app import shell
+from app import shell, store
 from app.focus import CHOICES
 from app.views.runpick import several
 from sentviz.figures import curves
@@ -16,7 +16,7 @@ shell.intro(
     "Training loss, validation loss and validation accuracy of any runs, the stored weights' moment marked.",
     "One seed a line: differences of a few tenths of a point can be chance.",
 )
-chosen = several(list(shell.runs().values()), "a history")
+chosen = several(list(store.runs().values()), "a history")
 shell.choose(st.segmented_control, "Axis", "axis", CHOICES["axis"], label_visibility="collapsed")
 axis: Literal["epoch", "step"] = "step" if shell.focus().axis == "step" else "epoch"
 shell.figure(lambda theme: signed(curves({run.name: run.history() for run in chosen}, x=axis, theme=theme), *chosen), "curves")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import shell
+from app import shell, store
 from app.views.parts import lambda_sliders, map_controls, map_figure, remarks
 from sentviz.errors import SentvizError
 from sentviz.examples import EXAMPLES
@@ -12,9 +12,9 @@ from sentviz.explain import SCORES, answer
 from sentviz.figures import probability_bars
 from sentviz.gallery import signed, strip
 
-run, focus = shell.run(), shell.focus()
+focus = shell.focus()
+run = store.run(focus.run)
 kinds = {example.kind: example for example in EXAMPLES}
-example_text = shell._example(run.name, run.digest).text
 
 
 def take_text() -> None:
@@ -33,12 +33,12 @@ shell.intro(
 left, right = shell.halves()
 
 with left:
-    shell.choose(st.selectbox, "Model", "run", list(shell.runs()), label_visibility="collapsed")
+    shell.choose(st.selectbox, "Model", "run", list(store.runs()), label_visibility="collapsed")
     try:
-        text = shell.traced_text() or example_text
+        text = store.text(focus)
     except SentvizError as error:
         st.warning(shell.md(str(error)), icon=":material/database_off:")
-        text = example_text
+        st.stop()
     st.session_state["sentence"] = text
     st.text_input(
         "Sentence",
@@ -50,7 +50,7 @@ with left:
     st.session_state["examples"] = next((kind for kind, example in kinds.items() if example.text == text), None)
     st.pills("Examples", list(kinds), key="examples", on_change=take_example, label_visibility="collapsed")
     try:
-        trace = shell.trace()
+        trace = store.trace(focus)
     except SentvizError as error:
         st.warning(shell.md(str(error)), icon=":material/edit:")
         st.stop()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from app import shell
+from app import shell, store
 from sentviz.examples import EXAMPLES
 from sentviz.explain import percent
 from sentviz.figures import component_name, heatmap
@@ -87,7 +87,7 @@ def lambda_sliders(run: Run, trace: Trace) -> None:
     if components == 1:
         return
     focus = shell.focus()
-    learned = shell._example(run.name, run.digest).lambdas
+    learned = store.example(run).lambdas
     changed = {(layer, component): value for layer, component, value in focus.mix}
 
     def put(layer: int, component: int, value: float | None) -> None:

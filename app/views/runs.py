@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from app import shell
+from app import shell, store
 from sentviz.runs import catalog
 from sentviz.studies import printed
 
@@ -15,7 +15,7 @@ shell.intro(
     "Two models are not ranked by intervals that overlap.",
 )
 frame = catalog()
-for error in shell.broken().values():
+for error in store.broken().values():
     st.warning(shell.md(str(error)), icon=":material/folder_off:")
 frame = frame[frame["problem"].fillna("") == ""].drop(columns="problem")
 if frame.empty:
@@ -63,7 +63,7 @@ st.download_button(
     on_click="ignore",
 )
 st.caption("Choose a row to put that run in focus; every other page then shows it.")
-run = shell.run()
+run = store.run(shell.focus().run)
 st.markdown(f"##### {shell.md(run.name)}")
 config = run.config
 data, best = config["data"], config["best"]

@@ -8,7 +8,8 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from sentviz.encoder import Batch, Encoder, EncoderConfig
+from sentviz.config import EncoderConfig
+from sentviz.encoder import Batch, Encoder
 from sentviz.model import Model, collate
 from sentviz.presets import preset
 from sentviz.text import Tokenizer

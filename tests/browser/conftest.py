@@ -23,7 +23,7 @@ QUIET = (
 )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def server() -> Iterator[str]:
     """The address of the app, started as the README says."""
     with socket.socket() as probe:
@@ -60,7 +60,7 @@ def server() -> Iterator[str]:
         process.wait(10)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A fresh profile of the machine's Chromium."""
     path = find_browser()

@@ -1,0 +1,142 @@
+"""What the visitors share and what each keeps: runs and read-only models for all, traces for one visit only."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import streamlit as st
+
+from app.focus import Focus
+from sentviz.errors import InputError, RunError
+from sentviz.runs import Run
+from sentviz.runs import runs as read_runs
+from sentviz.trace import Trace
+
+__all__ = ["broken", "example", "model", "run", "runs", "shape", "text", "trace", "warm"]
+
+KEPT_TRACES = 8
+
+
+@st.cache_resource(ttl=20, max_entries=1, show_spinner=False)
+def _all_runs() -> dict[str, Run | RunError]:
+    return read_runs()
+
+
+def runs() -> dict[str, Run]:
+    """The readable runs by name."""
+    return {name: run for name, run in _all_runs().items() if isinstance(run, Run)}
+
+
+def broken() -> dict[str, RunError]:
+    """Folders that are no readable run, with the reason."""
+    return {name: error for name, error in _all_runs().items() if isinstance(error, RunError)}
+
+
+def run(name: str) -> Run:
+    """A run by name; the page stops with a sentence where there is none."""
+    found = runs().get(name)
+    if found is None:
+        st.error("There are no runs here yet. `sentviz train sst2` trains one.", icon=":material/inventory_2:")
+        st.stop()
+    return found
+
+
+def shape(name: str) -> dict[str, int]:
+    """Layers, heads and components of a run; empty where there is none."""
+    found = runs().get(name)
+    return {key: found.config["model"][key] for key in ("layers", "heads", "components")} if found else {}
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _example(name: str, digest: str) -> Trace:
+    return runs()[name].example()
+
+
+def example(of: Run) -> Trace:
+    """The stored trace of a run's example sentence: needs neither torch nor weights."""
+    return _example(of.name, of.digest)
+
+
+@st.cache_resource(max_entries=6, show_spinner=False)
+def _model(name: str, digest: str) -> Any:
+    from sentviz.model import Model
+
+    return Model.of(runs()[name])
+
+
+def model(of: Run) -> Any:
+    """The read-only model of a run, one for all visitors."""
+    return _model(of.name, of.digest)
+
+
+@st.cache_resource(max_entries=3, show_spinner="Reading the data set")
+def _split(name: str, split: str) -> Any:
+    from sentviz import datasets
+
+    return datasets.load_split(name, split).frame
+
+
+def text(focus: Focus) -> str:
+    """The text in focus: the visitor's, a row's of the data set, or the run's example.
+
+    Raises:
+        DataMissingError, InputError: the row cannot be had.
+    """
+    source = run(focus.run)
+    if not focus.row:
+        return focus.text or example(source).text
+    from sentviz import datasets
+
+    name = source.config["data"]["name"]
+    for split in datasets.info(name).splits:
+        frame = _split(name, split)
+        rows = frame[frame["id"].astype(str) == focus.row]
+        if not rows.empty:
+            return str(rows["text"].iloc[0])
+    raise InputError(f"{name} has no row {focus.row!r}.")
+
+
+def trace(focus: Focus) -> Trace:
+    """The trace of the text in focus under the lambdas in focus, with its removal scores; kept for this visit only.
+
+    Raises:
+        SentvizError: in one sentence for the visitor.
+    """
+    source, wanted = run(focus.run), text(focus)
+    if wanted == example(source).text and not focus.mix:
+        return example(source)
+    kept: dict[Any, Trace] = st.session_state.setdefault("traces", {})
+    key = (source.digest, wanted, focus.mix)
+    if key not in kept:
+        kept[key] = _trace(source, wanted, focus.mix)
+        while len(kept) > KEPT_TRACES:
+            kept.pop(next(iter(kept)))
+    return kept[key]
+
+
+def _trace(source: Run, wanted: str, mix: tuple[tuple[int, int, float], ...]) -> Trace:
+    import numpy as np
+
+    from sentviz.explain import explained
+
+    loaded, lambdas = model(source), None
+    if mix:
+        sizes = source.config["model"]
+        lambdas = np.full((sizes["layers"], sizes["components"]), np.nan)
+        for layer, component, value in mix:
+            lambdas[layer - 1, component - 1] = value
+    return explained(loaded, loaded.trace(wanted, lambdas=lambdas), lambdas=lambdas)
+
+
+@st.cache_resource(show_spinner=False)
+def warm() -> threading.Thread:
+    """Load torch beside the standing page, once a process, so that the first typed sentence does not wait for it."""
+
+    def load() -> None:
+        import sentviz.model  # noqa: F401 - loads torch
+
+    thread = threading.Timer(0.5, load)
+    thread.daemon = True
+    thread.start()
+    return thread
