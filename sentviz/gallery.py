@@ -49,6 +49,7 @@ def strip(trace: Trace, name: str, theme: Theme = "light") -> Figure:
         unknown=trace.unknown,
         low_label=how.low,
         high_label=how.high,
+        least=0.5 if name == "removal" else 0.1,
         theme=theme,
     )
     words = [figure.caption]

@@ -29,6 +29,7 @@ def token_strip(
     unknown: npt.ArrayLike | None = None,
     low_label: str = "lowers the score",
     high_label: str = "raises the score",
+    least: float = 0.0,
     columns: int = 78,
     limit: int = 400,
     theme: Theme = "light",
@@ -40,6 +41,7 @@ def token_strip(
         scores: (n,), of any unit; the strongest colour is the largest absolute score. NaN stays grey.
         title, score_name, low_label, high_label: plain text for heading, hover and legend.
         specials, unknown: (n,) masks; special tokens are drawn faint, unknown ones marked °.
+        least: the strongest colour stands for at least this much, so that a sentence without effects stays pale.
         columns: characters a line (8.2 px each).
         limit: how many tokens are drawn at most; the frame holds all.
     Frame:
@@ -61,7 +63,7 @@ def token_strip(
     widths = [_shown_columns(token, bool(mark)) + 1.2 for token, mark in zip(tokens[:count], rare[:count], strict=True)]
     starts, lines = _wrap(widths, columns)
 
-    largest = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
+    largest = float(np.nanmax(np.abs(values), initial=least)) or 1.0
     neutral = colours.diverging[len(colours.diverging) // 2]
     fills = blend(colours.diverging, (np.nan_to_num(values[:count]) / largest + 1) / 2)
     fills = [neutral if np.isnan(value) else fill for value, fill in zip(values[:count], fills, strict=True)]
