@@ -16,12 +16,20 @@ from app.focus import TEXT_IN_URL, Focus
 from sentviz._browser import find_browser
 from sentviz.errors import SentvizError
 from sentviz.explain import SCORES
-from sentviz.export import FORMATS, render
+from sentviz.export import FORMATS, PRESETS, render
 from sentviz.figures import Figure, Theme, component_name
 
 __all__ = ["begin", "bound", "choose", "end", "figure", "focus", "go", "halves", "intro", "md", "theme"]
 
-MIME = {"png": "image/png", "svg": "image/svg+xml", "pdf": "application/pdf", "html": "text/html", "csv": "text/csv"}
+MIME = {
+    "png": "image/png",
+    "svg": "image/svg+xml",
+    "pdf": "application/pdf",
+    "html": "text/html",
+    "csv": "text/csv",
+    "tex": "application/x-tex",
+}
+SIZES = {"screen": "screen", "column": "one column, 84 mm", "wide": "two columns, 174 mm", "slide": "slide"}
 STYLE = "<style>@media (max-width: 1100px) { .st-key-halves [data-testid='stColumn'] { min-width: 100%; } }</style>"
 
 
@@ -163,10 +171,11 @@ def halves(first: float = 1.0) -> list[Any]:
         return st.columns([first, 1.0], gap="medium")
 
 
-def figure(make: Callable[[Theme], Figure], key: str, *, slim: bool = False) -> Figure | None:
+def figure(make: Callable[[Theme], Figure], key: str, *, slim: bool = False, code: str = "") -> Figure | None:
     """Draw a figure with its caption and export menu; a sentence in its place where it cannot be drawn.
 
     A slim one needs no caption on the page and has its menu beside it; exports carry the caption all the same.
+    `code` makes the same figure in a notebook.
     """
     try:
         drawn = make(theme())
@@ -181,27 +190,38 @@ def figure(make: Callable[[Theme], Figure], key: str, *, slim: bool = False) -> 
             if not slim:
                 st.caption(md(drawn.caption), width="stretch")
             with st.popover("Export", icon=":material/download:", type="tertiary"):
-                _export_menu(make, drawn.name, key)
+                _export_menu(make, drawn.name, key, code)
     return drawn
 
 
-def _export_menu(make: Callable[[Theme], Figure], name: str, key: str) -> None:
+def _export_menu(make: Callable[[Theme], Figure], name: str, key: str, code: str) -> None:
     """Files are made when asked for, always on a light ground."""
     pictures = find_browser() is not None
-    for format in FORMATS:
-        st.download_button(
-            format.upper(),
-            data=partial(_file, make, format),
-            file_name=f"{name}.{format}",
-            mime=MIME[format],
-            key=f"export-{key}-{format}",
-            on_click="ignore",
-            disabled=not pictures and format in ("png", "svg", "pdf"),
-            width="stretch",
-        )
+    size = st.segmented_control(
+        "Size", ["screen", *PRESETS], default="screen", format_func=SIZES.get, key=f"size-{key}", label_visibility="collapsed"
+    )
+    preset = size if size in PRESETS else None
+    points = None
+    if preset:
+        points = st.slider("Letters, points", 5.0, 20.0, PRESETS[preset].points, 0.5, key=f"points-{key}-{preset}")
+    for row in (FORMATS[:3], FORMATS[3:]):
+        for column, format in zip(st.columns(3, gap="small"), row, strict=True):
+            column.download_button(
+                format.upper(),
+                data=partial(_file, make, format, preset, points),
+                file_name=f"{name}.{format}",
+                mime=MIME[format],
+                key=f"export-{key}-{format}",
+                on_click="ignore",
+                disabled=not pictures and format in ("png", "svg", "pdf"),
+                width="stretch",
+            )
     if not pictures:
-        st.caption("PNG, SVG and PDF need Chrome or Chromium on the machine that runs sentviz; HTML and CSV do not.")
+        st.caption("PNG, SVG and PDF need Chrome or Chromium on the machine that runs sentviz; HTML, CSV and TEX do not.")
+    if code:
+        st.caption("The same figure in a notebook")
+        st.code(code, language="python", wrap_lines=True)
 
 
-def _file(make: Callable[[Theme], Figure], format: str) -> bytes:
-    return render(make("light"), format)
+def _file(make: Callable[[Theme], Figure], format: str, preset: str | None, points: float | None) -> bytes:
+    return render(make("light"), format, preset=preset, points=points)

@@ -1,12 +1,13 @@
 """The data sets that sentviz knows, and the papers' splits of them.
 
-Files are read from ``<root>/<name>/<part>.parquet``; nothing is downloaded. What is known of each set (labels, licence,
-source, checksums, how splits are cut) stands in ``datasets.toml``.
+Files are read from ``<root>/<name>/<part>.parquet``; ``sentviz.hubdata`` puts them there. What is known of each set (labels,
+licence, source, checksums, how splits are cut, where a public hub has it) stands in ``datasets.toml``.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import tomllib
 from collections.abc import Mapping
@@ -26,16 +27,22 @@ if TYPE_CHECKING:
 __all__ = [
     "Cut",
     "DatasetInfo",
+    "Hub",
+    "HubFile",
     "Part",
     "Split",
+    "content",
     "data_root",
     "datasets",
     "digest",
+    "folders",
     "info",
     "load_file",
     "load_split",
+    "named",
     "stratified",
     "verify",
+    "where",
 ]
 
 Kind = Literal["classification", "regression", "lexicon"]
@@ -47,7 +54,35 @@ class Part:
     """One file of a data set."""
 
     rows: int
-    sha256: str
+    sha256: str  # of the file as it lies in the folder of the papers' runs
+    content: str = ""  # `content` of its rows, whatever the file's bytes; empty where no other copy is known
+    counts: tuple[int, ...] = ()  # rows of each label, with `content`
+
+
+@dataclass(frozen=True)
+class HubFile:
+    """Where the public hub has one part, and how its columns become ours."""
+
+    path: str
+    repo: str
+    revision: str
+    text: str = "text"
+    text_pair: str = ""
+    label: str = "label"
+    labels: tuple[int, ...] = ()  # our label for each of the hub's; empty where they are the same
+    id: str = "{row}"  # a column, or a pattern of the row's number
+    strip: bool = False  # outer white space away, line ends as \n
+    without: str = ""  # rows are left out that have this text on either side
+    checked: bool = True  # whether repository and path were seen in public sources
+
+
+@dataclass(frozen=True)
+class Hub:
+    """What the public hub has of a data set."""
+
+    files: Mapping[str, HubFile]  # by part
+    why: str = ""  # why parts are missing there; a half sentence
+    megabytes: float = 0.0  # to download, about
 
 
 @dataclass(frozen=True)
@@ -74,6 +109,7 @@ class DatasetInfo:
     remark: str
     parts: Mapping[str, Part]
     cuts: tuple[Cut, ...]
+    hub: Hub
 
     @property
     def splits(self) -> dict[str, int]:
@@ -81,9 +117,14 @@ class DatasetInfo:
         return {split: rows for cut in self.cuts for split, rows in cut.into.items()}
 
     @property
+    def needed(self) -> tuple[str, ...]:
+        """The parts that its splits are cut from; all of a lexicon."""
+        return tuple(part for cut in self.cuts for part in cut.parts) or tuple(self.parts)
+
+    @property
     def available(self) -> bool:
-        """Whether all its files are on this machine."""
-        return all(_find(self.name, part) for part in self.parts)
+        """Whether its needed files are on this machine."""
+        return all(where(self.name, part) for part in self.needed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,15 +185,25 @@ def _info(
     labels: list[str],
     parts: dict[str, dict[str, Any]],
     cuts: list[dict[str, Any]] | None = None,
+    hub: dict[str, Any] | None = None,
     **rest: Any,
 ) -> DatasetInfo:
     return DatasetInfo(
         name=name,
         labels=tuple(labels),
-        parts={part: Part(**entry) for part, entry in parts.items()},
+        parts={part: Part(**_fixed(entry)) for part, entry in parts.items()},
         cuts=tuple(Cut(tuple(cut["parts"]), cut["into"]) for cut in cuts or ()),
+        hub=_hub(**hub or {}),
         **rest,
     )
+
+
+def _hub(files: dict[str, dict[str, Any]] | None = None, why: str = "", megabytes: float = 0.0, **shared: Any) -> Hub:
+    return Hub({part: HubFile(**_fixed(shared | entry)) for part, entry in (files or {}).items()}, why, megabytes)
+
+
+def _fixed(entry: dict[str, Any]) -> dict[str, Any]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
 
 
 # ---- files ---------------------------------------------------------------------------------------------------------
@@ -163,7 +214,19 @@ def data_root() -> Path:
 
     The cache, ``$SENTVIZ_HOME`` or ``~/.cache/sentviz``, is searched in any case.
     """
-    return _roots()[0]
+    return folders()[0]
+
+
+def folders() -> list[Path]:
+    """The folders searched, in order; the last is the user's cache, where downloads go."""
+    home = os.environ.get("SENTVIZ_HOME") or Path.home() / ".cache" / "sentviz"
+    given = os.environ.get("SENTVIZ_DATA")
+    return [*([Path(given)] if given else []), Path(home) / "data"]
+
+
+def where(name: str, part: str) -> Path | None:
+    """The file of one part; None where it is not on this machine."""
+    return next((path for root in folders() if (path := root / name / f"{part}.parquet").is_file()), None)
 
 
 def load_file(name: str, part: str) -> pd.DataFrame:
@@ -191,10 +254,28 @@ def load_file(name: str, part: str) -> pd.DataFrame:
             raise ValueError("missing values")
     except (OSError, ValueError, TypeError, pyarrow.ArrowException) as error:
         raise DataMissingError(f"{path} is damaged or incomplete; {_remedy(item, part)}.") from error
-    if types:
-        prefix = f"{part}-"
-        frame["id"] = [key if key.startswith(prefix) else prefix + key for key in frame["id"]]
-    return frame
+    return named(frame, part) if types else frame
+
+
+def named(frame: pd.DataFrame, part: str) -> pd.DataFrame:
+    """The frame with ids that begin with the name of their part."""
+    prefix = f"{part}-"
+    return frame.assign(id=[key if key.startswith(prefix) else prefix + key for key in frame["id"]])
+
+
+def content(frame: pd.DataFrame) -> str:
+    """SHA-256 of the rows of one part in their order, as 64 hex digits; the same for every file that holds the same rows.
+
+    Each row is hashed as the UTF-8 JSON array ``[id, text, label]``, with a text_pair ``[id, text, text_pair, label]``, and
+    a line feed: non-ASCII characters as they are, ``", "`` between the elements, ids as `load_file` gives them, similarities
+    rounded to three decimals. Order and ids count because splits and the runs' stored predictions refer to them.
+    """
+    columns = [column for column in ("id", "text", "text_pair", "label") if column in frame]
+    rows = frame[columns].assign(label=frame["label"].round(3))
+    whole = hashlib.sha256()
+    for row in zip(*(rows[column].tolist() for column in columns), strict=True):
+        whole.update(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+    return whole.hexdigest()
 
 
 def digest(name: str, part: str) -> str:
@@ -209,7 +290,9 @@ def digest(name: str, part: str) -> str:
 
 
 def verify(name: str) -> None:
-    """Compare every file of a data set with its known checksum.
+    """Compare every file of a data set with what is known: its checksum, else its rows.
+
+    Side tables that are not here are passed over.
 
     Raises:
         InputError: there is no such data set.
@@ -217,31 +300,25 @@ def verify(name: str) -> None:
     """
     item = info(name)
     for part, known in item.parts.items():
-        if digest(name, part) != known.sha256:
-            raise DataMissingError(f"{_path(name, part)} is not the known file (its SHA-256 differs); {_remedy(item, part)}.")
-
-
-def _roots() -> list[Path]:
-    home = os.environ.get("SENTVIZ_HOME") or Path.home() / ".cache" / "sentviz"
-    given = os.environ.get("SENTVIZ_DATA")
-    return [*([Path(given)] if given else []), Path(home) / "data"]
-
-
-def _find(name: str, part: str) -> Path | None:
-    return next((path for root in _roots() if (path := root / name / f"{part}.parquet").is_file()), None)
+        if part not in item.needed and where(name, part) is None:
+            continue
+        if digest(name, part) == known.sha256 or (known.content and content(load_file(name, part)) == known.content):
+            continue
+        raise DataMissingError(f"{_path(name, part)} is not the known file (its SHA-256 differs); {_remedy(item, part)}.")
 
 
 def _path(name: str, part: str) -> Path:
     item = info(name)
     if part not in item.parts:
         raise InputError(f"The data set {name} has no part {part!r}; it has {', '.join(item.parts)}.")
-    if (path := _find(name, part)) is None:
+    if (path := where(name, part)) is None:
         raise DataMissingError(f"The data set {name} is not on this machine: {_remedy(item, part)}.")
     return path
 
 
 def _remedy(item: DatasetInfo, part: str) -> str:
-    return f"set SENTVIZ_DATA to a folder that holds {item.name}/{part}.parquet (public source: {item.source})"
+    get = f"`sentviz data get {item.name}` downloads it, or " if part in item.hub.files else ""
+    return f"{get}set SENTVIZ_DATA to a folder that holds {item.name}/{part}.parquet (public source: {item.source})"
 
 
 # ---- splits --------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ Architectural choices:
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 import torch
 import torch.nn.functional as F
@@ -33,6 +33,11 @@ class Batch:
     mask: Tensor | None = None  # (B, n) True = a real token
     segments: Tensor | None = None  # (B, n)
     polarity: Tensor | None = None  # (B, n, 3) lambda(x) of the lexicon; needed where config.lexicon is set
+
+    def expand(self, times: int) -> Batch:
+        """A batch of one text as a batch of `times` of it, nothing copied."""
+        parts = (getattr(self, item.name) for item in fields(self))
+        return Batch(*(None if part is None else part.expand(times, *part.shape[1:]) for part in parts))
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,7 @@ class Change:
 
     lambdas: Tensor | None = None  # (L, C) replaces the learned mixing
     heads_off: frozenset[tuple[int, int]] = frozenset()  # (layer, head) whose output is zero
+    values_off: Tensor | None = None  # (B, n) True = the token's value vectors are zero
 
 
 @dataclass
@@ -114,6 +120,8 @@ class Attention(nn.Module):
         q, k, v = self.project(x).split(self.widths, dim=-1)
         q, k = (t.unflatten(-1, (config.components, heads, -1)).permute(0, 2, 3, 1, 4) for t in (q, k))  # (B, C, H, n, d_k)
         v = v.unflatten(-1, (heads, -1)).transpose(1, 2)  # (B, H, n, d_v)
+        if change.values_off is not None:
+            v = v.masked_fill(change.values_off[:, None, :, None], 0)
         if config.positions == "rotary":
             q, k = _rotate(q), _rotate(k)
         scale: Tensor | float = config.key_size**-0.5
@@ -331,16 +339,17 @@ class Encoder(nn.Module):
         nn.init.xavier_uniform_(self.classifier.weight)
         nn.init.zeros_(self.classifier.bias)
 
-    def forward(self, batch: Batch, watch: Watch | None = None, change: Change | None = None) -> Output:
+    def forward(self, batch: Batch, watch: Watch | None = None, change: Change | None = None, tokens: Tensor | None = None) -> Output:
         """Run a batch.
 
         Args:
             batch: texts of at most `config.max_length` tokens.
             watch: what to return of the layers; None runs the fused kernels and returns logits and pooled vectors only.
-            change: lambdas to use instead of the learned ones, heads to silence.
+            change: lambdas to use instead of the learned ones, heads and values to silence.
+            tokens: (B, n, d) token embeddings to use instead of those of the ids, for gradients.
         """
         change = change or Change()
-        x = self.dropout(self.embed(batch))
+        x = self.dropout(self.embed(batch, tokens))
         components, attention = self._stacks(x, watch)
         hidden = [x]
         seen: dict[int, LayerSeen] = {}
@@ -367,9 +376,9 @@ class Encoder(nn.Module):
         components = x.new_empty(shape)
         return components, components[:, :, 0] if config.components == 1 else x.new_empty(shape[:2] + shape[3:])
 
-    def embed(self, batch: Batch) -> Tensor:
+    def embed(self, batch: Batch, tokens: Tensor | None = None) -> Tensor:
         """Token, position and segment embeddings, (B, n, d)."""
-        x: Tensor = self.embedding(batch.ids) * self.config.embedding_scale
+        x: Tensor = (self.embedding(batch.ids) if tokens is None else tokens) * self.config.embedding_scale
         if self.position is not None:
             x = x + self.position[: batch.ids.shape[1]]
         if self.segment is not None:

@@ -1,12 +1,12 @@
 """Scores for the tokens of one sentence: what the answer leans on, and what the model looks at.
 
-*removal* is the reference: it asks the model. The others read the attention maps; how far they agree with removal is always stated beside
-them (`agreement`).
+One registry, `SCORES`. Some methods read the trace; others ask the model, and `explained` keeps their result in the trace. *removal* is the
+reference; how far another agrees with it is always stated beside it (`agreement`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,22 +14,30 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
+from sentviz.flow import attention_flow, rollout, value_weighted, value_zeroing
+from sentviz.gradients import gradient_x_input, integrated_gradients
 from sentviz.trace import Trace
 
 if TYPE_CHECKING:
     from sentviz.model import Model
+    from sentviz.text import Word
 
 __all__ = [
     "SCORES",
     "Score",
     "agreement",
     "answer",
+    "available",
     "explained",
+    "leaving_out",
     "log_odds",
     "percent",
     "received",
     "removal",
+    "score",
+    "spearman",
     "without",
+    "words",
 ]
 
 Floats = npt.NDArray[np.float32]
@@ -43,32 +51,55 @@ def log_odds(logits: npt.NDArray[np.floating[Any]], k: int) -> npt.NDArray[np.fl
     return np.asarray(z[..., k] - top - np.log(np.exp(others - top[..., None]).sum(axis=-1)))
 
 
-def removal(model: Model, trace: Trace, *, lambdas: Any = None, heads_off: Collection[tuple[int, int]] = ()) -> Floats:
+def words(trace: Trace) -> tuple[Word, ...]:
+    """The words that can be left out of a text: all but specials, in order."""
+    from sentviz.text import words_of
+
+    return tuple(word for word in words_of(trace.text, trace, trace.text_pair) if not trace.specials[list(word.indices)].any())
+
+
+def leaving_out(
+    model: Model,
+    trace: Trace,
+    removed: Iterable[Sequence[int]],
+    *,
+    lambdas: Any = None,
+    heads_off: Collection[tuple[int, int]] = (),
+) -> Floats:
+    """Logits (N, K) of the text without the tokens of each of N sets; what follows a token moves up. One forward call."""
+    encoded, sets = model.encode(trace.text, trace.text_pair), [list(some) for some in removed]
+    rows = [np.delete(encoded.ids, some) for some in sets]
+    segments = [np.delete(encoded.segments, some) for some in sets]
+    return model.forward(rows, model.change(lambdas, heads_off), segments=segments)[0]
+
+
+def removal(model: Model, trace: Trace, **change: Any) -> Floats:
     """(m,) how much the log-odds of the predicted class fall when a word is left out; all words in one batch.
 
     Positive: the word supports the answer. Sub-words of one word are removed together and share its score; specials get 0. A text of one
     word has nothing left to compare with and gets 0.
     """
-    from sentviz.text import words_of
-
-    k = int(trace.probabilities.argmax())
-    encoded = model.encode(trace.text, trace.text_pair)
-    words = [word for word in words_of(trace.text, encoded, trace.text_pair) if not encoded.specials[list(word.indices)].any()]
-    scores = np.zeros(len(encoded.ids), dtype=np.float32)
-    if len(words) < 2:
+    k, those = int(trace.probabilities.argmax()), words(trace)
+    scores = np.zeros(len(trace.tokens), dtype=np.float32)
+    if len(those) < 2:
         return scores
-    rows = [np.delete(encoded.ids, list(word.indices)) for word in words]
-    segments = [np.delete(encoded.segments, list(word.indices)) for word in words]
-    logits, _ = model.forward(rows, model.change(lambdas, heads_off), segments=segments)
-    falls = log_odds(trace.logits, k) - log_odds(logits, k)
-    for word, fall in zip(words, falls, strict=True):
+    falls = log_odds(trace.logits, k) - log_odds(leaving_out(model, trace, [word.indices for word in those], **change), k)
+    for word, fall in zip(those, falls, strict=True):
         scores[list(word.indices)] = fall
     return scores
 
 
-def explained(model: Model, trace: Trace, **change: Any) -> Trace:
-    """The trace with its removal scores."""
-    return trace.replace(token_scores={**trace.token_scores, "removal": removal(model, trace, **change)})
+def explained(model: Model, trace: Trace, names: Iterable[str] = ("removal",), **change: Any) -> Trace:
+    """The trace with the scores of those methods that ask the model; those that read the trace need nothing.
+
+    Args:
+        names: methods of `SCORES`.
+        change: lambdas and heads_off, the same that the trace was made with.
+    Raises:
+        InputError: no such method.
+    """
+    asked = {name: how.ask(model, trace, **change) for name in names if (how := _method(name)).ask is not None}
+    return trace.replace(token_scores={**trace.token_scores, **asked})
 
 
 def without(trace: Trace, token: int) -> float:
@@ -100,15 +131,22 @@ def _difference(trace: Trace) -> Floats:
 
 @dataclass(frozen=True)
 class Score:
-    """One way to score the tokens of a sentence."""
+    """One way to score the tokens of a sentence: it reads the trace (`of`), or asks the model (`ask`)."""
 
     name: str
     title: str
-    low: str  # what a negative value means
+    low: str  # what a value below the neutral one means
     high: str
-    of: Callable[[Trace], Floats]
+    about: str = ""  # what is computed, its source, what is done where it is not defined
+    of: Callable[[Trace], Floats] | None = None  # trace -> (m,)
+    ask: Callable[..., Floats] | None = None  # (model, trace, lambdas=, heads_off=) -> (m,)
     needs_components: bool = False
+    signed: bool = False  # neutral is 0; otherwise an even share, the mean over the tokens
+    least: float = 0.1  # effects smaller than this stay pale
 
+
+FOR, AGAINST = "supports the answer", "speaks against the answer"
+MORE, LESS = "more than an even share", "less than an even share"
 
 SCORES = {
     score.name: score
@@ -116,46 +154,129 @@ SCORES = {
         Score(
             "removal",
             "Word removal",
-            "speaks against the answer",
-            "supports the answer",
-            lambda trace: trace.token_scores["removal"],
+            AGAINST,
+            FOR,
+            "Score: fall of the answer's log-odds when the word is left out.",
+            ask=removal,
+            signed=True,
+            least=0.5,
         ),
-        Score("received", "Attention received", "less than an even share", "more than an even share", _received),
-        Score("first-layer", "First-layer importance", "less than an even share", "more than an even share", _first_layer),
+        Score("received", "Attention received", LESS, MORE, of=_received),
+        Score("first-layer", "First-layer importance", LESS, MORE, of=_first_layer),
         Score(
             "difference",
             "Component difference",
             "looked at by A₂ and above",
             "looked at by A₁",
-            _difference,
+            of=_difference,
             needs_components=True,
+            signed=True,
+        ),
+        Score(
+            "rollout",
+            "Attention rollout",
+            LESS,
+            MORE,
+            "Effective maps averaged over heads, half of each row left to the residual, multiplied over layers (Abnar & Zuidema 2020)."
+            " Signed weights enter by their size; rows are made to sum to 1.",
+            of=rollout,
+        ),
+        Score(
+            "flow",
+            "Attention flow",
+            LESS,
+            MORE,
+            "Maximum flow from what the classifier reads to each token, through the maps of rollout as capacities (Abnar & Zuidema 2020).",
+            of=attention_flow,
+        ),
+        Score(
+            "value-weighted",
+            "Value-weighted attention",
+            LESS,
+            MORE,
+            "Length of what a token adds to the others, ‖Σ A V W‖ over heads, summed over them, averaged over layers (Kobayashi et al. 2020).",
+            ask=value_weighted,
+        ),
+        Score(
+            "value-zeroing",
+            "Value zeroing",
+            LESS,
+            MORE,
+            "How far a layer's outputs turn when the token's value vectors are zero, rolled out over layers (Mohebbi et al. 2023).",
+            ask=value_zeroing,
+        ),
+        Score(
+            "gradient",
+            "Gradient × input",
+            AGAINST,
+            FOR,
+            "Gradient of the answer's log-odds along the token's embedding, times the embedding.",
+            ask=gradient_x_input,
+            signed=True,
+            least=0.5,
+        ),
+        Score(
+            "integrated-gradients",
+            "Integrated gradients",
+            AGAINST,
+            FOR,
+            "The same, averaged on the way from [PAD] in every word's place to the text (Sundararajan et al. 2017).",
+            ask=integrated_gradients,
+            signed=True,
+            least=0.5,
         ),
     )
 }
+
+
+def _method(name: str) -> Score:
+    if name not in SCORES:
+        raise InputError(f"There is no score {name!r}; there are {', '.join(SCORES)}.")
+    return SCORES[name]
+
+
+def available(trace: Trace, *, asking: bool = False) -> list[str]:
+    """Names of the scores that a trace can give now; with `asking`, those as well that `explained` can add to it."""
+    return [
+        name
+        for name, how in SCORES.items()
+        if (asking or how.of is not None or name in trace.token_scores) and not (how.needs_components and trace.lambdas.shape[1] < 2)
+    ]
 
 
 def score(trace: Trace, name: str) -> Floats:
     """(m,) one score of a trace.
 
     Raises:
-        InputError: no such score, or one that needs a second component.
+        InputError: no such score, one that needs a second component, or one that the model was not asked for.
     """
-    if name not in SCORES:
-        raise InputError(f"There is no score {name!r}; there are {', '.join(SCORES)}.")
-    if SCORES[name].needs_components and trace.lambdas.shape[1] < 2:
-        raise InputError(f"{SCORES[name].title} needs a model with two components or more; {trace.run} has one.")
-    return SCORES[name].of(trace)
+    how = _method(name)
+    if how.needs_components and trace.lambdas.shape[1] < 2:
+        raise InputError(f"{how.title} needs a model with two components or more; {trace.run} has one.")
+    if how.of is not None:
+        return how.of(trace)
+    if name not in trace.token_scores:
+        raise InputError(
+            f"{how.title} asks the model, and this trace does not hold its answer; explained(model, trace, [{name!r}]) adds it."
+        )
+    return trace.token_scores[name]
+
+
+def spearman(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:
+    """Rank correlation of two scores (n,), ties sharing their mean rank; NaN with fewer than three values or all alike."""
+    import pandas as pd
+
+    ranks = [pd.Series(x).rank().to_numpy() for x in (a, b)]
+    if len(a) < 3 or any((x == x[0]).all() for x in ranks):
+        return float("nan")
+    return float(np.corrcoef(*ranks)[0, 1])
 
 
 def agreement(trace: Trace, scores: Floats) -> float | None:
     """Spearman's rank correlation of a score with the size of the removal scores, over words; None where it is not defined."""
-    import pandas as pd
-
     keep = ~trace.specials
-    a, b = pd.Series(scores[keep]).rank(), pd.Series(np.abs(trace.token_scores["removal"][keep])).rank()
-    if keep.sum() < 3 or a.nunique() < 2 or b.nunique() < 2:
-        return None
-    return float(np.corrcoef(a, b)[0, 1])
+    rho = spearman(scores[keep], np.abs(trace.token_scores["removal"][keep]))
+    return None if np.isnan(rho) else rho
 
 
 def percent(p: float) -> str:

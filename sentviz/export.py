@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import html
 import os
+import re
 import textwrap
 import uuid
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +19,24 @@ from sentviz._browser import Browser
 from sentviz.errors import InputError, SentvizError
 from sentviz.figures.figure import Figure, sentence
 from sentviz.figures.text import as_text, text_columns
+from sentviz.fonts import embed_fonts
 
-__all__ = ["FORMATS", "render", "save"]
+__all__ = ["FORMATS", "PRESETS", "Preset", "render", "save"]
 
-FORMATS = ("png", "svg", "pdf", "html", "csv")
+FORMATS = ("png", "svg", "pdf", "html", "csv", "tex")
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A place in print: its width, the size of its letters, its pixels per inch as PNG. Papers set captions themselves."""
+
+    millimetres: float
+    points: float
+    dpi: int = 300
+
+
+PRESETS = {"column": Preset(84, 8), "wide": Preset(174, 8), "slide": Preset(254, 16, 150)}
+_BASE_FONT = 13  # pixels, as figures draw it
 
 VECTOR_CELLS = 10_000
 _BROWSER = Browser()
@@ -28,26 +44,44 @@ _CAPTION_SIZE, _CAPTION_LINE = 12, 17
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-def render(figure: Figure, format: str, *, scale: float = 2, width: int | None = None, height: int | None = None) -> bytes:
+def render(
+    figure: Figure,
+    format: str,
+    *,
+    scale: float = 2,
+    width: int | None = None,
+    height: int | None = None,
+    preset: str | None = None,
+    points: float | None = None,
+) -> bytes:
     """The figure as the bytes of a file.
 
     PNG, SVG, PDF and HTML carry the caption below the picture. SVG and PDF are vectors throughout; only heatmaps of
     more than 10,000 cells stay an embedded image. HTML needs no network. CSV is the tidy frame in UTF-8 with a byte
-    order mark; text cells that a spreadsheet would run as formulas begin with an apostrophe.
+    order mark; text cells that a spreadsheet would run as formulas begin with an apostrophe. TEX is the frame as a booktabs
+    table. SVG carries its fonts where the machine has their files; PDF always does.
 
     Args:
         figure: what to export.
         format: one of `FORMATS`.
         scale: PNG pixels per pixel of the layout.
         width, height: of the picture without caption, in pixels; the figure's own unless given.
+        preset: one of `PRESETS`: a width in millimetres with letters of a size in points, without the caption.
+        points: size of the letters instead of the preset's.
     Raises:
-        InputError: unknown format or impossible size.
+        InputError: unknown format or preset, or impossible size.
         SentvizError: no browser for PNG, SVG or PDF.
     """
     if format not in FORMATS:
         raise InputError(f"Figures can be exported as {', '.join(FORMATS)}, not as {format!r}.")
     if format == "csv":
         return _csv(figure.frame)
+    if format == "tex":
+        return _tex(figure)
+    if preset is not None and preset not in PRESETS:
+        raise InputError(f"There is no size {preset!r}; there are {', '.join(PRESETS)}.")
+    if points is not None and not 4 <= points <= 40:
+        raise InputError("Letters can be 4 to 40 points high.")
     if not 0.1 <= scale <= 10 or any(side is not None and not 50 <= side <= 10_000 for side in (width, height)):
         raise InputError("The scale must lie between 0.1 and 10, width and height between 50 and 10,000 pixels.")
     if format == "html":
@@ -55,10 +89,36 @@ def render(figure: Figure, format: str, *, scale: float = 2, width: int | None =
     plot = go.Figure(figure.plot)
     if format in ("svg", "pdf"):
         plot = _as_vectors(plot)
-    wide, high = _size(plot, width, height)
-    high = _add_caption(plot, sentence([figure.caption, figure.source]), wide, high)
-    options = {"format": format, "width": wide, "height": high, "scale": scale if format == "png" else 1}
-    return _BROWSER.render(plot.to_dict(), options)
+    if preset is None:
+        wide, high = _size(plot, width, height)
+        high = _add_caption(plot, sentence([figure.caption, figure.source]), wide, high)
+        factor = scale if format == "png" else 1.0
+    else:
+        place = PRESETS[preset]
+        letters = (points or place.points) * 96 / 72 / _BASE_FONT
+        wide, high = _printed(plot, round(place.millimetres / 25.4 * 96 / letters))
+        factor = letters * (place.dpi / 96 if format == "png" else 1)
+    picture = _BROWSER.render(plot.to_dict(), {"format": format, "width": wide, "height": high, "scale": factor})
+    return embed_fonts(picture) if format == "svg" else picture
+
+
+def _printed(plot: go.Figure, width: int) -> tuple[int, int]:
+    """A layout of that width: margins keep their size, what they leave shrinks or grows as a whole."""
+    natural, tall = _size(plot, None, None)
+    right = plot.layout.margin.r or 0
+    if right > width / 4 and plot.layout.legend.x == 1:  # the legend moves below a narrow picture
+        plot.update_layout(legend={"orientation": "h", "x": 0, "y": 0, "yref": "container", "yanchor": "bottom"})
+        plot.update_layout(margin={"r": 64, "b": (plot.layout.margin.b or 0) + 52})
+        natural, tall = natural - right + 64, tall + 52
+    side, ends = (
+        sum(80 if part is None else part for part in pair)
+        for pair in ((plot.layout.margin.l, plot.layout.margin.r), (plot.layout.margin.t, plot.layout.margin.b))
+    )
+    room = max(width - side, 60) / max(natural - side, 1)
+    square = any(axis.scaleanchor for axis in plot.select_yaxes())
+    height = round(ends + (tall - ends) * (min(room, 1.4) if square else min(max(room, 0.7), 1.2)))
+    plot.update_layout(width=width, height=height)
+    return width, height
 
 
 def save(
@@ -68,6 +128,8 @@ def save(
     scale: float = 2,
     width: int | None = None,
     height: int | None = None,
+    preset: str | None = None,
+    points: float | None = None,
 ) -> Path:
     """Write the figure in the format that the suffix names; a failure leaves what was there before.
 
@@ -76,7 +138,7 @@ def save(
         SentvizError: the place cannot be written, or as for `render`.
     """
     path = Path(path)
-    data = render(figure, path.suffix.lower().lstrip("."), scale=scale, width=width, height=height)
+    data = render(figure, path.suffix.lower().lstrip("."), scale=scale, width=width, height=height, preset=preset, points=points)
     part = path.with_name(f".{uuid.uuid4().hex}.part")
     try:
         try:
@@ -256,6 +318,22 @@ p {{ margin: .5rem 12px; overflow-wrap: anywhere; }}
 </html>
 """
     return page.encode()
+
+
+def _tex(figure: Figure) -> bytes:
+    """The frame as a LaTeX table with booktabs rules; the user's words are escaped."""
+    words = _TEX.sub(lambda found: _TEX_SAFE[found[0]], sentence([figure.caption, figure.source]))
+    table = figure.frame.to_latex(index=False, escape=True, float_format="%.4g", caption=words, label=f"tab:{figure.name}")
+    return f"% \\usepackage{{booktabs}}\n{table}".encode()
+
+
+_TEX_SAFE = {
+    **{c: f"\\{c}" for c in "&%$#_{}"},
+    "\\": "\\textbackslash{}",
+    "~": "\\textasciitilde{}",
+    "^": "\\textasciicircum{}",
+}
+_TEX = re.compile("[" + re.escape("".join(_TEX_SAFE)) + "]")
 
 
 def _csv(frame: pd.DataFrame) -> bytes:

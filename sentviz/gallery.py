@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from inspect import signature
+from typing import TYPE_CHECKING, Any, Literal
 
 from sentviz.errors import InputError
 from sentviz.explain import SCORES, agreement, answer, explained, score
@@ -23,7 +24,9 @@ from sentviz.runs import Run, find
 if TYPE_CHECKING:
     from sentviz.trace import Trace
 
-__all__ = ["draw", "lambda_figure", "signed", "strip"]
+__all__ = ["FIGURES", "code", "draw", "lambda_figure", "signed", "strip"]
+
+FIGURES = ("attention", "overview", "strip", "verdict", "lambda", "curves")
 
 
 def signed(figure: Figure, *sources: Run) -> Figure:
@@ -93,28 +96,39 @@ def draw(
     figure: str,
     *,
     text: str | None = None,
+    lambdas: Any = None,
     layer: int = 0,
     head: int | str = "mean",
     component: int | str = "effective",
     score: str = "removal",
+    versus: Sequence[str] = (),
+    change: bool = False,
+    x: Literal["epoch", "step"] = "epoch",
     theme: Theme = "light",
 ) -> Figure:
-    """A figure of a run: attention, overview, strip, verdict, lambda or curves; the sentence is the run's example unless given.
+    """A figure of a run by name.
 
+    Args:
+        name: the run. figure: one of `FIGURES`.
+        text: the sentence, the run's example unless given. lambdas: another mixing of the maps, as in `Model.trace`.
+        layer, head, component: of the map, counted from 0. score: of the strip.
+        versus: further runs, for lambda and curves. change: lambda from its start. x: axis of the curves.
     Raises:
         RunError, InputError: in one sentence for the user.
     """
-    run = find(name)
+    if figure not in FIGURES:
+        raise InputError(f"There is no figure {figure!r}; there are {', '.join(FIGURES)}.")
+    run, others = find(name), [find(other) for other in versus]
     if figure == "lambda":
-        return lambda_figure([run], theme=theme)
+        return lambda_figure([run, *others], change=change, theme=theme)
     if figure == "curves":
-        return signed(curves({run.name: run.history()}, theme=theme), run)
+        return signed(curves({r.name: r.history() for r in (run, *others)}, x=x, theme=theme), run, *others)
     trace = run.example()
-    if text is not None and text != trace.text:
+    if lambdas is not None or (text is not None and text != trace.text):
         from sentviz.model import Model
 
         model = Model.of(run)
-        trace = explained(model, model.trace(text))
+        trace = explained(model, model.trace(trace.text if text is None else text, lambdas=lambdas), lambdas=lambdas)
     try:
         match figure:
             case "attention":
@@ -123,11 +137,18 @@ def draw(
                 made = small_multiples(trace, component, theme=theme)
             case "strip":
                 made = strip(trace, score, theme=theme)
-            case "verdict":
+            case _:
                 made = probability_bars(trace.labels, trace.probabilities, theme=theme)
                 made = replace(made, caption=f"{answer(trace)} {made.caption}")
-            case _:
-                raise InputError(f"There is no figure {figure!r}.")
     except KeyError as error:
         raise InputError(f"{run.name}: {error.args[0]}.") from error
     return signed(made, run)
+
+
+def code(name: str, figure: str, **options: Any) -> str:
+    """The lines that make the same figure in a notebook; options as `draw` takes them, None and defaults left out."""
+    defaults = {key: parameter.default for key, parameter in signature(draw).parameters.items()}
+    given = "".join(f", {key}={value!r}" for key, value in options.items() if value is not None and value != defaults[key])
+    return (
+        f"from sentviz.gallery import draw\n\nfigure = draw({name!r}, {figure!r}{given})\nfigure.plot.show()  # numbers: figure.frame"
+    )

@@ -127,6 +127,11 @@ class Model:
         """Tokens of a text as this model reads it, cut at its maximum length."""
         return self.tokenizer.encode(text, text_pair, max_length=self.config.max_length, cls=self.cls)
 
+    def batch(self, encoded: Encoded) -> Batch:
+        """One text as the encoder takes it."""
+        segments = torch.from_numpy(encoded.segments)[None] if self.config.segments > 1 else None
+        return Batch(torch.from_numpy(encoded.ids)[None], segments=segments)
+
     def change(self, lambdas: Any = None, heads_off: Collection[tuple[int, int]] = ()) -> Change:
         """An intervention, checked against the model's shape.
 
@@ -246,12 +251,8 @@ class Model:
         component_ids = _choice(components, config.components, "component")
         query_ids = _choice(queries, n, "query")
         watch = Watch(tuple(layers), tuple(heads), tuple(components), tuple(queries), maps, scores, projections)
-        batch = Batch(
-            torch.from_numpy(encoded.ids)[None],
-            segments=torch.from_numpy(encoded.segments)[None] if config.segments > 1 else None,
-        )
         with torch.inference_mode():
-            out: Output = self.encoder(batch, watch, change)
+            out: Output = self.encoder(self.batch(encoded), watch, change)
         seen = [out.seen[layer] for layer in layer_ids]
         names = list(seen[0].biases) if seen else []
         return Trace(
@@ -272,6 +273,7 @@ class Model:
             component_ids=component_ids,
             query_ids=query_ids,
             dropped=encoded.dropped,
+            pooling=config.pooling,
             attention=None if out.attention is None else out.attention[:, 0].numpy(),
             components=None if out.components is None else out.components[:, 0].numpy(),
             hidden=_stack(list(out.hidden)),

@@ -49,6 +49,7 @@ class Trace:
     component_ids: tuple[int, ...]
     query_ids: tuple[int, ...]
     dropped: int = 0  # tokens cut off at the model's maximum length
+    pooling: str = "mean"  # what the classifier reads: the mean over the tokens, or "cls", the first one
     attention: Floats | None = None  # (L, H, n, m) what multiplies V
     components: Floats | None = None  # (L, C, H, n, m) softmax maps before mixing
     hidden: Floats | None = None  # (L+1, m, d) embedding output, then each layer's

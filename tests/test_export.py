@@ -169,7 +169,7 @@ def test_without_a_browser_html_and_csv_work(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("sentviz._browser.find_browser", lambda: None)
     figure = probability_bars(["a", "b"], [0.5, 0.5])
     for format in FORMATS:
-        if format in ("html", "csv"):
+        if format in ("html", "csv", "tex"):
             assert render(figure, format)
         else:
             with pytest.raises(SentvizError, match="need Chrome or Chromium"):

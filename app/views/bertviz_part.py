@@ -1,0 +1,70 @@
+"""BertViz inside: its head view and model view of the trace at hand, with no request leaving the machine."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import streamlit as st
+
+from app import shell
+from app.views.parts import place
+from sentviz.bertviz_view import View, bertviz_height, bertviz_html
+from sentviz.errors import SentvizError
+from sentviz.figures import Theme, component_name, file_safe
+from sentviz.runs import Run
+from sentviz.trace import Trace
+
+__all__ = ["show"]
+
+TITLES = {"head": "Head view", "model": "Model view"}
+TALLEST = 900  # pixels; what is taller scrolls inside
+
+
+def show(trace: Trace, run: Run) -> None:
+    """Controls, BertViz's page, and the page as a file; a sentence in its place where the maps are too large for it."""
+    focused = shell.focus().component
+    components = ["effective", *(str(c + 1) for c in trace.component_ids if len(trace.component_ids) > 1)]
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="bertviz-controls"):
+        view: View = st.segmented_control(
+            "View", list(TITLES), default="head", required=True, format_func=lambda name: TITLES[name], key="bertviz-view"
+        )
+        component = st.segmented_control(
+            "Map",
+            components,
+            default=focused if focused in components else "effective",
+            required=True,
+            format_func=lambda name: component_name(place(name)),
+            key=f"bertviz-component-{focused}",  # moves with the focus
+        )
+        layers = _some("Layers", trace.layer_ids)
+        heads = _some("Heads", trace.head_ids)
+    make = partial(bertviz_html, trace, view, place(component), layers=layers, heads=heads)
+    try:
+        page = make(theme=shell.theme())
+    except (SentvizError, KeyError) as error:
+        st.warning(shell.md(str(error.args[0])), icon=":material/block:")
+        return
+    height = min(bertviz_height(trace, view, len(layers), len(heads)), TALLEST)
+    st.iframe(page, height=height, alt=f"BertViz's {TITLES[view].lower()} of the attention of {run.name}")
+    st.download_button(
+        "HTML",
+        data=partial(_file, make),
+        file_name=f"{file_safe('bertviz', view, run.name, component)}.html",
+        mime="text/html",
+        key="bertviz-html",
+        icon=":material/download:",
+        type="tertiary",
+        on_click="ignore",
+        help="This view as one file that needs no network.",
+    )
+
+
+def _some(title: str, ids: tuple[int, ...]) -> tuple[int, ...]:
+    """All of them, or the one that is chosen."""
+    options = ["all", *(str(i + 1) for i in ids)]
+    chosen = st.selectbox(title, options, key=f"bertviz-{title.lower()}-{len(ids)}", width=90)
+    return ids if chosen == "all" else (int(chosen) - 1,)
+
+
+def _file(make: partial[str], theme: Theme = "light") -> bytes:
+    return make(theme=theme).encode()

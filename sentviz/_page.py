@@ -1,0 +1,87 @@
+"""A page that is one file: its policy forbids every request, and every script but its own, whatever the text in it says."""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import json
+import re
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sentviz.figures.figure import Palette
+
+__all__ = ["inert_json", "page"]
+
+_OPENING = re.compile(r"<(?=/script|!--)", re.IGNORECASE)
+_MARKUP = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&"})
+
+
+def page(
+    title: str,
+    body: str,
+    *,
+    colours: Palette,
+    style: str = "",
+    scripts: Sequence[str] = (),
+    data: Mapping[str, Any] | None = None,
+) -> str:
+    """An HTML document.
+
+    Args:
+        title: plain text.
+        body: markup; what users typed must be escaped in it.
+        colours: of paper and ink.
+        style: CSS.
+        scripts: JavaScript, run after the body in this order. The policy names their digests, and no other script runs.
+        data: id -> what a script reads with ``JSON.parse(document.getElementById(id).textContent)``.
+    """
+    codes = [_script(code) for code in scripts]
+    policy = "; ".join(
+        (
+            "default-src 'none'",
+            "base-uri 'none'",
+            "form-action 'none'",
+            "style-src 'unsafe-inline'",
+            "img-src data: blob:",
+            f"script-src {' '.join(map(_digest, codes)) or repr('none')}",
+        )
+    )
+    parts = [f'<script type="application/json" id="{name}">{inert_json(value)}</script>' for name, value in (data or {}).items()]
+    parts += [f"<script>{code}</script>" for code in codes]
+    markup = f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{html.escape(title)}</title>
+<style>
+:root {{ --paper: {colours.paper}; --ink: {colours.ink}; --muted: {colours.muted}; --line: {colours.grid}; --faint: {colours.neutral}; }}
+body {{ background: var(--paper); color: var(--ink); font: 14px/1.5 "Source Sans Pro", "Helvetica Neue", Arial, sans-serif; }}
+{style}
+</style>
+</head>
+<body>
+{body}
+"""
+    return _utf8("\n".join([markup, *parts, "</body>\n</html>\n"]))
+
+
+def inert_json(value: Any) -> str:
+    """JSON in ASCII that cannot end a script element, open a comment or be markup anywhere."""
+    return json.dumps(value, separators=(",", ":")).translate(_MARKUP)
+
+
+def _script(code: str) -> str:
+    """The code as a browser reads it from a script element: one kind of line end, and nothing that ends the element."""
+    return _OPENING.sub(r"<\\", re.sub(r"\r\n?", "\n", _utf8(code)))
+
+
+def _digest(code: str) -> str:
+    return f"'sha256-{b64encode(hashlib.sha256(code.encode()).digest()).decode()}'"
+
+
+def _utf8(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()

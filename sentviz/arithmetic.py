@@ -1,0 +1,289 @@
+"""One cell of an attention map in this sentence's numbers, and the row it stands in as a kernel smoother.
+
+    S_c = scale * (q_c . k_c) * M + sum of biases      A_c = softmax(S_c) over the keys that are seen
+    effective attention = sum_c lambda_c A_c           scale = 1 / sqrt(d_k), or the learned temperature under QK-norm
+
+SentiFormer, Definition 1: with the kernel exp(S) a head's output is an average of value vectors, o_i = sum_j K_ij V_j / sum_j K_ij. With
+several components the weights are the effective attention, whose sum need not be 1 and whose entries can be negative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sentviz.errors import InputError
+from sentviz.trace import Trace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sentviz.model import Model
+
+__all__ = ["CellArithmetic", "Component", "cell"]
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+_DIGITS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+
+
+@dataclass(frozen=True)
+class Component:
+    """How one component's weight of the cell comes about."""
+
+    place: int  # counted from 0
+    product: float  # q . k, rotated with RoPE; the cosine under QK-norm
+    scaled: float  # times the scale
+    factor: float | None  # Xia et al.'s M; None = the model has none, or it cannot be read off because q . k is 0
+    biases: Mapping[str, float]
+    score: float  # S
+    top: int  # the key with the largest S of the row
+    top_score: float
+    total: float  # the softmax's denominator, sum of exp(S - top_score)
+    attention: float  # A
+    weight: float  # lambda
+
+
+@dataclass(frozen=True, eq=False)
+class CellArithmetic:
+    """The cell (query, key) of one head, and its whole row."""
+
+    run: str
+    layer: int
+    head: int
+    query: int
+    key: int
+    tokens: tuple[str, ...]
+    key_size: int  # d_k
+    scale: float  # 1 / sqrt(d_k), or the temperature
+    cosine: bool  # QK-norm: products are cosines, the scale is learned
+    rotary: bool
+    window: int  # 0 = every key is seen
+    parts: tuple[Component, ...]
+    attention: float  # effective
+    seen: Bools  # (m,) keys that the query may see
+    scores: Floats  # (C, m)
+    maps: Floats  # (C, m)
+    row: Floats  # (m,) effective attention of the query
+    values: Floats  # (m, d_v)
+    head_norm: float | None  # Differential's 1 - lambda_init; None = no norm behind the head
+
+    # ---- in words
+
+    def steps(self) -> list[str]:
+        """The whole derivation, one line a step."""
+        return [*(line for part in self.parts for line in self.component_steps(part.place)), *self.sum_steps()]
+
+    def component_steps(self, place: int) -> list[str]:
+        """From q . k to A of one component, counted from 0."""
+        part = self.parts[place]
+        low = _sub(place + 1) if len(self.parts) > 1 else ""
+        rotated = ", rotated to their places" if self.rotary else ""
+        lines = [f"cos(q{low}, k{low}){rotated} = {_n(part.product)}" if self.cosine else f"q{low}·k{low}{rotated} = {_n(part.product)}"]
+        value = part.scaled
+        lines.append(f"× {_n(self.scale)}, the learned temperature → {_n(value)}" if self.cosine else f"/ √{self.key_size} → {_n(value)}")
+        if part.factor is not None:
+            value *= part.factor
+            lines.append(f"× {_n(part.factor)}, the lexicon's factor → {_n(value)}")
+        for name, bias in part.biases.items():
+            value += bias
+            lines.append(f"{_sign(bias)} {_n(abs(bias))}, {name} → {_n(value)}")
+        lines.append(f"S{low} = {_n(part.score)}")
+        return [*lines, *self._softmax_steps(part, low)]
+
+    def _softmax_steps(self, part: Component, low: str) -> list[str]:
+        if not self.seen[self.key]:
+            return [f"outside the window of {self.window} tokens, and no global token: not seen → A{low} = 0"]
+        keys = f"{self.seen.sum():,} keys" if self.seen.all() else f"the {self.seen.sum():,} of {len(self.seen):,} keys that are seen"
+        largest = "this one" if part.top == self.key else f"“{_cut(self.tokens[part.top])}” ({part.top + 1})"
+        return [
+            f"softmax over {keys}; the largest S{low} is {_n(part.top_score)}, {largest}",
+            f"exp({_n(part.score)} {_sign(-part.top_score)} {_n(abs(part.top_score))}) / {_n(part.total)} → A{low} = {_n(part.attention)}",
+        ]
+
+    def sum_steps(self) -> list[str]:
+        """From the components to what multiplies V."""
+        if len(self.parts) == 1:
+            lines = ["One component: A multiplies V as it is."]
+        else:
+            first, *others = self.parts
+            sums = [_term("", first), *(f"{_sign(part.weight)} {_term('abs', part)}" for part in others)]
+            numbers = [f"{_n(first.weight * first.attention)}"]
+            numbers += [f"{_sign(p.weight * p.attention)} {_n(abs(p.weight * p.attention))}" for p in others]
+            lines = [f"{' '.join(sums)} = {' '.join(numbers)} = {_n(self.attention)}"]
+        if self.head_norm is not None:
+            lines.append(
+                f"Behind the sum over keys the head's output is brought to root mean square 1 and multiplied by {_n(self.head_norm)}."
+            )
+        return lines
+
+    # ---- in numbers
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """component, step, value: every number of the derivation, components counted from 0; -1 = the sum."""
+        import pandas as pd
+
+        rows: list[tuple[int, str, float]] = []
+        for part in self.parts:
+            named = {"product": part.product, "scaled": part.scaled, "factor": part.factor, **part.biases, "score": part.score}
+            named |= {"largest score": part.top_score, "denominator": part.total, "attention": part.attention, "lambda": part.weight}
+            rows += [(part.place, step, value) for step, value in named.items() if value is not None]
+        return pd.DataFrame([*rows, (-1, "effective attention", self.attention)], columns=["component", "step", "value"])
+
+    @property
+    def output(self) -> Floats:
+        """(d_v,) the head's output at the query before any norm: the row's weights times the values."""
+        return np.asarray(self.row @ self.values)
+
+    def smoother(self) -> pd.DataFrame:
+        """The row as weights over value vectors, one key a row in text order.
+
+        key, key_token, seen; score, kernel = exp(S - the row's largest S) and attention of each component (A1, A2 ...); weight = effective
+        attention; value_norm = |V_j|; contribution = |weight V_j|, share = its part of all contributions (sums to 1); along = the part of
+        the head's output that it makes, weight V_j . o / |o|^2 (signed, sums to 1).
+        """
+        import pandas as pd
+
+        columns: dict[str, Any] = {"key": np.arange(len(self.tokens)), "key_token": list(self.tokens), "seen": self.seen}
+        for part, scores, attention in zip(self.parts, self.scores, self.maps, strict=True):
+            kernel = np.where(self.seen, np.exp(np.minimum(scores - part.top_score, 0)), 0)
+            name = f"a{part.place + 1}"
+            columns |= {f"score_{name}": scores, f"kernel_{name}": kernel, f"attention_{name}": attention}
+        moved, out = self.row[:, None] * self.values, self.output
+        size, length = np.linalg.norm(moved, axis=1), float(out @ out)
+        columns |= {
+            "weight": self.row,
+            "value_norm": np.linalg.norm(self.values, axis=1),
+            "contribution": size,
+            "share": size / (size.sum() or 1.0),
+            "along": moved @ out / (length or 1.0),
+        }
+        return pd.DataFrame(columns)
+
+
+def cell(model: Model, source: Trace | str, layer: int, head: int, query: int, key: int, lambdas: Any = None) -> CellArithmetic:
+    """How the weight of one cell comes about.
+
+    A trace that holds scores and projections of the cell is read as it is; otherwise the one query row is computed anew.
+
+    Args:
+        model: the model of the trace.
+        source: a trace, or a text.
+        layer, head, query, key: counted from 0; query and key are tokens.
+        lambdas: (L, C) instead of the learned ones; those of the trace unless given. Heads that were off are on again.
+    Raises:
+        InputError: the model or the text has no such cell.
+    """
+    if isinstance(source, str) or lambdas is not None or not _holds(source, layer, head, query):
+        text, pair = (source, None) if isinstance(source, str) else (source.text, source.text_pair)
+        if lambdas is None and isinstance(source, Trace) and not np.allclose(source.lambdas, model.lambdas(), atol=2e-3):
+            lambdas = source.lambdas
+        source = model.trace(text, pair, layers=(layer,), heads=(head,), queries=(query,), scores=True, projections=True, lambdas=lambdas)
+    if not 0 <= key < len(source.tokens):
+        raise InputError(f"There is no key {key}; they are counted from 0 to {len(source.tokens) - 1}.")
+    return _read(model, source, layer, head, query, key)
+
+
+def _holds(trace: Trace, layer: int, head: int, query: int) -> bool:
+    arrays = (trace.attention, trace.components, trace.scores, trace.queries, trace.keys, trace.values)
+    chosen = layer in trace.layer_ids and head in trace.head_ids and query in trace.query_ids
+    return chosen and all(array is not None for array in arrays) and trace.component_ids == tuple(range(trace.lambdas.shape[1]))
+
+
+def _read(model: Model, trace: Trace, layer: int, head: int, query: int, key: int) -> CellArithmetic:
+    config, n = model.config, len(trace.tokens)
+    at = trace.layer_ids.index(layer), slice(None), trace.head_ids.index(head), trace.query_ids.index(query)
+    assert trace.scores is not None and trace.queries is not None and trace.keys is not None
+    assert trace.components is not None and trace.attention is not None and trace.values is not None
+    scores, maps, q = (np.asarray(array[at], dtype=np.float64) for array in (trace.scores, trace.components, trace.queries))
+    k = np.asarray(trace.keys[at[0], :, at[2], key], dtype=np.float64)
+    block: Any = model.encoder.blocks[layer]
+    temperature = block.attention.temperature
+    scale = config.key_size**-0.5 if temperature is None else float(temperature)
+    seen = _seen(config.window, config.global_tokens, n, query)
+    parts = []
+    for c in range(len(maps)):
+        product = float(q[c] @ k[c])
+        biases = {name: float(values[at][c, key]) for name, values in trace.biases.items()}
+        score, visible = float(scores[c, key]), scores[c, seen]
+        top = int(np.flatnonzero(seen)[visible.argmax()])
+        parts.append(
+            Component(
+                c,
+                product,
+                product * scale,
+                (score - sum(biases.values())) / (product * scale) if config.lexicon == "multiply" and product else None,
+                biases,
+                score,
+                top,
+                float(scores[c, top]),
+                float(np.exp(visible - visible.max()).sum()),
+                float(maps[c, key]),
+                float(trace.lambdas[layer, c]),
+            )
+        )
+    row = np.asarray(trace.attention[at[0], at[2], at[3]], dtype=np.float64)
+    return CellArithmetic(
+        run=trace.run,
+        layer=layer,
+        head=head,
+        query=query,
+        key=key,
+        tokens=trace.tokens,
+        key_size=config.key_size,
+        scale=scale,
+        cosine=temperature is not None,
+        rotary=config.positions == "rotary",
+        window=config.window,
+        parts=tuple(parts),
+        attention=float(row[key]),
+        seen=seen,
+        scores=scores,
+        maps=maps,
+        row=row,
+        values=np.asarray(trace.values[at[0], at[2]], dtype=np.float64),
+        head_norm=1 - config.lambda_start[layer][0] if config.head_norm else None,
+    )
+
+
+def _seen(window: int, global_tokens: tuple[int, ...], n: int, query: int) -> Bools:
+    """(m,) SentiFormer's pattern: the window around the query, and the tokens that all see."""
+    if not window:
+        return np.ones(n, dtype=np.bool_)
+    seen = np.abs(np.arange(n) - query) <= window // 2
+    seen[[place for place in global_tokens if -n <= place < n]] = True
+    return np.asarray(seen, dtype=np.bool_)
+
+
+def _n(value: float) -> str:
+    """Three decimals, two figures where that would be 0."""
+    if abs(value) >= 1e-3 or not value:
+        text = f"{value:.3f}".rstrip("0").rstrip(".") if value else "0"
+    elif abs(value) >= 1e-6:
+        text = np.format_float_positional(value, precision=2, fractional=False, trim="-")
+    else:
+        text = f"{value:.1e}"
+    return text.replace("-", "−")
+
+
+def _sign(value: float) -> str:
+    return "−" if value < 0 else "+"
+
+
+def _sub(place: int) -> str:
+    return str(place).translate(_DIGITS)
+
+
+def _term(absolute: str, part: Component) -> str:
+    weight = abs(part.weight) if absolute else part.weight
+    return f"A{_sub(part.place + 1)}" if weight == 1 else f"{_n(weight)}·A{_sub(part.place + 1)}"
+
+
+def _cut(text: str, limit: int = 24) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"

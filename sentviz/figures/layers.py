@@ -1,0 +1,107 @@
+"""The verdict layer by layer, and the heads' habits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import plotly.graph_objects as go
+
+from sentviz.errors import InputError
+from sentviz.figures.figure import Figure, Theme, base_layout, blend, file_safe, ink_on, number, palette
+from sentviz.figures.text import as_text
+
+__all__ = ["head_table", "verdict_lines"]
+
+
+def verdict_lines(labels: Sequence[str], probabilities: npt.ArrayLike, *, theme: Theme = "light") -> Figure:
+    """Class probabilities when the classifier reads each layer.
+
+    Args:
+        labels: names of the K classes.
+        probabilities: (L+1, K), row 0 = the embedding.
+    Frame:
+        layer (0 = embedding), label, probability.
+    Raises:
+        InputError: shapes that do not fit.
+    """
+    shares = np.asarray(probabilities, dtype=float)
+    if shares.ndim != 2 or shares.shape[1] != len(labels):
+        raise InputError(f"{len(labels)} labels do not fit probabilities of shape {shares.shape}.")
+    colours, steps = palette(theme), list(range(len(shares)))
+    names = ["embedding", *(f"layer {i}" for i in steps[1:])]
+    layout = base_layout(theme, title="The verdict, layer by layer", width=520, height=280, margin=(56, 52, 120, 44))
+    plot = go.Figure(layout=layout)
+    for k, label in enumerate(labels):
+        colour = colours.lines[k % len(colours.lines)]
+        plot.add_scatter(
+            x=steps,
+            y=shares[:, k],
+            mode="lines+markers+text",
+            name=as_text(label),
+            line={"color": colour, "width": 2},
+            marker={"size": 8},
+            text=[""] * (len(steps) - 1) + [f" {as_text(label)} {shares[-1, k]:.0%}"],
+            textposition="middle right",
+            textfont={"color": colour},
+            cliponaxis=False,
+            hovertemplate=f"{as_text(label)}, %{{x}}: %{{y:.1%}}<extra></extra>",
+        )
+    plot.update_xaxes(tickvals=steps, ticktext=names, range=[-0.1, steps[-1] + 0.1])
+    plot.update_yaxes(range=[-0.03, 1.03], tickformat=".0%", automargin=False)
+    plot.update_layout(showlegend=False)
+    frame = pd.DataFrame({"layer": np.repeat(steps, len(labels)), "label": list(labels) * len(steps), "probability": shares.ravel()})
+    caption = "The model's own final norm and classifier applied to every layer's states; only the last was trained to be read so."
+    return Figure(file_safe("verdict-by-layer"), plot, frame, caption)
+
+
+def head_table(patterns: pd.DataFrame, *, theme: Theme = "light") -> Figure:
+    """One row a head, one column a habit, each column coloured from its smallest to its largest value.
+
+    Args:
+        patterns: layer, head (counted from 0) and one column per habit, as `sentviz.layers.head_patterns` gives it.
+    Frame:
+        layer, head, habit, value.
+    Raises:
+        InputError: no heads.
+    """
+    habits = [name for name in patterns.columns if name not in ("layer", "head")]
+    if patterns.empty or not habits:
+        raise InputError("There are no heads to show.")
+    colours, values = palette(theme), patterns[habits].to_numpy(float)
+    low, high = values.min(axis=0), values.max(axis=0)
+    scaled = (values - low) / np.where(high > low, high - low, 1)
+    rows = [f"L{layer + 1} H{head + 1}" for layer, head in patterns[["layer", "head"]].to_numpy(int)]
+    scale = [[i / (len(colours.sequential) - 1), stop] for i, stop in enumerate(colours.sequential)]
+    height = 88 + 26 * len(rows)
+    plot = go.Figure(
+        go.Heatmap(
+            z=scaled,
+            x=habits,
+            y=rows,
+            customdata=values,
+            colorscale=scale,
+            zmin=0,
+            zmax=1,
+            showscale=False,
+            xgap=1,
+            ygap=1,
+            hovertemplate="%{y}, %{x}: %{customdata:.3f}<extra></extra>",
+        ),
+        layout=base_layout(theme, title="What each head does here", width=560, height=height, margin=(64, 68, 16, 20)),
+    )
+    inks = [ink_on(fill) for fill in blend(colours.sequential, scaled.ravel())]
+    for i, row in enumerate(rows):
+        for j, habit in enumerate(habits):
+            ink = inks[i * len(habits) + j]
+            plot.add_annotation(x=habit, y=row, text=number(values[i, j]), showarrow=False, font={"size": 11, "color": ink})
+    plot.update_xaxes(side="top", showgrid=False, automargin=False)
+    plot.update_yaxes(autorange="reversed", showgrid=False, automargin=False)
+    frame = patterns.melt(id_vars=["layer", "head"], var_name="habit", value_name="value")
+    caption = (
+        "Means over the sentence's queries: entropy as a share of its maximum, distance in tokens, the others as shares of the attention."
+        " Colours compare heads within a column."
+    )
+    return Figure(file_safe("head-habits"), plot, frame, caption)

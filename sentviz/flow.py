@@ -1,0 +1,198 @@
+"""Attention followed through the layers, and weighed by what it moves.
+
+    rollout         R = Â_L ... Â_1,  Â = I/2 + A/2                        Abnar & Zuidema 2020, arXiv 2005.00928
+    attention flow  maximum flow through the Â as capacities               the same
+    value-weighted  || sum_h A^h_ij V^h_j W_O^h ||                         Kobayashi et al. 2020, arXiv 2004.10102
+    value zeroing   cosine distance of a layer's output without V_j        Mohebbi et al. 2023, arXiv 2301.12971
+
+A in rollout and flow is the effective map, averaged over heads. Its rows may hold negative weights (Differential) or sum to more than 1 (NDT):
+weights enter by their size and each row is divided by its sum, so that the residual keeps its half. What is read at the end is what the
+classifier reads: the mean over the tokens, or [CLS].
+
+Scores (m,) are shares in multiples of an even one: they sum to the number of tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from sentviz.errors import InputError
+from sentviz.trace import Trace
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from sentviz.encoder import Attention, Batch, Block, Change
+    from sentviz.model import Model
+
+__all__ = [
+    "LONGEST_FLOW",
+    "attention_flow",
+    "effective",
+    "rollout",
+    "value_weighted",
+    "value_weighted_maps",
+    "value_zeroing",
+    "value_zeroing_maps",
+]
+
+Floats = npt.NDArray[np.float32]
+Doubles = npt.NDArray[np.float64]
+
+LONGEST_FLOW = 64  # tokens; flows are solved one token at a time, about n^3 work each
+CAPACITY = 1 << 24  # a capacity of 1, in the solver's whole numbers
+
+
+# ---- from the trace ------------------------------------------------------------------------------------------------
+
+
+def effective(trace: Trace) -> Doubles:
+    """(L, n, m) effective maps averaged over heads, weights by their size, each row summing to 1.
+
+    Raises:
+        InputError: the trace does not hold every layer and query row, or a row is all zero.
+    """
+    whole = trace.layer_ids == tuple(range(len(trace.lambdas))) and trace.query_ids == tuple(range(len(trace.tokens)))
+    if trace.attention is None or not whole:
+        raise InputError("Following attention through the layers needs the maps of all layers with all their rows.")
+    maps = np.abs(trace.attention.astype(np.float64)).mean(axis=1)
+    totals = maps.sum(axis=-1, keepdims=True)
+    if empty := np.flatnonzero((totals == 0).any(axis=(1, 2))).tolist():
+        raise InputError(f"Layer {empty[0] + 1} mixes its maps to nothing for some token, so there is no attention to follow.")
+    return np.asarray(maps / totals)
+
+
+def rollout(trace: Trace) -> Floats:
+    """(m,) attention rollout to each token.
+
+    Raises:
+        InputError: as `effective`.
+    """
+    return _shares(_read(_product(_residual(effective(trace))), trace.pooling))
+
+
+def attention_flow(trace: Trace) -> Floats:
+    """(m,) maximum flow to each token, solved for one token at a time.
+
+    Raises:
+        InputError: as `effective`; a text of more than LONGEST_FLOW tokens.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import maximum_flow
+
+    maps = _residual(effective(trace))
+    layers, n, _ = maps.shape
+    if n > LONGEST_FLOW:
+        raise InputError(f"Attention flow is solved for texts of at most {LONGEST_FLOW} tokens; this one has {n}.")
+    source, tops = (layers + 1) * n, np.arange(1 if trace.pooling == "cls" else n)
+    level, query, key = np.indices(maps.shape).reshape(3, -1)
+    capacities = np.concatenate([maps.ravel(), np.full(len(tops), 1 / len(tops))])
+    rows = np.concatenate([(level + 1) * n + query, np.full(len(tops), source)])
+    columns = np.concatenate([level * n + key, layers * n + tops])
+    graph = coo_array((np.rint(capacities * CAPACITY).astype(np.int32), (rows, columns)), shape=(source + 1, source + 1)).tocsr()
+    return _shares(np.array([maximum_flow(graph, source, token).flow_value for token in range(n)], dtype=np.float64))
+
+
+# ---- from the model ------------------------------------------------------------------------------------------------
+
+
+def value_weighted_maps(model: Model, trace: Trace, *, lambdas: Any = None, heads_off: Collection[tuple[int, int]] = ()) -> Doubles:
+    """(L, n, m) length of what key j adds to query i in the attention's output, in units of the hidden state."""
+    whole = model.trace(trace.text, trace.text_pair, projections=True, lambdas=lambdas, heads_off=heads_off)
+    assert whole.attention is not None and whole.values is not None
+    maps = []
+    for layer, block in enumerate(_blocks(model)):
+        attention = cast("Attention", block.attention)
+        a, v = whole.attention[layer].astype(np.float64), whole.values[layer].astype(np.float64)
+        if attention.head_norm is not None:  # linear once its root mean square is known
+            out = a @ v
+            a = a / np.sqrt((out**2).mean(axis=-1, keepdims=True) + attention.head_norm.eps)
+            a = a * (1 - model.config.lambda_start[layer][0])
+            v = v * attention.head_norm.weight.detach().numpy()
+        a[[head for at, head in heads_off if at == layer]] = 0
+        w = attention.output.weight.detach().numpy().astype(np.float64).reshape(model.config.width, len(v), -1)  # (d, H, d_v)
+        moved = np.einsum("hme,dhe->mhd", v, w)
+        products = moved @ moved.transpose(0, 2, 1)  # (m, H, H): lengths without a vector for every pair of tokens
+        squares = np.einsum("hnm,mhg,gnm->nm", a, products, a, optimize=True)
+        maps.append(np.sqrt(np.maximum(squares, 0)))
+    return np.stack(maps)
+
+
+def value_weighted(model: Model, trace: Trace, **change: Any) -> Floats:
+    """(m,) what each key adds, summed over queries, averaged over layers."""
+    return _shares(value_weighted_maps(model, trace, **change).sum(axis=1).mean(axis=0))
+
+
+def value_zeroing_maps(model: Model, trace: Trace, *, lambdas: Any = None, heads_off: Collection[tuple[int, int]] = ()) -> Doubles:
+    """(L, n, m) cosine distance of a layer's output i with and without the value vectors of token j, not yet normalised.
+
+    Every layer reads its own, unchanged input; all tokens of a layer are zeroed in one batch.
+    """
+    import torch
+
+    from sentviz.encoder import Watch
+
+    change, batch = model.change(lambdas, heads_off), model.batch(model.encode(trace.text, trace.text_pair))
+    with torch.inference_mode():
+        hidden = model.encoder(batch, Watch(maps=False), change).hidden
+        maps = [_turned(block, x, out, batch, change) for block, x, out in zip(_blocks(model), hidden[:-1], hidden[1:], strict=True)]
+        return np.asarray(torch.stack(maps).numpy())
+
+
+def value_zeroing(model: Model, trace: Trace, **change: Any) -> Floats:
+    """(m,) value zeroing rolled out over the layers; outputs hold the residual already, so none is added.
+
+    A token that nothing turns keeps itself.
+    """
+    maps = value_zeroing_maps(model, trace, **change)
+    totals = maps.sum(axis=-1, keepdims=True)
+    rows = np.where(totals > 0, maps / np.where(totals > 0, totals, 1), np.eye(maps.shape[-1]))
+    return _shares(_read(_product(rows), model.config.pooling))
+
+
+# ---- shared --------------------------------------------------------------------------------------------------------
+
+
+def _residual(maps: Doubles) -> Doubles:
+    return np.asarray((maps + np.eye(maps.shape[-1])) / 2)
+
+
+def _product(maps: Doubles) -> Doubles:
+    """A_L ... A_1."""
+    result = maps[0]
+    for later in maps[1:]:
+        result = later @ result
+    return result
+
+
+def _read(rolled: Doubles, pooling: str) -> Doubles:
+    return np.asarray(rolled[0] if pooling == "cls" else rolled.mean(axis=0))
+
+
+def _shares(values: Doubles) -> Floats:
+    total = values.sum()
+    return np.asarray(values * (len(values) / total) if total else values, dtype=np.float32)
+
+
+def _blocks(model: Model) -> list[Block]:
+    return [cast("Block", block) for block in model.encoder.blocks]
+
+
+def _turned(block: Block, x: Tensor, out: Tensor, batch: Batch, change: Change) -> Tensor:
+    """(n, m) how far output i of a block turns when the value vectors of token j are zero, in double precision."""
+    import torch
+    import torch.nn.functional as F
+
+    from sentviz.model import TOKENS_PER_BATCH
+
+    n, distances, whole = x.shape[1], [], F.normalize(out.double(), dim=-1)
+    for off in torch.eye(n, dtype=torch.bool).split(max(1, TOKENS_PER_BATCH // n)):
+        some = len(off)
+        changed, _ = block(x.expand(some, -1, -1), batch.expand(some), None, replace(change, values_off=off))
+        distances.append((F.normalize(changed.double(), dim=-1) - whole).square().sum(dim=-1) / 2)  # 1 - cos, exact near 0
+    return torch.cat(distances).T

@@ -1,0 +1,100 @@
+"""Gradients of the answer's log-odds with respect to the token embeddings.
+
+    gradient x input       x_j . df/dx_j                                          Shrikumar et al. 2016, arXiv 1605.01713
+    integrated gradients   (x_j - b_j) . integral of df/dx_j along b to x         Sundararajan et al. 2017, arXiv 1703.01365
+
+f is the log-odds of the predicted class, x_j the token's own embedding (positions and segments stay as they are). The baseline b is the same
+text with [PAD], the zero embedding, in place of every word; specials stay, so they score 0. The integral is a Gauss-Legendre sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sentviz.errors import InputError
+from sentviz.trace import Trace
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from sentviz.model import Model
+
+__all__ = ["Integrated", "gradient_x_input", "integrate", "integrated_gradients"]
+
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Integrated:
+    """Integrated gradients and how far they are from complete."""
+
+    scores: Floats  # (m,) log-odds
+    rise: float  # f(text) - f(baseline), what complete scores sum to
+
+    @property
+    def gap(self) -> float:
+        """Sum of the scores minus the rise: the error of the sum over steps, log-odds."""
+        return float(self.scores.sum(dtype=np.float64)) - self.rise
+
+
+def gradient_x_input(model: Model, trace: Trace, *, lambdas: Any = None, heads_off: Collection[tuple[int, int]] = ()) -> Floats:
+    """(m,) first-order rise of the log-odds from the zero embedding to the token's own; specials 0."""
+    _, slopes, path = _along(model, trace, np.ones(1), lambdas, heads_off)
+    return np.asarray((slopes[0] * path).sum(dim=-1).numpy(), dtype=np.float32)
+
+
+def integrate(
+    model: Model, trace: Trace, *, steps: int = 32, lambdas: Any = None, heads_off: Collection[tuple[int, int]] = ()
+) -> Integrated:
+    """Integrated gradients (m,) over all steps in one batch (a long text: a few), with what they should sum to.
+
+    Raises:
+        InputError: steps is less than 1.
+    """
+    import torch
+
+    if steps < 1:
+        raise InputError(f"Integrated gradients need at least one step, not {steps}.")
+    places, weights = np.polynomial.legendre.leggauss(steps)
+    odds, slopes, path = _along(model, trace, np.array([0, *(places + 1) / 2, 1]), lambdas, heads_off)
+    mean = torch.einsum("snd,s->nd", slopes[1:-1], torch.from_numpy(weights / 2).to(slopes))
+    return Integrated(np.asarray((mean * path).sum(dim=-1).numpy(), dtype=np.float32), float(odds[-1] - odds[0]))
+
+
+def integrated_gradients(model: Model, trace: Trace, **options: Any) -> Floats:
+    """(m,) the scores of `integrate`, which takes the same options."""
+    return integrate(model, trace, **options).scores
+
+
+def _along(
+    model: Model, trace: Trace, places: npt.NDArray[np.float64], lambdas: Any, heads_off: Collection[tuple[int, int]]
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Log-odds (S,) and gradients (S, m, d) at places between baseline (0) and text (1), and the path (m, d) from one to the other.
+
+    Only leaf tensors of this call ask for gradients; the parameters never do, so the model stays as it is in every thread.
+    """
+    import torch
+
+    from sentviz.model import TOKENS_PER_BATCH
+
+    k, change = int(trace.probabilities.argmax()), model.change(lambdas, heads_off)
+    encoded = model.encode(trace.text, trace.text_pair)
+    table, odds, slopes = model.encoder.embedding.weight.detach(), [], []
+    with torch.inference_mode(False), torch.enable_grad():
+        batch = model.batch(encoded)
+        text = table[batch.ids[0]]
+        path = (text - table[0]) * torch.from_numpy(~encoded.specials)[:, None]
+        steps = torch.from_numpy(places).to(path)
+        for some in steps.split(max(1, TOKENS_PER_BATCH // len(encoded))):
+            tokens = (text - (1 - some[:, None, None]) * path).requires_grad_()
+            logits = model.encoder(batch.expand(len(some)), change=change, tokens=tokens).logits
+            others = torch.cat([logits[:, :k], logits[:, k + 1 :]], dim=1)
+            value = logits[:, k] - others.logsumexp(dim=1)
+            slopes.append(torch.autograd.grad(value.sum(), tokens)[0])
+            odds.append(value.detach())
+    return torch.cat(odds), torch.cat(slopes), path

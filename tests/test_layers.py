@@ -1,0 +1,82 @@
+"""Layer verdicts and head habits against loops."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from sentviz.errors import InputError
+from sentviz.figures.layers import head_table, verdict_lines
+from sentviz.layers import PATTERNS, head_patterns, verdict_by_layer
+from sentviz.model import Model
+from tests.fakes import fake_trace
+from tests.makers import small_model
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return small_model(components=2, mixing="free")
+
+
+def test_the_last_layer_says_what_the_model_says(model: Model) -> None:
+    """The lens at the top is the prediction; below it, norm, mean and classifier by hand."""
+    trace = model.trace("what a warm clever song")
+    shares = verdict_by_layer(model, trace)
+    np.testing.assert_allclose(shares[-1], trace.probabilities, atol=1e-6)
+    assert trace.hidden is not None
+    state = {name: tensor.double().numpy() for name, tensor in model.encoder.state_dict().items()}
+    for layer, hidden in enumerate(trace.hidden.astype(np.float64)):
+        rows = [row / math.sqrt(float((row**2).mean()) + 1e-6) * state["final_norm.weight"] for row in hidden]
+        logits = state["classifier.weight"] @ (sum(rows) / len(rows)) + state["classifier.bias"]
+        e = np.exp(logits - logits.max())
+        np.testing.assert_allclose(shares[layer], e / e.sum(), atol=1e-5)
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_habits_by_hand(signed: bool) -> None:
+    """Every habit of every head by loops over queries and keys, also on signed maps."""
+    trace = fake_trace(layers=2, heads=3, components=2, signed=signed, tokens=["a", ",", "b", "!?", "c"])
+    table = head_patterns(trace)
+    assert trace.attention is not None
+    n = len(trace.tokens)
+    for row in table.to_dict("records"):
+        a = np.abs(trace.attention[row["layer"], row["head"]].astype(float))
+        a = a / a.sum(axis=1, keepdims=True)
+        entropy = sum(-a[i, j] * math.log(a[i, j]) for i in range(n) for j in range(n) if a[i, j] > 0) / n / math.log(n)
+        assert row["entropy"] == pytest.approx(entropy, abs=1e-6)
+        assert row["distance"] == pytest.approx(sum(a[i, j] * abs(i - j) for i in range(n) for j in range(n)) / n, abs=1e-6)
+        assert row["previous"] == pytest.approx(sum(a[i, i - 1] for i in range(1, n)) / n, abs=1e-6)
+        assert row["next"] == pytest.approx(sum(a[i, i + 1] for i in range(n - 1)) / n, abs=1e-6)
+        assert row["same"] == pytest.approx(sum(a[i, i] for i in range(n)) / n, abs=1e-6)
+        assert row["first"] == pytest.approx(sum(a[i, 0] for i in range(n)) / n, abs=1e-6)
+        marks = [j for j, token in enumerate(trace.tokens) if token in {",", "!?"}]
+        assert row["punctuation"] == pytest.approx(sum(a[i, j] for i in range(n) for j in marks) / n, abs=1e-6)
+
+
+def test_one_token_has_no_entropy() -> None:
+    trace = fake_trace(tokens=["a"])
+    one = trace.replace(
+        tokens=("a",),
+        specials=np.zeros(1, bool),
+        query_ids=(0,),
+        attention=np.ones((2, 4, 1, 1), np.float32),
+    )
+    assert head_patterns(one)[list(PATTERNS)].notna().all().all()
+
+
+def test_a_map_that_is_not_there_is_named() -> None:
+    with pytest.raises(InputError, match="component 7"):
+        head_patterns(fake_trace(), 7)
+
+
+def test_figures_hold_the_numbers(model: Model) -> None:
+    trace = model.trace("what a warm clever song")
+    lines = verdict_lines(trace.labels, verdict_by_layer(model, trace))
+    assert len(lines.frame) == trace.lambdas.shape[0] * 2 + 2
+    table = head_patterns(trace)
+    figure = head_table(table)
+    assert len(figure.frame) == len(table) * len(PATTERNS)
+    assert torch.is_grad_enabled()

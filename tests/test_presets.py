@@ -1,0 +1,92 @@
+"""Figures in the sizes of print: millimetres, points, fonts inside, booktabs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pandas as pd
+import pytest
+
+from sentviz import fonts
+from sentviz._browser import find_browser
+from sentviz.errors import InputError
+from sentviz.export import PRESETS, render
+from sentviz.figures import Figure, heatmap, lambda_evolution, probability_bars
+from tests.fakes import fake_trace
+
+pictures = pytest.mark.skipif(find_browser() is None, reason="no Chrome or Chromium on this machine")
+
+
+def figure() -> Figure:
+    return heatmap(fake_trace(tokens=["a", "<b>", "quiet", "delight"]), 0)
+
+
+@pictures
+@pytest.mark.parametrize("name", PRESETS)
+def test_an_svg_is_as_wide_as_its_place(name: str) -> None:
+    """The width in pixels at 96 to the inch is the preset's millimetres, to half a millimetre; letters have the points asked for."""
+    svg = render(figure(), "svg", preset=name)
+    root = ElementTree.fromstring(svg)
+    assert float(root.attrib["width"]) / 96 * 25.4 == pytest.approx(PRESETS[name].millimetres, abs=0.5)
+    factor = float(root.attrib["width"]) / float(root.attrib["viewBox"].split()[2])
+    assert 13 * factor * 72 / 96 == pytest.approx(PRESETS[name].points, rel=1e-3)
+
+
+@pictures
+def test_a_pdf_is_as_wide_as_a_column() -> None:
+    pdf = render(figure(), "pdf", preset="column")
+    box = re.search(rb"/MediaBox ?\[0 0 ([\d.]+)", pdf)
+    assert box is not None
+    assert float(box[1]) / 72 * 25.4 == pytest.approx(84, abs=0.5)
+
+
+@pictures
+def test_a_legend_at_the_side_moves_below_in_a_column() -> None:
+    """Two runs' lambdas in one column keep most of the width for the lines."""
+    rows = [(step, step / 10, "lambda", 0, 1, 0.1 + step / 100) for step in range(0, 30, 10)]
+    history = pd.DataFrame(rows, columns=["step", "epoch", "name", "layer", "component", "value"])
+    svg = render(lambda_evolution({"a/b": history, "a/c": history}), "svg", preset="column")
+    root = ElementTree.fromstring(svg)
+    grounds = [e for e in root.iter() if e.tag.endswith("rect") and "bg" in e.attrib.get("class", "").split()]
+    widest = max(float(e.attrib["width"]) for e in grounds)
+    assert widest > 0.45 * float(root.attrib["viewBox"].split()[2])
+
+
+@pictures
+@pytest.mark.skipif(fonts.font_file("sans-serif", "a") is None, reason="no fontconfig, or no font file, on this machine")
+def test_an_svg_carries_its_letters() -> None:
+    """The embedded font holds the letters of the picture; the text stays text."""
+    svg = render(figure(), "svg").decode()
+    assert "@font-face" in svg
+    assert "data:font/ttf;base64," in svg
+    assert "delight" in "".join(ElementTree.fromstring(svg.encode()).itertext())
+
+
+def test_a_missing_font_leaves_the_picture_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without fontconfig, or with a font that lacks every letter, the SVG is unchanged."""
+    svg = b'<svg xmlns="http://www.w3.org/2000/svg"><text style="font-family: Nowhere Sans;">abc</text></svg>'
+    monkeypatch.setattr(fonts, "font_file", lambda families, letters: None)
+    assert fonts.embed_fonts(svg) == svg
+
+
+def test_a_tex_table_is_booktabs_and_escaped() -> None:
+    shown = probability_bars(["50% & more", "a_b"], [0.25, 0.75])
+    tex = render(Figure("x", shown.plot, shown.frame, "Costs $5 {now}."), "tex").decode()
+    assert r"\toprule" in tex and r"\bottomrule" in tex
+    assert r"50\% \& more" in tex and r"a\_b" in tex
+    assert r"\$5 \{now\}" in tex
+
+
+def test_sizes_that_are_none_are_named() -> None:
+    with pytest.raises(InputError, match="column, wide, slide"):
+        render(figure(), "png", preset="poster")
+    with pytest.raises(InputError, match="points"):
+        render(figure(), "png", preset="column", points=1)
+
+
+def test_the_file_is_written_by_its_suffix(tmp_path: Path) -> None:
+    from sentviz.export import save
+
+    assert save(figure(), tmp_path / "t.tex").read_text(encoding="utf-8").startswith("% ")
