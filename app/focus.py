@@ -9,7 +9,12 @@ from typing import Any
 __all__ = ["CHOICES", "DEFAULT_RUN", "Focus"]
 
 DEFAULT_RUN = "sst2/ndt-unit-2"
-CHOICES = {"specials": ("show", "hide"), "scale": ("value", "change"), "axis": ("epoch", "step")}
+CHOICES = {
+    "look": ("maps", "long", "bertviz", "layers", "scores"),
+    "specials": ("show", "hide"),
+    "scale": ("value", "change"),
+    "axis": ("epoch", "step"),
+}
 TEXT_IN_URL = 2_000  # characters; longer links break in mail programs and proxies
 
 
@@ -27,6 +32,7 @@ class Focus:
     score: str = "removal"
     mix: tuple[tuple[int, int, float], ...] = ()  # lambdas changed by hand: layer, component, value
     slice: str = ""  # part of the test set, as in cell=1,0
+    look: str = "maps"  # part of the Attention page
     specials: str = "show"  # or hide: [CLS], [SEP] in maps
     top: int = 0  # tokens shown of a long text; 0 = as many as are readable
     scale: str = "value"  # of lambda curves; or change, from the start
@@ -95,7 +101,7 @@ class Focus:
                     values["component"] = value
                 case "score" if value in scores:
                     values["score"] = value
-                case "specials" | "scale" | "axis" if value in CHOICES[name]:
+                case "look" | "specials" | "scale" | "axis" if value in CHOICES[name]:
                     values[name] = value
                 case "top" if _place(value):
                     values["top"] = int(value)
@@ -105,7 +111,7 @@ class Focus:
                         refuse("the lambda", bad, "the learned one is used")
                 case "row" | "slice":
                     values[name] = value
-                case "layer" | "head" | "component" | "score" | "specials" | "scale" | "axis" | "top":
+                case "layer" | "head" | "component" | "score" | "look" | "specials" | "scale" | "axis" | "top":
                     refuse(f"the {name}", value, "the default is shown")
                 case _:
                     pass

@@ -26,6 +26,14 @@ PAGES = {
             help="Every head, component and layer on your sentence.",
         ),
     ],
+    "Test set": [
+        st.Page(
+            "views/explanations.py",
+            title="Explanations",
+            icon=":material/fact_check:",
+            help="Which explanation can be trusted, measured over the test set.",
+        ),
+    ],
     "Training": [
         st.Page(
             "views/lambdas.py",
@@ -46,6 +54,18 @@ PAGES = {
             title="Runs",
             icon=":material/inventory_2:",
             help="Every trained model, its numbers and where it comes from.",
+        ),
+        st.Page(
+            "views/data.py",
+            title="Data",
+            icon=":material/database:",
+            help="The data sets: what is here, and how to get the others.",
+        ),
+        st.Page(
+            "views/glossary.py",
+            title="Glossary",
+            icon=":material/dictionary:",
+            help="The words of the field, with formula and paper.",
         ),
     ],
 }

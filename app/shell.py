@@ -19,7 +19,7 @@ from sentviz.explain import SCORES
 from sentviz.export import FORMATS, PRESETS, render
 from sentviz.figures import Figure, Theme, component_name
 
-__all__ = ["begin", "bound", "choose", "end", "figure", "focus", "go", "halves", "intro", "md", "theme"]
+__all__ = ["begin", "bound", "choose", "end", "export_menu", "figure", "focus", "go", "halves", "intro", "md", "theme"]
 
 MIME = {
     "png": "image/png",
@@ -30,7 +30,7 @@ MIME = {
     "tex": "application/x-tex",
 }
 SIZES = {"screen": "screen", "column": "one column, 84 mm", "wide": "two columns, 174 mm", "slide": "slide"}
-STYLE = "<style>@media (max-width: 1100px) { .st-key-halves [data-testid='stColumn'] { min-width: 100%; } }</style>"
+STYLE = "<style>@media (max-width: 1100px) { [class*=\"st-key-halves\"] [data-testid='stColumn'] { min-width: 100%; } }</style>"
 
 
 # ---- focus
@@ -125,6 +125,8 @@ def _chip(name: str, value: str) -> str:
             return f"beside {value.replace('~', ', ')}"
         case "score":
             return SCORES[value].title
+        case "look":
+            return {"long": "long texts", "bertviz": "BertViz", "layers": "layers and heads", "scores": "explanations"}[value]
         case "specials":
             return "specials hidden"
         case "top":
@@ -165,9 +167,9 @@ def intro(shows: str, cannot: str) -> None:
     st.caption(f"{shows} {cannot}")
 
 
-def halves(first: float = 1.0) -> list[Any]:
+def halves(name: str, first: float = 1.0) -> list[Any]:
     """Two columns side by side, one above the other below 1,100 px."""
-    with st.container(key="halves"):
+    with st.container(key=f"halves-{name}"):
         return st.columns([first, 1.0], gap="medium")
 
 
@@ -189,16 +191,26 @@ def figure(make: Callable[[Theme], Figure], key: str, *, slim: bool = False, cod
         with st.container(horizontal=True, gap="small", wrap=False, width="content" if slim else "stretch"):
             if not slim:
                 st.caption(md(drawn.caption), width="stretch")
-            with st.popover("Export", icon=":material/download:", type="tertiary"):
-                _export_menu(make, drawn.name, key, code)
+            export_menu(make, drawn.name, key, code=code)
     return drawn
+
+
+def export_menu(make: Callable[[Theme], Figure], name: str, key: str, *, code: str = "") -> None:
+    """The export menu of a figure, also of one that the page shows otherwise; nothing is drawn before a file is asked for."""
+    with st.popover("Export", icon=":material/download:", type="tertiary"):
+        _export_menu(make, name, key, code)
 
 
 def _export_menu(make: Callable[[Theme], Figure], name: str, key: str, code: str) -> None:
     """Files are made when asked for, always on a light ground."""
     pictures = find_browser() is not None
     size = st.segmented_control(
-        "Size", ["screen", *PRESETS], default="screen", format_func=SIZES.get, key=f"size-{key}", label_visibility="collapsed"
+        "Size",
+        ["screen", *PRESETS],
+        default="screen",
+        format_func=lambda size: SIZES[size],
+        key=f"size-{key}",
+        label_visibility="collapsed",
     )
     preset = size if size in PRESETS else None
     points = None

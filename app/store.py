@@ -9,11 +9,12 @@ import streamlit as st
 
 from app.focus import Focus
 from sentviz.errors import InputError, RunError
+from sentviz.explain import SCORES, available, explained, score
 from sentviz.runs import Run
 from sentviz.runs import runs as read_runs
 from sentviz.trace import Trace
 
-__all__ = ["broken", "example", "model", "run", "runs", "shape", "text", "trace", "warm"]
+__all__ = ["broken", "example", "explanations", "lexicon", "mixing", "model", "run", "runs", "shape", "text", "trace", "warm"]
 
 KEPT_TRACES = 8
 
@@ -77,6 +78,21 @@ def _split(name: str, split: str) -> Any:
     return datasets.load_split(name, split).frame
 
 
+@st.cache_resource(max_entries=1, show_spinner=False)
+def lexicon() -> dict[str, float]:
+    """Polarity by English word, from the first lexicon at hand; empty where there is none."""
+    from sentviz import datasets
+    from sentviz.errors import SentvizError
+
+    for name in ("lexicon_en_vader", "lexicon_en_opinion"):
+        try:
+            frame = datasets.load_file(name, "lexicon")
+        except SentvizError:
+            continue
+        return {str(term).casefold(): float(value) for term, value in zip(frame["term"], frame["polarity"], strict=True)}
+    return {}
+
+
 def text(focus: Focus) -> str:
     """The text in focus: the visitor's, a row's of the data set, or the run's example.
 
@@ -98,35 +114,75 @@ def text(focus: Focus) -> str:
 
 
 def trace(focus: Focus) -> Trace:
-    """The trace of the text in focus under the lambdas in focus, with its removal scores; kept for this visit only.
+    """The trace of the text in focus under the lambdas in focus, with its removal scores and the score in focus; kept for this visit only.
 
     Raises:
         SentvizError: in one sentence for the visitor.
     """
     source, wanted = run(focus.run), text(focus)
-    if wanted == example(source).text and not focus.mix:
-        return example(source)
+    stored = example(source)
+    if wanted == stored.text and not focus.mix and focus.score in available(stored):
+        return stored
     kept: dict[Any, Trace] = st.session_state.setdefault("traces", {})
     key = (source.digest, wanted, focus.mix)
     if key not in kept:
-        kept[key] = _trace(source, wanted, focus.mix)
-        while len(kept) > KEPT_TRACES:
-            kept.pop(next(iter(kept)))
+        loaded, lambdas = model(source), mixing(source, focus)
+        kept[key] = explained(loaded, loaded.trace(wanted, lambdas=lambdas), lambdas=lambdas)
+    if focus.score in available(kept[key], asking=True) and focus.score not in available(kept[key]):
+        kept[key] = explained(model(source), kept[key], [focus.score], lambdas=mixing(source, focus))
+    while len(kept) > KEPT_TRACES:
+        kept.pop(next(iter(kept)))
     return kept[key]
 
 
-def _trace(source: Run, wanted: str, mix: tuple[tuple[int, int, float], ...]) -> Trace:
+def mixing(of: Run, focus: Focus) -> Any:
+    """The lambdas changed by hand as `Model.trace` takes them; None where none was."""
     import numpy as np
 
-    from sentviz.explain import explained
+    if not focus.mix:
+        return None
+    sizes = of.config["model"]
+    lambdas = np.full((sizes["layers"], sizes["components"]), np.nan)
+    for layer, component, value in focus.mix:
+        lambdas[layer - 1, component - 1] = value
+    return lambdas
 
-    loaded, lambdas = model(source), None
-    if mix:
-        sizes = source.config["model"]
-        lambdas = np.full((sizes["layers"], sizes["components"]), np.nan)
-        for layer, component, value in mix:
-            lambdas[layer - 1, component - 1] = value
-    return explained(loaded, loaded.trace(wanted, lambdas=lambdas), lambdas=lambdas)
+
+def explanations(focus: Focus) -> tuple[Trace, Any]:
+    """The trace with every score that the model has, and a frame: explanation, its faithfulness beside random, milliseconds.
+
+    Raises:
+        SentvizError: in one sentence for the visitor.
+    """
+    import time
+
+    import pandas as pd
+
+    from sentviz.faithfulness import faithfulness
+
+    source = run(focus.run)
+    seen, loaded, lambdas = trace(focus), model(source), mixing(source, focus)
+    key = (source.digest, seen.text, focus.mix)
+    if st.session_state.get("explanations", (None,))[0] == key:
+        kept: tuple[Any, tuple[Trace, Any]] = st.session_state["explanations"]
+        return kept[1]
+    rows, scores = [], {}
+    for name in available(seen, asking=True):
+        begin = time.perf_counter()
+        try:
+            seen = explained(loaded, seen, [name], lambdas=lambdas)
+            scores[name] = score(seen, name)
+        except InputError:
+            continue
+        rows.append({"method": name, "explanation": SCORES[name].title, "milliseconds": 1e3 * (time.perf_counter() - begin)})
+    measured = faithfulness(loaded, seen, scores, lambdas=lambdas)
+    wide = measured.pivot(index="method", columns="metric", values="value")
+    chance = measured.drop_duplicates("metric").set_index("metric")["random"]
+    table = pd.DataFrame(rows).merge(wide.reset_index(), on="method").sort_values("comprehensiveness", ascending=False)
+    table = pd.concat([table, pd.DataFrame([{"explanation": "random", **chance.to_dict()}])], ignore_index=True)
+    result = seen, table[["explanation", "comprehensiveness", "sufficiency", "spearman", "milliseconds"]]
+    st.session_state["explanations"] = (key, result)
+    return result
 
 
 @st.cache_resource(show_spinner=False)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from sentviz.model import Model
 
-__all__ = ["CellArithmetic", "Component", "cell"]
+__all__ = ["CellArithmetic", "Component", "cell", "plain"]
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -84,16 +84,20 @@ class CellArithmetic:
         part = self.parts[place]
         low = _sub(place + 1) if len(self.parts) > 1 else ""
         rotated = ", rotated to their places" if self.rotary else ""
-        lines = [f"cos(q{low}, k{low}){rotated} = {_n(part.product)}" if self.cosine else f"q{low}·k{low}{rotated} = {_n(part.product)}"]
+        lines = [
+            f"cos(q{low}, k{low}){rotated} = {plain(part.product)}" if self.cosine else f"q{low}·k{low}{rotated} = {plain(part.product)}"
+        ]
         value = part.scaled
-        lines.append(f"× {_n(self.scale)}, the learned temperature → {_n(value)}" if self.cosine else f"/ √{self.key_size} → {_n(value)}")
+        lines.append(
+            f"× {plain(self.scale)}, the learned temperature → {plain(value)}" if self.cosine else f"/ √{self.key_size} → {plain(value)}"
+        )
         if part.factor is not None:
             value *= part.factor
-            lines.append(f"× {_n(part.factor)}, the lexicon's factor → {_n(value)}")
+            lines.append(f"× {plain(part.factor)}, the lexicon's factor → {plain(value)}")
         for name, bias in part.biases.items():
             value += bias
-            lines.append(f"{_sign(bias)} {_n(abs(bias))}, {name} → {_n(value)}")
-        lines.append(f"S{low} = {_n(part.score)}")
+            lines.append(f"{_sign(bias)} {plain(abs(bias))}, {name} → {plain(value)}")
+        lines.append(f"S{low} = {plain(part.score)}")
         return [*lines, *self._softmax_steps(part, low)]
 
     def _softmax_steps(self, part: Component, low: str) -> list[str]:
@@ -102,8 +106,8 @@ class CellArithmetic:
         keys = f"{self.seen.sum():,} keys" if self.seen.all() else f"the {self.seen.sum():,} of {len(self.seen):,} keys that are seen"
         largest = "this one" if part.top == self.key else f"“{_cut(self.tokens[part.top])}” ({part.top + 1})"
         return [
-            f"softmax over {keys}; the largest S{low} is {_n(part.top_score)}, {largest}",
-            f"exp({_n(part.score)} {_sign(-part.top_score)} {_n(abs(part.top_score))}) / {_n(part.total)} → A{low} = {_n(part.attention)}",
+            f"softmax over {keys}; the largest S{low} is {plain(part.top_score)}, {largest}",
+            f"exp({plain(part.score)} {_sign(-part.top_score)} {plain(abs(part.top_score))}) / {plain(part.total)} → A{low} = {plain(part.attention)}",
         ]
 
     def sum_steps(self) -> list[str]:
@@ -113,13 +117,11 @@ class CellArithmetic:
         else:
             first, *others = self.parts
             sums = [_term("", first), *(f"{_sign(part.weight)} {_term('abs', part)}" for part in others)]
-            numbers = [f"{_n(first.weight * first.attention)}"]
-            numbers += [f"{_sign(p.weight * p.attention)} {_n(abs(p.weight * p.attention))}" for p in others]
-            lines = [f"{' '.join(sums)} = {' '.join(numbers)} = {_n(self.attention)}"]
+            numbers = [f"{plain(first.weight * first.attention)}"]
+            numbers += [f"{_sign(p.weight * p.attention)} {plain(abs(p.weight * p.attention))}" for p in others]
+            lines = [f"{' '.join(sums)} = {' '.join(numbers)} = {plain(self.attention)}"]
         if self.head_norm is not None:
-            lines.append(
-                f"Behind the sum over keys the head's output is brought to root mean square 1 and multiplied by {_n(self.head_norm)}."
-            )
+            lines.append(f"The head's sum is then brought to root mean square 1 and multiplied by {plain(self.head_norm)}.")
         return lines
 
     # ---- in numbers
@@ -261,10 +263,10 @@ def _seen(window: int, global_tokens: tuple[int, ...], n: int, query: int) -> Bo
     return np.asarray(seen, dtype=np.bool_)
 
 
-def _n(value: float) -> str:
-    """Three decimals, two figures where that would be 0."""
+def plain(value: float) -> str:
+    """A number as the steps write it: three decimals, two figures where that would be 0; a true minus."""
     if abs(value) >= 1e-3 or not value:
-        text = f"{value:.3f}".rstrip("0").rstrip(".") if value else "0"
+        text = f"{value:.3f}" if value else "0"
     elif abs(value) >= 1e-6:
         text = np.format_float_positional(value, precision=2, fractional=False, trim="-")
     else:
@@ -282,7 +284,7 @@ def _sub(place: int) -> str:
 
 def _term(absolute: str, part: Component) -> str:
     weight = abs(part.weight) if absolute else part.weight
-    return f"A{_sub(part.place + 1)}" if weight == 1 else f"{_n(weight)}·A{_sub(part.place + 1)}"
+    return f"A{_sub(part.place + 1)}" if weight == 1 else f"{plain(weight)}·A{_sub(part.place + 1)}"
 
 
 def _cut(text: str, limit: int = 24) -> str:

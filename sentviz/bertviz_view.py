@@ -70,7 +70,7 @@ _HELP = {
 def bertviz_html(
     trace: Trace,
     view: View = "head",
-    component: int | Literal["effective"] = "effective",
+    component: int | str = "effective",
     *,
     layers: Sequence[int] | None = None,
     heads: Sequence[int] | None = None,
@@ -137,7 +137,7 @@ def bertviz_height(trace: Trace, view: View, layers: int, heads: int) -> int:
     if view == "head":
         return 140 + int(22.5 * tokens)
     cells = layers * (84 * tokens // _columns(tokens, layers, heads) + 10) + 38
-    return 90 + max(cells, 18 * tokens + 55)
+    return 75 + max(cells, 18 * tokens + 55)
 
 
 def _check(trace: Trace, view: View, layers: int, heads: int) -> None:
@@ -188,7 +188,7 @@ def _drawn(view: View, maps: npt.NDArray[np.float64], largest: float) -> str:
         words += f" divided by {largest:.2f}, the largest of these maps"
     if view == "head":
         words += ", shared by the heads that are switched on"
-    if (left_out := -maps[maps < 0].sum() / np.abs(maps).sum()) > 0:
+    if (left_out := -maps[maps < 0].sum() / max(np.abs(maps).sum(), np.finfo(float).tiny)) > 0:
         words += f". Negative weights, {left_out:.1%} of the absolute mass, have no opacity and are left out: see them in the heatmap"
     return f"{words}."
 

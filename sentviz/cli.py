@@ -14,6 +14,8 @@ from sentviz.errors import SentvizError
 
 __all__ = ["main"]
 
+METHODS = "removal, received, first-layer, difference, rollout, flow, value-weighted, value-zeroing, gradient or integrated-gradients."
+
 
 def command(function: Callable[..., Any]) -> Callable[..., Any]:
     """What users can do wrong becomes one sentence and exit code 2; Ctrl-C exit code 130."""
@@ -90,8 +92,31 @@ def evaluate(run: str, split: str) -> None:
 
 @main.command()
 @click.argument("run")
+@click.option("--sample", type=click.IntRange(min=1), default=200, show_default=True, help="How many texts of the split.")
+@click.option("--split", default="test", show_default=True, help="Split of the run's data set.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the sample and of the random explanations.")
+@command
+def faithfulness(run: str, sample: int, split: str, seed: int) -> None:
+    """Ask how faithful each explanation of RUN is, over a sample of texts, and store it with the run."""
+    from sentviz import datasets
+    from sentviz.faithfulness import METRICS, over_split, store
+    from sentviz.model import Model
+    from sentviz.runs import find
+
+    found = find(run)
+    texts = datasets.load_split(found.config["data"]["name"], split).frame["text"].tolist()
+    with click.progressbar(length=sample, label="Texts", file=sys.stderr) as bar:
+        frame = over_split(Model.of(found), texts, sample=sample, seed=seed, progress=lambda done, _: bar.update(done - bar.pos))
+    click.echo(f"{found.name}, {int(frame['n'].max())} texts of {split}; comprehensiveness: more is better, sufficiency: less")
+    click.echo(frame.pivot(index="method", columns="metric", values="value")[list(METRICS)].to_string(float_format="{:+.3f}".format))
+    store(found, frame)
+    click.echo(f"Stored in {found.folder}")
+
+
+@main.command()
+@click.argument("run")
 @click.argument("sentence")
-@click.option("--score", default="removal", show_default=True, help="removal, received, first-layer or difference.")
+@click.option("--score", default="removal", show_default=True, help=METHODS)
 @command
 def explain(run: str, sentence: str, score: str) -> None:
     """Why RUN answers as it does to SENTENCE, on the terminal."""
@@ -100,7 +125,7 @@ def explain(run: str, sentence: str, score: str) -> None:
     from sentviz.explain import score as score_of
 
     model = load(run)
-    trace = explained(model, model.trace(sentence))
+    trace = explained(model, model.trace(sentence), {"removal", score})
     values, how = score_of(trace, score), SCORES[score]
     click.echo(f"{model.name}: {answer(trace)}")
     for label, probability in zip(trace.labels, trace.probabilities, strict=True):
@@ -126,7 +151,7 @@ def explain(run: str, sentence: str, score: str) -> None:
 @click.option("--layer", type=int, default=1, show_default=True, help="Counted from 1.")
 @click.option("--head", default="mean", show_default=True, help="Counted from 1, or mean, max.")
 @click.option("--component", default="effective", show_default=True, help="Counted from 1, or effective.")
-@click.option("--score", default="removal", show_default=True, help="Of the strip: removal, received, first-layer or difference.")
+@click.option("--score", default="removal", show_default=True, help=f"Of the strip: {METHODS}")
 @click.option("--dark", is_flag=True, help="For a dark background.")
 @click.option(
     "-o",
@@ -152,6 +177,30 @@ def export(run: str, figure: str, text: str | None, layer: int, head: str, compo
         theme="dark" if dark else "light",
     )
     save(made, out)
+    click.echo(f"Written to {out}")
+
+
+@main.command()
+@click.argument("run")
+@click.argument("sentence")
+@click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="FILE.html")
+@command
+def report(run: str, sentence: str, out: Path) -> None:
+    """Everything about RUN's answer to SENTENCE on one page that needs no network: verdict, words, maps, provenance."""
+    import numpy as np
+
+    from sentviz.arithmetic import cell
+    from sentviz.explain import SCORES, explained
+    from sentviz.model import Model
+    from sentviz.report import report_html
+    from sentviz.runs import find
+
+    found = find(run)
+    model = Model.of(found)
+    trace = explained(model, model.trace(sentence), SCORES)
+    assert trace.attention is not None
+    layer, head, query, key = map(int, np.unravel_index(np.abs(trace.attention).argmax(), trace.attention.shape))
+    out.write_text(report_html(trace, found, arithmetic=cell(model, trace, layer, head, query, key)), encoding="utf-8")
     click.echo(f"Written to {out}")
 
 
@@ -190,6 +239,64 @@ def data_list() -> None:
 
     frame = datasets.datasets()
     click.echo(frame.to_string(index=False))
+
+
+@data.command("get")
+@click.argument("name")
+@click.option("--again", is_flag=True, help="Also what is in the cache already.")
+@click.option("--quiet", is_flag=True, help="No progress bar.")
+@command
+def data_get(name: str, again: bool, quiet: bool) -> None:
+    """Download data set NAME from the public hub into the user's cache. A stopped download goes on with the same command."""
+    from tqdm import tqdm
+
+    from sentviz import datasets, hubdata
+
+    item = datasets.info(name)
+    with tqdm(unit="B", unit_scale=True, unit_divisor=1000, desc=name, leave=False, disable=True if quiet else None) as bar:
+
+        def progress(done: int, total: int) -> None:
+            bar.total = total or None
+            bar.update(done - bar.n)
+
+        try:
+            fetched = hubdata.get(name, progress=progress, again=again)
+        except KeyboardInterrupt:
+            bar.close()
+            click.echo(f"\nWhat came is kept: `sentviz data get {name}` goes on from here.", err=True)
+            raise
+    for got in fetched:
+        click.echo(f"{got.path}  {got.rows:,} rows{'' if got.exact else '  (not the known rows)'}")
+        if got.remark:
+            click.echo(f"! {got.remark}", err=True)
+    if not fetched:
+        click.echo(f"{name} is here already; --again downloads it once more.")
+    if lost := [part for part in item.parts if datasets.where(name, part) is None]:
+        click.echo(f"Not here: {', '.join(lost)}; {item.hub.why}.", err=True)
+
+
+@data.command("verify")
+@click.argument("name")
+@command
+def data_verify(name: str) -> None:
+    """Compare the files of data set NAME with what is known of them."""
+    from sentviz import datasets
+
+    datasets.verify(name)
+    click.echo(f"{name} is what it should be.")
+
+
+@data.command("where")
+@command
+def data_where() -> None:
+    """The folders searched for data sets, in order, and what each holds."""
+    from sentviz import datasets
+
+    known = datasets.datasets()["name"]
+    for folder in datasets.folders():
+        held = [name for name in known if any((folder / name / f"{part}.parquet").is_file() for part in datasets.info(name).parts)]
+        click.echo(f"{folder}: {', '.join(held) or 'nothing'}")
+    click.echo("The first is SENTVIZ_DATA, where it is set; downloads go to the last, in SENTVIZ_HOME or ~/.cache/sentviz.")
 
 
 def _number(value: str) -> int | str:

@@ -317,8 +317,8 @@ def _path(name: str, part: str) -> Path:
 
 
 def _remedy(item: DatasetInfo, part: str) -> str:
-    get = f"`sentviz data get {item.name}` downloads it, or " if part in item.hub.files else ""
-    return f"{get}set SENTVIZ_DATA to a folder that holds {item.name}/{part}.parquet (public source: {item.source})"
+    get = f", or run `sentviz data get {item.name}`" if part in item.hub.files else ""
+    return f"set SENTVIZ_DATA to a folder that holds {item.name}/{part}.parquet (public source: {item.source}){get}"
 
 
 # ---- splits --------------------------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import http.client
-import os
 import re
 import shutil
 import ssl
@@ -94,9 +93,7 @@ def look(url: str, *, token: str = "", stop: threading.Event | None = None) -> R
     return _patiently(ask, url, stop)
 
 
-def fetch(
-    remote: Remote, target: Path, *, token: str = "", progress: Progress | None = None, stop: threading.Event | None = None
-) -> None:
+def fetch(remote: Remote, target: Path, *, token: str = "", progress: Progress | None = None, stop: threading.Event | None = None) -> None:
     """Download to `target`, going on from what an earlier attempt left; the file appears only whole and checked.
 
     Raises:
@@ -151,12 +148,13 @@ def _transfer(remote: Remote, part: Path, token: str, progress: Progress | None,
             part.unlink()
             raise _Hiccup("it does not go on where the last attempt ended")
         _refuse(response, remote.url)
+        before = have
         if not _goes_on(response, have):
             have = 0
-        length, before = response.headers.get("Content-Length"), have
+        length = response.headers.get("Content-Length")
         expected = remote.size or (have + int(length) if length else 0)
         with disk(part.parent, part), part.open("ab" if have else "wb") as file:
-            for block in _blocks(response, lambda: have > before, stop):
+            while block := _read(response, have > before, stop):
                 _write(file, block)
                 have += len(block)
                 if progress:
@@ -169,17 +167,13 @@ def _goes_on(response: http.client.HTTPResponse, have: int) -> bool:
     return response.status == http.HTTPStatus.PARTIAL_CONTENT and response.headers.get("Content-Range", "").startswith(f"bytes {have}-")
 
 
-def _blocks(response: http.client.HTTPResponse, moved: Callable[[], bool], stop: threading.Event | None) -> Iterator[bytes]:
-    while True:
-        if stop and stop.is_set():
-            raise _stopped()
-        try:
-            block = response.read1(CHUNK)
-        except (OSError, http.client.HTTPException) as error:
-            raise _Hiccup(_reason(error), moved=moved()) from error
-        if not block:
-            return
-        yield block
+def _read(response: http.client.HTTPResponse, moved: bool, stop: threading.Event | None) -> bytes:
+    if stop and stop.is_set():
+        raise _stopped()
+    try:
+        return response.read1(CHUNK)
+    except (OSError, http.client.HTTPException) as error:
+        raise _Hiccup(_reason(error), moved=moved) from error
 
 
 def _write(file: BinaryIO, block: bytes) -> None:
@@ -241,7 +235,7 @@ def _refuse(response: http.client.HTTPResponse, url: str) -> None:
     if status in (401, 403):
         raise DataMissingError(f"{host} gives {file} only to those who were granted access ({status}); set HF_TOKEN to a token that was.")
     if status in (404, 410):
-        raise DataMissingError(f"{host} has no {file} ({status}): the data set was moved or withdrawn.")
+        raise DataMissingError(f"{host} has no {file} ({status}): it was moved or withdrawn, or never stood there.")
     raise DataMissingError(f"{host} does not give {file}: it answered {status}.")
 
 
@@ -277,7 +271,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _file(url: str) -> str:
-    return os.path.basename(urlsplit(url).path)
+    return urlsplit(url).path.rpartition("/")[2]
 
 
 def _stopped() -> Stopped:

@@ -36,8 +36,8 @@ class Batch:
 
     def expand(self, times: int) -> Batch:
         """A batch of one text as a batch of `times` of it, nothing copied."""
-        parts = (getattr(self, item.name) for item in fields(self))
-        return Batch(*(None if part is None else part.expand(times, *part.shape[1:]) for part in parts))
+        given = {item.name: part for item in fields(self) if (part := getattr(self, item.name)) is not None}
+        return Batch(**{name: part.expand(times, *part.shape[1:]) for name, part in given.items()})
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["EXAMPLES", "Example"]
+__all__ = ["EXAMPLES", "Example", "examples_for"]
 
 
 @dataclass(frozen=True)
@@ -13,7 +14,7 @@ class Example:
 
     kind: str
     text: str
-    reading: str  # negative | positive
+    reading: str  # the name of the class
 
 
 EXAMPLES = (
@@ -27,4 +28,16 @@ EXAMPLES = (
         "I wanted to like this film, but the story is a mess and the jokes fall flat. Only the music is worth your time.",
         "negative",
     ),
+    Example("Headline", "Shares slide after the retailer cuts its forecast, but analysts still see room to grow.", "bearish"),
+    Example("Upgrade", "Chip maker raised to buy on strong orders, price target lifted.", "bullish"),
+    Example("Report", "The company will publish its quarterly results on Thursday.", "neutral"),
+    Example("Loss", "Airline stock plunges as fuel costs wipe out its profit.", "bearish"),
+    Example("Relief", "Losses narrow less than feared and the stock rebounds.", "bullish"),
+    Example("Figures", "Dividend of 20 cents declared, unchanged from last year.", "neutral"),
 )
+
+
+def examples_for(labels: Sequence[str]) -> dict[str, Example]:
+    """The examples that a model with these classes can be asked, by kind; all where no reading fits."""
+    fitting = {example.kind: example for example in EXAMPLES if example.reading in labels}
+    return fitting or {example.kind: example for example in EXAMPLES}

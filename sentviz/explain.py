@@ -6,7 +6,7 @@ reference; how far another agrees with it is always stated beside it (`agreement
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +16,11 @@ import numpy.typing as npt
 from sentviz.errors import InputError
 from sentviz.flow import attention_flow, rollout, value_weighted, value_zeroing
 from sentviz.gradients import gradient_x_input, integrated_gradients
+from sentviz.removal import log_odds, removal
 from sentviz.trace import Trace
 
 if TYPE_CHECKING:
     from sentviz.model import Model
-    from sentviz.text import Word
 
 __all__ = [
     "SCORES",
@@ -29,7 +29,6 @@ __all__ = [
     "answer",
     "available",
     "explained",
-    "leaving_out",
     "log_odds",
     "percent",
     "received",
@@ -37,56 +36,9 @@ __all__ = [
     "score",
     "spearman",
     "without",
-    "words",
 ]
 
 Floats = npt.NDArray[np.float32]
-
-
-def log_odds(logits: npt.NDArray[np.floating[Any]], k: int) -> npt.NDArray[np.float64]:
-    """log p_k / (1 - p_k) of softmaxed logits (.., K), exact far out where p rounds to 1."""
-    z = np.asarray(logits, dtype=np.float64)
-    others = np.delete(z, k, axis=-1)
-    top = others.max(axis=-1)
-    return np.asarray(z[..., k] - top - np.log(np.exp(others - top[..., None]).sum(axis=-1)))
-
-
-def words(trace: Trace) -> tuple[Word, ...]:
-    """The words that can be left out of a text: all but specials, in order."""
-    from sentviz.text import words_of
-
-    return tuple(word for word in words_of(trace.text, trace, trace.text_pair) if not trace.specials[list(word.indices)].any())
-
-
-def leaving_out(
-    model: Model,
-    trace: Trace,
-    removed: Iterable[Sequence[int]],
-    *,
-    lambdas: Any = None,
-    heads_off: Collection[tuple[int, int]] = (),
-) -> Floats:
-    """Logits (N, K) of the text without the tokens of each of N sets; what follows a token moves up. One forward call."""
-    encoded, sets = model.encode(trace.text, trace.text_pair), [list(some) for some in removed]
-    rows = [np.delete(encoded.ids, some) for some in sets]
-    segments = [np.delete(encoded.segments, some) for some in sets]
-    return model.forward(rows, model.change(lambdas, heads_off), segments=segments)[0]
-
-
-def removal(model: Model, trace: Trace, **change: Any) -> Floats:
-    """(m,) how much the log-odds of the predicted class fall when a word is left out; all words in one batch.
-
-    Positive: the word supports the answer. Sub-words of one word are removed together and share its score; specials get 0. A text of one
-    word has nothing left to compare with and gets 0.
-    """
-    k, those = int(trace.probabilities.argmax()), words(trace)
-    scores = np.zeros(len(trace.tokens), dtype=np.float32)
-    if len(those) < 2:
-        return scores
-    falls = log_odds(trace.logits, k) - log_odds(leaving_out(model, trace, [word.indices for word in those], **change), k)
-    for word, fall in zip(those, falls, strict=True):
-        scores[list(word.indices)] = fall
-    return scores
 
 
 def explained(model: Model, trace: Trace, names: Iterable[str] = ("removal",), **change: Any) -> Trace:
@@ -194,7 +146,7 @@ SCORES = {
             "Value-weighted attention",
             LESS,
             MORE,
-            "Length of what a token adds to the others, ‖Σ A V W‖ over heads, summed over them, averaged over layers (Kobayashi et al. 2020).",
+            "Length of what a token adds to each other, ‖Σ A V W‖ over heads, summed, averaged over layers (Kobayashi et al. 2020).",
             ask=value_weighted,
         ),
         Score(
@@ -266,10 +218,10 @@ def spearman(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:
     """Rank correlation of two scores (n,), ties sharing their mean rank; NaN with fewer than three values or all alike."""
     import pandas as pd
 
-    ranks = [pd.Series(x).rank().to_numpy() for x in (a, b)]
-    if len(a) < 3 or any((x == x[0]).all() for x in ranks):
+    first, second = pd.Series(a).rank(), pd.Series(b).rank()
+    if len(a) < 3 or first.nunique() < 2 or second.nunique() < 2:
         return float("nan")
-    return float(np.corrcoef(*ranks)[0, 1])
+    return float(np.corrcoef(first, second)[0, 1])
 
 
 def agreement(trace: Trace, scores: Floats) -> float | None:

@@ -5,9 +5,9 @@
     value-weighted  || sum_h A^h_ij V^h_j W_O^h ||                         Kobayashi et al. 2020, arXiv 2004.10102
     value zeroing   cosine distance of a layer's output without V_j        Mohebbi et al. 2023, arXiv 2301.12971
 
-A in rollout and flow is the effective map, averaged over heads. Its rows may hold negative weights (Differential) or sum to more than 1 (NDT):
-weights enter by their size and each row is divided by its sum, so that the residual keeps its half. What is read at the end is what the
-classifier reads: the mean over the tokens, or [CLS].
+A in rollout and flow is the effective map, averaged over heads. Its rows may hold negative weights (Differential) or sum to more than 1
+(NDT): weights enter by their size and each row is divided by its sum, so that the residual keeps its half. What is read at the end is what
+the classifier reads: the mean over the tokens, or [CLS].
 
 Scores (m,) are shares in multiples of an even one: they sum to the number of tokens.
 """
@@ -27,7 +27,7 @@ from sentviz.trace import Trace
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from sentviz.encoder import Attention, Batch, Block, Change
+    from sentviz.encoder import Batch, Block, Change
     from sentviz.model import Model
 
 __all__ = [
@@ -44,7 +44,7 @@ __all__ = [
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
 
-LONGEST_FLOW = 64  # tokens; flows are solved one token at a time, about n^3 work each
+LONGEST_FLOW = 48  # tokens beyond two layers, where the flow of every pair of tokens is solved alone
 CAPACITY = 1 << 24  # a capacity of 1, in the solver's whole numbers
 
 
@@ -77,25 +77,37 @@ def rollout(trace: Trace) -> Floats:
 
 
 def attention_flow(trace: Trace) -> Floats:
-    """(m,) maximum flow to each token, solved for one token at a time.
+    """(m,) maximum flow from each token of the last layer to each token of the text, read as the classifier reads.
 
     Raises:
-        InputError: as `effective`; a text of more than LONGEST_FLOW tokens.
+        InputError: as `effective`; more than LONGEST_FLOW tokens in a model of more than two layers.
     """
+    maps = _residual(effective(trace))
+    layers, n, _ = maps.shape
+    if layers > 2 and n > LONGEST_FLOW:
+        raise InputError(f"Attention flow through {layers} layers is solved for texts of at most {LONGEST_FLOW} tokens; this one has {n}.")
+    return _shares(_read(maps[0] if layers == 1 else _two_layers(maps) if layers == 2 else _solved(maps, trace.pooling), trace.pooling))
+
+
+def _two_layers(maps: Doubles) -> Doubles:
+    """(n, m) no two ways from i to j share an edge, so the flow is the sum of their narrower halves."""
+    lower, upper = maps
+    return np.stack([np.minimum(row[:, None], lower).sum(axis=0) for row in upper])
+
+
+def _solved(maps: Doubles, pooling: str) -> Doubles:
+    """(n, m) maximum flows, the rows that pooling reads."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import maximum_flow
 
-    maps = _residual(effective(trace))
     layers, n, _ = maps.shape
-    if n > LONGEST_FLOW:
-        raise InputError(f"Attention flow is solved for texts of at most {LONGEST_FLOW} tokens; this one has {n}.")
-    source, tops = (layers + 1) * n, np.arange(1 if trace.pooling == "cls" else n)
     level, query, key = np.indices(maps.shape).reshape(3, -1)
-    capacities = np.concatenate([maps.ravel(), np.full(len(tops), 1 / len(tops))])
-    rows = np.concatenate([(level + 1) * n + query, np.full(len(tops), source)])
-    columns = np.concatenate([level * n + key, layers * n + tops])
-    graph = coo_array((np.rint(capacities * CAPACITY).astype(np.int32), (rows, columns)), shape=(source + 1, source + 1)).tocsr()
-    return _shares(np.array([maximum_flow(graph, source, token).flow_value for token in range(n)], dtype=np.float64))
+    capacities = np.rint(maps.ravel() * CAPACITY).astype(np.int32)
+    size = (layers + 1) * n
+    graph = coo_array((capacities, ((level + 1) * n + query, level * n + key)), shape=(size, size)).tocsr()
+    tops = range(layers * n, layers * n + (1 if pooling == "cls" else n))
+    flows = [[maximum_flow(graph, top, token).flow_value for token in range(n)] for top in tops]
+    return np.asarray(flows, dtype=np.float64) / CAPACITY
 
 
 # ---- from the model ------------------------------------------------------------------------------------------------
@@ -107,7 +119,7 @@ def value_weighted_maps(model: Model, trace: Trace, *, lambdas: Any = None, head
     assert whole.attention is not None and whole.values is not None
     maps = []
     for layer, block in enumerate(_blocks(model)):
-        attention = cast("Attention", block.attention)
+        attention = block.attention
         a, v = whole.attention[layer].astype(np.float64), whole.values[layer].astype(np.float64)
         if attention.head_norm is not None:  # linear once its root mean square is known
             out = a @ v
@@ -141,7 +153,8 @@ def value_zeroing_maps(model: Model, trace: Trace, *, lambdas: Any = None, heads
     with torch.inference_mode():
         hidden = model.encoder(batch, Watch(maps=False), change).hidden
         maps = [_turned(block, x, out, batch, change) for block, x, out in zip(_blocks(model), hidden[:-1], hidden[1:], strict=True)]
-        return np.asarray(torch.stack(maps).numpy())
+        distances: Doubles = torch.stack(maps).numpy()
+    return distances
 
 
 def value_zeroing(model: Model, trace: Trace, **change: Any) -> Floats:
@@ -164,7 +177,7 @@ def _residual(maps: Doubles) -> Doubles:
 
 def _product(maps: Doubles) -> Doubles:
     """A_L ... A_1."""
-    result = maps[0]
+    result: Doubles = maps[0]
     for later in maps[1:]:
         result = later @ result
     return result
@@ -191,7 +204,7 @@ def _turned(block: Block, x: Tensor, out: Tensor, batch: Batch, change: Change) 
     from sentviz.model import TOKENS_PER_BATCH
 
     n, distances, whole = x.shape[1], [], F.normalize(out.double(), dim=-1)
-    for off in torch.eye(n, dtype=torch.bool).split(max(1, TOKENS_PER_BATCH // n)):
+    for off in torch.split(torch.eye(n, dtype=torch.bool), max(1, TOKENS_PER_BATCH // n)):
         some = len(off)
         changed, _ = block(x.expand(some, -1, -1), batch.expand(some), None, replace(change, values_off=off))
         distances.append((F.normalize(changed.double(), dim=-1) - whole).square().sum(dim=-1) / 2)  # 1 - cos, exact near 0

@@ -8,7 +8,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal
 
 from sentviz.errors import InputError
-from sentviz.explain import SCORES, agreement, answer, explained, score
+from sentviz.explain import SCORES, agreement, answer, available, explained, score
 from sentviz.figures import (
     Figure,
     Theme,
@@ -43,7 +43,7 @@ def strip(trace: Trace, name: str, theme: Theme = "light") -> Figure:
     Attention scores are coloured by their distance from an even share, the mean over the tokens.
     """
     how, values = SCORES[name], score(trace, name)
-    even = 0.0 if name in ("removal", "difference") else float(values[~trace.specials].mean())
+    even = 0.0 if how.signed else float(values[~trace.specials].mean())
     figure = token_strip(
         trace.tokens,
         values - even,
@@ -52,13 +52,11 @@ def strip(trace: Trace, name: str, theme: Theme = "light") -> Figure:
         unknown=trace.unknown,
         low_label=how.low,
         high_label=how.high,
-        least=0.5 if name == "removal" else 0.1,
+        least=how.least,
         theme=theme,
     )
-    words = [figure.caption]
-    if name == "removal":
-        words.append("Score: fall of the answer's log-odds when the word is left out.")
-    elif (rho := agreement(trace, values)) is not None:
+    words = [figure.caption, how.about]
+    if name != "removal" and (rho := agreement(trace, values)) is not None:
         n = int((~trace.specials).sum())
         words.append(f"Rank correlation with the size of word removal's effect: {rho:+.2f} over {n} tokens.".replace("-", "−"))
     return replace(figure, caption=" ".join(filter(None, words)))
@@ -124,11 +122,13 @@ def draw(
     if figure == "curves":
         return signed(curves({r.name: r.history() for r in (run, *others)}, x=x, theme=theme), run, *others)
     trace = run.example()
-    if lambdas is not None or (text is not None and text != trace.text):
+    asks = figure == "strip" and score in SCORES and score not in available(trace)
+    if lambdas is not None or (text is not None and text != trace.text) or asks:
         from sentviz.model import Model
 
         model = Model.of(run)
-        trace = explained(model, model.trace(trace.text if text is None else text, lambdas=lambdas), lambdas=lambdas)
+        trace = model.trace(trace.text if text is None else text, lambdas=lambdas)
+        trace = explained(model, trace, {"removal", score} if asks else ["removal"], lambdas=lambdas)
     try:
         match figure:
             case "attention":

@@ -3,8 +3,8 @@
     gradient x input       x_j . df/dx_j                                          Shrikumar et al. 2016, arXiv 1605.01713
     integrated gradients   (x_j - b_j) . integral of df/dx_j along b to x         Sundararajan et al. 2017, arXiv 1703.01365
 
-f is the log-odds of the predicted class, x_j the token's own embedding (positions and segments stay as they are). The baseline b is the same
-text with [PAD], the zero embedding, in place of every word; specials stay, so they score 0. The integral is a Gauss-Legendre sum.
+f is the log-odds of the predicted class, x_j the token's own embedding; positions and segments stay. The baseline b is the same text with
+the zero embedding, that of [PAD], in place of every word; specials stay, so they score 0. The integral is a Gauss-Legendre sum.
 """
 
 from __future__ import annotations
@@ -84,13 +84,13 @@ def _along(
 
     k, change = int(trace.probabilities.argmax()), model.change(lambdas, heads_off)
     encoded = model.encode(trace.text, trace.text_pair)
-    table, odds, slopes = model.encoder.embedding.weight.detach(), [], []
+    odds, slopes = [], []
     with torch.inference_mode(False), torch.enable_grad():
         batch = model.batch(encoded)
-        text = table[batch.ids[0]]
-        path = (text - table[0]) * torch.from_numpy(~encoded.specials)[:, None]
+        text = model.encoder.embedding.weight[batch.ids[0]]
+        path = text * torch.from_numpy(~encoded.specials)[:, None]
         steps = torch.from_numpy(places).to(path)
-        for some in steps.split(max(1, TOKENS_PER_BATCH // len(encoded))):
+        for some in torch.split(steps, max(1, TOKENS_PER_BATCH // len(encoded))):
             tokens = (text - (1 - some[:, None, None]) * path).requires_grad_()
             logits = model.encoder(batch.expand(len(some)), change=change, tokens=tokens).logits
             others = torch.cat([logits[:, :k], logits[:, k + 1 :]], dim=1)

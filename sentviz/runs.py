@@ -8,6 +8,7 @@ test.parquet           split, id, label, one probability per class; never the te
 embeddings.safetensors pooled vectors of a stated sample of the test split
 example.safetensors    the stored trace of the run's example sentence
 metrics.json           each metric with its interval and n
+faithfulness.parquet   where it was computed: method, metric, value, low, high, random, n, seed (sentviz.faithfulness)
 """
 
 from __future__ import annotations
@@ -134,7 +135,7 @@ class Run:
         return path
 
     def frame(self, file: str) -> pd.DataFrame:
-        """history.parquet or test.parquet."""
+        """history.parquet, test.parquet or, where it was computed, faithfulness.parquet."""
         import pandas as pd
 
         path = self.path(file)

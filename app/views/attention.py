@@ -5,11 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from app import shell, store
-from app.focus import CHOICES
-from app.views.parts import map_controls, map_figure, place
+from app.views import bertviz_part, layers_part, map_part, maps_part, scores_part
 from sentviz.errors import SentvizError
-from sentviz.figures import small_multiples
-from sentviz.gallery import signed
 
 focus = shell.focus()
 run = store.run(focus.run)
@@ -33,19 +30,22 @@ with st.container(horizontal=True, gap="small"):
     st.session_state["attention-sentence"] = trace.text
     st.text_input("Sentence", key="attention-sentence", on_change=take_text, label_visibility="collapsed")
 
-overview, detail = shell.halves(0.85)
-with overview:
-    st.markdown("##### All heads")
-    shell.figure(lambda theme: signed(small_multiples(trace, place(focus.component), theme=theme), run), "overview")
-with detail:
-    map_controls(trace)
-    n, top = len(trace.tokens), None
-    with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
-        if trace.specials.any():
-            titles = {"show": "With specials", "hide": "Words only"}
-            shell.choose(st.segmented_control, "Specials", "specials", CHOICES["specials"], format_func=titles.get)
-        if n > 24:
-            top = min(n, focus.top or (n if n <= 60 else 48))
-            help = "Those that receive the most attention; what lies on the hidden ones is said below."
-            st.slider("Tokens shown", 8, min(n, 120), width=260, help=help, **shell.bound("top", min(top, 120)))
-    map_figure(trace, run, "detail", side=540, hide_specials=focus.specials == "hide", top=top)
+LOOKS = {
+    "maps": "Maps",
+    "long": "Long texts and cells",
+    "bertviz": "BertViz",
+    "layers": "Layers and heads",
+    "scores": "Explanations side by side",
+}
+shell.choose(st.segmented_control, "Look", "look", list(LOOKS), format_func=LOOKS.get, label_visibility="collapsed")
+match focus.look:
+    case "long":
+        map_part.show(trace, run)
+    case "bertviz":
+        bertviz_part.show(trace, run)
+    case "layers":
+        layers_part.show(trace, run)
+    case "scores":
+        scores_part.show(trace, run)
+    case _:
+        maps_part.show(trace, run)

@@ -16,7 +16,7 @@ from sentviz.trace import Trace
 
 __all__ = ["show"]
 
-TITLES = {"head": "Head view", "model": "Model view"}
+TITLES: dict[View, str] = {"head": "Head view", "model": "Model view"}
 TALLEST = 900  # pixels; what is taller scrolls inside
 
 
@@ -25,7 +25,7 @@ def show(trace: Trace, run: Run) -> None:
     focused = shell.focus().component
     components = ["effective", *(str(c + 1) for c in trace.component_ids if len(trace.component_ids) > 1)]
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="bertviz-controls"):
-        view: View = st.segmented_control(
+        view = st.segmented_control(
             "View", list(TITLES), default="head", required=True, format_func=lambda name: TITLES[name], key="bertviz-view"
         )
         component = st.segmented_control(

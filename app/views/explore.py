@@ -5,16 +5,18 @@ from __future__ import annotations
 import streamlit as st
 
 from app import shell, store
-from app.views.parts import lambda_sliders, map_controls, map_figure, remarks
+from app.views.edit_part import remember, side_by_side, swap_words, tries
+from app.views.getdata_part import offer
+from app.views.parts import lambda_sliders, map_controls, map_figure, notebook, remarks
 from sentviz.errors import SentvizError
-from sentviz.examples import EXAMPLES
-from sentviz.explain import SCORES, answer
+from sentviz.examples import examples_for
+from sentviz.explain import SCORES, answer, available
 from sentviz.figures import probability_bars
 from sentviz.gallery import signed, strip
 
 focus = shell.focus()
 run = store.run(focus.run)
-kinds = {example.kind: example for example in EXAMPLES}
+kinds = examples_for(run.labels)
 
 
 def take_text() -> None:
@@ -30,7 +32,7 @@ shell.intro(
     "Type a sentence and see the answer of a trained model, the words it leans on, and where it looks.",
     "Attention shows where a model looks, not why it decides; word removal asks the model itself.",
 )
-left, right = shell.halves()
+left, right = shell.halves("explore")
 
 with left:
     shell.choose(st.selectbox, "Model", "run", list(store.runs()), label_visibility="collapsed")
@@ -38,6 +40,7 @@ with left:
         text = store.text(focus)
     except SentvizError as error:
         st.warning(shell.md(str(error)), icon=":material/database_off:")
+        offer(run.config["data"]["name"])
         st.stop()
     st.session_state["sentence"] = text
     st.text_input(
@@ -61,21 +64,27 @@ with left:
         lambda theme: signed(probability_bars(trace.labels, trace.probabilities, theme=theme), run),
         "verdict",
         slim=True,
+        code=notebook(run, "verdict", trace),
     )
-    names = [name for name, score in SCORES.items() if not score.needs_components or trace.lambdas.shape[1] > 1]
+    names = available(trace, asking=True)
     shell.choose(
-        st.segmented_control,
+        st.selectbox,
         "Score",
         "score",
         names,
         format_func=lambda name: SCORES[name].title,
         label_visibility="collapsed",
+        width=280,
     )
     score = focus.score if focus.score in names else "removal"
-    shell.figure(lambda theme: signed(strip(trace, score, theme), run), "strip")
+    shell.figure(lambda theme: signed(strip(trace, score, theme), run), "strip", code=notebook(run, "strip", trace, score=score))
 
 with right:
     map_controls(trace)
     map_figure(trace, run, "map", side=400)
 
 lambda_sliders(run, trace)
+remember(trace)
+swap_words(run, trace)
+side_by_side(run, trace)
+tries()

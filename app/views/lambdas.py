@@ -7,7 +7,7 @@ import streamlit as st
 from app import shell, store
 from app.focus import CHOICES
 from app.views.runpick import several
-from sentviz.gallery import lambda_figure
+from sentviz.gallery import code, lambda_figure
 
 shell.intro(
     "Every lambda over the steps of training, per layer and component, with its start and the paper's final value; for Differential, −λ.",
@@ -17,4 +17,5 @@ chosen = several([run for run in store.runs().values() if run.config["model"]["m
 titles = {"value": "Value", "change": "Change from the start"}
 shell.choose(st.segmented_control, "Scale", "scale", CHOICES["scale"], format_func=titles.get, label_visibility="collapsed")
 change = shell.focus().scale == "change"
-shell.figure(lambda theme: lambda_figure(chosen, change=change, theme=theme), "lambda")
+lines = code(chosen[0].name, "lambda", versus=tuple(run.name for run in chosen[1:]), change=change)
+shell.figure(lambda theme: lambda_figure(chosen, change=change, theme=theme), "lambda", code=lines)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import streamlit as st
 
@@ -9,16 +11,22 @@ from app import shell, store
 from sentviz.examples import EXAMPLES
 from sentviz.explain import percent
 from sentviz.figures import component_name, heatmap
-from sentviz.gallery import signed
+from sentviz.gallery import code, signed
 from sentviz.runs import Run
 from sentviz.trace import Trace
 
-__all__ = ["lambda_sliders", "map_controls", "map_figure", "place", "remarks"]
+__all__ = ["lambda_sliders", "map_controls", "map_figure", "notebook", "place", "remarks"]
 
 
 def place(value: str) -> int | str:
     """A choice of the focus as the library counts: "1" is 0, words stay."""
     return int(value) - 1 if value.isdecimal() else value
+
+
+def notebook(run: Run, figure: str, trace: Trace, **options: Any) -> str:
+    """The lines that make a sentence's figure in a notebook."""
+    mixed = [[round(float(value), 4) for value in row] for row in trace.lambdas] if shell.focus().mix else None
+    return code(run.name, figure, text=trace.text, lambdas=mixed, **options)
 
 
 def remarks(trace: Trace, run: Run) -> list[tuple[str, str]]:
@@ -78,6 +86,7 @@ def map_figure(trace: Trace, run: Run, key: str, *, side: int, hide_specials: bo
     shell.figure(
         lambda theme: signed(heatmap(trace, layer, head, component, hide_specials=hide_specials, top=top, side=side, theme=theme), run),
         key,
+        code=notebook(run, "attention", trace, layer=layer, head=head, component=component),
     )
 
 

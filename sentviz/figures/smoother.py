@@ -14,7 +14,7 @@ from sentviz.figures.text import as_text, text_columns
 __all__ = ["smoother"]
 
 _ROW, _TOP = 24, 66  # pixels
-_PANELS = (("weight", "weight", 0.30), ("value_norm", "× size of value", 0.30), ("along", "= share of the output", 0.40))
+_PANELS = (("weight", "weight", 0.30), ("value_norm", "× size of value", 0.30), ("along", "→ share of the output", 0.40))
 
 
 def smoother(cell: CellArithmetic, *, top: int = 8, width: int = 640, theme: Theme = "light") -> Figure:
@@ -38,11 +38,19 @@ def smoother(cell: CellArithmetic, *, top: int = 8, width: int = 640, theme: The
     chosen = np.union1d(best, [cell.key])
     frame["shown"] = np.isin(frame["key"], chosen)
     shown, rest = frame[frame["shown"]], frame[~frame["shown"]]
-    names = [as_text(token, 18) for token in shown["key_token"]]
+    again = shown["key_token"].duplicated(keep=False)
+    names = [
+        as_text(token, 18) + (f" ({key + 1})" if twice else "")
+        for token, key, twice in zip(shown["key_token"], shown["key"], again, strict=True)
+    ]
     names = [f"<b>{name}</b>" if key == cell.key else name for name, key in zip(names, shown["key"], strict=True)]
     if len(rest):
         names.append(f"{len(rest):,} other keys" if len(rest) > 1 else "1 other key")
-    left = 24 + int(7.4 * max(*(min(text_columns(token), 18) for token in shown["key_token"]), 14 if len(rest) else 1))
+    left = (
+        24
+        + int(7.4 * max(*(min(text_columns(token), 18) for token in shown["key_token"]), 14 if len(rest) else 1))
+        + 28 * bool(again.any())
+    )
 
     plot = go.Figure(
         layout=base_layout(
@@ -103,7 +111,7 @@ def _panel(
         y=place,
         xaxis=f"x{letter}",
         mode="text",
-        text=[f" {value:+.0%}".replace("-", "−") if column == "along" else f" {number(value, 3)}" for value in values.tolist()],
+        text=[f" {_said(column, value)}" for value in values.tolist()],
         textposition="middle right",
         textfont={"size": 11.5, "color": colours.muted},
         hoverinfo="skip",
@@ -124,12 +132,18 @@ def _panel(
     )
 
 
+def _said(column: str, value: float) -> str:
+    if column == "along":
+        return "0%" if abs(value) < 0.005 else f"{'−' if value < 0 else '+'}{abs(value):.0%}"
+    return number(value, 3 if column == "weight" else 2)
+
+
 def _caption(cell: CellArithmetic, frame: pd.DataFrame, rest: pd.DataFrame) -> str:
     shares = "Shares of the output are signed and sum to 100%: negative ones pull against it."
     return sentence(
         [
-            f"Run {cell.run}: the row of “{cell.tokens[cell.query]}” in layer {cell.layer + 1}, head {cell.head + 1} as a kernel smoother:"
-            f" the head's output is the sum of weight × value over {len(frame):,} keys; the weights sum to {number(float(cell.row.sum()))}.",
+            f"Run {cell.run}: the row of “{cell.tokens[cell.query]}” in layer {cell.layer + 1}, head {cell.head + 1} as a kernel smoother.",
+            f"The head's output is the sum of weight × value over {len(frame):,} keys; weights sum to {number(float(cell.row.sum()))}.",
             shares,
             f"The {len(rest):,} keys that move the output least are summed (size of value: their mean)." if len(rest) > 1 else "",
             "The norm behind the head comes after this sum and keeps its direction only up to its learned weights."

@@ -1,10 +1,10 @@
-"""`python -m tests.benchmarks [trace latency training start enter]`"""
+"""`python -m tests.benchmarks [trace latency training start enter removal gradients methods]`"""
 
 from __future__ import annotations
 
 import sys
 
-from tests.benchmarks import app, models
+from tests.benchmarks import app, explanations, models
 
 ALL = {
     "trace": models.trace,
@@ -12,6 +12,9 @@ ALL = {
     "training": models.training,
     "start": app.start,
     "enter": app.enter,
+    "removal": explanations.leave_one_out,
+    "gradients": explanations.gradients,
+    "methods": explanations.methods,
 }
 
 for name in sys.argv[1:] or ALL:

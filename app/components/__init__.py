@@ -1,0 +1,1 @@
+"""Streamlit components of our own: plain JavaScript and CSS, no build step, no outside request."""

@@ -1,0 +1,97 @@
+"""One attention map on a canvas: zoom, pan, search, and a click that Python hears."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from sentviz.figures import palette
+from sentviz.figures.text import visible
+from sentviz.longmap import Packed, Units, payload
+
+__all__ = ["Layer", "Picked", "attention_map", "content", "picked"]
+
+HERE = Path(__file__).parent
+SCRIPTS = ("colour.js", "camera.js", "paint.js", "map.js")  # one scope: the last one exports
+LABEL = 160  # characters; sentences are cut
+
+Layer = tuple[Packed, int, int, int]
+"""A packed map, the unit of its first row, of its first column, and units a side of each of its cells."""
+
+
+def _read(*names: str) -> str:
+    return "\n".join((HERE / name).read_text(encoding="utf-8") for name in names)
+
+
+_RENDER = st.components.v2.component("attention_map", html=_read("map.html"), css=_read("map.css"), js=_read(*SCRIPTS))
+
+
+@dataclass(frozen=True)
+class Picked:
+    """What the visitor did with the units that are shown now."""
+
+    cell: tuple[int, int] | None = None  # query unit, key unit
+    window: tuple[int, int, int, int] | None = None  # top, bottom, left, right: the part of an overview to be sent exactly
+
+
+def content(units: Units, layers: Sequence[Layer], title: str, mark: tuple[int, int] | None = None) -> bytes:
+    """The bytes that the browser gets; the token text in them is data and is only ever drawn or set as text."""
+    looks = {theme: palette(theme) for theme in ("light", "dark")}
+    head = {
+        "id": _identity(units),
+        "kind": units.kind,
+        "title": title,
+        "mark": mark,
+        "labels": [visible(label if len(label) <= LABEL else f"{label[: LABEL - 1]}…") for label in units.labels],
+        "palettes": {theme: {"sequential": look.sequential, "diverging": look.diverging} for theme, look in looks.items()},
+    }
+    return payload(head, layers)
+
+
+def picked(units: Units, key: str) -> Picked:
+    """What was picked before this run of the script; nothing where it was picked of other units."""
+    return _picked(st.session_state.get(key) or {}, units)
+
+
+def attention_map(units: Units, layers: Sequence[Layer], *, title: str, key: str, mark: tuple[int, int] | None = None) -> Picked:
+    """Draw a map and say what was picked.
+
+    Args:
+        units: the tokens, words or sentences on both sides.
+        layers: the map; for a long text the overview first, then exact tiles.
+        title: what a screen reader calls it.
+        key: Streamlit's key.
+        mark: a cell (query unit, key unit) that is outlined as long as none is picked.
+    """
+    data = content(units, layers, title, mark)
+    return _picked(_RENDER(data=data, key=key, on_cell_change=_rerun, on_window_change=_rerun), units)
+
+
+def _rerun() -> None:
+    """A pick runs the script again, and that is all."""
+
+
+def _identity(units: Units) -> str:
+    words = "\0".join((units.kind, *units.labels)).encode("utf-8", "replace")
+    return hashlib.blake2b(words, digest_size=8).hexdigest()
+
+
+def _picked(state: Mapping[str, Any], units: Units) -> Picked:
+    """The browser's answer, checked: it comes from outside."""
+    places = {}
+    for name, count in (("cell", 2), ("window", 4)):
+        given = state.get(name)
+        if isinstance(given, Mapping) and given.get("id") == _identity(units):
+            at = given.get("at")
+            if isinstance(at, list) and len(at) == count and all(type(i) is int and 0 <= i <= len(units) for i in at):
+                places[name] = tuple(at)
+    cell, window = places.get("cell"), places.get("window")
+    return Picked(
+        (cell[0], cell[1]) if cell and max(cell) < len(units) else None,
+        (window[0], window[1], window[2], window[3]) if window and window[0] < window[1] and window[2] < window[3] else None,
+    )

@@ -1,0 +1,27 @@
+"""The data sets: what is here, what they hold, how to get them."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app import shell
+from app.views.getdata_part import offer
+from sentviz import datasets
+
+shell.intro(
+    "Every data set that sentviz knows, which are on this machine, and how to get the others.",
+    "Texts stay on this machine: none ships with sentviz, runs carry ids and numbers only.",
+)
+frame = datasets.datasets()
+st.dataframe(
+    frame[["available", "name", "title", "language", "labels", "splits"]],
+    hide_index=True,
+    column_config={"available": st.column_config.CheckboxColumn("here")},
+)
+names = list(frame["name"])
+name = st.selectbox("Data set", names, key="data-name", label_visibility="collapsed", width=320)
+info = datasets.info(name)
+st.markdown(f"##### {shell.md(info.title)}")
+st.markdown(shell.md(f"{info.remark} Licence: {info.licence}. {info.citation}."))
+if offer(name):
+    st.caption(":material/check: All its files are here.")

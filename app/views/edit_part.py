@@ -1,0 +1,122 @@
+"""Edit and pin: another word, the old sentence beside the new one, and what was tried in this visit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from app import shell, store
+from app.views.parts import head_title, place
+from sentviz.compare import align, difference
+from sentviz.errors import SentvizError
+from sentviz.explain import answer
+from sentviz.figures import heatmap
+from sentviz.gallery import signed, strip
+from sentviz.runs import Run
+from sentviz.swap import suggestions
+from sentviz.trace import Trace
+
+__all__ = ["remember", "side_by_side", "swap_words", "tries"]
+
+KEPT_TRIES = 200
+
+
+def remember(trace: Trace) -> None:
+    """Note what was asked and answered; kept for this visit only."""
+    tried: list[dict[str, Any]] = st.session_state.setdefault("tries", [])
+    mix = ", ".join(f"L{layer} λ{component} {value:+.2f}" for layer, component, value in shell.focus().mix)
+    row = {"run": trace.run, "text": trace.text, "lambdas": mix or "learned", "answer": trace.label, "probability": trace.confidence}
+    if not tried or tried[-1] != row:
+        tried.append(row)
+        del tried[:-KEPT_TRIES]
+
+
+def tries() -> None:
+    """The visit's history as a table and a CSV."""
+    tried = st.session_state.get("tries", [])
+    if len(tried) < 2:
+        return
+    with st.expander(f"Tried in this visit ({len(tried)})", icon=":material/history:"):
+        frame = pd.DataFrame(tried[::-1])
+        st.dataframe(frame, hide_index=True, column_config={"probability": st.column_config.NumberColumn(format="percent")})
+        st.download_button("CSV", frame.to_csv(index=False).encode("utf-8-sig"), "sentviz-tries.csv", "text/csv", on_click="ignore")
+
+
+def swap_words(run: Run, trace: Trace) -> None:
+    """Words for another word's place, each with what the model would say; one click puts it in."""
+    section = st.expander("Swap a word", icon=":material/swap_horiz:", key="swap-section", on_change="rerun")
+    if not section.open:
+        return
+    with section:
+        words = [i for i in range(len(trace.tokens)) if not trace.specials[i] and trace.tokens[i].isalpha()]
+        if not words:
+            st.caption("There is no word to swap.")
+            return
+        scores = trace.token_scores["removal"]
+        strongest = max(words, key=lambda i: float(scores[i]))
+        chosen = st.pills("Word", words, default=strongest, format_func=lambda i: shell.md(trace.tokens[i]), key=f"swap-{hash(trace.text)}")
+        if chosen is None:
+            return
+        frame = suggestions(store.model(run), trace, chosen, store.lexicon(), lambdas=trace.lambdas)
+        if frame.empty:
+            st.caption("The model does not know this word, so it has no neighbours; type another word instead.")
+            return
+        st.caption(f"What the probability of “{trace.label}” ({trace.confidence:.0%}) would become.")
+        for source, rows in frame.groupby("source", sort=False):
+            with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+                st.caption(str(source), width=180)
+                for row in rows.to_dict("records"):
+                    label = f"{shell.md(row['word'])} · {row['probability']:.0%}"
+                    st.button(label, key=f"swap-{source}-{row['word']}", on_click=shell.go, kwargs={"text": row["text"]})
+        if not store.lexicon():
+            st.caption("Opposites from a polarity lexicon need SENTVIZ_DATA with lexicon_en_opinion or lexicon_en_vader.")
+
+
+def side_by_side(run: Run, trace: Trace) -> None:
+    """The pinned sentence beside the one on the page: answers, strips, and the difference of the map in focus."""
+    pinned: Trace | None = st.session_state.get("pinned")
+
+    def pin() -> None:
+        st.session_state["pinned"] = trace
+
+    def unpin() -> None:
+        st.session_state.pop("pinned", None)
+
+    with st.container(horizontal=True, gap="small"):
+        st.button("Pin this" if pinned is None else "Pin this instead", icon=":material/push_pin:", on_click=pin, key="pin")
+        if pinned is not None:
+            st.button("Unpin", icon=":material/close:", on_click=unpin, key="unpin", type="tertiary")
+        else:
+            st.caption("Keeps this answer beside the next: edit a word, move a lambda, take another model.")
+    if pinned is None:
+        return
+    same = pinned.run == trace.run and pinned.text == trace.text and bool((pinned.lambdas == trace.lambdas).all())
+    if same:
+        st.caption("Pinned. Now edit the sentence, move a lambda or choose another model.")
+        return
+    left, right = shell.halves("pinned")
+    focus = shell.focus()
+    for column, side, name in ((left, pinned, "pinned"), (right, trace, "current")):
+        with column:
+            st.markdown(f"**{name.capitalize()}** · {shell.md(side.run)} · {shell.md(answer(side))}")
+            shell.figure(lambda theme, side=side: signed(strip(side, "removal", theme), run), f"strip-{name}")  # type: ignore[misc]
+    new = [trace.tokens[j] for i, j in align(pinned, trace) if i is None and j is not None]
+    gone = [pinned.tokens[i] for i, j in align(pinned, trace) if j is None and i is not None]
+    if new or gone:
+        words = [f"{name}: {shell.md(', '.join(part))}" for name, part in (("new", new), ("gone", gone)) if part]
+        st.caption("Not in both, so not in the map below — " + "; ".join(words) + ".")
+    try:
+        changed = difference(pinned, trace)
+    except SentvizError as error:
+        st.caption(shell.md(str(error)))
+        return
+    title = f"current − pinned · layer {focus.layer} · {head_title(focus.head)}"
+
+    def draw(theme: Any) -> Any:
+        figure = heatmap(changed, focus.layer - 1, place(focus.head), place(focus.component), side=460, theme=theme)
+        figure.plot.update_layout(title_text=title)
+        return signed(figure, run)
+
+    shell.figure(draw, "difference")

@@ -1,0 +1,53 @@
+"""Which explanation can be trusted? Faithfulness over a sample of the test split."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from app import shell, store
+from sentviz.explain import SCORES
+from sentviz.faithfulness import FILE
+from sentviz.figures.ranking import ranking
+from sentviz.gallery import signed
+from sentviz.glossary import tip
+
+shell.intro(
+    "How faithful each explanation is over a sample of the test split, against a random explanation of the same words.",
+    "It shows whether named words carry the answer of this model, not whether the answer is right.",
+)
+focus = shell.focus()
+shell.choose(st.selectbox, "Model", "run", list(store.runs()), label_visibility="collapsed", width=320)
+run = store.run(focus.run)
+if FILE not in run.config["files"]:
+    st.info(f"This run has no measured faithfulness yet. `sentviz faithfulness {run.name}` measures it.", icon=":material/science:")
+    st.stop()
+frame = run.frame(FILE)
+frame = frame.assign(method=[SCORES[name].title if name in SCORES else name for name in frame["method"]])
+PANELS = (
+    ("comprehensiveness", "Comprehensiveness", "higher"),
+    ("sufficiency", "Sufficiency", "lower"),
+    ("size", "Rank correlation with the size of word removal's effect", "higher"),
+)
+
+
+def of(metric: str) -> pd.DataFrame:
+    return frame[frame["metric"] == metric]
+
+
+left, right = shell.halves("faithfulness")
+for column, (metric, title, better) in zip((left, right, left), PANELS, strict=True):
+    with column:
+        shell.figure(
+            lambda theme, metric=metric, title=title, better=better: signed(  # type: ignore[misc]
+                ranking(of(metric), title=title, better=better, theme=theme), run
+            ),
+            f"ranking-{metric}",
+        )
+with right:
+    best = of("comprehensiveness").query("method != 'random' and method != 'Word removal'").sort_values("value").iloc[-1]
+    st.markdown(f"##### Of those that are not word removal itself: {best['method']}", help=tip("faithfulness"))
+    st.caption(
+        "Word removal is the yardstick: it asks the model with each word left out, which is close to what comprehensiveness measures,"
+        " so it has an advantage here by construction. Numbers of another method near the grey line are no better than chance."
+    )

@@ -1,0 +1,225 @@
+"""The map in focus for texts of any length, and below a click the arithmetic of that cell."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from app import shell, store
+from app.components.attention_map import Layer, attention_map, picked
+from app.views.parts import map_controls, place
+from sentviz import longmap
+from sentviz.arithmetic import CellArithmetic, cell, plain
+from sentviz.errors import SentvizError
+from sentviz.figures import Figure, Theme, component_name, file_safe, heatmap
+from sentviz.figures.maps import component_slug, head_slug
+from sentviz.figures.smoother import smoother
+from sentviz.gallery import signed
+from sentviz.longmap import HOWS, KINDS, How, Kind, Packed, Source, Units
+from sentviz.runs import Run
+from sentviz.trace import Trace
+
+__all__ = ["show"]
+
+KEY = "long-map"
+
+
+@dataclass(frozen=True)
+class _View:
+    """Which map, and how its tokens are put together."""
+
+    layer: int
+    head: int | str
+    component: int | str
+    kind: Kind
+    queries: How
+    keys: How
+
+    @property
+    def words(self) -> str:
+        """As in "Effective attention of layer 1, head 2"."""
+        what = "Effective attention" if self.component == "effective" else component_name(self.component)
+        who = f"{self.head} over heads" if isinstance(self.head, str) else f"head {self.head + 1}"
+        return f"{what} of layer {self.layer + 1}, {who}"
+
+    @property
+    def together(self) -> str:
+        """How units came about, in a sentence; empty for tokens."""
+        if self.kind == "tokens":
+            return ""
+        over = {"sum": "added up", "mean": "averaged", "max": "represented by the one farthest from 0"}
+        return f"The keys of one of the {self.kind} are {over[self.keys]}, then its queries {over[self.queries]}."
+
+
+def show(trace: Trace, run: Run) -> None:
+    """Which map, how its tokens are put together, the map, and the arithmetic of a cell. Needs the page's width.
+
+    A trace without maps (`Model.trace(..., maps=False)`, of a text too long to hold them) is read from the model, tile by tile.
+    """
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+        with st.container(width="content"):
+            map_controls(trace)
+        kind = st.segmented_control("Unit", KINDS, default="tokens", format_func=str.capitalize, key="map-unit", required=True)
+        queries, keys = HOWS[0], HOWS[2]
+        if kind != "tokens":
+            help = "What a unit receives: the sum keeps every row's total."
+            keys = st.selectbox("Keys of a unit", HOWS, index=2, key="map-keys", width=120, help=help)
+            queries = st.selectbox("Queries of a unit", HOWS, index=0, key="map-queries", width=120, help="Where a unit looks.")
+    focus = shell.focus()
+    _map(trace, run, _View(focus.layer - 1, place(focus.head), place(focus.component), kind, queries, keys))
+
+
+@st.fragment
+def _map(trace: Trace, run: Run, view: _View) -> None:
+    """The map and its arithmetic; a click runs no more than this again."""
+    try:
+        units = longmap.units(trace, view.kind)
+        left, right = shell.halves("map", 1.1)
+        with left:
+            source = _source(trace, run, view)
+            layers, largest = _layers(source, units, view, picked(units, KEY).window, run)
+            seen = attention_map(units, layers, mark=largest, title=view.words, key=KEY)
+            _below(trace, run, view, units, layers)
+        with right:
+            _arithmetic(trace, run, view, units, source, seen.cell or largest, clicked=seen.cell is not None)
+    except (SentvizError, KeyError) as error:
+        st.warning(shell.md(str(error.args[0] if error.args else error)), icon=":material/block:")
+
+
+def _source(trace: Trace, run: Run, view: _View) -> Source:
+    if trace.attention is not None:
+        return longmap.held(trace, view.layer, view.head, view.component)
+    return longmap.tiled(
+        store.model(run),
+        trace.text,
+        trace.text_pair,
+        layer=view.layer,
+        head=view.head,
+        component=view.component,
+        lambdas=trace.lambdas,
+    )
+
+
+def _layers(
+    source: Source, units: Units, view: _View, window: tuple[int, int, int, int] | None, run: Run
+) -> tuple[list[Layer], tuple[int, int] | None]:
+    """The packed map, or an overview and the exact part asked for; and the strongest cell where every cell is exact."""
+    if len(units) <= longmap.EXACT_UNITS:
+        exact = longmap.tile(source, units, queries=view.queries, keys=view.keys)
+        row, column = np.unravel_index(int(np.abs(exact).argmax()), exact.shape)
+        return [(longmap.pack(exact), 0, 0, 1)], (int(row), int(column))
+    averages, block = _overview(source, units, view, run)
+    layers: list[Layer] = [(averages, 0, 0, block)]
+    if window is not None:
+        top, bottom, left, right = window
+        part = longmap.tile(
+            source, units, (top, min(bottom, top + 500)), (left, min(right, left + 500)), queries=view.queries, keys=view.keys
+        )
+        layers.append((longmap.pack(part), top, left, 1))
+    return layers, None
+
+
+def _overview(source: Source, units: Units, view: _View, run: Run) -> tuple[Packed, int]:
+    """One overview is kept: reading a map of 10,000 tokens takes many passes."""
+    key = (view, run.digest, units.labels, shell.focus().mix)
+    kept: Any = st.session_state.get("map-overview")
+    if kept is None or kept[0] != key:
+        with st.spinner(f"Reading a map of {len(units):,} × {len(units):,}"):
+            averages, block = longmap.overview(source, units, queries=view.queries, keys=view.keys)
+        kept = key, (longmap.pack(averages), block)
+        st.session_state["map-overview"] = kept
+    packed: tuple[Packed, int] = kept[1]
+    return packed
+
+
+def _below(trace: Trace, run: Run, view: _View, units: Units, layers: Sequence[Layer]) -> None:
+    packed, _, _, block = layers[0]
+    said = [
+        f"{view.words}: {len(units):,} {view.kind} a side.",
+        view.together,
+        f"Each cell is the mean of {block} × {block} until you zoom in." if block > 1 else "",
+        "Orange is negative." if packed.signed else "",
+        f"Sent in 8 bits a weight, off by {packed.error:.2g} at most.",
+    ]
+    with st.container(horizontal=True, gap="small", wrap=False):
+        st.caption(shell.md(" ".join(filter(None, said))), width="stretch")
+        if trace.attention is not None and len(units) <= longmap.EXACT_UNITS:
+            name = file_safe(
+                "attention", trace.run, f"layer{view.layer + 1}", head_slug(view.head), component_slug(view.component), view.kind
+            )
+            shell.export_menu(lambda theme: _figure(trace, run, view, units, theme), name, KEY)
+
+
+def _figure(trace: Trace, run: Run, view: _View, units: Units, theme: Theme) -> Figure:
+    """The same map for paper; of a long one, the units that receive most, with the hidden mass stated."""
+    drawn = (
+        trace
+        if view.kind == "tokens"
+        else longmap.merged(trace, units, view.layer, view.head, view.component, queries=view.queries, keys=view.keys)
+    )
+    head = view.head if view.kind == "tokens" or isinstance(view.head, str) else int(view.head)
+    made = heatmap(drawn, view.layer, head, view.component, theme=theme)
+    return signed(replace(made, caption=" ".join(filter(None, [made.caption, view.together]))), run)
+
+
+# ---- arithmetic
+
+
+def _arithmetic(trace: Trace, run: Run, view: _View, units: Units, source: Source, at: tuple[int, int] | None, *, clicked: bool) -> None:
+    """The clicked cell's derivation, or the strongest cell's once the model is loaded anyway."""
+    if at is None or not (clicked or "torch" in sys.modules):  # the first paint does not wait for it
+        st.markdown("##### Cell arithmetic")
+        st.caption("Click a cell of the map to read, in numbers, how its weight comes about.")
+        return
+    query, key, note = _token_cell(source, units, at)
+    head, more = _head(trace, run, view, query, key)
+    made = cell(store.model(run), trace, view.layer, head, query, key)
+    tokens = [f"“{shell.md(trace.tokens[i])}”" for i in (query, key)]
+    st.markdown(f"##### {'' if clicked else 'The strongest cell: '}{tokens[0]} → {tokens[1]}")
+    for remark in filter(None, (note, more)):
+        st.caption(shell.md(remark))
+    _steps(made)
+    shell.figure(lambda theme: signed(smoother(made, theme=theme), run), "smoother")
+
+
+def _token_cell(source: Source, units: Units, at: tuple[int, int]) -> tuple[int, int, str]:
+    """Query and key tokens of a cell; of larger units the strongest pair of tokens within."""
+    (top, bottom), (left, right) = ((int(units.starts[i]), int(units.ends[i])) for i in at)
+    if bottom - top == right - left == 1:
+        return top, left, ""
+    inside = source.read(top, bottom)[:, left:right]
+    row, column = np.unravel_index(int(np.abs(inside).argmax()), inside.shape)
+    return top + int(row), left + int(column), f"The strongest of the {inside.size:,} pairs of tokens in this cell."
+
+
+def _head(trace: Trace, run: Run, view: _View, query: int, key: int) -> tuple[int, str]:
+    """The head whose arithmetic is shown: of a mean or maximum, the one that gives most; and what all of them give."""
+    if not isinstance(view.head, str):
+        return view.head, ""
+    held = trace
+    if trace.attention is None:
+        held = store.model(run).trace(trace.text, trace.text_pair, layers=(view.layer,), queries=(query,), lambdas=trace.lambdas)
+    row = held.query_ids.index(query)
+    given = [float(held.map(view.layer, head, view.component)[row, key]) for head in held.head_ids]
+    best = int(np.argmax(np.abs(given) if view.head == "mean" else given))
+    whole = f"The mean of {len(given)} heads" if view.head == "mean" else f"The largest of {len(given)} heads"
+    return held.head_ids[best], f"{whole}: {', '.join(map(plain, given))}. Below, head {held.head_ids[best] + 1}, which gives most."
+
+
+def _steps(made: CellArithmetic) -> None:
+    """Component beside component, then their sum."""
+    for start in range(0, len(made.parts), 2):
+        parts = made.parts[start : start + 2]
+        for column, part in zip(st.columns(2 if len(made.parts) > 1 else 1), parts, strict=False):
+            lines = [shell.md(line) for line in made.component_steps(part.place)]
+            lines[-1] = f"**{lines[-1]}**"
+            column.markdown("  \n".join(lines))
+    lines = [shell.md(line) for line in made.sum_steps()]
+    if len(made.parts) > 1:
+        lines[0] = f"**{lines[0]}**"
+    st.markdown("  \n".join(lines))

@@ -1,0 +1,41 @@
+"""All heads at a glance, and one map in detail."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app import shell
+from app.focus import CHOICES
+from app.views.parts import map_controls, map_figure, notebook, place
+from sentviz.figures import small_multiples
+from sentviz.gallery import signed
+from sentviz.runs import Run
+from sentviz.trace import Trace
+
+__all__ = ["show"]
+
+
+def show(trace: Trace, run: Run) -> None:
+    """Overview and detail of the component in focus."""
+    focus = shell.focus()
+    shown = place(focus.component)
+    overview, detail = shell.halves("maps", 0.85)
+    with overview:
+        st.markdown("##### All heads")
+        shell.figure(
+            lambda theme: signed(small_multiples(trace, shown, theme=theme), run),
+            "overview",
+            code=notebook(run, "overview", trace, component=shown),
+        )
+    with detail:
+        map_controls(trace)
+        n, top = len(trace.tokens), None
+        with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
+            if trace.specials.any():
+                titles = {"show": "With specials", "hide": "Words only"}
+                shell.choose(st.segmented_control, "Specials", "specials", CHOICES["specials"], format_func=titles.get)
+            if n > 24:
+                top = min(n, focus.top or (n if n <= 60 else 48))
+                help = "Those that receive the most attention; what lies on the hidden ones is said below."
+                st.slider("Tokens shown", 8, min(n, 120), width=260, help=help, **shell.bound("top", min(top, 120)))
+        map_figure(trace, run, "detail", side=540, hide_specials=focus.specials == "hide", top=top)

@@ -1,0 +1,41 @@
+"""Every explanation of one sentence side by side, each with how far it can be trusted."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app import shell, store
+from sentviz.errors import SentvizError
+from sentviz.explain import SCORES
+from sentviz.gallery import signed, strip
+from sentviz.glossary import tip
+from sentviz.runs import Run
+from sentviz.trace import Trace
+
+__all__ = ["show"]
+
+COLUMNS = {
+    "explanation": st.column_config.Column("explanation"),
+    "comprehensiveness": st.column_config.NumberColumn("comprehensiveness", format="%.3f", help=tip("faithfulness")),
+    "sufficiency": st.column_config.NumberColumn("sufficiency", format="%.3f", help="Lower is better: the named words keep the answer."),
+    "spearman": st.column_config.NumberColumn("rank corr. with removal", format="%.2f", help=tip("removal")),
+    "milliseconds": st.column_config.NumberColumn("ms", format="%.1f"),
+}
+
+
+def show(trace: Trace, run: Run) -> None:
+    """A table of all methods against a random explanation, and a strip for each."""
+    try:
+        full, table = store.explanations(shell.focus())
+    except SentvizError as error:
+        st.info(shell.md(str(error)), icon=":material/info:")
+        return
+    st.dataframe(table, hide_index=True, column_config=COLUMNS, height="content")
+    st.caption(
+        "Comprehensiveness: how far the answer falls when the named words go (higher is better). Sufficiency: how far it falls on them"
+        " alone (lower is better). Both averaged over the top 10 to 50% of the words; *random* is the mean of 20 random explanations of"
+        " this sentence. One sentence proves little: the page Explanations measures a sample of the test set."
+    )
+    for name in (name for name in SCORES if SCORES[name].title in set(table["explanation"])):
+        st.markdown(f"**{SCORES[name].title}**", help=SCORES[name].about or None)
+        shell.figure(lambda theme, name=name: signed(strip(full, name, theme), run), f"side-{name}", slim=True)  # type: ignore[misc]

@@ -1,0 +1,73 @@
+"""Methods ranked by a measured number, each with its interval."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from sentviz.errors import InputError
+from sentviz.figures.figure import Figure, Theme, base_layout, file_safe, number, palette
+from sentviz.figures.text import as_text
+
+__all__ = ["ranking"]
+
+
+def ranking(frame: pd.DataFrame, *, title: str, better: str = "higher", reference: str = "random", theme: Theme = "light") -> Figure:
+    """Dots with intervals, the best on top; the reference is a grey line with its own interval.
+
+    Args:
+        frame: method, value, low, high, n; one row per method.
+        title: of the number.
+        better: "higher" or "lower".
+        reference: the method that is drawn as a line.
+    Raises:
+        InputError: nothing to rank.
+    """
+    rows = frame[frame["method"] != reference].sort_values("value", ascending=better == "lower").reset_index(drop=True)
+    if rows.empty:
+        raise InputError("There is nothing to rank.")
+    colours = palette(theme)
+    height = 96 + 30 * len(rows)
+    plot = go.Figure(layout=base_layout(theme, title=title, width=560, height=height, margin=(178, 44, 64, 44)))
+    base = frame[frame["method"] == reference]
+    if not base.empty:
+        chance = base.iloc[0]
+        plot.add_vrect(x0=chance["low"], x1=chance["high"], fillcolor=colours.muted, opacity=0.18, line_width=0)
+        plot.add_vline(x=chance["value"], line={"color": colours.muted, "width": 1, "dash": "dot"})
+        faint = {"size": 11, "color": colours.muted}
+        plot.add_annotation(
+            x=chance["value"],
+            y=1,
+            yref="paper",
+            yanchor="bottom",
+            text=reference,
+            showarrow=False,
+            font=faint,
+        )
+    values = rows[["value", "low", "high"]].to_numpy(float)
+    plot.add_scatter(
+        x=values[:, 0],
+        y=np.arange(len(rows)),
+        mode="markers+text",
+        marker={"size": 10, "color": colours.lines[0]},
+        error_x={
+            "type": "data",
+            "symmetric": False,
+            "array": values[:, 2] - values[:, 0],
+            "arrayminus": values[:, 0] - values[:, 1],
+            "color": colours.lines[0],
+            "thickness": 1.6,
+            "width": 0,
+        },
+        text=[number(value) for value in values[:, 0]],
+        textposition="top center",
+        textfont={"size": 11, "color": colours.muted},
+        customdata=values,
+        hovertemplate="%{x:.3f} [%{customdata[1]:.3f}, %{customdata[2]:.3f}]<extra></extra>",
+    )
+    names = [as_text(name, 40) for name in rows["method"]]
+    plot.update_yaxes(tickvals=list(range(len(rows))), ticktext=names, range=[len(rows) - 0.4, -0.7], showgrid=False, automargin=False)
+    plot.update_xaxes(automargin=False, nticks=7)
+    caption = f"{title}: {better} is better; bars are 95% bootstrap intervals over {int(rows['n'].max())} texts."
+    return Figure(file_safe("ranking", title), plot, frame.reset_index(drop=True), caption)

@@ -1,0 +1,240 @@
+"""Data sets from the public hub: download, bring into our layout, compare with what is known, keep in the user's cache.
+
+A copy whose rows are exactly the known ones gets our row ids, so that the runs' stored predictions fit it. Any other copy
+with the right number of rows is kept too, but its ids say ``hub`` and the difference is reported: it is another data set.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from sentviz.datasets import DatasetInfo, HubFile, content, folders, info, named, where
+from sentviz.download import Progress, Remote, Stopped, disk, fetch, look
+from sentviz.errors import DataMissingError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    import pandas as pd
+
+__all__ = ["Got", "convert", "get", "lacking", "ours", "url"]
+
+ENDPOINT = "https://huggingface.co"
+
+
+@dataclass(frozen=True)
+class Got:
+    """One part as it came."""
+
+    part: str
+    path: Path
+    rows: int
+    exact: bool  # whether its rows are the known ones
+    remark: str  # a sentence; empty where there is nothing to say
+
+
+def url(file: HubFile) -> str:
+    """Where a file is fetched; ``HF_ENDPOINT`` names another server than the public one."""
+    server = os.environ.get("HF_ENDPOINT", "").rstrip("/") or ENDPOINT
+    return f"{server}/datasets/{file.repo}/resolve/{quote(file.revision, safe='')}/{quote(file.path)}"
+
+
+def lacking(name: str) -> tuple[str, ...]:
+    """The parts of a data set that are not on this machine and that the hub has.
+
+    Raises:
+        InputError: there is no such data set.
+    """
+    item = info(name)
+    return tuple(part for part in item.hub.files if where(name, part) is None)
+
+
+def get(name: str, *, progress: Progress | None = None, stop: threading.Event | None = None, again: bool = False) -> list[Got]:
+    """Download what is not on this machine into the user's cache; parts that are there are left alone.
+
+    Args:
+        name: data set.
+        progress: called with the bytes done and the bytes altogether, of all files together.
+        stop: set it from another thread to stop; the same call goes on from there.
+        again: also what is in the cache already.
+    Returns:
+        The parts that were fetched.
+    Raises:
+        InputError: there is no such data set.
+        DataMissingError: the hub does not have it, cannot be reached, or has something else.
+        SentvizError: the disk is full or cannot be written.
+        Stopped: `stop` was set.
+    """
+    item = info(name)
+    if not item.hub.files:
+        raise DataMissingError(f"{name} is not on the hub: {item.hub.why}; {_layout(item)}.")
+    root = folders()[-1]
+    with _alone(root / f".{name}.lock", stop):
+        parts = tuple(item.hub.files) if again else lacking(name)
+        token = os.environ.get("HF_TOKEN", "").strip()
+        remotes = {part: look(url(item.hub.files[part]), token=token, stop=stop) for part in parts}
+        whole, before, fetched = sum(remote.size for remote in remotes.values()), 0, []
+        for part, remote in remotes.items():
+            fetched.append(_get(item, part, remote, root, token, _shifted(progress, before, whole), stop))
+            before += remote.size
+    return fetched
+
+
+def _get(
+    item: DatasetInfo, part: str, remote: Remote, root: Path, token: str, progress: Progress | None, stop: threading.Event | None
+) -> Got:
+    file = item.hub.files[part]
+    source = root / item.name / f".{part}-{Path(file.path).name}"
+    fetch(remote, source, token=token, progress=progress, stop=stop)
+    try:
+        frame, exact, remark = convert(item, part, source)
+        path = root / item.name / f"{part}.parquet"
+        fresh = path.with_name(f".{part}.{os.getpid()}.tmp")
+        with disk(path.parent, fresh):
+            frame.to_parquet(fresh, index=False)
+            fresh.replace(path)
+    finally:
+        source.unlink(missing_ok=True)
+    return Got(part, path, len(frame), exact, remark)
+
+
+def _shifted(progress: Progress | None, before: int, whole: int) -> Progress | None:
+    return progress and (lambda done, total: progress(before + done, max(whole, before + total)))
+
+
+def _layout(item: DatasetInfo) -> str:
+    places = ", ".join(f"{item.name}/{part}.parquet" for part in item.needed)
+    columns = "term and polarity" if item.kind == "lexicon" else f"id, text, {'text_pair, ' * item.pair}label"
+    return f"make it from {item.source} as {places} (columns {columns}) in a folder that SENTVIZ_DATA names"
+
+
+# ---- conversion
+
+
+def convert(item: DatasetInfo, part: str, source: Path) -> tuple[pd.DataFrame, bool, str]:
+    """A file of the hub in our columns, whether it holds exactly the known rows, and a sentence where it does not.
+
+    Raises:
+        DataMissingError: it cannot be read, or holds another number of rows or unknown labels.
+    """
+    import numpy as np
+
+    file, known = item.hub.files[part], item.parts[part]
+    origin = f"{file.repo}, {file.path}"
+    try:
+        frame = ours(_read(source), file)
+    except Exception as error:
+        raise DataMissingError(f"{origin} is not laid out as expected ({type(error).__name__}: {error}).") from error
+    if len(frame) != known.rows:
+        raise DataMissingError(f"{origin} holds {len(frame):,} rows, not {known.rows:,}, and was not kept; {_layout(item)}.")
+    labels = frame["label"].to_numpy()
+    if item.labels and not np.isin(labels, range(len(item.labels))).all():
+        raise DataMissingError(f"{origin} holds labels other than 0 to {len(item.labels) - 1} and was not kept; {_layout(item)}.")
+    if content(named(frame, part)) == known.content:
+        return frame, True, ""
+    if (order := _order(item.name, part)) is not None:
+        sorted_rows = frame.sort_values(["label", "text"], kind="stable", ignore_index=True)
+        arranged = sorted_rows.iloc[order].reset_index(drop=True).assign(id=frame["id"].to_numpy())
+        if content(named(arranged, part)) == known.content:
+            return arranged, True, ""
+    counts = np.bincount(labels, minlength=len(item.labels)).tolist() if item.labels else []
+    what = (
+        "its texts or their order differ" if counts == list(known.counts) else f"its labels are counted {counts}, not {list(known.counts)}"
+    )
+    return (
+        frame.assign(id=[f"hub-{key}" for key in frame["id"]]),
+        False,
+        f"{item.name}/{part} is not the copy that the runs were trained on: {what}; its row ids begin with hub.",
+    )
+
+
+def ours(frame: pd.DataFrame, file: HubFile) -> pd.DataFrame:
+    """The hub's columns as ours: id, text, [text_pair], label."""
+    import pandas as pd
+
+    made: dict[str, Any] = {}
+    for column, theirs in (("text", file.text), ("text_pair", file.text_pair)):
+        if theirs:
+            texts = ["" if pd.isna(text) else str(text) for text in frame[theirs].tolist()]
+            made[column] = [text.replace("\r\n", "\n").replace("\r", "\n").strip() for text in texts] if file.strip else texts
+    labels = [int(label) for label in frame[file.label].tolist()]
+    made["label"] = [file.labels[label] if 0 <= label < len(file.labels) else -1 for label in labels] if file.labels else labels
+    if "{row}" not in file.id:
+        made["id"] = [str(key) for key in frame[file.id].tolist()]
+    whole = pd.DataFrame(made)
+    if file.without:
+        kept = (whole["text"] != file.without) & (whole["text_pair"] != file.without if file.text_pair else True)
+        whole = whole[kept].reset_index(drop=True)
+    if "{row}" in file.id:
+        whole["id"] = [file.id.format(row=row) for row in range(len(whole))]
+    return whole[["id", *(column for column in made if column not in ("id", "label")), "label"]]
+
+
+def _read(source: Path) -> pd.DataFrame:
+    import pandas as pd
+
+    match source.suffix:
+        case ".parquet":
+            return pd.read_parquet(source)
+        case ".csv":
+            return pd.read_csv(source, dtype=str, keep_default_na=False, encoding="utf-8")
+        case _:
+            with source.open(encoding="utf-8", newline="\n") as lines:
+                return pd.DataFrame([json.loads(line) for line in lines if line.strip()])
+
+
+def _order(name: str, part: str) -> npt.NDArray[np.uint16] | None:
+    return _orders().get(f"{name}/{part}")
+
+
+@cache
+def _orders() -> Mapping[str, npt.NDArray[np.uint16]]:
+    """Where each of our rows stands among the rows sorted by label and text, for parts that the hub has in another order."""
+    import numpy as np
+
+    with files("sentviz").joinpath("orders.npz").open("rb") as file, np.load(file) as stored:
+        return dict(stored)
+
+
+# ---- one download of a data set at a time
+
+
+@contextmanager
+def _alone(path: Path, stop: threading.Event | None) -> Iterator[None]:
+    """Hold a lock that the system gives back should we die."""
+    with disk(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("ab")
+    with file:
+        while not _locked(file.fileno()):
+            if stop and stop.is_set():
+                raise Stopped("Stopped while another process was downloading the same data set.")
+            time.sleep(0.1)
+        yield
+
+
+def _locked(handle: int) -> bool:
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,211 @@
+"""A sentence on one page to hand on: verdict, words, maps, one cell's arithmetic, and where it all comes from. One file, no network."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import plotly.graph_objects as go
+from plotly.offline import get_plotlyjs
+
+from sentviz._page import page
+from sentviz.errors import SentvizError
+from sentviz.examples import EXAMPLES
+from sentviz.explain import SCORES, answer, available, percent
+from sentviz.figures import Figure, component_name, heatmap, palette, probability_bars
+from sentviz.gallery import strip
+from sentviz.runs import Run, version
+from sentviz.trace import Trace
+
+if TYPE_CHECKING:
+    from sentviz.arithmetic import CellArithmetic
+
+__all__ = ["remarks", "report_html"]
+
+MAPS = 24
+"""More maps than this would make a report that nobody prints: beyond, the components are left out, then the middle layers."""
+
+_PAGE = 680  # pixels: A4 without its margins
+_DRAW = """
+for (const figure of JSON.parse(document.getElementById("figures").textContent))
+  Plotly.newPlot(figure.id, figure.data, figure.layout, { displaylogo: false, displayModeBar: false });
+"""
+_STYLE = """
+main { max-width: 1080px; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 15px; font-weight: 400; color: var(--muted); margin: 0; }
+h2 { font-size: 18px; margin: 2.2rem 0 .6rem; padding-top: .6rem; border-top: 1px solid var(--line); break-after: avoid; }
+h3 { font-size: 14px; margin: 1.4rem 0 .3rem; break-after: avoid; }
+blockquote { font-size: 20px; line-height: 1.4; margin: .6rem 0 1rem; overflow-wrap: anywhere; white-space: pre-wrap; max-width: 50rem; }
+.verdict { font-size: 26px; font-weight: 600; margin: 0 0 .4rem; overflow-wrap: anywhere; }
+ul { margin: .4rem 0; padding-left: 1.2rem; }
+ol { font-family: "DejaVu Sans Mono", Menlo, Consolas, monospace; font-size: 13px; overflow-wrap: anywhere; }
+figure { margin: .6rem 0 1.2rem; overflow-x: auto; break-inside: avoid; }
+figcaption, .note { color: var(--muted); font-size: 12.5px; max-width: 46rem; overflow-wrap: anywhere; }
+.pairs { display: grid; grid-template-columns: 1fr 1fr; gap: 0 1.5rem; }
+@media (max-width: 1000px) { .pairs { grid-template-columns: 1fr; } }
+table { border-collapse: collapse; }
+td, th { text-align: left; font-weight: 400; vertical-align: top; padding: 2px 1.6rem 2px 0; overflow-wrap: anywhere; }
+th { color: var(--muted); white-space: nowrap; }
+tr { break-inside: avoid; }
+@page { size: A4; margin: 15mm; }
+@media print {
+  body { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+  main { max-width: none; margin: 0; padding: 0; }
+  .pairs { grid-template-columns: 1fr 1fr; }
+  .plot { zoom: var(--print); }
+}
+"""
+
+
+def report_html(trace: Trace, run: Run, *, scores: Sequence[str] | None = None, arithmetic: CellArithmetic | None = None) -> str:
+    """The report as one HTML page, light, for the screen and for A4.
+
+    Args:
+        trace: of one text, with attention maps.
+        run: the run that it was made with.
+        scores: names of `sentviz.explain.SCORES`; every one that the trace can give unless told.
+        arithmetic: a cell to derive in numbers.
+    Raises:
+        InputError: a score that was named is not to be had.
+        KeyError: the trace holds no attention maps.
+    """
+    figures: list[dict[str, Any]] = []
+
+    def show(figure: Figure, columns: int = 1) -> str:
+        return _figure(figure, columns, figures)
+
+    text = trace.text if trace.text_pair is None else f"{trace.text}\n{trace.text_pair}"
+    body = [
+        f"<main>\n<h1>How {escape(run.name)} decides</h1>",
+        f'<blockquote dir="auto">{escape(text)}</blockquote>',
+        f'<p class="verdict" dir="auto">{escape(answer(trace))}</p>',
+        f"<noscript>{_items(escape(f'{label}: {p:.1%}') for label, p in zip(trace.labels, trace.probabilities, strict=True))}</noscript>",
+        show(probability_bars(trace.labels, trace.probabilities)),
+        _items(map(escape, remarks(trace, run))),
+        "<h2>What the answer leans on</h2>",
+        *_strips(trace, scores, show),
+        "<h2>Where the model looks</h2>",
+        '<p class="note">High attention does not prove that a word matters; word removal asks the model itself.</p>',
+        *_maps(trace, show),
+        *(_arithmetic(arithmetic) if arithmetic else ()),
+        "<h2>Where this comes from</h2>",
+        _table(_provenance(trace, run)),
+        "<noscript><p>The figures are drawn by the script in this file, which is switched off here.</p></noscript>\n</main>",
+    ]
+    return page(
+        f"{trace.label}: {text[:60]}",
+        "\n".join(body),
+        colours=palette("light"),
+        style=_STYLE,
+        scripts=(get_plotlyjs(), _DRAW),
+        data={"figures": figures},
+    )
+
+
+def remarks(trace: Trace, run: Run) -> list[str]:
+    """What has to be said beside an answer: a known mistake, what was not read, the calibrated probability, changed lambdas."""
+    said: list[str] = []
+    example = next((example for example in EXAMPLES if example.text == trace.text), None)
+    if example and example.reading in trace.labels and example.reading != trace.label:
+        said.append(f"The model gets this wrong: a person reads it as {example.reading}.")
+    if trace.dropped:
+        said.append(f"The model reads {len(trace.tokens):,} tokens at most; the last {trace.dropped:,} were not read.")
+    words, unknown = int((~trace.specials).sum()), int(trace.unknown.sum())
+    if words and unknown == words:
+        said.append("The model knows none of these words: its answer rests on how many there are, not on what they say.")
+    elif unknown * 2 > words:
+        said.append(f"The model knows only {words - unknown} of these {words} tokens.")
+    temperature = run.config["temperature"]
+    spread = np.exp((trace.logits - trace.logits.max()) / temperature)
+    said.append(f"Calibrated on validation (temperature {temperature:.2f}): {percent(float(spread.max() / spread.sum()))}.")
+    learned = run.example().lambdas
+    if learned.shape != trace.lambdas.shape or not np.allclose(learned, trace.lambdas, atol=5e-3):
+        said.append("This is an intervention: the lambdas are not the learned ones.")
+    return said
+
+
+def _strips(trace: Trace, scores: Sequence[str] | None, show: Callable[[Figure], str]) -> Iterable[str]:
+    for name in available(trace) if scores is None else scores:
+        title = f"<h3>{escape(SCORES[name].title if name in SCORES else name)}</h3>"
+        try:
+            yield title + show(strip(trace, name))
+        except SentvizError as error:
+            if scores is not None:
+                raise
+            yield f'{title}<p class="note">{escape(str(error))}</p>'
+
+
+def _maps(trace: Trace, show: Callable[[Figure, int], str]) -> Iterable[str]:
+    """The mean over heads of each layer: what multiplies V, then each component; two maps side by side where the text is short."""
+    components = trace.component_ids if trace.components is not None and trace.lambdas.shape[1] > 1 else ()
+    kinds: list[int | str] = ["effective", *components]
+    layers, left_out = list(trace.layer_ids), ""
+    if len(kinds) * len(layers) > MAPS:
+        kinds, left_out = ["effective"], "The components' maps are left out."
+    if len(layers) > MAPS:
+        layers, left_out = layers[: MAPS // 2] + layers[-MAPS // 2 :], f"Only the first and last {MAPS // 2} layers are shown."
+    columns = 2 if len(trace.tokens) <= 24 and len(layers) > 1 else 1
+    for kind in kinds:
+        title = "Effective attention, which multiplies V" if kind == "effective" else f"Component {component_name(kind)}"
+        drawn = [show(heatmap(trace, layer, "mean", kind, side=300 if columns == 2 else 520), columns) for layer in layers]
+        yield f"<h3>{title}, mean over heads</h3>"
+        yield f'<div class="{"pairs" if columns == 2 else "column"}">{"".join(drawn)}</div>'
+    if left_out:
+        yield f'<p class="note">{left_out}</p>'
+
+
+def _arithmetic(cell: CellArithmetic) -> Iterable[str]:
+    query, key = (f"“{cell.tokens[i]}” ({i + 1})" for i in (cell.query, cell.key))
+    yield "<h2>One weight in numbers</h2>"
+    yield f'<p dir="auto">{escape(f"Layer {cell.layer + 1}, head {cell.head + 1}: query {query}, key {key}.")}</p>'
+    yield _items(map(escape, cell.steps()), "ol")
+
+
+def _provenance(trace: Trace, run: Run) -> Iterable[tuple[str, str]]:
+    config, test = run.config, run.metrics()["test"]
+    model, accuracy = config["model"], test["accuracy"]
+    yield "Run", f"{run.name}, digest {run.digest}, seed {config['recipe']['seed']}"
+    shape = f"{model['layers']} layers, {model['heads']} heads, {model['components']} components, width {model['width']}"
+    yield "Model", f"{config['preset']}: {shape}, {config['parameters']:,} parameters"
+    for layer, row in zip(trace.layer_ids, trace.lambdas, strict=False):
+        if len(row) > 1:
+            yield f"λ of layer {layer + 1}", ", ".join(f"{value:+.3f}".replace("-", "−") for value in row)
+    splits = (f"{name} n = {split['n']:,}, digest {split['digest']}" for name, split in config["data"]["splits"].items())
+    yield "Data", f"{config['data']['name']} ({'; '.join(splits)})"
+    yield "Test", f"accuracy {accuracy['value']:.2%} [{accuracy['low']:.2%}, {accuracy['high']:.2%}], n = {test['n']:,}"
+    yield "Trained", f"{config.get('created', 'at an unknown date')} with {_versions(config)}"
+    yield "Tokens", f"{len(trace.tokens):,}, {int(trace.unknown.sum()):,} of them not in the vocabulary"
+    yield "Report", f"{datetime.now(UTC):%Y-%m-%d} with sentviz {version()}"
+
+
+def _versions(config: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {number}" for name, number in config.get("version", {}).items()) or "an unknown version"
+
+
+def _figure(figure: Figure, columns: int, drawn: list[dict[str, Any]]) -> str:
+    """A place for a figure, its caption, and the figure itself among those to be drawn."""
+    plot = go.Figure(figure.plot)
+    wide, high = int(plot.layout.width or 800), int(plot.layout.height or 480)
+    name = f"figure-{len(drawn) + 1}"
+    drawn.append({"id": name, **json.loads(plot.to_json())})
+    fit = min(1.0, (_PAGE - 24 * (columns - 1)) / columns / wide)
+    style = f"width:{wide}px;height:{high}px;--print:{fit:.3f}"
+    words = escape(figure.caption)
+    return (
+        f'<figure><div class="plot" id="{name}" role="img" aria-label="{words}" style="{style}"></div>'
+        f'<figcaption dir="auto">{words}</figcaption></figure>'
+    )
+
+
+def _items(lines: Iterable[str], kind: str = "ul") -> str:
+    items = "".join(f'<li dir="auto">{line}</li>' for line in lines)
+    return f"<{kind}>{items}</{kind}>"
+
+
+def _table(rows: Iterable[tuple[str, str]]) -> str:
+    lines = "".join(f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>' for name, value in rows)
+    return f"<table>{lines}</table>"

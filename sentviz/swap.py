@@ -1,0 +1,77 @@
+"""What if another word stood here? Suggestions for one token, each asked of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sentviz.errors import InputError
+from sentviz.trace import Trace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sentviz.model import Model
+
+__all__ = ["neighbours", "opposites", "suggestions", "swapped"]
+
+
+def swapped(trace: Trace, token: int, word: str) -> str:
+    """The text with one token written otherwise, capital letter kept."""
+    if trace.specials[token] or trace.segments[token] != 0:
+        raise InputError("Only a word of the sentence itself can be exchanged.")
+    start, end = trace.offsets[token]
+    old = trace.text[start:end]
+    return trace.text[:start] + (word.capitalize() if old[:1].isupper() and old[1:].islower() else word) + trace.text[end:]
+
+
+def neighbours(model: Model, token: int, k: int = 6) -> list[tuple[str, float]]:
+    """The k words of the vocabulary whose embeddings are nearest to a token's (cosine), words only, the token itself left out.
+
+    Args:
+        token: id in the vocabulary.
+    """
+    table = model.encoder.embedding.weight.detach().numpy()
+    lengths = np.linalg.norm(table, axis=1) + 1e-9
+    cosine = table @ table[token] / (lengths * lengths[token])
+    cosine[[0, 1, 2, 3, token]] = -2
+    found: list[tuple[str, float]] = []
+    for index in np.argsort(-cosine)[: 8 * k + 8]:
+        word = model.tokenizer.token_of(int(index)).removeprefix("Ġ")
+        if word.isalpha() and word.isascii() == model.tokenizer.token_of(token).removeprefix("Ġ").isascii():
+            found.append((word, float(cosine[index])))
+    return found[:k]
+
+
+def opposites(model: Model, lexicon: Mapping[str, float], token: str, k: int = 6) -> list[tuple[str, float]]:
+    """Words of a polarity lexicon on the other side of a token's, strongest first, known to the model; none for a neutral token."""
+    own = lexicon.get(token.casefold(), 0.0)
+    if not own:
+        return []
+    known = [(word, value) for word, value in lexicon.items() if value * own < 0 and word in model.tokenizer and word.isalpha()]
+    return sorted(known, key=lambda entry: (-abs(entry[1]), entry[0]))[:k]
+
+
+def suggestions(
+    model: Model, trace: Trace, token: int, lexicon: Mapping[str, float] | None = None, *, k: int = 6, **change: Any
+) -> pd.DataFrame:
+    """Words to put in a token's place, with what the model would then say: word, source, near, label, probability (of today's answer).
+
+    Raises:
+        InputError: the token is no word of the sentence.
+    """
+    import pandas as pd
+
+    candidates: list[tuple[str, str, float]] = []
+    encoded = model.encode(trace.text, trace.text_pair)
+    if not trace.unknown[token]:
+        candidates += [(word, "near in the embedding", near) for word, near in neighbours(model, int(encoded.ids[token]), k)]
+    if lexicon:
+        candidates += [(word, "opposite in the lexicon", value) for word, value in opposites(model, lexicon, trace.tokens[token], k)]
+    texts: Sequence[str] = [swapped(trace, token, word) for word, _, _ in candidates]
+    frame = pd.DataFrame(candidates, columns=["word", "source", "near"])
+    said = model.predict(texts, **change)
+    frame["label"], frame["probability"], frame["text"] = said["label"], said[trace.label], said["text"]
+    return frame.drop_duplicates("word", ignore_index=True)

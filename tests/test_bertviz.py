@@ -1,0 +1,214 @@
+"""BertViz's page as text: its numbers, its escapes, its limits, and what it never asks for."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import subprocess
+import sys
+from html import unescape
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sentviz import bertviz_view
+from sentviz._page import inert_json
+from sentviz.bertviz_view import LINES, WEIGHTS, View, bertviz_height, bertviz_html
+from sentviz.errors import InputError, SentvizError
+from sentviz.trace import Trace
+from tests.fakes import fake_trace
+
+VIEWS: tuple[View, ...] = ("head", "model")
+HOSTILE = (
+    "</script><script>window.hacked=1</script>",
+    "<img src=x onerror=hacked()>",
+    "<!--",
+    '"',
+    "'",
+    "\\",
+    "&lt;b&gt;",
+    "a\u2028b",
+    "\ud800",
+)
+
+
+def pair(n: int = 9, first: int = 5) -> Trace:
+    """A trace of two texts, the second from token `first` on."""
+    return fake_trace(n).replace(text_pair="and another", segments=(np.arange(n) >= first).astype(np.int64))
+
+
+def held(page: str) -> dict[str, Any]:
+    """What the page hands to BertViz."""
+    found = re.search(r'<script type="application/json" id="maps">(.*?)</script>', page, re.DOTALL)
+    assert found
+    data: dict[str, Any] = json.loads(found[1])
+    return data
+
+
+def note(page: str) -> str:
+    """The words above the view."""
+    found = re.search(r'<p dir="auto">(.*?)</p>', page, re.DOTALL)
+    assert found
+    return unescape(found[1])
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("component", ["effective", 0, 1])
+def test_the_numbers_are_the_traces(view: View, component: int | str) -> None:
+    """Every weight to four digits after the point, every token, layers and heads counted from 1."""
+    trace = fake_trace(7, layers=3, heads=2)
+    data = held(bertviz_html(trace, view, component))
+    maps = np.array([[trace.map(layer, head, component) for head in range(2)] for layer in range(3)])
+    np.testing.assert_allclose(data["attention"][0]["attn"], maps / max(1, maps.max()), atol=5.1e-5)
+    assert data["attention"][0]["left_text"] == data["attention"][0]["right_text"] == list(trace.tokens)
+    assert (data["include_layers"], data["include_heads"]) == ([1, 2, 3], [1, 2])
+
+
+def test_a_choice_of_layers_and_heads() -> None:
+    """Only those, in the order given; others of the trace are not in the page."""
+    trace = fake_trace(6, layers=3, heads=4)
+    data = held(bertviz_html(trace, layers=[2], heads=[3, 1]))
+    np.testing.assert_allclose(data["attention"][0]["attn"], [[trace.map(2, 3), trace.map(2, 1)]], atol=5.1e-5)
+    assert (data["layer"], data["include_layers"], data["include_heads"]) == (3, [3], [4, 2])
+    with pytest.raises(KeyError, match="layers 0, 1, 2, not 7"):
+        bertviz_html(trace, layers=[7])
+    with pytest.raises(InputError, match="At least one"):
+        bertviz_html(trace, heads=[])
+
+
+def test_a_choice_of_queries() -> None:
+    """Left are the queries that the trace holds, right all tokens."""
+    trace = fake_trace(6)
+    assert trace.attention is not None
+    some = trace.replace(query_ids=(1, 4), attention=np.array(trace.attention[:, :, [1, 4]]))
+    part = held(bertviz_html(some))["attention"][0]
+    assert (part["left_text"], len(part["right_text"])) == (["word0", "word3"], 6)
+    np.testing.assert_allclose(part["attn"], some.attention, atol=5.1e-5)
+
+
+def test_weights_above_one_are_scaled_and_the_factor_is_said() -> None:
+    """Effective maps whose largest entry is 2.5: all divided by it; softmax maps stay as they are."""
+    trace = fake_trace(5)
+    assert trace.attention is not None
+    large = trace.replace(attention=trace.attention * np.float32(2.5 / trace.attention.max()))
+    page = bertviz_html(large)
+    np.testing.assert_allclose(held(page)["attention"][0]["attn"], large.attention / 2.5, atol=5.1e-5)
+    assert "divided by 2.50, the largest" in note(page)
+    assert "divided" not in note(bertviz_html(large, component=0))
+
+
+def test_negative_weights_are_left_out_and_their_mass_is_said() -> None:
+    """A signed map: zeros in the page, their share of the absolute mass in the note."""
+    trace = fake_trace(8, signed=True)
+    assert trace.attention is not None and trace.attention.min() < 0
+    page = bertviz_html(trace)
+    np.testing.assert_allclose(held(page)["attention"][0]["attn"], trace.attention.clip(0), atol=5.1e-5)
+    share = -trace.attention[trace.attention < 0].sum() / np.abs(trace.attention).sum()
+    assert f"Negative weights, {share:.1%}" in note(page)
+    assert "Negative" not in note(bertviz_html(trace, component=1))
+
+
+def test_a_pair_has_the_filter_of_bertviz() -> None:
+    """All, and each text to each text, as blocks of the same map."""
+    trace = pair(9, 5)
+    page = bertviz_html(trace)
+    parts = {part["name"]: part for part in held(page)["attention"]}
+    assert list(parts) == ["All", "Text A → text A", "Text A → text B", "Text B → text A", "Text B → text B"]
+    assert trace.attention is not None
+    np.testing.assert_allclose(parts["Text A → text B"]["attn"], trace.attention[:, :, :5, 5:], atol=5.1e-5)
+    assert parts["Text B → text A"]["left_text"] == list(trace.tokens[5:])
+    assert page.count('<option value=') == 5
+    assert 'id="filter"' not in bertviz_html(fake_trace(9))
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_hostile_tokens_stay_text(view: View) -> None:
+    """No token adds an element: the script elements are those of a harmless page, and the data is read back as the tokens."""
+    hostile, harmless = (bertviz_html(fake_trace(tokens=tokens), view) for tokens in (HOSTILE, ["fine"] * len(HOSTILE)))
+    for mark in ("<script", "</script", "<img", "<!--", "onerror"):
+        strip = re.compile(r'(?<=id="maps">).*?(?=</script>)', re.DOTALL)
+        assert strip.sub("", hostile).count(mark) == strip.sub("", harmless).count(mark), mark
+    shown = held(hostile)["attention"][0]["left_text"]
+    assert shown[1].startswith("</script") and shown[4] == '"' and shown[7] == "&lt;b&gt;"[:11]
+    assert hostile.encode("utf-8")
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_inert_json_is_json_without_markup(text: str) -> None:
+    """It reads back as what went in, and holds neither markup nor anything outside ASCII."""
+    written = inert_json({text: [text]})
+    assert json.loads(written) == {text: [text]}
+    assert written.isascii() and not set("<>&") & set(written)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_nothing_is_asked_of_the_network(view: View) -> None:
+    """No address in an attribute, a policy without any source, and a digest in it for every script that runs."""
+    page = bertviz_html(fake_trace(5), view)
+    head = page.split("<body>")[0]
+    assert not re.search(r"\b(?:src|href)\s*=", re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL))
+    assert "default-src 'none'" in head and "unsafe-eval" not in head
+    scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    digests = [base64.b64encode(hashlib.sha256(code.encode()).digest()).decode() for code in scripts]
+    assert len(digests) == 4
+    assert re.findall(r"'sha256-(.*?)'", head) == digests
+
+
+@pytest.mark.parametrize(
+    ("view", "layers", "heads", "tokens", "why"),
+    [
+        ("head", 1, 4, int((LINES["head"] / 4) ** 0.5), "lines"),
+        ("model", 2, 4, int((LINES["model"] / 8) ** 0.5), "lines"),
+        ("head", 12, 12, int((WEIGHTS / 144) ** 0.5), "weights"),
+    ],
+)
+def test_the_limit(view: View, layers: int, heads: int, tokens: int, why: str) -> None:
+    """The largest text that fits is drawn; one token more is one sentence with the choices."""
+    assert bertviz_html(fake_trace(tokens, layers, heads, components=1), view)
+    with pytest.raises(InputError, match=rf"{tokens + 1} tokens.* {why}, more than .* stay fluid: choose fewer tokens, layers or heads"):
+        bertviz_html(fake_trace(tokens + 1, layers, heads, components=1), view)
+
+
+def test_a_pair_counts_its_weights_twice() -> None:
+    """The filter's blocks are copies."""
+    n = int((WEIGHTS / 144) ** 0.5)
+    with pytest.raises(InputError, match="weights"):
+        bertviz_html(fake_trace(n, 12, 12, components=1).replace(text_pair="x"), "head")
+
+
+def test_the_height_grows_with_the_tokens() -> None:
+    """Enough for every token of the head view; the model view of a long text is laid out in smaller cells."""
+    assert bertviz_height(fake_trace(60), "head", 2, 4) > 60 * 22
+    assert bertviz_height(fake_trace(60), "model", 2, 4) < 60 * 2 * 21
+
+
+def test_a_view_that_bertviz_lacks() -> None:
+    """One sentence."""
+    with pytest.raises(InputError, match="head view and a model view"):
+        bertviz_html(fake_trace(4), "neuron")  # type: ignore[arg-type]
+
+
+def test_a_missing_package_is_said_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file, the package and the command."""
+    from importlib.metadata import PackageNotFoundError
+
+    def nowhere(name: str) -> None:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(bertviz_view, "distribution", nowhere)
+    bertviz_view._file.cache_clear()
+    with pytest.raises(SentvizError, match=r"bertviz/head_view\.js of bertviz: python -m pip install"):
+        bertviz_html(fake_trace(4))
+    bertviz_view._file.cache_clear()
+
+
+def test_it_needs_neither_torch_nor_bertviz_in_memory() -> None:
+    """A new interpreter makes a page."""
+    code = (
+        "import sys; from tests.fakes import fake_trace; from sentviz.bertviz_view import bertviz_html; assert bertviz_html(fake_trace(4));"
+        "assert not {'torch', 'bertviz', 'mpld3', 'matplotlib', 'IPython'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

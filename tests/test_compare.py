@@ -1,0 +1,85 @@
+"""Side by side, and words exchanged."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sentviz.compare import align, difference
+from sentviz.errors import InputError
+from sentviz.model import Model
+from sentviz.swap import neighbours, opposites, suggestions, swapped
+from tests.makers import small_model
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return small_model(components=2, mixing="free")
+
+
+def test_alignment_pairs_what_stayed_and_what_was_exchanged(model: Model) -> None:
+    a, b = model.trace("what a warm song"), model.trace("What a cold song now")
+    assert align(a, b) == [(0, 0), (1, 1), (2, 2), (3, 3), (None, 4)]
+    assert align(b, a)[-1] == (4, None)
+
+
+def test_the_difference_is_second_minus_first_on_shared_tokens(model: Model) -> None:
+    """Cell by cell from the two maps; the exchanged word carries both names; a trace minus itself is zero."""
+    a, b = model.trace("what a warm song"), model.trace("what a very cold song")
+    made = difference(a, b)
+    pairs = [(i, j) for i, j in align(a, b) if i is not None and j is not None]
+    assert a.attention is not None and b.attention is not None and made.attention is not None
+    for row, (i, j) in enumerate(pairs):
+        for column, (k, m) in enumerate(pairs):
+            expected = b.attention[:, :, j, m] - a.attention[:, :, i, k]
+            np.testing.assert_allclose(made.attention[:, :, row, column], expected, atol=1e-7)
+    zero = difference(a, a).attention
+    assert zero is not None and not zero.any()
+
+
+def test_one_sentence_under_two_mixings(model: Model) -> None:
+    """The difference of the effective map is the change of lambda times the second component."""
+    a = model.trace("what a warm song")
+    lambdas = a.lambdas.copy()
+    lambdas[0, 1] += 0.5
+    made = difference(a, model.trace("what a warm song", lambdas=lambdas))
+    assert made.attention is not None and a.components is not None
+    np.testing.assert_allclose(made.attention[0], 0.5 * a.components[0, 1], atol=1e-6)
+
+
+def test_nothing_shared_is_said(model: Model) -> None:
+    with pytest.raises(InputError, match="share no token"):
+        difference(model.trace("what a"), model.trace("song"))
+
+
+def test_a_swap_keeps_the_rest_and_the_capital(model: Model) -> None:
+    trace = model.trace("Warm, clever song.")
+    assert swapped(trace, 0, "cold") == "Cold, clever song."
+    assert swapped(trace, 2, "dull") == "Warm, dull song."
+
+
+def test_neighbours_are_the_nearest_by_cosine(model: Model) -> None:
+    """Against a loop over the whole vocabulary."""
+    table = model.encoder.embedding.weight.detach().numpy().astype(float)
+    token = model.tokenizer.id_of("warm")
+    scored = []
+    for index in range(4, len(table)):
+        word = model.tokenizer.token_of(index)
+        if index != token and word.isalpha():
+            cosine = table[index] @ table[token] / np.linalg.norm(table[index]) / np.linalg.norm(table[token])
+            scored.append((cosine, word))
+    expected = [word for _, word in sorted(scored, reverse=True)[:4]]
+    assert [word for word, _ in neighbours(model, token, 4)] == expected
+
+
+def test_suggestions_say_what_the_model_would(model: Model) -> None:
+    """Each row's probability is that of predict on the exchanged text; opposites come from the other side of the lexicon."""
+    trace = model.trace("what a warm song")
+    lexicon = {"warm": 1.0, "dull": -2.0, "cold": -1.0, "unheard": -3.0, "clever": 1.0}
+    assert [word for word, _ in opposites(model, lexicon, "Warm")] == [w for w in ("dull", "cold") if w in model.tokenizer]
+    assert opposites(model, lexicon, "song") == []
+    frame = suggestions(model, trace, 2, lexicon, k=3)
+    for row in frame.to_dict("records"):
+        text = f"what a {row['word']} song"
+        assert row["text"] == text
+        assert row["probability"] == pytest.approx(float(model.predict([text])[trace.label].iloc[0]), abs=1e-6)

@@ -1,0 +1,238 @@
+"""Faithfulness by hand: texts shortened as strings, metrics written out, other libraries' rank correlations."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from scipy.stats import kendalltau, spearmanr
+
+from sentviz.cli import main
+from sentviz.errors import InputError, RunError
+from sentviz.explain import SCORES, available, explained, score, spearman
+from sentviz.faithfulness import FILE, METRICS, faithfulness, kendall, over_split, scores_of, store
+from sentviz.model import Model
+from sentviz.runs import Run
+from sentviz.text import Tokenizer
+from tests.fakes import fake_trace
+from tests.makers import small_model, toy_splits, use_toy_data
+
+WORDS = ["what", "a", "warm", ",", "clever", "song", "we", "saw"]
+TEXTS = toy_splits()["test"].frame["text"].tolist()
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    """A random word-level model."""
+    return small_model(components=2, mixing="free")
+
+
+def probability(model: Model, words: list[str], k: int, **change: Any) -> float:
+    return float(model.trace(" ".join(words), **change).probabilities[k])
+
+
+def aopc(model: Model, words: list[str], order: list[int], k: int, **change: Any) -> tuple[float, float]:
+    """Both means over five shares, one prediction of a shortened text at a time."""
+    whole, without, alone = probability(model, words, k, **change), [], []
+    for share in (0.1, 0.2, 0.3, 0.4, 0.5):
+        top = set(order[: math.ceil(round(share * len(words), 9))])
+        without.append(whole - probability(model, [w for i, w in enumerate(words) if i not in top], k, **change))
+        alone.append(whole - probability(model, [w for i, w in enumerate(words) if i in top], k, **change))
+    return sum(without) / 5, sum(alone) / 5
+
+
+@pytest.mark.parametrize("change", [{}, {"lambdas": [[1, -2], [1, 0.5]]}], ids=["learned", "changed"])
+def test_metrics_of_a_sentence_are_those_by_hand(model: Model, change: dict[str, Any]) -> None:
+    """A score with a tie, its texts shortened as strings; the random ones drawn again; correlations by scipy."""
+    trace = explained(model, model.trace(" ".join(WORDS), **change), **change)
+    k, scores = int(trace.probabilities.argmax()), np.array([0.5, -2, 3, 0.1, 0.5, 1, 0, -0.3], np.float32)
+    frame = faithfulness(model, trace, {"mine": scores, "removal": score(trace, "removal")}, orders=4, seed=3, **change)
+    assert list(frame.columns) == ["method", "metric", "value", "random"]
+    mine = frame[frame["method"] == "mine"].set_index("metric")
+    assert list(mine.index) == list(METRICS)
+    order, reference = [2, 5, 0, 4, 3, 6, 7, 1], score(trace, "removal")
+    want = dict(zip(METRICS, aopc(model, WORDS, order, k, **change), strict=False))
+    want |= {"spearman": spearmanr(scores, reference).statistic, "kendall": kendalltau(scores, reference).statistic}
+    want |= {"size": spearmanr(abs(scores), abs(reference)).statistic}
+    rng = np.random.default_rng(3)
+    drawn = [rng.permutation(8).astype(float) for _ in range(4)]
+    pairs = [aopc(model, WORDS, sorted(range(8), key=lambda i, row=row: -row[i]), k, **change) for row in drawn]
+    beside = dict(zip(METRICS, np.mean(pairs, axis=0), strict=False))
+    beside |= {"spearman": np.mean([spearmanr(row, reference).statistic for row in drawn])}
+    beside |= {"kendall": np.mean([kendalltau(row, reference).statistic for row in drawn])}
+    beside |= {"size": np.mean([spearmanr(row, abs(reference)).statistic for row in drawn])}
+    for metric in METRICS:
+        assert mine.loc[metric, "value"] == pytest.approx(want[metric], abs=1e-5)
+        assert mine.loc[metric, "random"] == pytest.approx(beside[metric], abs=1e-5)
+    own = frame[frame["method"] == "removal"].set_index("metric")
+    assert own.loc[["spearman", "kendall", "size"], "value"].tolist() == pytest.approx([1, 1, 1])
+    assert own["random"].tolist() == mine["random"].tolist()
+
+
+def test_words_not_tokens_are_removed() -> None:
+    """Pieces leave together, scored by their mean; [CLS] and [SEP] stay and their scores count for nothing."""
+    tokenizer = Tokenizer.train_bpe(toy_splits()["train"].frame["text"], 275)
+    model = small_model(tokenizer=tokenizer, max_length=64, cls=True, pooling="cls")
+    text = "what clumsily bright lighthouses"
+    trace = model.trace(text)
+    ends = trace.offsets[:, 1].tolist()
+    owner = np.array([text[: end - 1].count(" ") if end else -1 for end in ends])
+    scores = np.random.default_rng(0).normal(size=len(owner)).astype(np.float32)
+    scores[trace.specials] = 100
+    means = [scores[owner == i].mean() for i in range(4)]
+    got = faithfulness(model, trace, {"mine": scores}).set_index("metric")["value"]
+    want = aopc(model, text.split(), sorted(range(4), key=lambda i: -means[i]), int(trace.probabilities.argmax()))
+    assert (got["comprehensiveness"], got["sufficiency"]) == pytest.approx(want, abs=1e-5)
+
+
+def test_a_text_of_one_word_has_no_faithfulness(model: Model) -> None:
+    """Nothing is left without it; two words have no rank correlation; scores must fit."""
+    with pytest.raises(InputError, match="two words"):
+        faithfulness(model, model.trace("warm"), {})
+    trace = model.trace("warm song")
+    values = faithfulness(model, trace, {"mine": np.array([1, 2], np.float32)}).set_index("metric")["value"]
+    assert values[["comprehensiveness", "sufficiency"]].notna().all() and values[["spearman", "kendall", "size"]].isna().all()
+    with pytest.raises(InputError, match="scores of mine do not fit the 2 tokens"):
+        faithfulness(model, trace, {"mine": np.zeros(3, np.float32)})
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_rank_correlations_are_those_of_scipy(seed: int) -> None:
+    """With and without ties; not defined for fewer than three or all alike."""
+    rng = np.random.default_rng(seed)
+    a, b = rng.normal(size=(2, 9)).round(seed % 2)
+    assert spearman(a, b) == pytest.approx(spearmanr(a, b).statistic)
+    assert kendall(a, b) == pytest.approx(kendalltau(a, b).statistic)
+    for measure in (spearman, kendall):
+        assert np.isnan(measure(a[:2], b[:2])) and np.isnan(measure(a, np.ones(9)))
+
+
+def test_a_split_is_the_mean_over_its_sentences(model: Model) -> None:
+    """The sample drawn again, every sentence alone, means; reproducible, another seed another sample; progress counts."""
+    seen: list[tuple[int, int]] = []
+    texts = ["warm", "a song", *TEXTS]
+    frame = over_split(model, texts, ["received", "gradient"], sample=7, seed=2, progress=lambda *at: seen.append(at))
+    assert list(frame.columns) == ["method", "metric", "value", "low", "high", "random", "n", "seed"]
+    assert seen == [(i, 7) for i in range(1, 8)]
+    drawn = [texts[i] for i in np.random.default_rng(2).permutation(len(texts)) if len(model.trace(texts[i]).tokens) >= 3][:7]
+    alone = []
+    for i, text in enumerate(drawn):
+        trace, found = scores_of(model, model.trace(text), ["received", "gradient"])
+        alone.append(faithfulness(model, trace, found, seed=2 + i))
+    want = pd.concat(alone).groupby(["method", "metric"])[["value", "random"]].mean()
+    for row in frame.to_dict("records"):
+        method = "received" if row["method"] == "random" else row["method"]
+        mean = want.loc[(method, row["metric"])]
+        assert row["value"] == pytest.approx(mean["random" if row["method"] == "random" else "value"], abs=1e-5)
+        assert row["random"] == pytest.approx(mean["random"], abs=1e-5)
+        assert row["low"] <= row["value"] <= row["high"] and row["n"] == 7 and row["seed"] == 2
+    assert set(frame["method"]) == {"received", "gradient", "random"}
+    pd.testing.assert_frame_equal(frame, over_split(model, texts, ["received", "gradient"], sample=7, seed=2))
+    assert not frame.equals(over_split(model, texts, ["received", "gradient"], sample=7, seed=3))
+
+
+def test_intervals_widen_as_texts_differ(model: Model) -> None:
+    """The bootstrap's 95 % interval of a mean is about its value plus and minus two standard errors."""
+    frame = over_split(model, TEXTS, ["gradient"], sample=40).set_index(["method", "metric"])
+    rows = [faithfulness(model, *scores_of(model, model.trace(text), ["gradient"])) for text in _sampled(TEXTS, 40)]
+    values = pd.concat(rows).query("metric == 'comprehensiveness'")["value"]
+    row, error = frame.loc[("gradient", "comprehensiveness")], values.std() / np.sqrt(40)
+    assert row["high"] - row["low"] == pytest.approx(2 * 1.96 * error, rel=0.15)
+
+
+def _sampled(texts: list[str], size: int) -> list[str]:
+    return [texts[i] for i in np.random.default_rng(0).permutation(len(texts))[:size]]
+
+
+def test_what_a_split_cannot_answer_is_refused(model: Model) -> None:
+    """No text of three words; a method that does not exist; a method not defined for the model is left out."""
+    with pytest.raises(InputError, match="3 words"):
+        over_split(model, ["warm", "a song"])
+    with pytest.raises(InputError, match="no score 'magic'"):
+        over_split(model, TEXTS, ["magic"])
+    plain = small_model()
+    assert set(over_split(plain, TEXTS, sample=2)["method"]) == {*SCORES, "random"} - {"difference"}
+    assert "difference" not in scores_of(plain, plain.trace(TEXTS[0]), ["difference"])[1]
+
+
+def test_one_registry_knows_what_a_trace_can_give(model: Model) -> None:
+    """Reading methods at once, asking ones after they were asked; a clear sentence before."""
+    trace = model.trace(TEXTS[0])
+    reading = [name for name, how in SCORES.items() if how.of is not None]
+    assert available(trace) == reading and available(trace, asking=True) == list(SCORES)
+    assert available(explained(model, trace)) == ["removal", *reading]
+    assert "difference" not in available(fake_trace(components=1), asking=True)
+    for name, how in SCORES.items():
+        assert (how.of is None) != (how.ask is None) and how.name == name
+        if how.ask is not None:
+            with pytest.raises(InputError, match=rf"{how.title} asks the model.*\['{name}'\]"):
+                score(trace, name)
+            assert score(explained(model, trace, [name]), name).shape == (len(trace.tokens),)
+    with pytest.raises(InputError, match="no score 'magic'"):
+        explained(model, trace, ["magic"])
+    both = explained(model, explained(model, trace, ["gradient"]), ["removal"])
+    assert set(both.token_scores) == {"gradient", "removal"}
+
+
+@pytest.fixture
+def folder(tiny_run: Path, tmp_path: Path) -> Path:
+    """A run of its own to write to."""
+    return Path(shutil.copytree(tiny_run, tmp_path / "toy" / "ndt-unit-2"))
+
+
+def test_a_run_keeps_its_faithfulness(folder: Path, model: Model) -> None:
+    """The table comes back; every other file and the configuration are as they were; without it the run is as good as before."""
+    run = Run.open(folder)
+    files, config, digest = {p.name: p.read_bytes() for p in folder.iterdir()}, dict(run.config), run.digest
+    with pytest.raises(RunError, match=r"faithfulness.parquet is missing"):
+        run.frame(FILE)
+    frame = over_split(model, TEXTS, ["received"], sample=3)
+    for _ in range(2):
+        stored = store(Run.open(folder), frame)
+    pd.testing.assert_frame_equal(stored.frame(FILE), frame)
+    assert stored.name == run.name and stored.digest != digest
+    assert {p.name for p in folder.iterdir()} == {*files, FILE}
+    assert all((folder / name).read_bytes() == content for name, content in files.items() if name != "config.json")
+    after = json.loads((folder / "config.json").read_text())
+    assert after | {"files": None} == config | {"files": None} and list(after) == list(config)
+    assert after["files"].pop(FILE) and after["files"] == config["files"]
+    assert [p.name for p in folder.parent.iterdir()] == [folder.name]
+
+
+def test_a_damaged_run_gets_nothing(folder: Path, model: Model) -> None:
+    """The run stays as it was found."""
+    (folder / "metrics.json").write_text("{}")
+    before = {p.name: p.read_bytes() for p in folder.iterdir()}
+    with pytest.raises(RunError, match=r"metrics.json is damaged"):
+        store(Run.open(folder), over_split(model, TEXTS, ["received"], sample=2))
+    assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
+
+
+def test_the_command_computes_and_stores(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row per method, the file beside the others; the example sentence is explained by every method."""
+    use_toy_data(monkeypatch)
+    result = CliRunner().invoke(main, ["faithfulness", str(folder), "--sample", "4", "--seed", "1"])
+    assert result.exit_code == 0, result.output
+    frame = Run.open(folder).frame(FILE)
+    assert set(frame["method"]) == {*SCORES, "random"} and set(frame["seed"]) == {1} and frame["n"].max() == 4
+    assert all(any(line.startswith(name) for line in result.output.splitlines()) for name in frame["method"])
+    for name, how in SCORES.items():
+        result = CliRunner().invoke(main, ["explain", str(folder), "a warm, clever song", "--score", name])
+        assert result.exit_code == 0 and how.title in result.output
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_every_score_has_its_strip(name: str, tiny_runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the run's example, which stores removal only: the model is asked for the rest; the caption says what was done."""
+    from sentviz.gallery import draw
+
+    monkeypatch.setenv("SENTVIZ_RUNS", str(tiny_runs))
+    figure = draw("toy/ndt-unit-2", "strip", score=name)
+    assert SCORES[name].about in figure.caption and ("Rank correlation" in figure.caption) == (name != "removal")

@@ -1,0 +1,129 @@
+"""Gradients against finite differences of the slow encoder, and integrated gradients against captum."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from sentviz import model as model_module
+from sentviz.errors import InputError
+from sentviz.explain import explained, log_odds, score
+from sentviz.gradients import gradient_x_input, integrate, integrated_gradients
+from sentviz.model import Model
+from sentviz.trace import Trace
+from tests import slow
+from tests.makers import LABELS, small_encoder, small_model
+
+TEXT = "what a warm, clever song"
+FORMS: dict[str, dict[str, Any]] = {
+    "post-norm": {"norm": "layer", "norm_first": False, "ffn": "gelu", "positions": "sinusoid"},
+    "ndt": {"components": 2, "mixing": "free"},
+    "diff": {"components": 2, "mixing": "differential", "head_norm": True, "lambda_std": 0.3},
+    "cls": {"pooling": "cls"},
+    "three classes": {"classes": 3},
+}
+CHANGE: dict[str, dict[str, Any]] = {"ndt": {"lambdas": [[1, -2], [1, 0.5]]}, "diff": {"heads_off": [(1, 0)]}}
+
+
+def exact(name: str, seed: int = 2) -> Model:
+    """A random model in double precision; "cls" reads [CLS] and [SEP]."""
+    tokenizer, form = small_model().tokenizer, {"classes": 2} | FORMS[name]
+    labels = (*LABELS, "neutral")[: form["classes"]]
+    return Model(name, small_encoder(seed, vocab_size=tokenizer.vocab_size, **form), tokenizer, labels, cls=name == "cls")
+
+
+def by_hand(model: Model, trace: Trace, scale: np.ndarray, **change: Any) -> float:
+    """Log-odds from the slow encoder, the embedding of token i multiplied by scale[i]."""
+    state = {name: tensor.numpy() for name, tensor in model.encoder.state_dict().items()}
+    ids = model.encode(trace.text).ids
+    state["embedding.weight"] = state["embedding.weight"][ids] * scale[:, None]
+    seen = slow.encode(state, model.config, list(range(len(ids))), **change)
+    return float(log_odds(seen.logits, int(trace.probabilities.argmax())))
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_gradient_times_input_is_the_slope_along_the_embedding(name: str) -> None:
+    """Central differences of the log-odds as one embedding grows and shrinks; specials score 0."""
+    model, change = exact(name), CHANGE.get(name, {})
+    trace = model.trace(TEXT, **change)
+    got = gradient_x_input(model, trace, **change)
+    ones, step = np.ones(len(trace.tokens)), 1e-5
+    for i in range(len(ones)):
+        move = step * (np.arange(len(ones)) == i)
+        slope = (by_hand(model, trace, ones + move, **change) - by_hand(model, trace, ones - move, **change)) / (2 * step)
+        assert got[i] == pytest.approx(0 if trace.specials[i] else slope, rel=1e-4, abs=1e-6)
+    assert np.abs(got).max() > 0.01
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_integrated_gradients_are_complete(name: str) -> None:
+    """Their sum is the rise from all words [PAD] to the text, both ends by the slow encoder; the gap says how nearly."""
+    model, change = exact(name), CHANGE.get(name, {})
+    trace = model.trace(TEXT, **change)
+    ones = np.ones(len(trace.tokens))
+    rise = by_hand(model, trace, ones, **change) - by_hand(model, trace, ones * trace.specials, **change)
+    fine, coarse = (integrate(model, trace, steps=steps, **change) for steps in (400, 4))
+    assert fine.rise == pytest.approx(rise, abs=1e-6)
+    assert fine.scores.sum() == pytest.approx(rise, abs=2e-3)
+    assert fine.gap == pytest.approx(fine.scores.sum() - rise, abs=1e-4)
+    assert abs(fine.gap) < max(abs(coarse.gap), 1e-4)
+    assert not fine.scores[trace.specials].any()
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_integrated_gradients_are_those_of_captum(name: str) -> None:
+    """captum on the same path with the same nodes; specials have no way to go."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        attr = pytest.importorskip("captum.attr", reason="captum is not installed")
+    model, change = exact(name), CHANGE.get(name, {})
+    trace = model.trace(TEXT, **change)
+    encoded, intervention, k = model.encode(TEXT), model.change(**change), int(trace.probabilities.argmax())
+    batch = model.batch(encoded)
+
+    def odds(tokens: Tensor) -> Tensor:
+        logits = model.encoder(batch.expand(len(tokens)), change=intervention, tokens=tokens).logits
+        p = torch.softmax(logits, dim=1)[:, k]
+        return torch.log(p / (1 - p))
+
+    tokens = model.encoder.embedding.weight[batch.ids]
+    baseline = tokens * torch.from_numpy(encoded.specials)[None, :, None]
+    theirs = attr.IntegratedGradients(odds).attribute(tokens, baseline, n_steps=32, method="gausslegendre")
+    want = theirs.sum(dim=-1)[0].numpy()
+    np.testing.assert_allclose(integrated_gradients(model, trace, **change), want, rtol=1e-4, atol=1e-5)
+
+
+def test_steps_in_several_batches_are_the_steps_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A long text's steps do not go through at once."""
+    model = small_model(components=2, mixing="free")
+    trace = model.trace(TEXT)
+    whole = integrate(model, trace)
+    monkeypatch.setattr(model_module, "TOKENS_PER_BATCH", 20)
+    parts = integrate(model, trace)
+    np.testing.assert_allclose(parts.scores, whole.scores, rtol=1e-4, atol=1e-5)
+    assert parts.rise == pytest.approx(whole.rise, abs=1e-5)
+
+
+def test_a_pair_and_a_caller_without_gradients() -> None:
+    """Segments are read; inside inference mode the scores are the same and ask nothing of the model."""
+    model = small_model(segments=2, cls=True)
+    trace = model.trace("a warm song", "cold soup")
+    plain = explained(model, trace, ["gradient", "integrated-gradients"])
+    with torch.inference_mode():
+        inside = explained(model, trace, ["gradient", "integrated-gradients"])
+    for name in ("gradient", "integrated-gradients"):
+        np.testing.assert_array_equal(score(plain, name), score(inside, name))
+        assert not score(plain, name)[trace.specials].any() and score(plain, name)[~trace.specials].all()
+    assert not torch.is_inference_mode_enabled() and all(p.grad is None for p in model.encoder.parameters())
+
+
+@pytest.mark.parametrize("steps", [0, -3])
+def test_no_steps_are_refused(steps: int) -> None:
+    model = small_model()
+    with pytest.raises(InputError, match="at least one step"):
+        integrate(model, model.trace(TEXT), steps=steps)

@@ -1,0 +1,156 @@
+"""The one-file report as text: what it holds, what it says, what it never does."""
+
+from __future__ import annotations
+
+import json
+import re
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from sentviz import report
+from sentviz.arithmetic import cell
+from sentviz.cli import main
+from sentviz.errors import InputError
+from sentviz.explain import SCORES, explained
+from sentviz.model import Model
+from sentviz.report import remarks, report_html
+from sentviz.runs import Run
+from sentviz.trace import Trace
+
+HOSTILE = "a warm </script><script>window.hacked=1</script> <img src=x onerror=hacked()> <!-- & \"song\" 'we' saw $x$ שלום"
+
+
+@pytest.fixture(scope="module")
+def run(tiny_run: Path) -> Run:
+    """toy/ndt-unit-2."""
+    return Run.open(tiny_run)
+
+
+def told(model: Model, text: str) -> Trace:
+    """A trace with its removal scores."""
+    return explained(model, model.trace(text))
+
+
+def figures(page: str) -> list[dict[str, Any]]:
+    """What the page draws."""
+    found = re.search(r'<script type="application/json" id="figures">(.*?)</script>', page, re.DOTALL)
+    assert found
+    drawn: list[dict[str, Any]] = json.loads(found[1])
+    return drawn
+
+
+def words(page: str) -> str:
+    """The page's text."""
+    body = page.split("<body>")[1].split('<script type="application/json"')[0]
+    return unescape(re.sub(r"<[^>]+>", " ", body))
+
+
+def test_the_report_holds_everything(run: Run, tiny_model: Model) -> None:
+    """Sentence, verdict, remarks, a strip for each score at hand, effective and component maps of both layers, provenance."""
+    trace = told(tiny_model, "a warm, clever song")
+    page = report_html(trace, run)
+    drawn, said = figures(page), words(page)
+    titles = [figure["layout"].get("title", {}).get("text", "") for figure in drawn]
+    for kind in ("Effective attention", "A₁", "A₂"):
+        for layer in (1, 2):
+            assert f"{kind} · layer {layer} · mean over heads" in titles
+    for score in ("Word removal", "Attention received", "First-layer importance", "Component difference", "Attention rollout"):
+        assert score in said
+    assert "Integrated gradients" not in said  # nobody asked the model
+    for part in (trace.text, f"{trace.label.capitalize()}, ", run.digest, "seed 0", "Calibrated on validation", "toy", "λ of layer 2"):
+        assert part in said, part
+    assert f"{run.metrics()['test']['accuracy']['value']:.2%}" in said
+    assert len({figure["id"] for figure in drawn}) == len(drawn) == page.count('class="plot"')
+
+
+def test_scores_are_chosen(run: Run, tiny_model: Model) -> None:
+    """Only those that are named, in that order; one that is not to be had is a mistake."""
+    trace = explained(tiny_model, tiny_model.trace("a warm, clever song"), ["removal", "gradient"])
+    said = words(report_html(trace, run, scores=["gradient", "removal"]))
+    assert 0 < said.index("Gradient × input") < said.index("Word removal")
+    assert "Attention received" not in said
+    with pytest.raises(InputError, match="Integrated gradients asks the model"):
+        report_html(trace, run, scores=["integrated-gradients"])
+
+
+def test_a_score_that_fails_is_said_in_its_place(run: Run, tiny_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless it was named, the report goes on without it."""
+
+    def refuse(trace: Trace, name: str) -> None:
+        raise InputError(f"No {name} <today>.")
+
+    monkeypatch.setattr(report, "strip", refuse)
+    assert "No received <today>." in words(report_html(told(tiny_model, "a warm song"), run))
+
+
+def test_plotly_is_there_once_and_nothing_is_asked_of_the_network(run: Run, tiny_model: Model) -> None:
+    """One copy, a policy without sources or eval, no address in an attribute."""
+    page = report_html(told(tiny_model, "a warm song"), run)
+    assert page.count("plotly.js v") <= 2 and 3e6 < len(page) < 7e6
+    head = page.split("<body>")[0]
+    assert "default-src 'none'" in head and "unsafe-eval" not in head and "script-src 'sha256-" in head
+    assert not re.search(r"\b(?:src|href)\s*=", re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL))
+
+
+def test_a_hostile_text_stays_text(run: Run, tiny_model: Model) -> None:
+    """It adds no element to those of a harmless text, and is there as it was written."""
+    page = report_html(told(tiny_model, HOSTILE), run)
+    body = page.split("<body>")[1].split('<script type="application/json"')[0]
+    assert not re.search(r"<(?:script|img|!--)", body)
+    assert HOSTILE in words(page)
+    assert page.count("</script>") == page.count("<script type=") + 2
+    assert "hacked" not in page.split("<body>")[0].split("<title>")[0]
+    assert report_html(told(tiny_model, "a warm \ud800 song"), run).encode("utf-8")
+
+
+def test_remarks_say_what_must_be_said(run: Run, tiny_model: Model) -> None:
+    """Unknown words, what was cut off, an intervention; the calibrated probability always."""
+    assert [*map(bool, remarks(told(tiny_model, "a warm, clever song"), run))] == [True]
+    assert any("knows none" in line for line in remarks(told(tiny_model, "quux zork"), run))
+    assert any("were not read" in line for line in remarks(told(tiny_model, "warm song " * 30), run))
+    lambdas = [[1, 0], [1, np.nan]]
+    changed = explained(tiny_model, tiny_model.trace("a warm song", lambdas=lambdas), lambdas=lambdas)
+    assert any("intervention" in line for line in remarks(changed, run))
+
+
+def test_a_cells_arithmetic(run: Run, tiny_model: Model) -> None:
+    """Its steps as a list, its place in words."""
+    trace = told(tiny_model, "a warm song")
+    one = cell(tiny_model, trace, 1, 0, 1, 2)
+    said = words(report_html(trace, run, arithmetic=one))
+    assert "Layer 2, head 1: query “warm” (2), key “song” (3)." in said
+    assert all(step in said for step in one.steps())
+
+
+def test_many_maps_are_thinned(run: Run, tiny_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Above the limit the components go first, and that is said."""
+    trace = told(tiny_model, "a warm song")
+    monkeypatch.setattr(report, "MAPS", 4)
+    page = report_html(trace, run)
+    assert "The components' maps are left out." in words(page)
+    assert sum("layer" in figure["layout"].get("title", {}).get("text", "") for figure in figures(page)) == 2
+
+
+def test_a_run_of_one_component(tiny_runs: Path) -> None:
+    """No component maps, no component score."""
+    plain = Run.open(tiny_runs / "toy" / "vanilla-matched")
+    said = words(report_html(plain.example(), plain))
+    assert "Component" not in said and "λ of layer" not in said
+
+
+def test_the_command_writes_it(tiny_run: Path, tmp_path: Path) -> None:
+    """Every score and the arithmetic of the largest weight; mistakes are one sentence."""
+    out = tmp_path / "report.html"
+    done = CliRunner().invoke(main, ["report", str(tiny_run), "a warm, clever song", "-o", str(out)])
+    assert done.exit_code == 0, done.output
+    said = words(out.read_text(encoding="utf-8"))
+    assert all(score.title in said for score in SCORES.values()) and "One weight in numbers" in said
+    for arguments in ((str(tiny_run), " "), ("toy/none", "a song")):
+        failed = CliRunner().invoke(main, ["report", *arguments, "-o", str(tmp_path / "none.html")])
+        assert failed.exit_code != 0 and "Traceback" not in failed.output and failed.output.startswith("Error: ")
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]

@@ -1,0 +1,78 @@
+"""The attention workshop's pages with Streamlit's AppTest, on the runs that ship."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.focus import CHOICES
+from sentviz.explain import SCORES
+from tests.test_app import RUN, opened, words
+
+pytestmark = pytest.mark.skipif(
+    not (Path(__file__).parents[1] / "checkpoints" / RUN).is_dir(), reason=f"{RUN} is not in checkpoints/"
+)
+
+
+@pytest.mark.parametrize("look", CHOICES["look"])
+@pytest.mark.parametrize("run", [RUN, "sst2/diff", "sst2/vanilla"])
+def test_every_part_of_the_attention_page_stands(look: str, run: str) -> None:
+    """Mixed, signed and plain maps; the part is in the URL."""
+    app = opened("attention", look=look, run=run)
+    assert not app.error
+    assert app.query_params.get("look", "maps") == look
+
+
+@pytest.mark.parametrize("look", CHOICES["look"])
+@pytest.mark.parametrize("text", ["?", "wonderful " * 400, "<script>alert(1)</script> $x$ **b**", "😀 مرحبا"])
+def test_odd_texts_are_no_trouble_for_any_part(look: str, text: str) -> None:
+    """One token, hundreds, markup, emoji and right-to-left: a view or one sentence."""
+    app = opened("attention", look=look, text=text)
+    assert not app.exception, app.exception
+    assert "<script>" not in words(app)
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_every_score_colours_the_strip(name: str) -> None:
+    app = opened(score=name)
+    assert not app.warning, [w.value for w in app.warning]
+    assert app.selectbox(key="focus-score").value == name
+
+
+def test_a_pinned_sentence_stands_beside_the_next() -> None:
+    """Pin, edit a word: both answers and what changed are on the page; unpin takes it away."""
+    app = opened()
+    app.button(key="pin").click().run()
+    app.text_input(key="sentence").set_value("The plot drags in places, but the two leads are a loud horror.").run()
+    assert not app.exception, app.exception
+    shown = words(app)
+    assert "**Pinned**" in shown
+    assert "**Current**" in shown
+    app.button(key="unpin").click().run()
+    assert "**Pinned**" not in words(app)
+
+
+def test_what_was_tried_is_kept_for_this_visit() -> None:
+    app = opened()
+    for text in ("A fine film.", "A poor film."):
+        app.text_input(key="sentence").set_value(text).run()
+    tried = app.session_state["tries"]
+    assert [row["text"] for row in tried][-2:] == ["A fine film.", "A poor film."]
+    assert len(opened().session_state["tries"]) == 1
+
+
+def test_the_glossary_finds_a_word() -> None:
+    app = opened("glossary")
+    everything = len(app.latex)
+    app.text_input(key="find").set_value("leader").run()
+    assert 0 < len(app.latex) < everything
+    app.text_input(key="find").set_value("no such **word**").run()
+    assert "no such" in words(app)
+
+
+def test_explanations_are_ranked_or_say_how_to_measure() -> None:
+    """A run with measured faithfulness shows it; one without says which command measures it."""
+    app = opened("explanations", run=RUN)
+    assert not app.exception
+    assert "Word removal" in words(app) or "sentviz faithfulness" in words(app)
