@@ -14,7 +14,22 @@ from sentviz.runs import Run
 from sentviz.runs import runs as read_runs
 from sentviz.trace import Trace
 
-__all__ = ["broken", "example", "explanations", "lexicon", "mixing", "model", "run", "runs", "shape", "text", "trace", "warm"]
+__all__ = [
+    "asked",
+    "broken",
+    "example",
+    "explanations",
+    "lexicon",
+    "mixing",
+    "model",
+    "models",
+    "run",
+    "runs",
+    "shape",
+    "text",
+    "trace",
+    "warm",
+]
 
 KEPT_TRACES = 8
 
@@ -29,6 +44,11 @@ def runs() -> dict[str, Run]:
     return {name: run for name, run in _all_runs().items() if isinstance(run, Run)}
 
 
+def models() -> dict[str, Run]:
+    """The runs that carry weights, so that they can be asked."""
+    return {name: run for name, run in runs().items() if run.answers}
+
+
 def broken() -> dict[str, RunError]:
     """Folders that are no readable run, with the reason."""
     return {name: error for name, error in _all_runs().items() if isinstance(error, RunError)}
@@ -39,6 +59,16 @@ def run(name: str) -> Run:
     found = runs().get(name)
     if found is None:
         st.error("There are no runs here yet. `sentviz train sst2` trains one.", icon=":material/inventory_2:")
+        st.stop()
+    return found
+
+
+def asked(name: str) -> Run:
+    """A run that can be asked; the page stops with a sentence where it ships without weights."""
+    found = run(name)
+    if not found.answers:
+        st.info(f"{name} carries its history and measurements only, not its weights, so it cannot be asked.", icon=":material/inventory_2:")
+        st.caption("Choose another run on the page Runs, or train this one with `sentviz train`.")
         st.stop()
     return found
 

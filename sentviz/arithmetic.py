@@ -107,7 +107,8 @@ class CellArithmetic:
         largest = "this one" if part.top == self.key else f"“{_cut(self.tokens[part.top])}” ({part.top + 1})"
         return [
             f"softmax over {keys}; the largest S{low} is {plain(part.top_score)}, {largest}",
-            f"exp({plain(part.score)} {_sign(-part.top_score)} {plain(abs(part.top_score))}) / {plain(part.total)} → A{low} = {plain(part.attention)}",
+            f"exp({plain(part.score)} {_sign(-part.top_score)} {plain(abs(part.top_score))}) / {plain(part.total)}"
+            f" → A{low} = {plain(part.attention)}",
         ]
 
     def sum_steps(self) -> list[str]:

@@ -74,6 +74,36 @@ def train(recipe: str, model: str | None, seed: int | None, out: Path, device: s
 
 
 @main.command()
+@click.argument("study")
+@click.option("--dataset", required=True, help="sst2, twitter_financial, imdb or yelp_full.")
+@click.option("--seeds", type=int, default=1, show_default=True, help="Seeds per configuration, from 0.")
+@click.option("--jobs", type=int, default=1, show_default=True, help="Runs at a time, one thread each.")
+@click.option("--model", "models", multiple=True, help="Only these configurations; by default all of the paper's and the control.")
+@click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True, help="Folder for the runs.")
+@command
+def study(study: str, dataset: str, seeds: int, jobs: int, models: tuple[str, ...], out: Path) -> None:
+    """Train and evaluate every configuration of STUDY (ndt). What is there is kept; a stopped study goes on with the same command."""
+    from sentviz.presets import NDT_FAMILIES
+    from sentviz.studies.runner import collect, plan, run_study
+
+    recipes = plan(study, dataset, seeds, models or NDT_FAMILIES)
+    outcome = run_study(recipes, out, jobs=jobs)
+    frame = collect(recipes, out)
+    if not frame.empty:
+        path = out / f"{study}-{dataset}.csv"
+        frame.to_csv(path, index=False)
+        for row in frame[frame["split"] == "test"].sort_values("accuracy", ascending=False).to_dict("records"):
+            click.echo(
+                f"{row['run']:<40}{row['accuracy']:>8.2%}  [{row['accuracy_low']:.2%}, {row['accuracy_high']:.2%}]  n = {row['n']:,}"
+            )
+        click.echo(f"All metrics: {path}")
+    for name, reason in outcome.failed.items():
+        click.echo(f"! {name}: {reason}", err=True)
+    if outcome.failed:
+        raise click.ClickException(f"{len(outcome.failed)} of {len(recipes)} runs failed; the same command tries them again.")
+
+
+@main.command()
 @click.argument("run")
 @click.option("--split", default="test", show_default=True, help="Split of the run's data set.")
 @command

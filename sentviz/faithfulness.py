@@ -153,9 +153,10 @@ def store(run: Run, frame: pd.DataFrame) -> Run:
     """The run with its faithfulness, written atomically; its other files and its configuration stay, its digest changes.
 
     Raises:
-        RunError: a file of the run is damaged.
-        OSError: the folder may not be written.
+        RunError: a file of the run is damaged, its folder holds anything else (which would be lost), or may not be written.
     """
+    if foreign := sorted({path.name for path in run.folder.iterdir()} - run.config["files"].keys() - {"config.json", FILE}):
+        raise RunError(f"{run.name}: its folder holds {foreign[0]}, which is no part of the run; please move it elsewhere first.")
     files: dict[str, Callable[[Path], object]] = {file: partial(shutil.copyfile, run.path(file)) for file in run.config["files"]}
     files[FILE] = lambda path: frame.to_parquet(path, index=False, compression="zstd")
     try:

@@ -149,6 +149,4 @@ def code(name: str, figure: str, **options: Any) -> str:
     """The lines that make the same figure in a notebook; options as `draw` takes them, None and defaults left out."""
     defaults = {key: parameter.default for key, parameter in signature(draw).parameters.items()}
     given = "".join(f", {key}={value!r}" for key, value in options.items() if value is not None and value != defaults[key])
-    return (
-        f"from sentviz.gallery import draw\n\nfigure = draw({name!r}, {figure!r}{given})\nfigure.plot.show()  # numbers: figure.frame"
-    )
+    return f"from sentviz.gallery import draw\n\nfigure = draw({name!r}, {figure!r}{given})\nfigure.plot.show()  # numbers: figure.frame"

@@ -16,7 +16,8 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -185,7 +186,10 @@ def tiled(
     lambdas: Any = None,
     band_bytes: int = BAND_BYTES,
 ) -> Source:
-    """A map that is computed when it is read, each band of rows by a forward pass of its own: nothing of n x n is ever held.
+    """A map that is computed when it is read: nothing of n x n is ever held.
+
+    The first read runs the model once and keeps the head's Q and K; each band of rows is then the attention equation on them. A model with
+    a lexicon, whose terms are no part of Q and K, runs once a band instead.
 
     Args:
         layer, head, component, lambdas: as in `Model.trace` and `Trace.map`, counted from 0.
@@ -194,15 +198,55 @@ def tiled(
         InputError: the text cannot be read, or a choice outside the model.
     """
     heads = () if isinstance(head, str) else (head,)
-    components = () if isinstance(component, str) else (component,)
-    chosen = {"layers": (layer,), "heads": heads, "components": components, "lambdas": lambdas}
+    if not (0 <= layer < model.config.layers and all(0 <= h < model.config.heads for h in heads)):
+        raise InputError(f"There is no layer {layer} with head {head} in {model.name}; both are counted from 0.")
     n = len(model.encode(text, text_pair).ids)
-    row_bytes = 4 * n * (len(heads) or model.config.heads) * (3 * model.config.components + 2)
+    band = max(1, band_bytes // (4 * n * (len(heads) or model.config.heads) * (3 * model.config.components + 2)))
 
-    def read(start: int, stop: int) -> Floats:
-        return model.trace(text, text_pair, queries=range(start, stop), **chosen).map(layer, head, component)
+    def traced(start: int, stop: int) -> Floats:
+        rows = range(start, stop)
+        return model.trace(text, text_pair, layers=(layer,), heads=heads, queries=rows, lambdas=lambdas).map(layer, head, component)
 
-    return Source(n, read, max(1, band_bytes // row_bytes))
+    if model.config.lexicon != "none":
+        return Source(n, traced, band)
+    equation = cache(lambda: _Equation(model, text, text_pair, layer, heads, lambdas))
+    return Source(n, lambda start, stop: equation().rows(start, stop, head, component), band)
+
+
+class _Equation:
+    """The Q, K and structured terms of some heads of one layer, from which any rows of their maps follow."""
+
+    def __init__(self, model: Model, text: str, text_pair: str | None, layer: int, heads: tuple[int, ...], lambdas: Any) -> None:
+        import torch
+
+        from sentviz import attention
+
+        chosen: Any = {"layers": (layer,), "heads": heads, "lambdas": lambdas, "maps": False}
+        trace = model.trace(text, text_pair, projections=True, **chosen)
+        assert trace.queries is not None and trace.keys is not None
+        config, block, n = model.config, cast(Any, model.encoder.blocks[layer]), len(trace.tokens)
+        temperature = block.attention.temperature
+        self.scale = config.key_size**-0.5 if temperature is None else float(temperature)
+        self.q, self.k, self.lambdas = (torch.tensor(array) for array in (trace.queries, trace.keys, trace.lambdas[layer]))
+        biases: tuple[attention.KeyTerm, ...] = ()
+        if config.gate:  # the same for every query
+            first = model.trace(text, text_pair, queries=(0,), scores=True, **chosen).biases
+            biases = tuple(attention.KeyTerm(name, torch.tensor(values[..., 0, :])) for name, values in first.items())
+        places = sorted({place % n for place in config.global_tokens if -n <= place < n})
+        pattern = attention.Pattern(config.window, torch.tensor([places], dtype=torch.long)) if config.window else None
+        self.structure = attention.Structure(biases=biases, pattern=pattern)
+
+    def rows(self, start: int, stop: int, head: int | str, component: int | str) -> Floats:
+        """Query rows [start, stop) of the map."""
+        import torch
+
+        from sentviz import attention
+
+        with torch.inference_mode():
+            s = attention.scores(self.q[..., start:stop, :], self.k, self.scale, self.structure)
+            a = attention.maps(s, attention.visible(self.structure, torch.arange(start, stop), self.k.shape[-2]))
+            maps = (attention.mix(a, self.lambdas) if isinstance(component, str) else a[:, component])[0]
+        return np.asarray((maps.amax(dim=0) if head == "max" else maps.mean(dim=0)).numpy(), dtype=np.float32)
 
 
 def tile(

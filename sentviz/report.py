@@ -8,23 +8,22 @@ from datetime import UTC, datetime
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
 from sentviz._page import page
 from sentviz.errors import SentvizError
-from sentviz.examples import EXAMPLES
-from sentviz.explain import SCORES, answer, available, percent
+from sentviz.explain import SCORES, answer, available
 from sentviz.figures import Figure, component_name, heatmap, palette, probability_bars
 from sentviz.gallery import strip
+from sentviz.remarks import remarks
 from sentviz.runs import Run, version
 from sentviz.trace import Trace
 
 if TYPE_CHECKING:
     from sentviz.arithmetic import CellArithmetic
 
-__all__ = ["remarks", "report_html"]
+__all__ = ["report_html"]
 
 MAPS = 24
 """More maps than this would make a report that nobody prints: beyond, the components are left out, then the middle layers."""
@@ -85,7 +84,7 @@ def report_html(trace: Trace, run: Run, *, scores: Sequence[str] | None = None, 
         f'<p class="verdict" dir="auto">{escape(answer(trace))}</p>',
         f"<noscript>{_items(escape(f'{label}: {p:.1%}') for label, p in zip(trace.labels, trace.probabilities, strict=True))}</noscript>",
         show(probability_bars(trace.labels, trace.probabilities)),
-        _items(map(escape, remarks(trace, run))),
+        _items(map(escape, [remark for _, remark in remarks(trace, run)])),
         "<h2>What the answer leans on</h2>",
         *_strips(trace, scores, show),
         "<h2>Where the model looks</h2>",
@@ -104,28 +103,6 @@ def report_html(trace: Trace, run: Run, *, scores: Sequence[str] | None = None, 
         scripts=(get_plotlyjs(), _DRAW),
         data={"figures": figures},
     )
-
-
-def remarks(trace: Trace, run: Run) -> list[str]:
-    """What has to be said beside an answer: a known mistake, what was not read, the calibrated probability, changed lambdas."""
-    said: list[str] = []
-    example = next((example for example in EXAMPLES if example.text == trace.text), None)
-    if example and example.reading in trace.labels and example.reading != trace.label:
-        said.append(f"The model gets this wrong: a person reads it as {example.reading}.")
-    if trace.dropped:
-        said.append(f"The model reads {len(trace.tokens):,} tokens at most; the last {trace.dropped:,} were not read.")
-    words, unknown = int((~trace.specials).sum()), int(trace.unknown.sum())
-    if words and unknown == words:
-        said.append("The model knows none of these words: its answer rests on how many there are, not on what they say.")
-    elif unknown * 2 > words:
-        said.append(f"The model knows only {words - unknown} of these {words} tokens.")
-    temperature = run.config["temperature"]
-    spread = np.exp((trace.logits - trace.logits.max()) / temperature)
-    said.append(f"Calibrated on validation (temperature {temperature:.2f}): {percent(float(spread.max() / spread.sum()))}.")
-    learned = run.example().lambdas
-    if learned.shape != trace.lambdas.shape or not np.allclose(learned, trace.lambdas, atol=5e-3):
-        said.append("This is an intervention: the lambdas are not the learned ones.")
-    return said
 
 
 def _strips(trace: Trace, scores: Sequence[str] | None, show: Callable[[Figure], str]) -> Iterable[str]:

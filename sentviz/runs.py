@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from sentviz.trace import Trace
 
-__all__ = ["FORMAT", "Run", "catalog", "find", "roots", "runs", "version", "write", "writing"]
+__all__ = ["FORMAT", "Run", "catalog", "claim", "find", "roots", "runs", "version", "write", "writing"]
 
 FORMAT = 1
 NEEDED = {
@@ -121,6 +121,11 @@ class Run:
         """Class names in the order of the logits."""
         return tuple(self.config["labels"])
 
+    @property
+    def answers(self) -> bool:
+        """Whether it can be asked: some runs ship their history and measurements only, without weights."""
+        return "model.safetensors" in self.config["files"]
+
     def path(self, file: str) -> Path:
         """A file of the run, its digest checked.
 
@@ -128,6 +133,8 @@ class Run:
             RunError: missing, or not the file that was written with this run.
         """
         path, wanted = self.folder / file, self.config["files"].get(file)
+        if wanted is None and file == "model.safetensors":
+            raise RunError(f"{self.name} carries history and measurements only, not its weights; train it to ask it.")
         if wanted is None or not path.is_file():
             raise RunError(f"{self.name}: {file} is missing.")
         if _sha256(path) != wanted:
@@ -249,6 +256,34 @@ def _row(run: Run) -> dict[str, Any]:
     if "official_test" in metrics:
         row["official_accuracy"] = metrics["official_test"]["accuracy"]["value"]
     return row
+
+
+@contextmanager
+def claim(folder: Path) -> Iterator[bool]:
+    """Hold a run folder for this process: False where another living process holds it; what a dead one left is taken over."""
+    path = folder.with_name(f".{folder.name}.tmp-lock")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists() and not _alive(path):
+        path.unlink(missing_ok=True)
+    try:
+        handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY)
+    except FileExistsError:
+        yield False
+        return
+    try:
+        os.write(handle, str(os.getpid()).encode())
+        os.close(handle)
+        yield True
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _alive(lock: Path) -> bool:
+    try:
+        os.kill(int(lock.read_text()), 0)
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 @contextmanager

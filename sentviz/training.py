@@ -78,10 +78,14 @@ def train(recipe: Recipe, root: Path, *, device: str = "", progress: bool = True
         DataMissingError: the data set is not here. RunError: a resume point of another recipe. KeyboardInterrupt: after saving one.
     """
     torch.set_float32_matmul_precision("highest")
-    trainer = Trainer(recipe, root / recipe.name, device=device or ("cuda" if torch.cuda.is_available() else "cpu"))
-    trainer.resume()
-    trainer.fit(progress=progress)
-    return trainer.finish()
+    folder = root / recipe.name
+    with runs.claim(folder) as mine:
+        if not mine:
+            raise RunError(f"{recipe.name} is being trained by another process in {root}.")
+        trainer = Trainer(recipe, folder, device=device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        trainer.resume()
+        trainer.fit(progress=progress)
+        return trainer.finish()
 
 
 def batches(lengths: npt.NDArray[np.int64], size: int, seed: int, epoch: int) -> list[npt.NDArray[np.int64]]:

@@ -120,7 +120,7 @@ def test_a_pair_has_the_filter_of_bertviz() -> None:
     assert trace.attention is not None
     np.testing.assert_allclose(parts["Text A → text B"]["attn"], trace.attention[:, :, :5, 5:], atol=5.1e-5)
     assert parts["Text B → text A"]["left_text"] == list(trace.tokens[5:])
-    assert page.count('<option value=') == 5
+    assert page.count("<option value=") == 5
     assert 'id="filter"' not in bertviz_html(fake_trace(9))
 
 

@@ -10,9 +10,7 @@ from app.focus import CHOICES
 from sentviz.explain import SCORES
 from tests.test_app import RUN, opened, words
 
-pytestmark = pytest.mark.skipif(
-    not (Path(__file__).parents[1] / "checkpoints" / RUN).is_dir(), reason=f"{RUN} is not in checkpoints/"
-)
+pytestmark = pytest.mark.skipif(not (Path(__file__).parents[1] / "checkpoints" / RUN).is_dir(), reason=f"{RUN} is not in checkpoints/")
 
 
 @pytest.mark.parametrize("look", CHOICES["look"])

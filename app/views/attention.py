@@ -9,7 +9,7 @@ from app.views import bertviz_part, layers_part, map_part, maps_part, scores_par
 from sentviz.errors import SentvizError
 
 focus = shell.focus()
-run = store.run(focus.run)
+run = store.asked(focus.run)
 shell.intro(
     "Where every head of every layer looks on your sentence, overview first and one map in detail.",
     "High attention does not prove that a word matters: ask word removal on Explore.",
@@ -26,7 +26,7 @@ def take_text() -> None:
 
 
 with st.container(horizontal=True, gap="small"):
-    shell.choose(st.selectbox, "Model", "run", list(store.runs()), label_visibility="collapsed", width=260)
+    shell.choose(st.selectbox, "Model", "run", list(store.models()), label_visibility="collapsed", width=260)
     st.session_state["attention-sentence"] = trace.text
     st.text_input("Sentence", key="attention-sentence", on_change=take_text, label_visibility="collapsed")
 

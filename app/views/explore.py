@@ -7,15 +7,18 @@ import streamlit as st
 from app import shell, store
 from app.views.edit_part import remember, side_by_side, swap_words, tries
 from app.views.getdata_part import offer
-from app.views.parts import lambda_sliders, map_controls, map_figure, notebook, remarks
+from app.views.parts import lambda_sliders, map_controls, map_figure, notebook
 from sentviz.errors import SentvizError
 from sentviz.examples import examples_for
 from sentviz.explain import SCORES, answer, available
 from sentviz.figures import probability_bars
 from sentviz.gallery import signed, strip
+from sentviz.remarks import remarks
+
+ICONS = {"wrong": "error", "cut": "content_cut", "unknown": "translate", "calibrated": "tune", "changed": "experiment"}
 
 focus = shell.focus()
-run = store.run(focus.run)
+run = store.asked(focus.run)
 kinds = examples_for(run.labels)
 
 
@@ -35,7 +38,7 @@ shell.intro(
 left, right = shell.halves("explore")
 
 with left:
-    shell.choose(st.selectbox, "Model", "run", list(store.runs()), label_visibility="collapsed")
+    shell.choose(st.selectbox, "Model", "run", list(store.models()), label_visibility="collapsed")
     try:
         text = store.text(focus)
     except SentvizError as error:
@@ -59,7 +62,7 @@ with left:
         st.stop()
 
     st.markdown(f"### {shell.md(answer(trace))}")
-    st.caption("  \n".join(f":material/{icon}: {remark}" for icon, remark in remarks(trace, run)))
+    st.caption("  \n".join(f":material/{ICONS[kind]}: {remark}" for kind, remark in remarks(trace, run)))
     shell.figure(
         lambda theme: signed(probability_bars(trace.labels, trace.probabilities, theme=theme), run),
         "verdict",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import streamlit as st
@@ -26,6 +26,7 @@ from sentviz.trace import Trace
 
 __all__ = ["show"]
 
+T = TypeVar("T")
 KEY = "long-map"
 
 
@@ -52,8 +53,9 @@ class _View:
         """How units came about, in a sentence; empty for tokens."""
         if self.kind == "tokens":
             return ""
-        over = {"sum": "added up", "mean": "averaged", "max": "represented by the one farthest from 0"}
-        return f"The keys of one of the {self.kind} are {over[self.keys]}, then its queries {over[self.queries]}."
+        one = {"words": "word", "sentences": "sentence"}[self.kind]
+        made = {"sum": "the sum", "mean": "the mean", "max": "the one farthest from 0"}
+        return f"Attention to a {one} is {made[self.keys]} over its keys, then {made[self.queries]} over its queries."
 
 
 def show(trace: Trace, run: Run) -> None:
@@ -91,18 +93,24 @@ def _map(trace: Trace, run: Run, view: _View) -> None:
         st.warning(shell.md(str(error.args[0] if error.args else error)), icon=":material/block:")
 
 
+def _kept(name: str, key: tuple[Any, ...], make: Callable[[], T]) -> T:
+    """One thing of its kind, kept for this visit until another is asked for."""
+    held: Any = st.session_state.get(f"map-{name}")
+    if held is None or held[0] != key:
+        held = st.session_state[f"map-{name}"] = (key, make())
+    made: T = held[1]
+    return made
+
+
 def _source(trace: Trace, run: Run, view: _View) -> Source:
     if trace.attention is not None:
         return longmap.held(trace, view.layer, view.head, view.component)
-    return longmap.tiled(
-        store.model(run),
-        trace.text,
-        trace.text_pair,
-        layer=view.layer,
-        head=view.head,
-        component=view.component,
-        lambdas=trace.lambdas,
-    )
+
+    def tiled() -> Source:
+        chosen: dict[str, Any] = {"layer": view.layer, "head": view.head, "component": view.component}
+        return longmap.tiled(store.model(run), trace.text, trace.text_pair, **chosen, lambdas=trace.lambdas)
+
+    return _kept("source", (run.digest, trace.text, shell.focus().mix, view.layer, view.head, view.component), tiled)
 
 
 def _layers(
@@ -113,7 +121,9 @@ def _layers(
         exact = longmap.tile(source, units, queries=view.queries, keys=view.keys)
         row, column = np.unravel_index(int(np.abs(exact).argmax()), exact.shape)
         return [(longmap.pack(exact), 0, 0, 1)], (int(row), int(column))
-    averages, block = _overview(source, units, view, run)
+    key = (view, run.digest, units.labels, shell.focus().mix)
+    with st.spinner(f"Reading a map of {len(units):,} × {len(units):,}", show_time=True):
+        averages, block = _kept("overview", key, lambda: _overview(source, units, view))
     layers: list[Layer] = [(averages, 0, 0, block)]
     if window is not None:
         top, bottom, left, right = window
@@ -124,17 +134,9 @@ def _layers(
     return layers, None
 
 
-def _overview(source: Source, units: Units, view: _View, run: Run) -> tuple[Packed, int]:
-    """One overview is kept: reading a map of 10,000 tokens takes many passes."""
-    key = (view, run.digest, units.labels, shell.focus().mix)
-    kept: Any = st.session_state.get("map-overview")
-    if kept is None or kept[0] != key:
-        with st.spinner(f"Reading a map of {len(units):,} × {len(units):,}"):
-            averages, block = longmap.overview(source, units, queries=view.queries, keys=view.keys)
-        kept = key, (longmap.pack(averages), block)
-        st.session_state["map-overview"] = kept
-    packed: tuple[Packed, int] = kept[1]
-    return packed
+def _overview(source: Source, units: Units, view: _View) -> tuple[Packed, int]:
+    averages, block = longmap.overview(source, units, queries=view.queries, keys=view.keys)
+    return longmap.pack(averages), block
 
 
 def _below(trace: Trace, run: Run, view: _View, units: Units, layers: Sequence[Layer]) -> None:

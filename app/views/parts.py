@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import streamlit as st
 
 from app import shell, store
-from sentviz.examples import EXAMPLES
-from sentviz.explain import percent
 from sentviz.figures import component_name, heatmap
 from sentviz.gallery import code, signed
 from sentviz.runs import Run
 from sentviz.trace import Trace
 
-__all__ = ["lambda_sliders", "map_controls", "map_figure", "notebook", "place", "remarks"]
+__all__ = ["lambda_sliders", "map_controls", "map_figure", "notebook", "place"]
 
 
 def place(value: str) -> int | str:
@@ -27,27 +24,6 @@ def notebook(run: Run, figure: str, trace: Trace, **options: Any) -> str:
     """The lines that make a sentence's figure in a notebook."""
     mixed = [[round(float(value), 4) for value in row] for row in trace.lambdas] if shell.focus().mix else None
     return code(run.name, figure, text=trace.text, lambdas=mixed, **options)
-
-
-def remarks(trace: Trace, run: Run) -> list[tuple[str, str]]:
-    """What has to be said beside an answer, as icon and sentence."""
-    said: list[tuple[str, str]] = []
-    example = next((example for example in EXAMPLES if example.text == trace.text), None)
-    if example and example.reading in trace.labels and example.reading != trace.label:
-        said.append(("error", f"The model gets this wrong: a person reads it as {example.reading}."))
-    if trace.dropped:
-        cut = f"The model reads {len(trace.tokens):,} tokens at most; the last {trace.dropped:,} were not read."
-        said.append(("content_cut", cut))
-    words = int((~trace.specials).sum())
-    unknown = int(trace.unknown.sum())
-    if words and unknown == words:
-        said.append(("translate", "The model knows none of these words: its answer rests on how many there are, not on what they say."))
-    elif unknown * 2 > words:
-        said.append(("translate", f"The model knows only {words - unknown} of these {words} tokens."))
-    temperature = run.config["temperature"]
-    spread = np.exp((trace.logits - trace.logits.max()) / temperature)
-    said.append(("tune", f"Calibrated on validation (temperature {temperature:.2f}): {percent(float(spread.max() / spread.sum()))}."))
-    return said
 
 
 def map_controls(trace: Trace) -> None:

@@ -1,10 +1,10 @@
-"""`python -m tests.benchmarks [trace latency training start enter removal gradients methods]`"""
+"""`python -m tests.benchmarks [trace latency training start enter removal gradients methods view]`"""
 
 from __future__ import annotations
 
 import sys
 
-from tests.benchmarks import app, explanations, models
+from tests.benchmarks import app, explanations, models, views
 
 ALL = {
     "trace": models.trace,
@@ -15,6 +15,7 @@ ALL = {
     "removal": explanations.leave_one_out,
     "gradients": explanations.gradients,
     "methods": explanations.methods,
+    "view": views.first_view,
 }
 
 for name in sys.argv[1:] or ALL:

@@ -22,8 +22,8 @@ function paint(view) {
     pen.drawImage(view.pictures[i], x, y, layer.columns * size, layer.rows * size)
   }
   if (camera.zoom >= 9) grid(pen, view, count)
-  for (const match of view.matches) if (match === view.match) cross(pen, view, [match, match], look.accent, 0.14, 1, [4, 3])
-  if (view.chosen) cross(pen, view, view.chosen, look.accent, 0.12, 2, [])
+  for (const match of view.matches) if (match === view.match) cross(pen, view, [match, match], look.accent, 0.06, 1, [4, 3])
+  if (view.chosen) cross(pen, view, view.chosen, look.accent, 0.05, 2, [])
   else if (head.mark) outline(pen, view, head.mark, look.accent, 2)
   if (view.cursor) cross(pen, view, view.cursor, look.ink, 0, 1, [])
   pen.restore()
@@ -134,11 +134,12 @@ function leftLabel(pen, { box, camera, look }, i, text, colour, strong) {
   pen.fillText(cut(pen, text, box.left - 14), box.left - 8, y)
 }
 
-function topLabel(pen, { box, camera, look }, i, text, colour, strong) {
+function topLabel(pen, { box, camera, look, width }, i, text, colour, strong) {
+  const x = box.left + (i + 0.5 - camera.x) * camera.zoom
+  const room = Math.min(box.top - 20, width - x - 4) * Math.SQRT2
   pen.save()
-  pen.translate(box.left + (i + 0.5 - camera.x) * camera.zoom, box.top - 8)
+  pen.translate(x, box.top - 8)
   pen.rotate(-Math.PI / 4)
-  const room = (box.top - 20) * Math.SQRT2
   const fitting = cut(pen, text, room)
   if (strong) {
     pen.fillStyle = look.ground

@@ -1,0 +1,40 @@
+"""What has to be said beside an answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sentviz.examples import EXAMPLES
+from sentviz.explain import percent
+from sentviz.trace import Trace
+
+if TYPE_CHECKING:
+    from sentviz.runs import Run
+
+__all__ = ["remarks"]
+
+
+def remarks(trace: Trace, run: Run) -> list[tuple[str, str]]:
+    """Kind (wrong, cut, unknown, calibrated, changed) and sentence: a known mistake, what was not read, the calibrated probability."""
+    said: list[tuple[str, str]] = []
+    example = next((example for example in EXAMPLES if example.text == trace.text), None)
+    if example and example.reading in trace.labels and example.reading != trace.label:
+        said.append(("wrong", f"The model gets this wrong: a person reads it as {example.reading}."))
+    if trace.dropped:
+        cut = f"The model reads {len(trace.tokens):,} tokens at most; the last {trace.dropped:,} were not read."
+        said.append(("cut", cut))
+    words, unknown = int((~trace.specials).sum()), int(trace.unknown.sum())
+    if words and unknown == words:
+        said.append(("unknown", "The model knows none of these words: its answer rests on how many there are, not on what they say."))
+    elif unknown * 2 > words:
+        said.append(("unknown", f"The model knows only {words - unknown} of these {words} tokens."))
+    temperature = run.config["temperature"]
+    spread = np.exp((trace.logits - trace.logits.max()) / temperature)
+    calibrated = percent(float(spread.max() / spread.sum()))
+    said.append(("calibrated", f"Calibrated on validation (temperature {temperature:.2f}): {calibrated}."))
+    learned = run.example().lambdas
+    if learned.shape != trace.lambdas.shape or not np.allclose(learned, trace.lambdas, atol=5e-3):
+        said.append(("changed", "This is an intervention: the lambdas are not the learned ones."))
+    return said

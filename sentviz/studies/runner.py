@@ -1,0 +1,160 @@
+"""Every configuration of a study, trained with the same budget; resumable, and one failure does not stop the rest."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sentviz.errors import InputError, RunError, SentvizError
+from sentviz.presets import NDT_FAMILIES
+from sentviz.recipe import Recipe
+from sentviz.runs import Run, writing
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["STUDIES", "Outcome", "collect", "finished", "light", "plan", "run_study"]
+
+STUDIES = {"ndt": ("sst2", "twitter_financial", "imdb", "yelp_full")}
+
+
+@dataclass
+class Outcome:
+    """How a study ended: run names by what became of them."""
+
+    done: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)  # were there already
+    failed: dict[str, str] = field(default_factory=dict)  # name -> the last line it said
+
+
+def plan(study: str, dataset: str, seeds: int = 1, models: Sequence[str] = NDT_FAMILIES) -> list[Recipe]:
+    """The recipes of a study on a data set, seed by seed, so that a study cut short has whole seeds.
+
+    Raises:
+        InputError: no such study, data set or model, or no seed.
+    """
+    if study not in STUDIES:
+        raise InputError(f"There is no study {study!r}; there are {', '.join(STUDIES)}.")
+    if dataset not in STUDIES[study]:
+        raise InputError(f"The study {study} has no data set {dataset!r}; it has {', '.join(STUDIES[study])}.")
+    if seeds < 1:
+        raise InputError("A study needs at least one seed.")
+    return [Recipe.read(dataset, model=model, seed=seed) for seed in range(seeds) for model in models]
+
+
+def finished(recipe: Recipe, root: Path) -> bool:
+    """Whether the run of a recipe is there, trained by the same recipe (its example sentence aside)."""
+    try:
+        stored = Run.open(root / recipe.name, recipe.name).config["recipe"]
+    except RunError:
+        return False
+    wanted = recipe.as_dict()
+    if {**stored, "example": ""} != {**wanted, "example": ""}:
+        raise RunError(f"{root / recipe.name} was trained by another recipe; move it away or choose another folder.")
+    return True
+
+
+def training(recipe: Recipe, root: Path) -> list[str]:
+    """The command that trains a recipe in a process of its own."""
+    chosen = [recipe.dataset, "--model", recipe.model, "--seed", str(recipe.seed)]
+    return [sys.executable, "-m", "sentviz", "train", *chosen, "--out", str(root), "--threads", "1", "--quiet"]
+
+
+def run_study(
+    recipes: Sequence[Recipe],
+    root: Path,
+    *,
+    jobs: int = 1,
+    poll: float = 0.5,
+    quiet: bool = False,
+    command: Callable[[Recipe, Path], list[str]] = training,
+) -> Outcome:
+    """Train what is missing, `jobs` one-thread processes at a time; each resumes where it stopped.
+
+    Ctrl-C ends the running ones, which leave their resume points.
+    """
+    from tqdm import tqdm
+
+    outcome = Outcome()
+    waiting: list[Recipe] = []
+    for recipe in recipes:
+        if finished(recipe, root):
+            outcome.skipped.append(recipe.name)
+        else:
+            waiting.append(recipe)
+    running: dict[str, tuple[subprocess.Popen[str], Path]] = {}
+    with tqdm(total=len(recipes), initial=len(outcome.skipped), unit="run", disable=quiet) as bar:
+        try:
+            while waiting or running:
+                while waiting and len(running) < max(1, jobs):
+                    recipe = waiting.pop(0)
+                    running[recipe.name] = _start(recipe, root, command)
+                    bar.set_postfix_str(", ".join(running))
+                time.sleep(poll)
+                for name in [name for name, (process, _) in running.items() if process.poll() is not None]:
+                    process, log = running.pop(name)
+                    said = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+                    log.unlink(missing_ok=True)
+                    if process.returncode == 0:
+                        outcome.done.append(name)
+                    else:
+                        outcome.failed[name] = said[-1] if said else f"exit code {process.returncode}"
+                    bar.update()
+        finally:
+            for process, log in running.values():
+                process.terminate()
+                log.unlink(missing_ok=True)
+    return outcome
+
+
+def collect(recipes: Sequence[Recipe], root: Path) -> pd.DataFrame:
+    """One row per finished run and split: run, model, seed, split, n and each metric with its interval; written to `study.csv` as well."""
+    import pandas as pd
+
+    rows = []
+    for recipe in recipes:
+        try:
+            run = Run.open(root / recipe.name, recipe.name)
+            metrics = run.metrics()
+        except RunError:
+            continue
+        for split in ("test", "official_test"):
+            values = {k: v for k, v in metrics.get(split, {}).items() if isinstance(v, dict)}
+            if values:
+                row = {"run": run.name, "model": recipe.model, "seed": recipe.seed, "split": split, "n": metrics[split]["n"]}
+                row |= {name: value["value"] for name, value in values.items()}
+                row |= {f"{name}_{side}": value[side] for name, value in values.items() for side in ("low", "high")}
+                rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _start(recipe: Recipe, root: Path, command: Callable[[Recipe, Path], list[str]]) -> tuple[subprocess.Popen[str], Path]:
+    log = root / recipe.dataset / f".{recipe.name.split('/')[1]}.tmp-log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("w", encoding="utf-8") as out:
+        return subprocess.Popen(command(recipe, root), stdout=out, stderr=subprocess.STDOUT, text=True), log
+
+
+def light(run: Run, folder: Path) -> None:
+    """A copy of a run without its weights and what belongs to them: history, predictions, measurements.
+
+    Raises:
+        SentvizError: a file of the run is damaged.
+    """
+    import json
+    import shutil
+
+    heavy = {"model.safetensors", "tokenizer.json", "embeddings.safetensors", "example.safetensors"}
+    kept = {file: digest for file, digest in run.config["files"].items() if file not in heavy}
+    if not kept:
+        raise SentvizError(f"{run.name} has nothing to keep.")
+    with writing(folder) as fresh:
+        for file in kept:
+            shutil.copyfile(run.path(file), fresh / file)
+        text = json.dumps(run.config | {"files": kept}, indent=1, ensure_ascii=False)
+        (fresh / "config.json").write_text(text + "\n", encoding="utf-8")

@@ -1,0 +1,104 @@
+"""The study runner: plans, resumes, survives a failure, leaves other processes' runs alone."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from sentviz.errors import InputError, RunError
+from sentviz.presets import NDT_FAMILIES
+from sentviz.recipe import Recipe
+from sentviz.runs import Run, claim
+from sentviz.studies.runner import collect, finished, light, plan, run_study
+
+STUB = """
+import json, shutil, sys
+source, target, recipe, fail = sys.argv[1:]
+if fail == "1":
+    print("something broke"); sys.exit(3)
+shutil.copytree(source, target)
+path = target + "/config.json"
+config = json.load(open(path))
+config["recipe"] = json.loads(recipe)
+json.dump(config, open(path, "w"))
+"""
+
+
+@pytest.fixture
+def whole(tiny_run: Path) -> Run:
+    return Run.open(tiny_run)
+
+
+def commands(run: Run, failing: str = ""):  # type: ignore[no-untyped-def]
+    """Processes that copy a finished run instead of training one; the failing model's exits with 3."""
+    import json
+
+    def command(recipe: Recipe, root: Path) -> list[str]:
+        fail = "1" if recipe.model == failing else "0"
+        return [sys.executable, "-c", STUB, str(run.folder), str(root / recipe.name), json.dumps(recipe.as_dict()), fail]
+
+    return command
+
+
+def test_a_plan_has_every_configuration_and_the_control() -> None:
+    """15 configurations a seed, whole seeds first, one budget for all."""
+    recipes = plan("ndt", "sst2", seeds=2)
+    assert [r.model for r in recipes[:15]] == list(NDT_FAMILIES)
+    assert [r.seed for r in recipes] == [0] * 15 + [1] * 15
+    budgets = {(r.epochs, r.batch_size, r.learning_rate, r.dropout, r.max_length, r.patience) for r in recipes}
+    assert len(budgets) == 1
+
+
+@pytest.mark.parametrize("arguments", [("xyz", "sst2"), ("ndt", "nsmc"), ("ndt", "sst2", 0)])
+def test_what_is_no_study_is_named(arguments: tuple[str, str, int]) -> None:
+    with pytest.raises(InputError):
+        plan(*arguments)
+
+
+def test_a_failure_is_named_and_the_rest_goes_on_and_the_next_try_does_only_that(whole: Run, tmp_path: Path) -> None:
+    recipes = plan("ndt", "sst2", models=("vanilla", "diff", "ndt-unit-2"))
+    first = run_study(recipes, tmp_path, jobs=2, poll=0.02, quiet=True, command=commands(whole, failing="diff"))
+    assert sorted(first.done) == ["sst2/ndt-unit-2", "sst2/vanilla"]
+    assert first.failed == {"sst2/diff": "something broke"}
+    second = run_study(recipes, tmp_path, poll=0.02, quiet=True, command=commands(whole))
+    assert second.done == ["sst2/diff"]
+    assert sorted(second.skipped) == ["sst2/ndt-unit-2", "sst2/vanilla"]
+    assert not list(tmp_path.rglob("*.tmp-*"))
+    frame = collect(recipes, tmp_path)
+    assert sorted(frame["model"]) == ["diff", "ndt-unit-2", "vanilla"]
+    assert (frame["accuracy_low"] <= frame["accuracy"]).all()
+
+
+def test_a_run_of_another_recipe_is_not_taken_for_this_one(whole: Run, tmp_path: Path) -> None:
+    recipe = plan("ndt", "sst2", models=("diff",))[0]
+    run_study([recipe], tmp_path, poll=0.02, quiet=True, command=commands(whole))
+    assert finished(recipe, tmp_path)
+    with pytest.raises(RunError, match="another recipe"):
+        finished(Recipe.of(recipe.as_dict() | {"dropout": 0.5}), tmp_path)
+
+
+def test_a_run_is_held_by_one_living_process(tmp_path: Path) -> None:
+    """A second claim fails while the first holds; a dead process's lock is taken over."""
+    folder = tmp_path / "sst2" / "diff"
+    with claim(folder) as mine:
+        assert mine
+        with claim(folder) as other:
+            assert not other
+    (tmp_path / "sst2" / ".diff.tmp-lock").write_text("999999999")
+    assert not Path("/proc/999999999").exists() or os.name == "nt"
+    with claim(folder) as mine:
+        assert mine
+    assert not list(folder.parent.iterdir())
+
+
+def test_a_light_copy_keeps_the_numbers_without_the_weights(whole: Run, tmp_path: Path) -> None:
+    light(whole, tmp_path / "sst2" / "diff-s1")
+    run = Run.open(tmp_path / "sst2" / "diff-s1")
+    assert not run.answers
+    assert run.metrics() == whole.metrics()
+    assert len(run.history()) == len(whole.history())
+    with pytest.raises(RunError, match="not its weights"):
+        run.path("model.safetensors")
