@@ -18,7 +18,7 @@ from sentviz.runs import Run
 from sentviz.swap import suggestions
 from sentviz.trace import Trace
 
-__all__ = ["remember", "side_by_side", "swap_words", "tries"]
+__all__ = ["remember", "report", "side_by_side", "swap_words", "tries"]
 
 KEPT_TRIES = 200
 
@@ -31,6 +31,26 @@ def remember(trace: Trace) -> None:
     if not tried or tried[-1] != row:
         tried.append(row)
         del tried[:-KEPT_TRIES]
+
+
+def report(run: Run, trace: Trace) -> None:
+    """The one-file report of the sentence on the page."""
+
+    def made() -> bytes:
+        from sentviz.report import report_html
+
+        return report_html(trace, run).encode()
+
+    st.download_button(
+        "Report of this sentence (HTML)",
+        data=made,
+        file_name="sentviz-report.html",
+        mime="text/html",
+        icon=":material/summarize:",
+        key="report",
+        on_click="ignore",
+        help="Verdict, strips, maps and provenance in one file that needs no network.",
+    )
 
 
 def tries() -> None:

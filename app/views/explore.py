@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from app import shell, store
-from app.views.edit_part import remember, side_by_side, swap_words, tries
+from app.views.edit_part import remember, report, side_by_side, swap_words, tries
 from app.views.getdata_part import offer
 from app.views.parts import lambda_sliders, map_controls, map_figure, notebook
 from sentviz.errors import SentvizError
@@ -91,3 +91,4 @@ remember(trace)
 swap_words(run, trace)
 side_by_side(run, trace)
 tries()
+report(run, trace)

@@ -54,3 +54,9 @@ function centre(camera, box, count, [row, column]) {
   camera.y = row + 0.5 - box.high / camera.zoom / 2
   clamp(camera, box, count)
 }
+
+/** The layers worth drawing: the overview alone until exact tiles fill the view. */
+function drawn(head, camera, box) {
+  const near = Math.max(box.wide, box.high) / camera.zoom <= 420
+  return head.layers.length > 1 && near ? head.layers : head.layers.slice(0, 1)
+}

@@ -10,7 +10,6 @@ function decode(bytes) {
     layer.peak = layer.scale * (layer.signed ? 127 : 255) ** 2
   }
   head.signed = head.layers.some(layer => layer.signed)
-  head.peak = Math.max(...head.layers.map(layer => layer.peak)) || 1
   return head
 }
 
@@ -39,12 +38,12 @@ function blend(stops, at) {
   return a.map((from, k) => Math.round(from + (b[k] - from) * (place - i)))
 }
 
-/** A layer as an image of one pixel a cell; 0 is neutral where any weight of the map is negative. */
+/** A layer as an image of one pixel a cell, coloured up to its own largest weight; 0 is neutral where any weight is negative. */
 function picture(layer, head, stops, root) {
   const table = new Uint8ClampedArray(4 * 256)
   for (let i = 0; i < 256; i++) {
     const code = layer.signed ? i - 128 : i
-    const size = layer.scale * code * code / head.peak
+    const size = layer.scale * code * code / (layer.peak || 1)
     const part = Math.sign(code) * (root ? Math.sqrt(size) : size)
     table.set([...blend(stops, head.signed ? 0.5 + part / 2 : part), 255], 4 * i)
   }

@@ -78,13 +78,13 @@ function dress(view) {
   view.stops = view.head.palettes[dark ? "dark" : "light"][view.head.signed ? "diverging" : "sequential"]
   view.font = `12px ${style.fontFamily || "sans-serif"}`
   view.pictures = view.head.layers.map(layer => picture(layer, view.head, view.stops, view.root))
-  legend(view)
   resize(view)
 }
 
-function legend({ head, parts, stops, root }) {
-  parts.low.textContent = head.signed ? shown(-head.peak) : "0"
-  parts.high.textContent = shown(head.peak)
+function legend({ head, parts, stops, root, camera, box }) {
+  const { peak } = drawn(head, camera, box).at(-1)
+  parts.low.textContent = head.signed ? shown(-peak) : "0"
+  parts.high.textContent = shown(peak)
   parts.bar.style.background = `linear-gradient(90deg, ${stops.join(", ")})`
   parts.bar.title = root ? "√ scale: the middle of a side is a quarter of its end" : "even scale"
   parts.contrast.setAttribute("aria-pressed", String(root))
@@ -117,6 +117,7 @@ function moved(view) {
   canvas.classList.toggle("zoomed", zoomed)
   parts.out.disabled = parts.whole.disabled = !zoomed
   parts.in.disabled = camera.zoom >= LARGEST * 0.999
+  legend(view)
   cancelAnimationFrame(view.frame)
   view.frame = requestAnimationFrame(() => paint(view))
   clearTimeout(view.timer)

@@ -14,7 +14,7 @@ function paint(view) {
   pen.beginPath()
   pen.rect(box.left, box.top, box.wide, box.high)
   pen.clip()
-  for (const [i, layer] of head.layers.entries()) {
+  for (const [i, layer] of drawn(head, camera, box).entries()) {
     const size = layer.block * camera.zoom
     pen.imageSmoothingEnabled = size < 1
     pen.imageSmoothingQuality = "high"
