@@ -1,0 +1,190 @@
+"""One cell's arithmetic against the slow encoder's loops, and the row as a smoother against sums over keys."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from sentviz.arithmetic import CellArithmetic, cell, plain
+from sentviz.errors import InputError
+from sentviz.figures.smoother import smoother
+from sentviz.model import Model
+from tests import slow
+from tests.makers import small_model
+from tests.test_encoder import state_of
+
+TEXT = "what a bright , warm song we saw ! I say"
+FORMS: dict[str, dict[str, Any]] = {
+    "vanilla": {"positions": "sinusoid", "norm": "layer", "norm_first": False, "ffn": "relu"},
+    "ndt-3": {"components": 3, "mixing": "symmetric"},
+    "diff": {"components": 2, "mixing": "differential", "head_norm": True, "lambda_std": 0.1},
+    "gate": {"gate": True},
+    "gate and window": {"gate": True, "window": 4, "global_tokens": (0, -2, -30)},
+    "rope, qk-norm": {"positions": "rotary", "qk_norm": True, "components": 2, "mixing": "unit"},
+    "add": {"lexicon": "add", "lexicon_heads": "last", "gate": True},
+    "multiply": {"lexicon": "multiply", "gate": True},
+    "multiply, last": {"lexicon": "multiply", "lexicon_heads": "last", "components": 2, "mixing": "free"},
+    "cls": {"pooling": "cls"},
+}
+CELLS = [(0, 0, 3, 2), (1, 1, 0, 9), (1, 0, 6, 6), (0, 1, 4, 10)]
+
+
+def made(name: str, patch: pytest.MonkeyPatch) -> tuple[Model, np.ndarray, slow.Seen]:
+    """A model of a form that reads random polarities where it has a lexicon, and the slow encoder's view of the text."""
+    model = small_model(2, cls=name == "cls", **FORMS[name])
+    encoder, ids = model.encoder, model.encode(TEXT).ids
+    polarity = np.random.default_rng(1).dirichlet([1.0] * 3, size=len(ids))
+    forward = encoder.forward
+    fed = torch.tensor(polarity, dtype=torch.float32)[None]
+    patch.setattr(encoder, "forward", lambda batch, *rest: forward(replace(batch, polarity=fed), *rest))
+    return model, polarity, slow.encode(state_of(encoder), encoder.config, ids.tolist(), polarity=polarity)
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_every_number_is_the_formulas(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scores, softmax, lambdas and their sum as the loops have them; the steps before S lead to S."""
+    model, polarity, seen = made(name, monkeypatch)
+    config = model.config
+    for layer, head, query, key in CELLS:
+        got = cell(model, TEXT, layer, head, query, key)
+        assert got.attention == pytest.approx(seen.effective[layer][head, query, key], abs=1e-5)
+        assert [part.weight for part in got.parts] == pytest.approx(seen.lambdas[layer], abs=1e-5)
+        assert sum(part.weight * part.attention for part in got.parts) == pytest.approx(got.attention, abs=1e-6)
+        visible = seen.components[layer][0, head, query] > 0
+        assert (got.seen == visible).all()
+        for part in got.parts:
+            scores = seen.scores[layer][part.place, head, query]
+            assert part.score == pytest.approx(scores[key], abs=2e-5)
+            assert part.attention == pytest.approx(seen.components[layer][part.place, head, query, key], abs=1e-5)
+            assert part.top == np.where(visible, scores, -np.inf).argmax()
+            assert part.total == pytest.approx(np.exp(scores[visible] - scores[visible].max()).sum(), rel=1e-4)
+            assert part.scaled == pytest.approx(part.product * got.scale)
+            factor = 1.0 if part.factor is None else part.factor
+            assert part.scaled * factor + sum(part.biases.values()) == pytest.approx(part.score, abs=1e-5)
+            if config.lexicon == "multiply":
+                sigma = float(polarity[query] @ polarity[key]) if config.lexicon_heads == "all" or head == 1 else 1.0
+                assert factor == pytest.approx(sigma, abs=1e-3)
+            if config.lexicon == "add":
+                sigma = float(polarity[query] @ polarity[key]) if head == 1 else 0.0
+                assert part.biases["lexicon"] == pytest.approx(sigma, abs=1e-5)
+            assert ("gate" in part.biases) == config.gate
+
+
+@pytest.mark.parametrize("name", ["ndt-3", "diff", "gate and window", "cls"])
+def test_the_row_is_a_smoother(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SentiFormer's Definition 1 by loops: kernel values normalised are A; weights times values sum to the head's output; shares to 1."""
+    model, _, _ = made(name, monkeypatch)
+    trace = model.trace(TEXT, projections=True, scores=True)
+    assert trace.values is not None and trace.attention is not None and trace.scores is not None
+    for layer, head, query, key in CELLS:
+        got = cell(model, trace, layer, head, query, key)
+        frame = got.smoother()
+        values, weights = trace.values[layer, head], trace.attention[layer, head, query]
+        out = sum(weights[j] * values[j].astype(float) for j in range(len(values)))
+        np.testing.assert_allclose(got.output, out, atol=1e-5)
+        for part in got.parts:
+            kernel = frame[f"kernel_a{part.place + 1}"]
+            np.testing.assert_allclose(kernel / kernel.sum(), frame[f"attention_a{part.place + 1}"], atol=1e-5)
+            j = int(got.seen.argmax())
+            raw = np.exp(trace.scores[layer, part.place, head, query].astype(float))
+            assert kernel[j] == pytest.approx(raw[j] / raw[got.seen].max(), rel=1e-4)
+        for j in range(len(values)):
+            moved = weights[j] * values[j].astype(float)
+            assert frame["contribution"][j] == pytest.approx(np.sqrt((moved**2).sum()), abs=1e-5)
+            assert frame["along"][j] == pytest.approx(moved @ out / (out @ out), abs=1e-4)
+        assert frame["share"].sum() == pytest.approx(1) and frame["along"].sum() == pytest.approx(1)
+
+
+def test_a_trace_and_its_text_give_the_same() -> None:
+    """Whatever the trace holds; a trace under other lambdas keeps them; lambdas given win."""
+    model = small_model(components=2, mixing="free")
+    lambdas = [[1, -0.7], [1, 0.4]]
+    rich = model.trace(TEXT, scores=True, projections=True)
+    same = [cell(model, source, 1, 0, 2, 5) for source in (TEXT, model.trace(TEXT), rich, model.trace(TEXT, heads=(1,), components=(1,)))]
+    assert all(got.attention == pytest.approx(same[0].attention, abs=1e-6) for got in same)
+    assert all(got.steps() == same[0].steps() for got in same)
+    changed = model.trace(TEXT, lambdas=lambdas)
+    for got in (cell(model, changed, 1, 0, 2, 5), cell(model, rich, 1, 0, 2, 5, lambdas=lambdas)):
+        assert got.attention == pytest.approx(float(changed.map(1, 0)[2, 5]), abs=1e-6)
+        assert got.parts[1].weight == pytest.approx(0.4)
+
+
+def numbers(line: str) -> list[float]:
+    return [float(x.replace("−", "-")) for x in re.findall(r"−?\d+\.?\d*(?:e[−+]\d+)?", line)]
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_the_lines_can_be_checked_by_hand(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The numbers printed lead from line to line, as far as they are rounded."""
+    model, _, _ = made(name, monkeypatch)
+    got = cell(model, TEXT, 0, 1, 4, 4)
+    part = got.parts[0]
+    lines = got.component_steps(0)
+    low = "₁" if len(got.parts) > 1 else ""
+    assert lines[0].startswith(f"cos(q{low}, k{low})" if got.cosine else f"q{low}·k{low}")
+    assert numbers(lines[0])[-1] == pytest.approx(part.product, abs=6e-4)
+    assert lines[1].endswith(plain(part.scaled)) and ("temperature" in lines[1] if got.cosine else f"√{got.key_size}" in lines[1])
+    assert f"S{low} = {plain(part.score)}" in lines
+    over = numbers(lines[-1])
+    assert lines[-1].startswith(f"exp({plain(part.score)}") and lines[-1].endswith(f"A{low} = {plain(part.attention)}")
+    assert np.exp(part.score - part.top_score) / over[-2] == pytest.approx(part.attention, rel=5e-3)
+    total = got.sum_steps()[0]
+    assert total.endswith(plain(got.attention)) if len(got.parts) > 1 else "as it is" in total
+    assert any("root mean square" in line for line in got.sum_steps()) == (name == "diff")
+    assert got.frame.query("component == -1")["value"].item() == got.attention
+    assert len(got.steps()) == sum(len(got.component_steps(p.place)) for p in got.parts) + len(got.sum_steps())
+
+
+def test_what_a_window_hides_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key outside the window: no softmax step, A = 0."""
+    model, _, _ = made("gate and window", monkeypatch)
+    got = cell(model, TEXT, 0, 0, 5, 1)
+    assert not got.seen[1] and got.attention == 0
+    assert "outside the window of 4 tokens" in got.component_steps(0)[-1]
+    assert "the 7 of 11 keys that are seen" in cell(model, TEXT, 0, 0, 5, 6).component_steps(0)[-2]
+
+
+def drawn(got: CellArithmetic, **options: Any) -> list[str]:
+    return list(smoother(got, **options).plot.layout.yaxis.ticktext)
+
+
+def test_the_figure_shows_the_largest_and_the_rest() -> None:
+    """Eight keys that move the output most, the clicked one in any case, the others summed; every number in the frame."""
+    model = small_model(components=2, mixing="free")
+    got = cell(model, f"{TEXT} , <b>tender</b>", 1, 0, 2, 5)
+    n = len(got.tokens)
+    frame = smoother(got).frame
+    assert len(frame) == n and 8 <= frame["shown"].sum() <= 9 and frame["shown"][5]
+    assert frame["contribution"][frame["shown"] & (frame["key"] != 5)].min() >= frame["contribution"][~frame["shown"]].max()
+    rest = n - int(frame["shown"].sum())
+    assert drawn(got)[-1] == f"{rest} other keys"
+    assert "other" not in drawn(got, top=50)[-1]
+    assert sum(label.startswith("<b>") for label in drawn(got, top=50)) == 1
+    assert not any("<" in label for label in drawn(got, top=50) if not label.startswith("<b>"))
+    bars = smoother(got).plot.data
+    np.testing.assert_allclose([sum(bars[0].x), sum(bars[4].x)], [got.row.sum(), 1], rtol=1e-6)
+    for theme in ("light", "dark"):
+        assert smoother(got, theme=theme).caption == smoother(got).caption
+    with pytest.raises(InputError):
+        smoother(got, top=0)
+
+
+@pytest.mark.parametrize("at", [(9, 0, 0, 0), (0, 9, 0, 0), (0, 0, 99, 0), (0, 0, 0, 99), (0, 0, 0, -1)])
+def test_a_cell_that_is_not_there(at: tuple[int, int, int, int]) -> None:
+    """Layer, head, query, key beyond the model or the text."""
+    with pytest.raises(InputError):
+        cell(small_model(), TEXT, *at)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0"), (1.27, "1.270"), (-0.5, "−0.500"), (0.00031, "0.00031"), (2e-7, "2.0e−07"), (-4e-5, "−0.00004"), (0.001, "0.001")],
+)
+def test_numbers_as_people_read_them(value: float, text: str) -> None:
+    """Never 0 for what is not."""
+    assert plain(value) == text

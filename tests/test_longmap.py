@@ -1,0 +1,237 @@
+"""Long maps: tokens put together against loops, 8 bits against the weights, tiles against the whole map, memory against n x n."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sentviz import longmap
+from sentviz.errors import InputError
+from sentviz.figures import heatmap
+from sentviz.longmap import HOWS, KINDS, Source, Units, units
+from sentviz.trace import Trace
+from tests.fakes import fake_trace
+from tests.makers import small_model
+
+REVIEW = "the garden was bright. was it? what a song!\n\na warm, clever soup we saw ... I say"
+
+
+def by_hand(values: np.ndarray, unit: Units, queries: str, keys: str) -> np.ndarray:
+    """Keys of each unit first, then its queries, one entry at a time."""
+
+    def one(entries: list[float], how: str) -> float:
+        return {"sum": sum, "mean": lambda x: sum(x) / len(x), "max": lambda x: max(x, key=abs)}[how](entries)
+
+    spans = [range(a, b) for a, b in zip(unit.starts, unit.ends, strict=True)]
+    return np.array([[one([one([values[i, j] for j in to], keys) for i in of], queries) for to in spans] for of in spans])
+
+
+@pytest.mark.parametrize("keys", HOWS)
+@pytest.mark.parametrize("queries", HOWS)
+def test_units_are_what_loops_make_of_tokens(queries: Any, keys: Any) -> None:
+    """Words and sentences of a signed map, every pair of ways."""
+    trace = fake_trace(tokens="a bright , warm song . it rains ! yes".split(), signed=True)
+    source = longmap.held(trace, 1, 2)
+    for kind in KINDS:
+        made = longmap.tile(source, units(trace, kind), queries=queries, keys=keys)
+        np.testing.assert_allclose(made, by_hand(trace.map(1, 2), units(trace, kind), queries, keys), atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_mass_is_kept(kind: Any) -> None:
+    """With sums over keys and means over queries each row sums to the mean of its tokens' row sums."""
+    model = small_model(components=3, mixing="free", cls=True, max_length=40)
+    trace = model.trace(REVIEW)
+    unit = units(trace, kind)
+    made = longmap.tile(longmap.held(trace, 0, "mean"), unit)
+    sums = trace.map(0, "mean").sum(axis=1)
+    expected = [sums[a:b].mean() for a, b in zip(unit.starts, unit.ends, strict=True)]
+    np.testing.assert_allclose(made.sum(axis=1), expected, rtol=1e-5)
+
+
+def test_words_and_sentences_of_a_trace() -> None:
+    """Labels are the text's own; [CLS] and [SEP] stay alone; a second text begins a new unit."""
+    model = small_model(cls=True, max_length=40)
+    trace = model.trace(REVIEW)
+    sentences = units(trace, "sentences")
+    assert sentences.labels == (
+        "[CLS]",
+        "the garden was bright.",
+        "was it?",
+        "what a song!",
+        "a warm, clever soup we saw ...",
+        "I say",
+        "[SEP]",
+    )
+    inner = sentences.offsets[1:-1].tolist()
+    assert [REVIEW[a:b] for a, b in inner] == list(sentences.labels[1:-1])
+    assert units(trace, "words").labels[:3] == ("[CLS]", "the", "garden")
+    pair = units(model.trace("a song", "a soup"), "sentences")
+    assert pair.labels == ("[CLS]", "a song", "[SEP]", "a soup", "[SEP]")
+    with pytest.raises(InputError, match="not 'pages'"):
+        units(trace, "pages")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("One. Two! Three?", ["One.", " Two!", " Three?"]),
+        ("It cost 3.50 today. Fine", ["It cost 3.50 today.", " Fine"]),
+        ("«Nein!» sagte er… Gut.", ["«Nein!»", " sagte er…", " Gut."]),
+        ('He said "go." Then', ['He said "go."', " Then"]),
+        ("很好。真的！是吗？", ["很好。", "真的！", "是吗？"]),
+        ("شكرا؟ نعم", ["شكرا؟", " نعم"]),
+        ("क्या।हाँ। ठीक", ["क्या।हाँ।", " ठीक"]),
+        ("line one\nline two\r\n\r\nline three", ["line one\n", "line two\r\n\r\n", "line three"]),
+        ("no end", ["no end"]),
+        ("...", ["..."]),
+        ("", [""]),
+    ],
+)
+def test_sentences_end_where_they_should(text: str, sentences: list[str]) -> None:
+    """The spans cover the text without a gap."""
+    spans = longmap.sentence_spans(text)
+    assert [text[a:b] for a, b in spans] == sentences
+
+
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("size", [1e-9, 1.0, 3e4])
+def test_eight_bits_are_as_near_as_they_say(signed: bool, size: float) -> None:
+    """Random maps with a long tail: no weight further off than stated, small weights far less; signs stay."""
+    rng = np.random.default_rng(0)
+    values = (rng.exponential(size=(60, 70)) ** 3 * size).astype(np.float32)
+    if signed:
+        values[::2] *= -1
+    packed = longmap.pack(values)
+    off = np.abs(packed.values() - values)
+    assert packed.signed == signed and packed.codes.itemsize == 1
+    assert off.max() <= packed.error * (1 + 1e-5)
+    assert packed.error <= np.abs(values).max() / (127 if signed else 255)
+    assert (off <= np.sqrt(np.abs(values) * packed.scale) + packed.scale / 4 + packed.error * 1e-5).all()
+    assert (packed.values() * values >= 0).all()
+
+
+def test_a_map_of_zeros_stays_one() -> None:
+    """No division by the largest weight where it is 0."""
+    packed = longmap.pack(np.zeros((2, 2), dtype=np.float32))
+    assert not packed.values().any() and packed.error == 0
+
+
+def test_the_bytes_say_where_everything_is() -> None:
+    """The payload read back by its own description; hostile labels survive as data; 512 tokens stay below 1 MB."""
+    trace = fake_trace(tokens=["</script>", "\ud800", "שלום", *["word"] * 508])
+    packed = longmap.pack(trace.map(0, 1))
+    part = longmap.pack(trace.map(1, 1)[:3, 5:9] * -1)
+    data = longmap.payload({"labels": units(trace).labels}, [(packed, 0, 0, 1), (part, 0, 5, 1)])
+    assert len(data) < 300_000
+    length = int.from_bytes(data[:4], "little")
+    head, codes = json.loads(data[4 : 4 + length]), data[4 + length :]
+    assert tuple(head["labels"]) == trace.tokens
+    for layer, original in zip(head["layers"], (packed, part), strict=True):
+        kind = np.int8 if layer["signed"] else np.uint8
+        shape = layer["rows"], layer["columns"]
+        read = np.frombuffer(codes, kind, shape[0] * shape[1], layer["offset"]).reshape(shape).astype(float)
+        np.testing.assert_allclose(layer["scale"] * read * np.abs(read), original.values(), rtol=1e-5)
+
+
+FORMS: dict[str, dict[str, Any]] = {
+    "ndt": {"components": 3, "mixing": "free"},
+    "diff": {"components": 2, "mixing": "differential", "head_norm": True, "lambda_std": 0.1},
+    "rope, qk-norm": {"positions": "rotary", "qk_norm": True},
+    "gate and window": {"gate": True, "window": 4, "global_tokens": (0, -1, 2, -300)},
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_tiles_are_the_whole_map(name: str) -> None:
+    """Read in bands of a few rows from the model: every head and component, words and a part, against the trace that holds it all."""
+    model = small_model(max_length=40, cls=True, **FORMS[name])
+    trace = model.trace(REVIEW)
+    unit = units(trace, "sentences")
+    for head in (0, 1, "mean", "max"):
+        for component in ("effective", *trace.component_ids):
+            source = longmap.tiled(model, REVIEW, layer=1, head=head, component=component, band_bytes=3000)
+            assert source.band < 10
+            whole = longmap.held(trace, 1, head, component)
+            np.testing.assert_allclose(longmap.tile(source, unit), longmap.tile(whole, unit), atol=1e-6)
+            exact = longmap.tile(source, units(trace), (3, 8), (2, 5))
+            np.testing.assert_allclose(exact, whole.read(3, 8)[:, 2:5], atol=1e-6)
+
+
+def test_interventions_reach_the_tiles() -> None:
+    """Other lambdas, another map, the same as a trace under them."""
+    model = small_model(components=2, mixing="free")
+    lambdas = [[1, -0.5], [1, 0.25]]
+    source = longmap.tiled(model, "a bright song", layer=1, head=0, lambdas=lambdas)
+    np.testing.assert_allclose(source.read(0, 3), model.trace("a bright song", lambdas=lambdas).map(1, 0), atol=1e-6)
+
+
+@pytest.mark.parametrize("cells", [1, 3, 4, 100])
+def test_an_overview_is_the_mean_of_blocks(cells: int) -> None:
+    """Against loops, also where the last block is smaller; whole where it fits."""
+    trace = fake_trace(n=11)
+    values = trace.map(0, 0)
+    source = Source(11, lambda a, b: values[a:b], 2)
+    made, block = longmap.overview(source, units(trace), cells=cells)
+    steps = [range(i, min(i + block, 11)) for i in range(0, 11, block)]
+    expected = [[np.mean([values[i, j] for i in rows for j in columns]) for columns in steps] for rows in steps]
+    assert len(steps) <= cells
+    np.testing.assert_allclose(made, expected, rtol=1e-5)
+
+
+def test_ten_thousand_tokens_never_stand_as_a_map() -> None:
+    """A model without a length limit to speak of: overview and an exact tile of one head in a fraction of one n x n map."""
+    model = small_model(positions="rotary", max_length=20_000, layers=1, width=4, heads=1)
+    text = " ".join(["bright", "song", "dull"][i % 3] for i in range(10_000))
+    trace = model.trace(text, maps=False)
+    assert trace.attention is None and len(trace.tokens) == 10_000
+    source, unit = longmap.tiled(model, text, layer=0, head=0, band_bytes=16 << 20), units(trace)
+    tracemalloc.start()  # numpy's; torch's bands are bounded by band_bytes
+    made, block = longmap.overview(source, unit)
+    exact = longmap.tile(source, unit, (9_000, 9_300), (40, 90))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert source.band <= 100 and block == 20 and made.shape == (500, 500)
+    assert peak < 4 * 10_000**2 / 8
+    np.testing.assert_allclose(made.sum(axis=1) * block, 1, rtol=1e-4)
+    row = model.trace(text, queries=(9_100,), layers=(0,), heads=(0,)).map(0, 0)[0, 40:90]
+    np.testing.assert_allclose(exact[100], row, atol=1e-6)
+
+
+def test_a_map_of_words_is_a_figure_too() -> None:
+    """`merged` is a trace that `heatmap` draws: its cells are the words' weights."""
+    trace = small_model(components=2, mixing="free", max_length=40).trace(REVIEW)
+    for component in ("effective", 1):
+        words = longmap.merged(trace, units(trace, "sentences"), 1, 1, component)
+        frame = heatmap(words, 1, 1, component).frame
+        np.testing.assert_allclose(
+            frame["attention"], longmap.tile(longmap.held(trace, 1, 1, component), units(trace, "sentences")).ravel(), rtol=1e-6
+        )
+        assert frame["key_token"].iloc[0] == "the garden was bright."
+
+
+def half(trace: Trace) -> Trace:
+    return trace.replace(query_ids=trace.query_ids[:2])
+
+
+REFUSED: dict[str, tuple[Callable[[], object], str]] = {
+    "some queries": (lambda: longmap.held(half(fake_trace()), 0), "every query"),
+    "another text": (lambda: longmap.tile(longmap.held(fake_trace(5), 0), units(fake_trace(6))), "6 tokens do not fit a map of 5"),
+    "beyond": (lambda: longmap.tile(longmap.held(fake_trace(5), 0), units(fake_trace(5)), (3, 9)), "no part of them"),
+    "no layer": (lambda: longmap.tiled(small_model(), "a song", layer=7), "no layer 7"),
+    "no head": (lambda: longmap.tiled(small_model(), "a song", layer=0, head=9), "head 9"),
+    "blank": (lambda: longmap.tiled(small_model(), " ", layer=0), "empty"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_is_said(name: str) -> None:
+    """One sentence each."""
+    call, words = REFUSED[name]
+    with pytest.raises(InputError, match=words):
+        call()
