@@ -35,7 +35,7 @@ def by_hand(values: np.ndarray, unit: Units, queries: str, keys: str) -> np.ndar
 @pytest.mark.parametrize("queries", HOWS)
 def test_units_are_what_loops_make_of_tokens(queries: Any, keys: Any) -> None:
     """Words and sentences of a signed map, every pair of ways."""
-    trace = fake_trace(tokens="a bright , warm song . it rains ! yes".split(), signed=True)
+    trace = fake_trace(tokens=["a", "bright", ",", "warm", "song", ".", "it", "rains", "!", "yes"], signed=True)
     source = longmap.held(trace, 1, 2)
     for kind in KINDS:
         made = longmap.tile(source, units(trace, kind), queries=queries, keys=keys)

@@ -1,0 +1,145 @@
+"""The long map in a real Chromium: zoom, search, a click and its arithmetic, the keyboard; token text stays text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(not (ROOT / "checkpoints/sst2/ndt-unit-2").is_dir(), reason="sst2/ndt-unit-2 is not in checkpoints/"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # Playwright's own sockets
+]
+SONG = "A song begins, and the garden stays dull. "
+PLACE = ".st-key-halves-map"
+
+
+def opened(page: Any, server: str, text: str, **query: str) -> Any:
+    """The canvas of the long map for a text."""
+    page.goto(f"{server}/attention?{urlencode({'look': 'long', 'text': text, **query})}")
+    canvas = page.locator(f"{PLACE} canvas")
+    canvas.wait_for(timeout=60_000)
+    page.wait_for_selector("[data-test-script-state=notRunning]", state="attached", timeout=30_000)
+    return canvas
+
+
+def point(page: Any, canvas: Any, x: float, y: float) -> None:
+    """Put the mouse at a part of the canvas, 0..1."""
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    page.wait_for_timeout(300)  # a page that scrolls past does not zoom
+    page.mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"])
+
+
+def pixels(canvas: Any) -> str:
+    """What is drawn."""
+    return str(canvas.evaluate("async c => { await new Promise(requestAnimationFrame); return c.toDataURL() }"))
+
+
+def readout(page: Any) -> str:
+    """The line below the map."""
+    return str(page.locator(f"{PLACE} .readout").inner_text())
+
+
+def settled(page: Any, heading: str) -> str:
+    """The arithmetic's text once its heading says this."""
+    page.wait_for_function(f"wanted => document.querySelector('{PLACE} h5')?.innerText.startsWith(wanted)", arg=heading, timeout=30_000)
+    page.wait_for_selector("[data-test-script-state=notRunning]", state="attached", timeout=30_000)
+    return str(page.locator(PLACE).inner_text())
+
+
+def test_point_zoom_search_and_click(page: Any, server: str) -> None:
+    """A text of 180 tokens: words under the mouse, wheel and buttons, n of m, a click and its numbers."""
+    canvas = opened(page, server, SONG * 18, run="sst2/ndt-unit-2", head="2")
+    whole = pixels(canvas)
+    point(page, canvas, 0.5, 0.5)
+    page.wait_for_function(f"document.querySelector('{PLACE} canvas') || true")
+    assert "→" in readout(page) and "≈" in readout(page)
+
+    page.mouse.wheel(0, -500)
+    page.wait_for_timeout(200)
+    zoomed = pixels(canvas)
+    assert zoomed != whole
+    page.get_by_role("button", name="Whole map").click()
+    assert page.get_by_role("button", name="Zoom out").is_disabled()
+
+    box = page.get_by_placeholder("Find in the text")
+    box.fill("GARDEN")
+    assert page.locator(f"{PLACE} .found").inner_text() == "1 of 18"
+    box.press("Enter")
+    box.press("Enter")
+    box.press("Shift+Enter")
+    assert page.locator(f"{PLACE} .found").inner_text() == "2 of 18"
+    assert page.get_by_role("button", name="Zoom out").is_enabled()
+    box.fill("zebra")
+    assert page.locator(f"{PLACE} .found").inner_text() == "not here"
+
+    point(page, canvas, 0.4, 0.4)
+    query, _, rest = readout(page).partition(" → ")
+    page.mouse.down()
+    page.mouse.up()
+    said = settled(page, query.partition(" (")[0])
+    assert rest.partition(" (")[0] in said
+    for part in ("q₁·k₁ = ", "/ √16", "softmax over", "A₁ + "):
+        assert part in said
+    assert page.locator(".st-key-figure-smoother .main-svg").count()
+    assert page.outside == []
+
+
+def test_the_keyboard_is_enough(page: Any, server: str) -> None:
+    """Arrows walk, plus zooms, Enter picks, zero shows all; the line below says where."""
+    canvas = opened(page, server, SONG)
+    canvas.focus()
+    for key in ("ArrowDown", "ArrowDown", "ArrowRight", "Shift+ArrowRight", "ArrowUp"):
+        page.keyboard.press(key)
+    assert readout(page).startswith("“song” (2) → ")
+    before = pixels(canvas)
+    page.keyboard.press("+")
+    assert pixels(canvas) != before
+    page.keyboard.press("0")
+    page.keyboard.press("Enter")
+    assert "softmax over" in settled(page, "“song”")
+
+
+def test_words_and_sentences(page: Any, server: str) -> None:
+    """Fewer, larger units; the way they came about is said; a click asks for the strongest pair of tokens."""
+    canvas = opened(page, server, "A song begins! The garden stays dull. Nobody knows why.", run="sst2/ndt-unit-3")
+    page.get_by_text("Sentences", exact=True).click()
+    page.wait_for_function(f"document.querySelector('{PLACE}')?.innerText.includes('3 sentences a side')", timeout=30_000)
+    point(page, canvas, 0.3, 0.7)
+    assert "“" in readout(page)
+    page.mouse.down()
+    page.mouse.up()
+    page.wait_for_function(f"document.querySelector('{PLACE}')?.innerText.includes('pairs of tokens')", timeout=30_000)
+    assert "the sum over its keys, then the mean over its queries" in page.locator(PLACE).inner_text()
+
+
+def test_token_text_is_only_ever_text(page: Any, server: str) -> None:
+    """Markup, entities and right-to-left words as tokens, pointed at, found and clicked: nothing of them runs."""
+    page.add_init_script("window.hacked = false")
+    hostile = "<img src=x onerror='window.hacked=true'> <script>window.hacked=true</script> &lt; </script> $x$ **b** שלום"
+    canvas = opened(page, server, hostile)
+    page.get_by_placeholder("Find in the text").fill("<")
+    assert "of" in page.locator(f"{PLACE} .found").inner_text()
+    canvas.focus()
+    for key in ("ArrowDown", "ArrowRight", "Enter"):
+        page.keyboard.press(key)
+    settled(page, "“<”")
+    assert page.evaluate("window.hacked") is False
+    assert page.locator("img[src='x']").count() == 0
+    assert page.outside == []
+
+
+def test_the_map_leaves_as_a_file(page: Any, server: str) -> None:
+    """The menu below the map hands over the same map as a figure's numbers."""
+    opened(page, server, SONG)
+    page.locator(PLACE).get_by_role("button", name="Export").first.click()
+    with page.expect_download(timeout=60_000) as download:
+        page.locator(".st-key-export-long-map-csv button").click()
+    frame = Path(download.value.path()).read_text(encoding="utf-8-sig").splitlines()
+    assert frame[0].startswith("layer,head,component,query,")
+    assert any("garden" in line for line in frame)
