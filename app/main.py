@@ -48,6 +48,15 @@ PAGES = {
             help="Loss and validation metrics of any runs.",
         ),
     ],
+    "Papers": [
+        st.Page(
+            "views/paper_ndt.py",
+            title="NDT",
+            url_path="ndt",
+            icon=":material/article:",
+            help="arXiv 2603.20704: every printed number beside ours.",
+        ),
+    ],
     "Library": [
         st.Page(
             "views/runs.py",

@@ -271,7 +271,7 @@ def plain(value: float) -> str:
     elif abs(value) >= 1e-6:
         text = np.format_float_positional(value, precision=2, fractional=False, trim="-")
     else:
-        text = f"{value:.1e}"
+        text = f"{value:.1e}".replace("e-0", "e-")
     return text.replace("-", "−")
 
 

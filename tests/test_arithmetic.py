@@ -183,7 +183,7 @@ def test_a_cell_that_is_not_there(at: tuple[int, int, int, int]) -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0, "0"), (1.27, "1.270"), (-0.5, "−0.500"), (0.00031, "0.00031"), (2e-7, "2.0e−07"), (-4e-5, "−0.00004"), (0.001, "0.001")],
+    [(0, "0"), (1.27, "1.270"), (-0.5, "−0.500"), (0.00031, "0.00031"), (2e-7, "2.0e−7"), (-4e-5, "−0.00004"), (0.001, "0.001")],
 )
 def test_numbers_as_people_read_them(value: float, text: str) -> None:
     """Never 0 for what is not."""

@@ -233,9 +233,10 @@ def test_the_command_computes_and_stores(folder: Path, monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("name", SCORES)
 def test_every_score_has_its_strip(name: str, tiny_runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the run's example, which stores removal only: the model is asked for the rest; the caption says what was done."""
+    """Of the run's example, which stores removal only: the model is asked for the rest; shares are shown from an even one."""
     from sentviz.gallery import draw
 
     monkeypatch.setenv("SENTVIZ_RUNS", str(tiny_runs))
     figure = draw("toy/ndt-unit-2", "strip", score=name)
+    assert (abs(figure.frame[SCORES[name].title.lower()].mean()) < 1e-5) or SCORES[name].signed
     assert SCORES[name].about in figure.caption and ("Rank correlation" in figure.caption) == (name != "removal")

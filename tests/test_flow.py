@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from sentviz.flow import (
     value_zeroing_maps,
 )
 from sentviz.model import Model
+from sentviz.trace import Trace
 from tests import slow
 from tests.fakes import fake_trace
 from tests.makers import small_model
@@ -74,6 +76,15 @@ def test_rollout_of_plain_maps_needs_no_rescaling() -> None:
     trace = fake_trace(n=5, components=1)
     assert trace.attention is not None
     np.testing.assert_allclose(effective(trace), trace.attention.mean(axis=1), atol=1e-6)
+
+
+def test_a_trace_knows_what_the_classifier_reads(tmp_path: Path) -> None:
+    """The model's pooling, stored and read back; a trace from before reads the mean."""
+    model = small_model(pooling="cls", cls=True)
+    trace = model.trace(TEXT)
+    trace.save(tmp_path / "trace.safetensors")
+    assert trace.pooling == Trace.load(tmp_path / "trace.safetensors").pooling == "cls"
+    assert small_model().trace(TEXT).pooling == fake_trace().pooling == "mean"
 
 
 def widest(capacity: dict[tuple[int, int], float], source: int, sink: int) -> float:

@@ -74,3 +74,9 @@ def test_explanations_are_ranked_or_say_how_to_measure() -> None:
     app = opened("explanations", run=RUN)
     assert not app.exception
     assert "Word removal" in words(app) or "sentviz faithfulness" in words(app)
+
+
+def test_the_verdict_page_offers_a_report() -> None:
+    """The one-file report of the sentence is a download on Explore."""
+    app = opened()
+    assert any(button.key == "report" for button in app.get("download_button")) or "Report of this sentence" in str(app.main)

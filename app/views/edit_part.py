@@ -11,14 +11,16 @@ from app import shell, store
 from app.views.parts import head_title, place
 from sentviz.compare import align, difference
 from sentviz.errors import SentvizError
-from sentviz.explain import answer
+from sentviz.explain import answer, score
+from sentviz.faithfulness import faithfulness
 from sentviz.figures import heatmap
 from sentviz.gallery import signed, strip
+from sentviz.glossary import glossary
 from sentviz.runs import Run
 from sentviz.swap import suggestions
 from sentviz.trace import Trace
 
-__all__ = ["remember", "report", "side_by_side", "swap_words", "tries"]
+__all__ = ["faithful", "remember", "report", "side_by_side", "swap_words", "tries"]
 
 KEPT_TRIES = 200
 
@@ -31,6 +33,25 @@ def remember(trace: Trace) -> None:
     if not tried or tried[-1] != row:
         tried.append(row)
         del tried[:-KEPT_TRIES]
+
+
+def faithful(run: Run, trace: Trace, name: str) -> None:
+    """How far the explanation on the page can be trusted for this sentence, against a random one; measured when asked for."""
+    section = st.popover("How faithful is this?", icon=":material/fact_check:", type="tertiary", on_change="rerun", key="faithful")
+    if not section.open:
+        return
+    with section:
+        try:
+            scores = {name: score(trace, name)}
+            measured = faithfulness(store.model(run), trace, scores, lambdas=trace.lambdas).set_index("metric")
+        except SentvizError as error:
+            st.caption(shell.md(str(error)))
+            return
+        for metric, better in (("comprehensiveness", "higher"), ("sufficiency", "lower"), ("size", "higher")):
+            row = measured.loc[metric]
+            title = "rank corr. with removal" if metric == "size" else metric
+            st.markdown(f"{title}: **{row['value']:.2f}** · random {row['random']:.2f} ({better} is better)")
+        st.caption(glossary()["faithfulness"].text + " Random: the mean of 20 orders of the same words.")
 
 
 def report(run: Run, trace: Trace) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from app import shell, store
-from app.views.edit_part import remember, report, side_by_side, swap_words, tries
+from app.views.edit_part import faithful, remember, report, side_by_side, swap_words, tries
 from app.views.getdata_part import offer
 from app.views.parts import lambda_sliders, map_controls, map_figure, notebook
 from sentviz.errors import SentvizError
@@ -81,6 +81,7 @@ with left:
     )
     score = focus.score if focus.score in names else "removal"
     shell.figure(lambda theme: signed(strip(trace, score, theme), run), "strip", code=notebook(run, "strip", trace, score=score))
+    faithful(run, trace, score)
 
 with right:
     map_controls(trace)

@@ -9,6 +9,7 @@ import streamlit as st
 from app import shell, store
 from sentviz.figures import component_name, heatmap
 from sentviz.gallery import code, signed
+from sentviz.glossary import tip
 from sentviz.runs import Run
 from sentviz.trace import Trace
 
@@ -46,7 +47,7 @@ def map_controls(trace: Trace) -> None:
             "component",
             names,
             format_func=lambda name: component_name(place(name)),
-            help="A component is one of the maps that lambda mixes; the effective map is their mixture, which multiplies V.",
+            help=tip("component") + "\n\n" + tip("effective"),
         )
 
 
@@ -92,7 +93,7 @@ def lambda_sliders(run: Run, trace: Trace) -> None:
 
     with st.container(border=True, key="lambdas"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            st.markdown("**Lambda** · what if the maps were mixed otherwise?")
+            st.markdown("**Lambda** · what if the maps were mixed otherwise?", help=tip("lambda") + "\n\n" + tip("constraint"))
             st.button(
                 "Learned",
                 on_click=put_all,

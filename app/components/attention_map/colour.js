@@ -61,6 +61,6 @@ function picture(layer, head, stops, root) {
 /** A weight for people, with a true minus. */
 function shown(weight) {
   const size = Math.abs(weight)
-  const text = size === 0 ? "0" : size >= 0.01 ? size.toFixed(3) : size >= 1e-5 ? String(Number(size.toPrecision(2))) : size.toExponential(1)
+  const text = size === 0 ? "0" : size >= 0.01 ? size.toFixed(3) : size >= 1e-5 ? String(Number(size.toPrecision(2))) : size.toExponential(1).replace("-", "−")
   return (weight < 0 ? "−" : "") + text
 }

@@ -69,9 +69,13 @@ function cross(pen, { box, camera, head }, [row, column], colour, tint, width, d
   pen.strokeStyle = colour
   pen.lineWidth = 1
   pen.setLineDash(dash)
-  const thin = Math.max(zoom, 1)
-  pen.strokeRect(x0 - 2, y, reach * zoom + 4, thin)
-  pen.strokeRect(x, y0 - 2, thin, reach * zoom + 4)
+  if (zoom < 4) {
+    pen.fillRect(x0, Math.round(y + zoom / 2), reach * zoom, 1)
+    pen.fillRect(Math.round(x + zoom / 2), y0, 1, reach * zoom)
+  } else {
+    pen.strokeRect(x0 - 2, y, reach * zoom + 4, zoom)
+    pen.strokeRect(x, y0 - 2, zoom, reach * zoom + 4)
+  }
   pen.restore()
   outline(pen, { box, camera }, [row, column], colour, width + 0.5)
 }

@@ -1,0 +1,215 @@
+"""Runs compared on the rows they were tested on: two runs, the seeds of two models, many comparisons at once, and a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from sentviz.errors import InputError, RunError
+from sentviz.evaluation import RESAMPLES, Floats
+from sentviz.runs import Run
+
+__all__ = ["Paired", "SeedComparison", "Verdict", "holm", "over_seeds", "paired", "right", "verdict"]
+
+Bools = npt.NDArray[np.bool_]
+Verdict = Literal["holds", "does not hold", "cannot be told"]
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Two runs on the same rows: counts of rows, and accuracies as shares (0..1)."""
+
+    n: int
+    both_right: int
+    only_a: int
+    only_b: int
+    neither: int
+    difference: float  # accuracy of a minus that of b
+    low: float  # 95 % paired bootstrap over the rows
+    high: float
+    p: float  # McNemar's exact test, two-sided
+
+
+@dataclass(frozen=True)
+class SeedComparison:
+    """Two models on the same rows, each trained with one or more seeds; accuracies as shares (0..1)."""
+
+    n: int  # rows
+    accuracies_a: tuple[float, ...]  # one per seed
+    accuracies_b: tuple[float, ...]
+    difference: float  # mean of a minus mean of b
+    low: float  # 95 % bootstrap over what `resampled` names
+    high: float
+    resampled: Literal["rows and seeds", "rows and the seeds of one side", "rows"]  # a single seed says nothing about others
+
+    @property
+    def spread_a(self) -> float:
+        """Standard deviation of a's accuracy over its seeds (divisor S - 1); NaN for one seed."""
+        return _spread(self.accuracies_a)
+
+    @property
+    def spread_b(self) -> float:
+        """That of b."""
+        return _spread(self.accuracies_b)
+
+
+def right(run: Run, split: str = "test") -> pd.Series[bool]:
+    """Whether each row of a split was answered correctly; index: the row's id, in the run's order.
+
+    Raises:
+        InputError: the run was not tested on the split.
+        RunError: its predictions are missing or damaged.
+    """
+    return _answers(run, split)["right"]
+
+
+def paired(a: Run, b: Run, split: str = "test", *, seed: int = 0, resamples: int = RESAMPLES) -> Paired:
+    """Two runs on the same rows, in whatever order each has them.
+
+    The interval is the percentile bootstrap over rows, drawn as what it is for two runs: a multinomial over the four cells. McNemar's exact
+    test asks whether only_a is a fair coin's share of only_a + only_b (McNemar 1947; Dietterich 1998); 1 where the two never part.
+
+    Raises:
+        InputError: the runs were not tested on the same rows, or not on the split.
+        RunError: predictions are missing or damaged.
+    """
+    from scipy.special import bdtr
+
+    of_a, of_b = _aligned([a, b], split).T
+    only_a, only_b = int((of_a & ~of_b).sum()), int((of_b & ~of_a).sum())
+    low, high = _interval(_draws(of_a[:, None], of_b[:, None], np.random.default_rng(seed), resamples))
+    return Paired(
+        n=len(of_a),
+        both_right=int((of_a & of_b).sum()),
+        only_a=only_a,
+        only_b=only_b,
+        neither=int((~of_a & ~of_b).sum()),
+        difference=(only_a - only_b) / len(of_a),
+        low=low,
+        high=high,
+        p=min(1.0, 2 * float(bdtr(min(only_a, only_b), only_a + only_b, 0.5))),
+    )
+
+
+def holm(p_values: Mapping[str, float]) -> dict[str, float]:
+    """p-values adjusted for their number (Holm 1979), in the order given: each below α is significant at familywise level α.
+
+    Raises:
+        InputError: one is no number from 0 to 1.
+    """
+    if wrong := [name for name, p in p_values.items() if not 0 <= p <= 1]:
+        raise InputError(f"A p-value lies between 0 and 1; that of {', '.join(wrong)} does not.")
+    adjusted, largest = dict(p_values), 0.0
+    for rank, name in enumerate(sorted(p_values, key=p_values.__getitem__)):
+        largest = adjusted[name] = max(largest, min(1.0, (len(p_values) - rank) * p_values[name]))
+    return adjusted
+
+
+def over_seeds(
+    a: Sequence[Run],
+    b: Sequence[Run],
+    split: str = "test",
+    *,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+) -> SeedComparison:
+    """Two models by the mean accuracy of their seeds, with an interval for other seeds and other rows of the same kind.
+
+    Each draw resamples the rows, the same for every run, and on each side the seeds (Owen 2007, the pigeonhole bootstrap), whose weights
+    are stretched by √(S / (S - 1)) as S resampled seeds vary too little (Rao & Wu 1988). In simulations with three seeds it holds the true
+    difference 99 times in 100 where rows are the larger noise, but 90 in 100 where seeds are by far (two seeds: 86, five: 92).
+
+    Raises:
+        InputError: a side is empty or names a run twice; the runs were not tested on the same rows, or not on the split.
+        RunError: predictions are missing or damaged.
+    """
+    for side in (a, b):
+        if not side or len({run.folder.resolve() for run in side}) < len(side):
+            raise InputError("Each side needs at least one run, and none twice.")
+    both = _aligned([*a, *b], split)
+    of_a, of_b = both[:, : len(a)], both[:, len(a) :]
+    low, high = _interval(_draws(of_a, of_b, np.random.default_rng(seed), resamples))
+    return SeedComparison(
+        n=len(both),
+        accuracies_a=tuple(of_a.mean(axis=0).tolist()),
+        accuracies_b=tuple(of_b.mean(axis=0).tolist()),
+        difference=float(of_a.mean() - of_b.mean()),
+        low=low,
+        high=high,
+        resampled=("rows", "rows and the seeds of one side", "rows and seeds")[(len(a) > 1) + (len(b) > 1)],
+    )
+
+
+def verdict(low: float, high: float, margin: float = 0.0) -> Verdict:
+    """On the claim "the difference is more than `margin`", by the difference's interval; NaN cannot be told.
+
+    Raises:
+        InputError: low above high.
+    """
+    if low > high:
+        raise InputError(f"An interval runs from low to high, not from {low:g} to {high:g}.")
+    if low > margin:
+        return "holds"
+    return "does not hold" if high <= margin else "cannot be told"
+
+
+def _answers(run: Run, split: str) -> pd.DataFrame:
+    """label and right, by id."""
+    frame = run.frame("test.parquet")
+    if missing := [name for name in ("split", "id", "label", *run.labels) if name not in frame]:
+        raise RunError(f"{run.name}: test.parquet was not written by sentviz (without {', '.join(missing)}).")
+    frame = frame[frame["split"] == split].set_index("id")
+    if frame.empty:
+        raise InputError(f"{run.name} was not tested on {split!r}.")
+    if not frame.index.is_unique:
+        raise RunError(f"{run.name}: test.parquet has rows of {split} twice.")
+    predicted = frame[list(run.labels)].to_numpy().argmax(axis=1)
+    return frame[["label"]].assign(right=frame["label"].to_numpy() == predicted)
+
+
+def _aligned(runs: Sequence[Run], split: str) -> Bools:
+    """(N, runs) whether a row was answered correctly; rows in the order of the first run."""
+    first, *others = (_answers(run, split) for run in runs)
+    columns = [first["right"].to_numpy(bool)]
+    for run, answers in zip(runs[1:], others, strict=True):
+        same = len(answers) == len(first) and first.index.isin(answers.index).all()
+        if not same or (answers["label"].reindex(first.index) != first["label"]).any():
+            raise InputError(f"{runs[0].name} and {run.name} were not tested on the same rows of {split}.")
+        columns.append(answers["right"].reindex(first.index).to_numpy(bool))
+    return np.stack(columns, axis=1)
+
+
+def _draws(of_a: Bools, of_b: Bools, rng: np.random.Generator, resamples: int) -> Floats:
+    """(resamples,) differences of mean accuracy of (N, A) and (N, B) answers, rows and, where there are more, seeds resampled.
+
+    Rows with the same answers are alike, so their counts are drawn instead of the rows: the same distribution.
+    """
+    n, seeds = len(of_a), of_a.shape[1]
+    patterns, counts = np.unique(np.hstack([of_a, of_b]), axis=0, return_counts=True)
+    accuracies = rng.multinomial(n, counts / n, size=resamples) @ patterns / n
+    return _seed_means(accuracies[:, :seeds], rng) - _seed_means(accuracies[:, seeds:], rng)
+
+
+def _seed_means(accuracies: Floats, rng: np.random.Generator) -> Floats:
+    """(R,) means of (R, S) accuracies over resampled seeds, stretched about the mean to the variance of a mean over S seeds."""
+    draws, seeds = accuracies.shape
+    if seeds == 1:
+        return accuracies[:, 0]
+    even = 1 / seeds
+    drawn = rng.multinomial(seeds, np.full(seeds, even), size=draws) / seeds
+    means: Floats = ((even + (drawn - even) * np.sqrt(seeds / (seeds - 1))) * accuracies).sum(axis=1)
+    return means
+
+
+def _interval(draws: Floats) -> tuple[float, float]:
+    low, high = np.percentile(draws, [2.5, 97.5])
+    return float(low), float(high)
+
+
+def _spread(values: tuple[float, ...]) -> float:
+    return float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")

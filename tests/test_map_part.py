@@ -1,0 +1,114 @@
+"""The long map's part of a page with Streamlit's AppTest, on a small page of its own; what the browser sends is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from app.components.attention_map import Picked, content, picked
+from sentviz.longmap import held, pack, tile, units
+from tests.fakes import fake_trace
+
+PAGE = """
+import streamlit as st
+from app import shell, store
+from app.focus import Focus
+from app.views import map_part
+
+query = st.query_params
+if "focus" not in st.session_state:
+    st.session_state["focus"] = Focus(run="toy/ndt-unit-2", head=query.get("head", "mean"), component=query.get("component", "effective"))
+run = store.run("toy/ndt-unit-2")
+model = store.model(run)
+map_part.longmap.EXACT_UNITS = int(query.get("exact", "1500"))
+map_part.show(model.trace(query.get("text", "what a warm, clever song we saw! a dull soup. I say"), maps="maps" not in query), run)
+"""
+
+
+@pytest.fixture
+def page(tmp_path: Path, tiny_runs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A function that opens the page with URL parameters."""
+    monkeypatch.setenv("SENTVIZ_RUNS", str(tiny_runs))
+    monkeypatch.setattr("sentviz.longmap.EXACT_UNITS", 1500)
+    st.cache_resource.clear()
+    file = tmp_path / "page.py"
+    file.write_text(PAGE, encoding="utf-8")
+
+    def opened(**query: str) -> AppTest:
+        app = AppTest.from_file(str(file), default_timeout=60)
+        for name, value in query.items():
+            app.query_params[name] = value
+        app.run()
+        assert not app.exception, app.exception
+        return app
+
+    yield opened
+    st.cache_resource.clear()
+
+
+def words(app: AppTest) -> str:
+    """All text of the page without markdown's escapes."""
+    return "\n".join(str(e.value) for e in [*app.markdown, *app.caption, *app.warning]).replace("\\", "")
+
+
+@pytest.mark.parametrize("query", [{}, {"head": "1"}, {"head": "max", "component": "2"}, {"maps": "none"}, {"maps": "none", "head": "max"}])
+def test_the_strongest_cell_is_explained(page: Any, query: dict[str, str]) -> None:
+    """Any map, held or read from the model: its words, its error, and the arithmetic of its strongest cell."""
+    said = words(page(**query))
+    assert "tokens a side" in said and "8 bits a weight" in said
+    assert "The strongest cell: “" in said and "softmax over" in said and "A₁ + " in said
+    assert ("heads: " in said) == (query.get("head") != "1")
+
+
+def test_units_follow_their_control(page: Any) -> None:
+    """Sentences: how they came about is said, and follows the two choices."""
+    app = page()
+    app.button_group(key="map-unit").set_value("sentences").run()
+    assert "3 sentences a side" in words(app)
+    assert "the sum over its keys, then the mean over its queries" in words(app)
+    app.selectbox(key="map-keys").set_value("max").run()
+    assert not app.exception
+    assert "the one farthest from 0 over its keys" in words(app)
+
+
+def test_beyond_the_limit_blocks_are_shown(page: Any) -> None:
+    """Averages first, and no cell is called the strongest."""
+    said = words(page(exact="5", maps="none"))
+    assert "mean of 1 × 1" not in said and "The strongest" not in said
+    assert "Click a cell" in said
+
+
+@pytest.mark.parametrize("text", ["?", "<b>bold</b> </script>", "**b** $x$ :red[r] `c`", "مرحبا بالعالم", "👩‍👩‍👧 😀", "a" * 3000])
+def test_any_text(page: Any, text: str) -> None:
+    """One token, markup, markdown, right to left, emoji, one long word: no exception, no markup."""
+    app = page(text=text)
+    app.button_group(key="map-unit").set_value("words").run()
+    assert not app.exception
+    assert not any("<b>" in str(m.value) or "**b**" in str(m.value) for m in app.markdown)
+
+
+def test_what_the_browser_says_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cell of these units is taken; one of another text, beyond the map, or nonsense is not."""
+    unit = units(fake_trace(6))
+    packed = pack(tile(held(fake_trace(6), 0), unit))
+    raw = content(unit, [(packed, 0, 0, 1)], "a map")
+    name = raw.split(b'"id":"')[1].split(b'"')[0].decode()
+    state: dict[str, Any] = {}
+    monkeypatch.setattr(st, "session_state", {"map": state})
+
+    def seen(**given: Any) -> Picked:
+        state.clear()
+        state.update(given)
+        return picked(unit, "map")
+
+    assert seen(cell={"id": name, "at": [2, 5]}) == Picked((2, 5))
+    assert seen(window={"id": name, "at": [0, 6, 1, 3]}) == Picked(None, (0, 6, 1, 3))
+    for at in ([2, 6], [-1, 0], [1], [1, 2, 3], ["1", 2], [True, 1], [1.0, 2], None, "12"):
+        assert seen(cell={"id": name, "at": at}) == Picked()
+    assert seen(window={"id": name, "at": [3, 3, 0, 1]}) == Picked()
+    assert seen(cell={"id": "another", "at": [1, 1]}) == Picked() == seen(cell=None) == seen(cell=[1, 1])

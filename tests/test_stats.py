@@ -1,0 +1,241 @@
+"""Comparisons of runs against scipy, hand-made cases, plain loops and simulation."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pytest
+from scipy.stats import binomtest
+
+from sentviz import runs
+from sentviz.errors import InputError, RunError
+from sentviz.runs import Run
+from sentviz.studies.stats import _draws, _interval, holm, over_seeds, paired, right, verdict
+
+CLASSES = ("negative", "neutral", "positive")
+Bools = npt.NDArray[np.bool_]
+Maker = Callable[..., Run]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Maker:
+    """A run that answers the rows x-0, x-1, .. correctly where told; rows may stand in any order, columns be renamed."""
+
+    def maker(name: str, answers: Bools | list[bool], *, order: Bools | None = None, shift: int = 0, **names: str) -> Run:
+        n = len(answers)
+        labels = (np.arange(n) + shift) % 3
+        shares = 0.1 + 0.7 * np.eye(3)[np.where(answers, labels, (labels + 1) % 3)]
+        frame = pd.DataFrame({"split": "test", "id": [f"x-{i}" for i in range(n)], "label": labels.astype(np.int8)})
+        frame[list(CLASSES)] = shares.astype(np.float32)
+        frame = (frame if order is None else frame.iloc[order]).rename(columns=names)
+        config = {"model": {}, "preset": "", "labels": list(CLASSES), "tokenizer": {}, "temperature": 1.0, "data": {}, "recipe": {}}
+        runs.write(tmp_path / name, config, {"test.parquet": lambda path: frame.to_parquet(path, index=False)})
+        return Run.open(tmp_path / name, name)
+
+    return maker
+
+
+def answers(n: int, a: float, b: float, alike: float, seed: int = 0) -> tuple[Bools, Bools]:
+    """Two runs of accuracy a and b that share a part of their luck."""
+    rng = np.random.default_rng(seed)
+    luck = rng.random((n, 2))
+    luck[:, 1] = np.where(rng.random(n) < alike, luck[:, 0], luck[:, 1])
+    return luck[:, 0] < a, luck[:, 1] < b
+
+
+def test_right_is_label_against_the_likeliest_class(make: Maker) -> None:
+    """By id, in the run's order; one split alone."""
+    got = right(make("a", [True, False, True, True], order=np.array([2, 0, 1, 3])))
+    assert got.to_dict() == {"x-2": True, "x-0": True, "x-1": False, "x-3": True}
+    assert list(got.index) == ["x-2", "x-0", "x-1", "x-3"] and got.index.name == "id" and got.dtype == bool
+
+
+def test_right_has_the_accuracy_of_the_run(tiny_run: Path) -> None:
+    """metrics.json of a trained run."""
+    run = Run.open(tiny_run)
+    assert right(run).mean() == pytest.approx(run.metrics()["test"]["accuracy"]["value"], abs=1e-5)
+
+
+def test_cells_by_hand(make: Maker) -> None:
+    """Six rows; the second run has them in another order."""
+    a = make("a", [True, True, True, True, False, False])
+    b = make("b", [True, False, False, False, True, False], order=np.array([5, 1, 0, 3, 2, 4]))
+    got = paired(a, b)
+    assert (got.n, got.both_right, got.only_a, got.only_b, got.neither) == (6, 1, 3, 1, 1)
+    assert got.difference == pytest.approx(2 / 6) and got.low < got.difference < got.high
+    assert got.p == pytest.approx(2 * (1 + 4) / 16)
+
+
+@pytest.mark.parametrize(("n", "a", "b"), [(40, 0.9, 0.5), (40, 0.6, 0.6), (300, 0.8, 0.75), (3000, 0.8, 0.83), (3000, 0.7, 0.75)])
+def test_mcnemar_is_the_binomial_test_of_scipy(make: Maker, n: int, a: float, b: float) -> None:
+    """Two-sided, of the rows on which the runs part; the same from either side."""
+    first, second = (make(name, side) for name, side in zip("ab", answers(n, a, b, 0.5), strict=True))
+    got, back = paired(first, second), paired(second, first)
+    assert got.p == pytest.approx(binomtest(got.only_a, got.only_a + got.only_b).pvalue, rel=1e-9)
+    assert back.p == got.p and back.difference == -got.difference
+
+
+def test_runs_that_never_part(make: Maker) -> None:
+    """No difference, no width, p = 1; as many on either side: p = 1."""
+    same = paired(make("a", [True, False, True]), make("b", [True, False, True]))
+    assert (same.difference, same.low, same.high, same.p) == (0, 0, 0, 1)
+    assert paired(make("c", [True, False]), make("d", [False, True])).p == 1
+
+
+def test_paired_bootstrap_is_resampling_rows(make: Maker) -> None:
+    """Row numbers drawn one resample after the other: the same interval but for chance, and the same every time."""
+    a, b = answers(500, 0.8, 0.74, 0.6)
+    rng, loop = np.random.default_rng(1), []
+    for _ in range(4000):
+        rows = rng.integers(0, len(a), size=len(a))
+        loop.append(a[rows].mean() - b[rows].mean())
+    first, second = make("a", a), make("b", b)
+    got = paired(first, second)
+    assert [got.low, got.high] == pytest.approx(np.percentile(loop, [2.5, 97.5]), abs=0.004)
+    assert (got.high - got.low) / 2 == pytest.approx(1.96 * np.std(loop), rel=0.08)
+    assert got == paired(first, second) and got != paired(first, second, seed=1)
+
+
+def test_holm_by_hand() -> None:
+    """4 x .005, 3 x .01, 2 x .03, and .04 lifted to what stands before it; ones stay ones."""
+    given = {"a": 0.01, "b": 0.04, "c": 0.03, "d": 0.005}
+    assert holm(given) == pytest.approx({"a": 0.03, "b": 0.06, "c": 0.06, "d": 0.02})
+    assert list(holm(given)) == list(given)
+    assert holm({"a": 0.6, "b": 1.0, "c": 0.0}) == {"a": 1.0, "b": 1.0, "c": 0.0}
+    assert holm({}) == {} and holm({"one": 0.2}) == {"one": 0.2}
+
+
+@pytest.mark.parametrize("wrong", [-0.1, 1.1, math.nan])
+def test_holm_names_what_is_no_p_value(wrong: float) -> None:
+    """Negative, above one, not a number."""
+    with pytest.raises(InputError, match="that of bad does not"):
+        holm({"good": 0.5, "bad": wrong})
+
+
+def seeded(n: int, seeds: int, rng: np.random.Generator, between: float, gap: float = 0.03) -> tuple[Bools, Bools]:
+    """(n, seeds) answers of two models: rows differ in difficulty, runs in luck, and a's mean accuracy is `gap` above b's."""
+    hard = rng.uniform(0.55, 0.85, size=(n, 1))
+    chance = np.hstack([hard + gap + rng.normal(0, between, (1, seeds)), hard + rng.normal(0, between, (1, seeds))])
+    luck = np.where(rng.random((n, 1)) < 0.8, rng.random((n, 1)), rng.random((n, 2 * seeds)))
+    got = luck < chance
+    return got[:, :seeds], got[:, seeds:]
+
+
+def test_two_level_bootstrap_is_resampling_seeds_and_rows() -> None:
+    """A plain loop over resamples; seeds stretched about the mean of the drawn rows."""
+    a, b = seeded(400, 3, np.random.default_rng(2), 0.02)
+    rng, loop = np.random.default_rng(3), []
+    for _ in range(4000):
+        rows, means = rng.integers(0, 400, size=400), []
+        for side in (a, b):
+            each = side[rows].mean(axis=0)
+            drawn = each[rng.integers(0, 3, size=3)].mean()
+            means.append(each.mean() + (drawn - each.mean()) * math.sqrt(3 / 2))
+        loop.append(means[0] - means[1])
+    got = _draws(a, b, np.random.default_rng(0), 4000)
+    assert got.mean() == pytest.approx(a.mean() - b.mean(), abs=0.002)
+    assert got.std() == pytest.approx(np.std(loop), rel=0.06)
+    assert _interval(got) == pytest.approx(np.percentile(loop, [2.5, 97.5]), abs=0.006)
+
+
+@pytest.mark.parametrize(("between", "least"), [(0.0, 0.95), (0.03, 0.84)])
+def test_two_level_bootstrap_covers_the_truth(between: float, least: float) -> None:
+    """Three seeds a side: 99 % where rows are the noise, 90 % where seeds are by far; the rows alone would miss it then."""
+    rng, hits, rows_only, trials = np.random.default_rng(4), 0, 0, 150
+    for _ in range(trials):
+        a, b = seeded(600, 3, rng, between)
+        low, high = _interval(_draws(a, b, rng, 400))
+        hits += low <= 0.03 <= high
+        low, high = _interval(_draws(a[:, :1], b[:, :1], rng, 400))
+        rows_only += low <= 0.03 <= high
+    assert hits / trials >= least
+    assert between == 0 or rows_only < hits - 0.1 * trials
+
+
+def test_over_seeds_from_runs(make: Maker) -> None:
+    """Accuracies, their spread, the difference, and an interval wider than that of fixed seeds."""
+    a, b = seeded(300, 3, np.random.default_rng(5), 0.05)
+    of_a, of_b = ([make(f"{name}{s}", side[:, s]) for s in range(3)] for name, side in (("a", a), ("b", b)))
+    got = over_seeds(of_a, of_b)
+    assert got.n == 300 and got.accuracies_a == pytest.approx(a.mean(axis=0)) and got.accuracies_b == pytest.approx(b.mean(axis=0))
+    assert got.spread_a == pytest.approx(a.mean(axis=0).std(ddof=1)) and got.spread_b == pytest.approx(b.mean(axis=0).std(ddof=1))
+    assert got.difference == pytest.approx(a.mean() - b.mean()) and got.low < got.difference < got.high
+    assert got.resampled == "rows and seeds" and got == over_seeds(of_a, of_b)
+    mixed = over_seeds(of_a, of_b[:1])
+    assert mixed.resampled == "rows and the seeds of one side" and math.isnan(mixed.spread_b) and mixed.spread_a == got.spread_a
+
+
+def test_one_seed_is_the_paired_comparison(make: Maker) -> None:
+    """Rows only, and it says so."""
+    a, b = (make(name, side) for name, side in zip("ab", answers(300, 0.8, 0.7, 0.5), strict=True))
+    got, want = over_seeds([a], [b]), paired(a, b)
+    assert (got.low, got.high) == (want.low, want.high) and got.difference == pytest.approx(want.difference)
+    assert got.resampled == "rows" and math.isnan(got.spread_a)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "margin", "want"),
+    [
+        (0.01, 0.03, 0.0, "holds"),
+        (0.01, 0.03, 0.01, "cannot be told"),
+        (0.01, 0.03, 0.02, "cannot be told"),
+        (0.01, 0.03, 0.03, "does not hold"),
+        (-0.02, -0.01, 0.0, "does not hold"),
+        (-0.02, -0.01, -0.03, "holds"),
+        (0.0, 0.0, 0.0, "does not hold"),
+        (math.nan, math.nan, 0.0, "cannot be told"),
+    ],
+)
+def test_verdict(low: float, high: float, margin: float, want: str) -> None:
+    """The whole interval on one side of the margin, or none."""
+    assert verdict(low, high, margin) == want
+
+
+def test_verdict_needs_an_interval() -> None:
+    """The wrong way round."""
+    with pytest.raises(InputError, match=r"not from 0\.2 to 0\.1"):
+        verdict(0.2, 0.1)
+
+
+def test_runs_on_other_rows_are_not_compared(make: Maker) -> None:
+    """Fewer rows, other ids, other labels under the same ids; no such split."""
+    a, b = make("a", [True] * 6), make("b", [True] * 6, shift=1)
+    for other in (make("few", [True] * 5), make("more", [True] * 8, order=np.arange(2, 8)), b):
+        with pytest.raises(InputError, match=f"a and {other.name} were not tested on the same rows of test"):
+            paired(a, other)
+        with pytest.raises(InputError, match="not tested on the same rows"):
+            over_seeds([a], [other])
+    for ask in (right, lambda run, split: paired(run, run, split)):
+        with pytest.raises(InputError, match="a was not tested on 'official_test'"):
+            ask(a, "official_test")
+
+
+def test_a_side_needs_runs_and_each_once(make: Maker) -> None:
+    """A run counted twice would pass for two seeds."""
+    a, b = make("a", [True, False]), make("b", [False, True])
+    for sides in (([], [b]), ([a], []), ([a, a], [b])):
+        with pytest.raises(InputError, match="at least one run, and none twice"):
+            over_seeds(*sides)
+
+
+def test_damaged_predictions_are_named(make: Maker) -> None:
+    """Missing, altered, with a row twice, without a class, without any predictions."""
+    a, gone, altered = (make(name, [True, False, True]) for name in ("a", "gone", "altered"))
+    (gone.folder / "test.parquet").unlink()
+    (altered.folder / "test.parquet").write_bytes(b"PAR1")
+    twice = make("twice", [True, False, True], order=np.array([0, 1, 1]))
+    nameless = make("nameless", [True, False, True], neutral="indifferent")
+    never = make("never", [True])
+    config = json.loads((never.folder / "config.json").read_text(encoding="utf-8"))
+    (never.folder / "config.json").write_text(json.dumps(config | {"files": {}}), encoding="utf-8")
+    never = Run.open(never.folder, "never")
+    wrong = {gone: "missing", altered: "damaged", twice: "twice", nameless: "without neutral", never: "missing"}
+    for run, reason in wrong.items():
+        with pytest.raises(RunError, match=f"^{run.name}: test.parquet .*{reason}"):
+            paired(a, run)
