@@ -9,6 +9,7 @@ from app import shell, store
 from sentviz.figures.beside import measured_beside_printed
 from sentviz.studies.ndt import METRICS, beside, items, parameters
 from sentviz.studies.runner import STUDIES
+from sentviz.studies.stats import paired, verdict
 
 shell.intro(
     "What “NDT: Non-Differential Transformer” (arXiv 2603.20704) prints beside what the runs here measure, with 95% intervals.",
@@ -66,6 +67,23 @@ with table:
         "vanilla-matched is the control that the paper lacks: NDT's block with one map. A difference inside the interval says nothing"
         " against the print; two of our runs are told apart by a paired test, not by looking at two intervals."
     )
+here = [run for run in runs if run.config["data"]["name"] == dataset]
+if len(here) > 1:
+    by_name = {run.name: run for run in here}
+    best = max(here, key=lambda run: float(run.metrics()["test"]["accuracy"]["value"])).name
+    control = next((run.name for run in here if run.config["preset"] == "vanilla-matched" and run.name != best), None)
+    other = control or next(name for name in by_name if name != best)
+    with st.container(border=True, horizontal=True, gap="small", vertical_alignment="bottom"):
+        a = st.selectbox("Is this run", list(by_name), list(by_name).index(best), key=f"ndt-a-{dataset}", width=260)
+        b = st.selectbox("better than this one?", list(by_name), list(by_name).index(other), key=f"ndt-b-{dataset}", width=260)
+        if a != b:
+            pair = paired(by_name[a], by_name[b])
+            said = {"holds": "Yes.", "does not hold": "No, worse.", "cannot be told": "Cannot be told with this data."}
+            st.markdown(
+                f"**{said[verdict(pair.low, pair.high)]}** Difference {pair.difference:+.2%} [{pair.low:+.2%}, {pair.high:+.2%}] on the same"
+                f" {pair.n:,} rows; only the first right on {pair.only_a:,}, only the second on {pair.only_b:,}; McNemar p = {pair.p:.3g}."
+                " One seed each: chance in training is not in this interval."
+            )
 with st.expander("Parameters, millions"):
     st.dataframe(parameters(runs, dataset), hide_index=True, height="content")
     st.caption("At the printed vocabulary sizes all printed totals are met exactly (tests/test_encoder.py); ours differ by a few words.")

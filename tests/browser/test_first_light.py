@@ -29,12 +29,19 @@ def ask(page: Any, sentence: str) -> str:
     box.fill(sentence)
     box.press("Enter")
     page.wait_for_function("before => document.querySelector('h3')?.innerText !== before", arg=before, timeout=30_000)
-    page.wait_for_selector("[data-test-script-state=notRunning]", state="attached", timeout=30_000)
+    settled(page)
     return answer(page)
+
+
+def settled(page: Any) -> None:
+    """Wait until the server has drawn everything that was asked for."""
+    page.wait_for_timeout(500)
+    page.wait_for_selector("[data-test-script-state=notRunning]", state="attached", timeout=60_000)
 
 
 def taken(page: Any, figure: str, format: str) -> bytes:
     """The bytes that the export menu of a figure hands over."""
+    settled(page)
     page.locator(f".st-key-figure-{figure}").get_by_role("button", name="Export").click()
     with page.expect_download(timeout=60_000) as download:
         page.locator(f".st-key-export-{figure}-{format} button").click()
@@ -59,7 +66,7 @@ def test_from_sentence_to_export(page: Any, server: str) -> None:
     before = answer(page)
     slider = page.locator(".st-key-lambda-1-2").get_by_role("slider")
     slider.focus()
-    for _ in range(60):
+    for _ in range(20):
         slider.press("ArrowLeft")
     page.wait_for_function("before => document.querySelector('h3').innerText !== before", arg=before, timeout=30_000)
     page.wait_for_url(re.compile("mix="))
