@@ -79,9 +79,10 @@ if len(here) > 1:
         if a != b:
             pair = paired(by_name[a], by_name[b])
             said = {"holds": "Yes.", "does not hold": "No, worse.", "cannot be told": "Cannot be told with this data."}
+            spread = f"{pair.difference:+.2%} [{pair.low:+.2%}, {pair.high:+.2%}]"
             st.markdown(
-                f"**{said[verdict(pair.low, pair.high)]}** Difference {pair.difference:+.2%} [{pair.low:+.2%}, {pair.high:+.2%}] on the same"
-                f" {pair.n:,} rows; only the first right on {pair.only_a:,}, only the second on {pair.only_b:,}; McNemar p = {pair.p:.3g}."
+                f"**{said[verdict(pair.low, pair.high)]}** Difference {spread} on the same {pair.n:,} rows; only the first right on"
+                f" {pair.only_a:,}, only the second on {pair.only_b:,}; McNemar p = {pair.p:.3g}."
                 " One seed each: chance in training is not in this interval."
             )
 with st.expander("Parameters, millions"):
