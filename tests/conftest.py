@@ -37,3 +37,12 @@ def tiny_run(tiny_runs: Path) -> Path:
 def tiny_model(tiny_run: Path) -> Model:
     """The model of `tiny_run`."""
     return load(tiny_run)
+
+
+def pytest_sessionfinish() -> None:
+    """Streamlit's test harness leaves a temporary folder to the interpreter's exit, where it warns; it goes now."""
+    import sys
+
+    harness = sys.modules.get("streamlit.testing.v1.app_test")
+    if harness is not None:
+        harness.TMP_DIR.cleanup()
