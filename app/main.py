@@ -56,6 +56,7 @@ PAGES = {
             icon=":material/article:",
             help="arXiv 2603.20704: every printed number beside ours.",
         ),
+        st.Page("views/claims.py", title="Claims", icon=":material/gavel:", help="Each claim, the test, the verdict."),
     ],
     "Library": [
         st.Page(

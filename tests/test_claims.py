@@ -1,0 +1,78 @@
+"""Claims against hand-counted tables and made-up runs."""
+
+from __future__ import annotations
+
+import csv
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from sentviz.runs import Run
+from sentviz.studies import printed
+from sentviz.studies.claims import CLAIMS, judged
+
+TABLES = Path(printed.__file__).parent / "tables"
+
+
+def rows(name: str) -> list[dict[str, str]]:
+    with (TABLES / f"{name}.csv").open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def evidence(statement: str) -> tuple[str, str]:
+    row = judged([]).set_index("claim").loc[statement]
+    return str(row["verdict"]), str(row["evidence"])
+
+
+@pytest.mark.parametrize(
+    ("dataset", "said", "statement"),
+    [
+        ("imdb", 11, "11 of 12 NDT variants are above DT on IMDB"),
+        ("sst2", 6, "6 of 12 NDT variants are above DT on SST-2"),
+        ("twitter_financial", 8, "8 of 12 NDT variants are above DT on Twitter"),
+    ],
+)
+def test_counts_above_dt_from_the_raw_file(dataset: str, said: int, statement: str) -> None:
+    """Counted from the csv by a loop."""
+    table = [row for row in rows("ndt_classification") if row["dataset"] == dataset]
+    dt = next(float(row["accuracy_pct"]) for row in table if row["family"] == "diff")
+    above = sum(row["family"] == "ndt" and float(row["accuracy_pct"]) > dt for row in table)
+    found, words = evidence(statement)
+    assert f"{above} of 12" in words
+    assert (found == "holds") == (above == said)
+
+
+def test_negative_lambdas_from_the_raw_file() -> None:
+    values = [float(row["lambda"]) for row in rows("ndt_lambdas") if row["constraint"] == "[-1,1]"]
+    found, words = evidence("Under [-1,1] all lambdas are negative")
+    assert f"{sum(v >= 0 for v in values)} of {len(values)}" in words
+    assert found == "does not hold"
+
+
+def test_falling_lambdas_from_the_raw_file() -> None:
+    """Each row of several lambdas, by loops."""
+    groups: dict[tuple[str, ...], list[tuple[int, float]]] = {}
+    for row in rows("ndt_lambdas"):
+        key = (row["dataset"], row["constraint"], row["components"], row["layer"])
+        groups.setdefault(key, []).append((int(row["component"]), abs(float(row["lambda"]))))
+    several = [[value for _, value in sorted(group)] for group in groups.values() if len(group) > 1]
+    falling = sum(all(a > b for a, b in pairwise(row)) for row in several)
+    assert f"{falling} of {len(several)}" in evidence("Lambda falls with the component index in every configuration")[1]
+
+
+def test_without_runs_what_needs_them_cannot_be_told() -> None:
+    frame = judged([])
+    assert set(frame[frame["against"] == "runs here"]["verdict"]) == {"cannot be told"}
+    assert len(frame) == len(CLAIMS)
+
+
+def test_with_shipped_runs_every_claim_has_numbers() -> None:
+    """Each finding on the shipped sst2 runs names its n and p, or says that runs are missing."""
+    root = Path(__file__).parents[1] / "checkpoints" / "sst2"
+    if not root.is_dir():
+        pytest.skip("checkpoints/ is empty")
+    frame = judged([Run.open(path, f"sst2/{path.name}") for path in sorted(root.iterdir())])
+    measured = frame[(frame["against"] == "runs here") & frame["claim"].str.contains("SST-2") & frame["claim"].str.contains("beats")]
+    assert measured["evidence"].str.contains("n = 10,234").all()
+    assert measured["evidence"].str.contains("McNemar p").all()
