@@ -34,6 +34,8 @@ EXAMPLES = (
     Example("Loss", "Airline stock plunges as fuel costs wipe out its profit.", "bearish"),
     Example("Relief", "Losses narrow less than feared and the stock rebounds.", "bullish"),
     Example("Figures", "Dividend of 20 cents declared, unchanged from last year.", "neutral"),
+    Example("Stars", "The food was cold and the waiter forgot us twice, but the dessert made up for some of it.", "2 stars"),
+    Example("Praise", "Best coffee in town, friendly people and a sunny yard; we will be back.", "5 stars"),
 )
 
 
