@@ -159,12 +159,17 @@ def test_the_logged_loss_is_the_mean_of_the_steps(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("warmup", [0.0, 0.1, 0.25])
-def test_the_rate_rises_linearly_then_falls_as_a_cosine(warmup: float, tmp_path: Path) -> None:
+def test_the_rate_rises_linearly_then_falls_as_a_cosine(warmup: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every step's rate, in both groups, by the formula."""
     trainer = Trainer(toy_recipe(warmup=warmup, lambda_rate=3e-3), tmp_path / "x")
     seen: list[tuple[float, float]] = []
     plain = trainer.optimizer.step
-    trainer.optimizer.step = lambda: (seen.append(tuple(g["lr"] for g in trainer.optimizer.param_groups)), plain())  # type: ignore
+
+    def step(*_: object) -> None:
+        seen.append((trainer.optimizer.param_groups[0]["lr"], trainer.optimizer.param_groups[1]["lr"]))
+        plain()
+
+    monkeypatch.setattr(trainer.optimizer, "step", step)
     trainer.fit(progress=False)
     warm = max(1, round(40 * warmup))
     for step, (rate, lambda_rate) in enumerate(seen):
@@ -213,11 +218,17 @@ def test_frozen_lambdas_stay_at_their_start(tmp_path: Path) -> None:
         assert (len(values) == 1) == (not learn)
 
 
-def test_patience_stops_a_run_that_gets_no_better(tmp_path: Path) -> None:
+def test_patience_stops_a_run_that_gets_no_better(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A rate of almost 0: after the first evaluation none is better; the stop survives a resume."""
     settings = {"learning_rate": 1e-12, "lambda_rate": 1e-12, "weight_decay": 0.0, "patience": 2, "dropout": 0.0}
     trainer = Trainer(toy_recipe(**settings), tmp_path / "x")
-    trainer._validate = lambda plain=trainer._validate: plain() or trainer.at.best.update(accuracy=1.1)  # type: ignore
+    plain = trainer._validate
+
+    def validate() -> None:
+        plain()
+        trainer.at.best.update(accuracy=1.1)
+
+    monkeypatch.setattr(trainer, "_validate", validate)
     trainer.fit(progress=False)
     assert trainer.at.stopped and trainer.at.step == 15
     again = Trainer(toy_recipe(**settings), tmp_path / "x")

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
 from app import shell, store
-from app.views.parts import place
-from sentviz.figures import component_name
+from app.views.parts import component_choice, place
 from sentviz.figures.layers import head_table, verdict_lines
 from sentviz.gallery import signed
 from sentviz.layers import head_patterns, verdict_by_layer
@@ -24,14 +21,5 @@ def show(trace: Trace, run: Run) -> None:
         shares = verdict_by_layer(store.model(run), trace)
         shell.figure(lambda theme: signed(verdict_lines(trace.labels, shares, theme=theme), run), "verdict-by-layer")
     with right:
-        names = ["effective", *map(str, range(1, trace.lambdas.shape[1] + 1))] if trace.lambdas.shape[1] > 1 else ["effective"]
-        if len(names) > 1:
-            shell.choose(
-                st.segmented_control,
-                "Component",
-                "component",
-                names,
-                format_func=lambda name: component_name(place(name)),
-                label_visibility="collapsed",
-            )
+        component_choice(trace)
         shell.figure(lambda theme: signed(head_table(head_patterns(trace, component), theme=theme), run), "head-habits")

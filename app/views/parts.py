@@ -13,7 +13,7 @@ from sentviz.glossary import tip
 from sentviz.runs import Run
 from sentviz.trace import Trace
 
-__all__ = ["lambda_sliders", "map_controls", "map_figure", "notebook", "place"]
+__all__ = ["component_choice", "lambda_sliders", "map_controls", "map_figure", "notebook", "place"]
 
 
 def place(value: str) -> int | str:
@@ -29,7 +29,7 @@ def notebook(run: Run, figure: str, trace: Trace, **options: Any) -> str:
 
 def map_controls(trace: Trace) -> None:
     """Layer, head and component of the map in focus."""
-    layers, components, heads = trace.lambdas.shape[0], trace.lambdas.shape[1], len(trace.head_ids)
+    layers, heads = trace.lambdas.shape[0], len(trace.head_ids)
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
         shell.choose(st.selectbox, "Layer", "layer", [str(i + 1) for i in range(layers)], width=90)
         shell.choose(
@@ -40,15 +40,20 @@ def map_controls(trace: Trace) -> None:
             width=150,
             format_func=head_title,
         )
-        names = ["effective", *(str(c + 1) for c in range(components if components > 1 else 0))]
-        shell.choose(
-            st.segmented_control,
-            "Component",
-            "component",
-            names,
-            format_func=lambda name: component_name(place(name)),
-            help=tip("component") + "\n\n" + tip("effective"),
-        )
+        component_choice(trace)
+
+
+def component_choice(trace: Trace) -> None:
+    """The map to look at: the effective one, or a component where there are several."""
+    components = trace.lambdas.shape[1]
+    shell.choose(
+        st.segmented_control,
+        "Component",
+        "component",
+        ["effective", *(str(c + 1) for c in range(components if components > 1 else 0))],
+        format_func=lambda name: component_name(place(name)),
+        help=tip("component") + "\n\n" + tip("effective"),
+    )
 
 
 def head_title(head: str) -> str:

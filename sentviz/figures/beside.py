@@ -7,7 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sentviz.errors import InputError
-from sentviz.figures.figure import Figure, Theme, base_layout, file_safe, palette
+from sentviz.figures.figure import Figure, Theme, base_layout, file_safe, interval_bars, palette
 from sentviz.figures.text import as_text
 
 __all__ = ["measured_beside_printed"]
@@ -42,15 +42,7 @@ def measured_beside_printed(frame: pd.DataFrame, *, title: str, percent: bool = 
         mode="markers",
         name="measured, 95% interval",
         marker={"size": 9, "color": colours.lines[0]},
-        error_x={
-            "type": "data",
-            "symmetric": False,
-            "array": values[:, 2] - values[:, 0],
-            "arrayminus": values[:, 0] - values[:, 1],
-            "color": colours.lines[0],
-            "thickness": 1.6,
-            "width": 0,
-        },
+        error_x=interval_bars(values, colours.lines[0]),
         customdata=np.column_stack([known["seed"].to_numpy(float), values[:, 1:]]) if len(known) else None,
         hovertemplate=f"%{{x:{form}}} [%{{customdata[1]:{form}}}, %{{customdata[2]:{form}}}], seed %{{customdata[0]:.0f}}<extra></extra>",
     )

@@ -145,6 +145,12 @@ def ink_on(background: str) -> str:
     return "#000000" if luminance > 0.179 else "#ffffff"
 
 
+def interval_bars(values: npt.NDArray[np.float64], colour: str) -> dict[str, Any]:
+    """Plotly's error bars for rows of (value, low, high), (n, 3)."""
+    above, below = values[:, 2] - values[:, 0], values[:, 0] - values[:, 1]
+    return {"type": "data", "symmetric": False, "array": above, "arrayminus": below, "color": colour, "thickness": 1.6, "width": 0}
+
+
 def number(value: float, digits: int = 2) -> str:
     """A number for a label, with a true minus sign."""
     text = f"{value:.{digits}f}"

@@ -7,7 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sentviz.errors import InputError
-from sentviz.figures.figure import Figure, Theme, base_layout, file_safe, number, palette
+from sentviz.figures.figure import Figure, Theme, base_layout, file_safe, interval_bars, number, palette
 from sentviz.figures.text import as_text
 
 __all__ = ["ranking"]
@@ -51,15 +51,7 @@ def ranking(frame: pd.DataFrame, *, title: str, better: str = "higher", referenc
         y=np.arange(len(rows)),
         mode="markers+text",
         marker={"size": 10, "color": colours.lines[0]},
-        error_x={
-            "type": "data",
-            "symmetric": False,
-            "array": values[:, 2] - values[:, 0],
-            "arrayminus": values[:, 0] - values[:, 1],
-            "color": colours.lines[0],
-            "thickness": 1.6,
-            "width": 0,
-        },
+        error_x=interval_bars(values, colours.lines[0]),
         text=[number(value) for value in values[:, 0]],
         textposition="top center",
         textfont={"size": 11, "color": colours.muted},

@@ -19,6 +19,8 @@ from tests.browser.conftest import QUIET, ROOT
 
 def first_text(playwright: Any, script: str, folder: Path) -> float:
     """Seconds from starting `streamlit run` to the first words of the page in a fresh browser."""
+    from playwright.sync_api import Error
+
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -37,7 +39,8 @@ def first_text(playwright: Any, script: str, folder: Path) -> float:
             try:
                 page.goto(f"http://127.0.0.1:{port}")
                 break
-            except Exception:
+            except Error:  # the server does not listen yet
+                assert time.perf_counter() - start < 60, "the app did not start"
                 time.sleep(0.05)
         page.wait_for_selector("[data-testid=stMarkdown], [data-testid=stHeading]", timeout=60_000)
         return time.perf_counter() - start
