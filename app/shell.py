@@ -167,10 +167,10 @@ def intro(shows: str, cannot: str) -> None:
     st.caption(f"{shows} {cannot}")
 
 
-def halves(name: str, first: float = 1.0) -> list[Any]:
-    """Two columns side by side, one above the other below 1,100 px."""
+def halves(name: str, *shares: float) -> list[Any]:
+    """Columns side by side, two alike unless shares are given; one above the other below 1,100 px."""
     with st.container(key=f"halves-{name}"):
-        return st.columns([first, 1.0], gap="medium")
+        return st.columns(list(shares) or [1.0, 1.0], gap="medium")
 
 
 def figure(make: Callable[[Theme], Figure], key: str, *, slim: bool = False, code: str = "") -> Figure | None:

@@ -16,7 +16,7 @@ found = [term for term in glossary().values() if wanted.casefold() in f"{term.ti
 if not found:
     st.info(f"Nothing here mentions “{shell.md(wanted)}”.", icon=":material/search_off:")
 for start in range(0, len(found), 3):
-    for column, term in zip(st.columns(3), found[start : start + 3], strict=False):
+    for column, term in zip(shell.halves(f"glossary-{start}", 1.0, 1.0, 1.0), found[start : start + 3], strict=False):
         with column.container(border=True, height="stretch"):
             st.markdown(f"**{term.title}**")
             st.markdown(shell.md(term.text))

@@ -16,7 +16,7 @@ __all__ = ["show"]
 def show(trace: Trace, run: Run) -> None:
     """The classifier on every layer's states, and the habits of the heads of the component in focus."""
     component = place(shell.focus().component)
-    left, right = shell.halves("layers", 0.9)
+    left, right = shell.halves("layers", 0.9, 1.0)
     with left:
         shares = verdict_by_layer(store.model(run), trace)
         shell.figure(lambda theme: signed(verdict_lines(trace.labels, shares, theme=theme), run), "verdict-by-layer")

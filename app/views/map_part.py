@@ -81,7 +81,7 @@ def _map(trace: Trace, run: Run, view: _View) -> None:
     """The map and its arithmetic; a click runs no more than this again."""
     try:
         units = longmap.units(trace, view.kind)
-        left, right = shell.halves("map", 1.1)
+        left, right = shell.halves("map", 1.1, 1.0)
         with left:
             source = _source(trace, run, view)
             layers, largest = _layers(source, units, view, picked(units, KEY).window, run)

@@ -19,7 +19,7 @@ def show(trace: Trace, run: Run) -> None:
     """Overview and detail of the component in focus."""
     focus = shell.focus()
     shown = place(focus.component)
-    overview, detail = shell.halves("maps", 0.85)
+    overview, detail = shell.halves("maps", 0.85, 1.0)
     with overview:
         st.markdown("##### All heads")
         shell.figure(
