@@ -14,6 +14,14 @@ CHOICES = {
     "specials": ("show", "hide"),
     "scale": ("value", "change"),
     "axis": ("epoch", "step"),
+    "over": ("test", "official_test", "demo", "mine"),
+    "order": ("surest", "doubtful", "loss", "length", "id"),
+    "view": ("matrix", "curves", "calibration"),
+    "words": ("keyness", "count"),
+    "stops": ("drop", "keep"),
+    "method": ("pca", "tsne", "umap"),
+    "dims": ("2", "3"),
+    "colour": ("label", "predicted", "right", "confidence", "length"),
 }
 TEXT_IN_URL = 2_000  # characters; longer links break in mail programs and proxies
 
@@ -31,7 +39,21 @@ class Focus:
     component: str = "effective"  # effective, or a number
     score: str = "removal"
     mix: tuple[tuple[int, int, float], ...] = ()  # lambdas changed by hand: layer, component, value
-    slice: str = ""  # part of the test set, as in cell=1,0
+    off: tuple[tuple[int, int], ...] = ()  # silenced heads: layer, head
+    over: str = "test"  # which rows the Test set pages are about: a stored split, the demo set, the visitor's own file
+    slice: str = ""  # part of those rows, as in cell=1,0: see sentviz.slices
+    find: str = ""  # words or a regular expression that the drawer's rows must have
+    least: int = 0  # words that the drawer's rows have at least, and at most; 0 = any number
+    most: int = 0
+    order: str = "surest"  # of the drawer's rows: wrong and sure first
+    view: str = "matrix"  # part of the Confusion page
+    threshold: float = -1.0  # probability from which the second of two classes is said; -1 = the more probable one
+    words: str = "keyness"  # what makes a word large
+    stops: str = "drop"  # or keep: words like "the"
+    method: str = "pca"  # of the picture of the embeddings
+    dims: str = "2"
+    colour: str = "label"
+    depth: int = -1  # layer of the embeddings: 0 = the input, -1 = the last
     look: str = "maps"  # part of the Attention page
     specials: str = "show"  # or hide: [CLS], [SEP] in maps
     top: int = 0  # tokens shown of a long text; 0 = as many as are readable
@@ -47,9 +69,14 @@ class Focus:
                 "head": "mean",
                 "component": "effective",
                 "mix": (),
+                "off": (),
                 "slice": "",
                 "row": "",
+                "threshold": -1.0,
+                "depth": -1,
             } | changes
+        if "over" in changes and changes["over"] != self.over:
+            changes = {"slice": "", "find": "", "least": 0, "most": 0, "row": ""} | changes
         if "text" in changes:
             whole = str(changes["text"]).encode("utf-8", "replace").decode()  # half characters cannot travel to a browser
             changes = {"shared": False, "row": ""} | changes | {"text": whole}
@@ -65,7 +92,9 @@ class Focus:
             if value == item.default or item.name == "shared" or (item.name == "text" and not (with_text or self.shared)):
                 continue
             if item.name == "mix":
-                value = "~".join(f"{layer}.{component}:{weight:.4g}" for layer, component, weight in value)
+                value = tuple(f"{layer}.{component}:{weight:.4g}" for layer, component, weight in value)
+            if item.name == "off":
+                value = tuple(f"{layer}.{head}" for layer, head in value)
             values[item.name] = "~".join(value) if isinstance(value, tuple) else str(value)
         return values
 
@@ -101,17 +130,26 @@ class Focus:
                     values["component"] = value
                 case "score" if value in scores:
                     values["score"] = value
-                case "look" | "specials" | "scale" | "axis" if value in CHOICES[name]:
+                case _ if name in CHOICES and value in CHOICES[name]:
                     values[name] = value
-                case "top" if _place(value):
-                    values["top"] = int(value)
+                case "top" | "least" | "most" if _place(value):
+                    values[name] = int(value)
+                case "depth" if value == "0" or _place(value):
+                    values["depth"] = int(value)
+                case "threshold" if (share := _number(value)) is not None and 0 <= share <= 1:
+                    values["threshold"] = share
+                case "off":
+                    pairs = [part.partition(".") for part in value.split("~")]
+                    values["off"] = tuple((int(layer), int(head)) for layer, _, head in pairs if _place(layer) and _place(head))
+                    if len(values["off"]) < len(pairs):
+                        refuse("silenced heads", value, "those that it names are silenced")
                 case "mix":
                     values["mix"], bad = _mix(value)
                     if bad:
                         refuse("the lambda", bad, "the learned one is used")
-                case "row" | "slice":
-                    values[name] = value
-                case "layer" | "head" | "component" | "score" | "look" | "specials" | "scale" | "axis" | "top":
+                case "row" | "slice" | "find":
+                    values[name] = value[:TEXT_IN_URL]
+                case _ if name in {item.name for item in fields(cls)} - {"shared", "text"}:
                     refuse(f"the {name}", value, "the default is shown")
                 case _:
                     pass
@@ -129,6 +167,10 @@ class Focus:
         inside = tuple(m for m in self.mix if m[0] <= layers and 2 <= m[1] <= components)
         if inside != self.mix:
             changes["mix"] = inside
+        if any(layer > layers or head > heads for layer, head in self.off):
+            changes["off"] = tuple((layer, head) for layer, head in self.off if layer <= layers and head <= heads)
+        if self.depth > layers:
+            changes["depth"] = -1
         notes = [f"{self.run} has no such {name}; the default is shown." for name in changes]
         return replace(self, **changes), notes
 
@@ -137,17 +179,21 @@ def _place(value: str) -> bool:
     return value.isascii() and value.isdecimal() and 0 < int(value) < 1000
 
 
+def _number(value: str) -> float | None:
+    try:
+        return float(value)
+    except ValueError:
+        return None
+
+
 def _mix(value: str) -> tuple[tuple[tuple[int, int, float], ...], str]:
     """`1.2:-0.18~2.2:0` as changes, and the first part that is none."""
     changes: list[tuple[int, int, float]] = []
     for part in value.split("~"):
         place, _, number = part.partition(":")
         layer, _, component = place.partition(".")
-        try:
-            weight = float(number)
-        except ValueError:
-            return tuple(changes), part
-        if not (_place(layer) and _place(component) and abs(weight) <= 10):
+        weight = _number(number)
+        if weight is None or not (_place(layer) and _place(component) and abs(weight) <= 10):
             return tuple(changes), part
         changes.append((int(layer), int(component), weight))
     return tuple(changes), ""

@@ -18,6 +18,7 @@ from sentviz.errors import SentvizError
 from sentviz.explain import SCORES
 from sentviz.export import FORMATS, PRESETS, render
 from sentviz.figures import Figure, Theme, component_name
+from sentviz.slices import Slice
 
 __all__ = ["begin", "bound", "choose", "end", "export_menu", "figure", "focus", "go", "halves", "intro", "md", "theme"]
 
@@ -131,12 +132,33 @@ def _chip(name: str, value: str) -> str:
             return "specials hidden"
         case "top":
             return f"top {value} tokens"
+        case "off":
+            return "silenced: " + ", ".join(f"layer {layer} head {head}" for layer, head in focus().off)
+        case "over":
+            return {"official_test": "official test", "demo": "demo set", "mine": "your file"}[value]
+        case "slice":
+            return _slice(value)
+        case "find":
+            return f"having “{value[:28]}”"
+        case "least" | "most":
+            return f"at {name} {value} words"
+        case "order":
+            return f"sorted by {value}"
         case "scale":
             return "change from the start"
         case "axis":
             return f"by {value}"
         case _:
             return f"{name} {value}"
+
+
+def _slice(text: str) -> str:
+    of = store.runs().get(focus().run)
+    try:
+        part = Slice.parse(text)
+    except SentvizError:
+        part = None
+    return part.says(of.labels if of else ()) if part else "an unreadable part of the rows"
 
 
 def _link() -> None:
@@ -173,11 +195,12 @@ def halves(name: str, *shares: float) -> list[Any]:
         return st.columns(list(shares) or [1.0, 1.0], gap="medium")
 
 
-def figure(make: Callable[[Theme], Figure], key: str, *, slim: bool = False, code: str = "") -> Figure | None:
+def figure(make: Callable[[Theme], Figure], key: str, *, slim: bool = False, code: str = "", **selecting: Any) -> Figure | None:
     """Draw a figure with its caption and export menu; a sentence in its place where it cannot be drawn.
 
     A slim one needs no caption on the page and has its menu beside it; exports carry the caption all the same.
-    `code` makes the same figure in a notebook.
+    `code` makes the same figure in a notebook. `selecting`, as on_select and selection_mode, goes to `st.plotly_chart`; what was
+    selected lies under the state's key plot-<key>.
     """
     try:
         drawn = make(theme())
@@ -187,7 +210,7 @@ def figure(make: Callable[[Theme], Figure], key: str, *, slim: bool = False, cod
     plain = {"displaylogo": False, "displayModeBar": False}
     side: dict[str, Any] = {"horizontal": True, "wrap": False, "vertical_alignment": "center"} if slim else {}
     with st.container(key=f"figure-{key}", gap="small", **side):
-        st.plotly_chart(drawn.plot, theme=None, key=f"plot-{key}", alt=drawn.caption, config=plain)
+        st.plotly_chart(drawn.plot, theme=None, key=f"plot-{key}", alt=drawn.caption, config=plain, **selecting)
         with st.container(horizontal=True, gap="small", wrap=False, width="content" if slim else "stretch"):
             if not slim:
                 st.caption(md(drawn.caption), width="stretch")

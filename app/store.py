@@ -10,6 +10,7 @@ import streamlit as st
 from app.focus import Focus
 from sentviz.errors import InputError, RunError
 from sentviz.explain import SCORES, available, explained, score
+from sentviz.rows import Rows
 from sentviz.runs import Run
 from sentviz.runs import runs as read_runs
 from sentviz.trace import Trace
@@ -17,21 +18,24 @@ from sentviz.trace import Trace
 __all__ = [
     "asked",
     "broken",
+    "change",
     "example",
     "explanations",
     "lexicon",
-    "mixing",
     "model",
     "models",
     "run",
     "runs",
     "shape",
+    "table",
+    "table_of",
     "text",
     "trace",
     "warm",
 ]
 
 KEPT_TRACES = 8
+KEPT_TABLES = 4
 
 
 @st.cache_resource(ttl=20, max_entries=1, show_spinner=False)
@@ -123,6 +127,69 @@ def lexicon() -> dict[str, float]:
     return {}
 
 
+def table(focus: Focus) -> Rows:
+    """What the run in focus says of the rows in focus.
+
+    Raises:
+        SentvizError: in one sentence for the visitor.
+    """
+    return table_of(run(focus.run), focus)
+
+
+def table_of(of: Run, focus: Focus) -> Rows:
+    """What a run says of the rows in focus; asked once, answers about a visitor's own file kept for the visit only.
+
+    Raises:
+        SentvizError: in one sentence for the visitor.
+    """
+    if focus.over == "demo":
+        return _demo_rows(of.name, of.digest)
+    if focus.over != "mine":
+        return _stored_rows(of.name, of.digest, focus.over)
+    mine = st.session_state.get("mine")
+    if mine is None:
+        raise InputError("Your file is not here any more: it was kept for one visit only. Choose it again.")
+    asked: dict[Any, Rows] = st.session_state.setdefault("mine-rows", {})
+    key = (of.digest, mine.key)
+    if key not in asked:
+        from sentviz.rows import predicted
+
+        bar = st.progress(0.0, f"Asking {of.name} about {len(mine.frame):,} rows")
+        try:
+            asked[key] = predicted(model(of), of.digest, mine.rows(of.labels), "mine", lambda done, total: bar.progress(done / total))
+        finally:
+            bar.empty()
+        while len(asked) > KEPT_TABLES:
+            asked.pop(next(iter(asked)))
+    return asked[key]
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _stored_rows(name: str, digest: str, split: str) -> Rows:
+    from sentviz.errors import SentvizError
+    from sentviz.rows import stored
+
+    of = runs()[name]
+    rows = stored(of, split)
+    try:
+        frame = _split(of.config["data"]["name"], split)
+    except SentvizError:
+        return rows
+    return rows.with_text(dict(zip(frame["id"].astype(str), frame["text"], strict=True)))
+
+
+@st.cache_resource(max_entries=32, show_spinner="Asking about the demo set")
+def _demo_rows(name: str, digest: str) -> Rows:
+    from sentviz import demo
+    from sentviz.rows import predicted
+
+    of = runs()[name]
+    frame = demo.load()
+    labels = demo.labels_for(of.labels)
+    frame = frame.assign(label=frame["label"].map(labels), tag=frame["phenomenon"])
+    return predicted(model(of), digest, frame, "demo")
+
+
 def text(focus: Focus) -> str:
     """The text in focus: the visitor's, a row's of the data set, or the run's example.
 
@@ -132,8 +199,11 @@ def text(focus: Focus) -> str:
     source = run(focus.run)
     if not focus.row:
         return focus.text or example(source).text
-    from sentviz import datasets
+    from sentviz import datasets, demo
 
+    ours = demo.load()
+    if not (found := ours.loc[ours["id"] == focus.row, "text"]).empty:
+        return str(found.iloc[0])
     name = source.config["data"]["name"]
     for split in datasets.info(name).splits:
         frame = _split(name, split)
@@ -151,31 +221,32 @@ def trace(focus: Focus) -> Trace:
     """
     source, wanted = run(focus.run), text(focus)
     stored = example(source)
-    if wanted == stored.text and not focus.mix and focus.score in available(stored):
+    if wanted == stored.text and not focus.mix and not focus.off and focus.score in available(stored):
         return stored
     kept: dict[Any, Trace] = st.session_state.setdefault("traces", {})
-    key = (source.digest, wanted, focus.mix)
+    key = (source.digest, wanted, focus.mix, focus.off)
     if key not in kept:
-        loaded, lambdas = model(source), mixing(source, focus)
-        kept[key] = explained(loaded, loaded.trace(wanted, lambdas=lambdas), lambdas=lambdas)
+        loaded, changes = model(source), change(source, focus)
+        kept[key] = explained(loaded, loaded.trace(wanted, **changes), **changes)
     if focus.score in available(kept[key], asking=True) and focus.score not in available(kept[key]):
-        kept[key] = explained(model(source), kept[key], [focus.score], lambdas=mixing(source, focus))
+        kept[key] = explained(model(source), kept[key], [focus.score], **change(source, focus))
     while len(kept) > KEPT_TRACES:
         kept.pop(next(iter(kept)))
     return kept[key]
 
 
-def mixing(of: Run, focus: Focus) -> Any:
-    """The lambdas changed by hand as `Model.trace` takes them; None where none was."""
+def change(of: Run, focus: Focus) -> dict[str, Any]:
+    """The interventions in focus as `Model.trace` takes them; none where nothing was changed by hand."""
     import numpy as np
 
+    off = {"heads_off": tuple((layer - 1, head - 1) for layer, head in focus.off)} if focus.off else {}
     if not focus.mix:
-        return None
+        return off
     sizes = of.config["model"]
     lambdas = np.full((sizes["layers"], sizes["components"]), np.nan)
     for layer, component, value in focus.mix:
         lambdas[layer - 1, component - 1] = value
-    return lambdas
+    return off | {"lambdas": lambdas}
 
 
 def explanations(focus: Focus) -> tuple[Trace, Any]:
@@ -191,8 +262,8 @@ def explanations(focus: Focus) -> tuple[Trace, Any]:
     from sentviz.faithfulness import faithfulness
 
     source = run(focus.run)
-    seen, loaded, lambdas = trace(focus), model(source), mixing(source, focus)
-    key = (source.digest, seen.text, focus.mix)
+    seen, loaded, changes = trace(focus), model(source), change(source, focus)
+    key = (source.digest, seen.text, focus.mix, focus.off)
     if st.session_state.get("explanations", (None,))[0] == key:
         kept: tuple[Any, tuple[Trace, Any]] = st.session_state["explanations"]
         return kept[1]
@@ -200,12 +271,12 @@ def explanations(focus: Focus) -> tuple[Trace, Any]:
     for name in available(seen, asking=True):
         begin = time.perf_counter()
         try:
-            seen = explained(loaded, seen, [name], lambdas=lambdas)
+            seen = explained(loaded, seen, [name], **changes)
             scores[name] = score(seen, name)
         except InputError:
             continue
         rows.append({"method": name, "explanation": SCORES[name].title, "milliseconds": 1e3 * (time.perf_counter() - begin)})
-    measured = faithfulness(loaded, seen, scores, lambdas=lambdas)
+    measured = faithfulness(loaded, seen, scores, **changes)
     wide = measured.pivot(index="method", columns="metric", values="value")
     chance = measured.drop_duplicates("metric").set_index("metric")["random"]
     table = pd.DataFrame(rows).merge(wide.reset_index(), on="method").sort_values("comprehensiveness", ascending=False)

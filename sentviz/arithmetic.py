@@ -179,15 +179,17 @@ def cell(model: Model, source: Trace | str, layer: int, head: int, query: int, k
         model: the model of the trace.
         source: a trace, or a text.
         layer, head, query, key: counted from 0; query and key are tokens.
-        lambdas: (L, C) instead of the learned ones; those of the trace unless given. Heads that were off are on again.
+        lambdas: (L, C) instead of the learned ones; those of the trace unless given. Heads silenced in the trace stay so, but for this one.
     Raises:
         InputError: the model or the text has no such cell.
     """
-    if isinstance(source, str) or lambdas is not None or not _holds(source, layer, head, query):
+    off = set(source.heads_off) if isinstance(source, Trace) else set()
+    if isinstance(source, str) or lambdas is not None or (layer, head) in off or not _holds(source, layer, head, query):
         text, pair = (source, None) if isinstance(source, str) else (source.text, source.text_pair)
         if lambdas is None and isinstance(source, Trace) and not np.allclose(source.lambdas, model.lambdas(), atol=2e-3):
             lambdas = source.lambdas
-        source = model.trace(text, pair, layers=(layer,), heads=(head,), queries=(query,), scores=True, projections=True, lambdas=lambdas)
+        change: dict[str, Any] = {"lambdas": lambdas, "heads_off": off - {(layer, head)}}
+        source = model.trace(text, pair, layers=(layer,), heads=(head,), queries=(query,), scores=True, projections=True, **change)
     if not 0 <= key < len(source.tokens):
         raise InputError(f"There is no key {key}; they are counted from 0 to {len(source.tokens) - 1}.")
     return _read(model, source, layer, head, query, key)

@@ -48,16 +48,19 @@ def main() -> None:
 @click.argument("recipe")
 @click.option("--model", help="Preset instead of the recipe's: vanilla, vanilla-matched, diff, ndt-unit-2, ...")
 @click.option("--seed", type=int, help="Seed instead of the recipe's.")
+@click.option("--variant", help="A change by name: equal, swapped or frozen (how lambda starts), 512 (reads 512 tokens).")
 @click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True, help="Folder for the run.")
 @click.option("--device", default="", help="cpu or cuda; by default the GPU if there is one.")
 @click.option("--threads", type=int, help="CPU threads.")
 @click.option("--quiet", is_flag=True, help="No progress bar.")
 @command
-def train(recipe: str, model: str | None, seed: int | None, out: Path, device: str, threads: int | None, quiet: bool) -> None:
+def train(
+    recipe: str, model: str | None, seed: int | None, variant: str | None, out: Path, device: str, threads: int | None, quiet: bool
+) -> None:
     """Train RECIPE, a TOML file or the name of one that ships. A stopped run goes on with the same command."""
     from sentviz.recipe import Recipe
 
-    wanted = Recipe.read(recipe, model=model, seed=seed)
+    wanted = Recipe.read(recipe, model=model, seed=seed, variant=variant)
     import torch
 
     from sentviz.training import train as run_training
@@ -82,11 +85,10 @@ def train(recipe: str, model: str | None, seed: int | None, out: Path, device: s
 @click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True, help="Folder for the runs.")
 @command
 def study(study: str, dataset: str, seeds: int, jobs: int, models: tuple[str, ...], out: Path) -> None:
-    """Train and evaluate every configuration of STUDY (ndt). What is there is kept; a stopped study goes on with the same command."""
-    from sentviz.presets import NDT_FAMILIES
+    """Train and evaluate every configuration of STUDY (ndt, ndt-controls). What is there is kept; a stopped study goes on with the same command."""
     from sentviz.studies.runner import collect, plan, run_study
 
-    recipes = plan(study, dataset, seeds, models or NDT_FAMILIES)
+    recipes = plan(study, dataset, seeds, models)
     outcome = run_study(recipes, out, jobs=jobs)
     frame = collect(recipes, out)
     if not frame.empty:

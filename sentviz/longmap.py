@@ -183,8 +183,8 @@ def tiled(
     layer: int,
     head: int | str = "mean",
     component: int | str = "effective",
-    lambdas: Any = None,
     band_bytes: int = BAND_BYTES,
+    **change: Any,
 ) -> Source:
     """A map that is computed when it is read: nothing of n x n is ever held.
 
@@ -192,8 +192,9 @@ def tiled(
     a lexicon, whose terms are no part of Q and K, runs once a band instead.
 
     Args:
-        layer, head, component, lambdas: as in `Model.trace` and `Trace.map`, counted from 0.
+        layer, head, component: as in `Trace.map`, counted from 0.
         band_bytes: how much memory the maps of one band may take.
+        change: lambdas and heads_off, as in `Model.trace`.
     Raises:
         InputError: the text cannot be read, or a choice outside the model.
     """
@@ -205,26 +206,27 @@ def tiled(
 
     def traced(start: int, stop: int) -> Floats:
         rows = range(start, stop)
-        return model.trace(text, text_pair, layers=(layer,), heads=heads, queries=rows, lambdas=lambdas).map(layer, head, component)
+        return model.trace(text, text_pair, layers=(layer,), heads=heads, queries=rows, **change).map(layer, head, component)
 
     if model.config.lexicon != "none":
         return Source(n, traced, band)
-    equation = cache(lambda: _Equation(model, text, text_pair, layer, heads, lambdas))
+    equation = cache(lambda: _Equation(model, text, text_pair, layer, heads, change))
     return Source(n, lambda start, stop: equation().rows(start, stop, head, component), band)
 
 
 class _Equation:
     """The Q, K and structured terms of some heads of one layer, from which any rows of their maps follow."""
 
-    def __init__(self, model: Model, text: str, text_pair: str | None, layer: int, heads: tuple[int, ...], lambdas: Any) -> None:
+    def __init__(self, model: Model, text: str, text_pair: str | None, layer: int, heads: tuple[int, ...], change: Any) -> None:
         import torch
 
         from sentviz import attention
 
-        chosen: Any = {"layers": (layer,), "heads": heads, "lambdas": lambdas, "maps": False}
+        chosen: Any = {"layers": (layer,), "heads": heads, "maps": False, **change}
         trace = model.trace(text, text_pair, projections=True, **chosen)
         assert trace.queries is not None and trace.keys is not None
         config, block, n = model.config, cast(Any, model.encoder.blocks[layer]), len(trace.tokens)
+        self.off = [trace.head_ids.index(h) for at, h in trace.heads_off if at == layer and h in trace.head_ids]
         temperature = block.attention.temperature
         self.scale = config.key_size**-0.5 if temperature is None else float(temperature)
         self.q, self.k, self.lambdas = (torch.tensor(array) for array in (trace.queries, trace.keys, trace.lambdas[layer]))
@@ -246,6 +248,8 @@ class _Equation:
             s = attention.scores(self.q[..., start:stop, :], self.k, self.scale, self.structure)
             a = attention.maps(s, attention.visible(self.structure, torch.arange(start, stop), self.k.shape[-2]))
             maps = (attention.mix(a, self.lambdas) if isinstance(component, str) else a[:, component])[0]
+            if isinstance(component, str):
+                maps[self.off] = 0
         return np.asarray((maps.amax(dim=0) if head == "max" else maps.mean(dim=0)).numpy(), dtype=np.float32)
 
 

@@ -254,6 +254,10 @@ class Model:
         with torch.inference_mode():
             out: Output = self.encoder(self.batch(encoded), watch, change)
         seen = [out.seen[layer] for layer in layer_ids]
+        attention = None if out.attention is None else out.attention[:, 0].numpy()
+        for layer, head in change.heads_off:  # nothing of V passes a silenced head
+            if attention is not None and layer in layer_ids and head in head_ids:
+                attention[layer_ids.index(layer), head_ids.index(head)] = 0
         names = list(seen[0].biases) if seen else []
         return Trace(
             run=self.name,
@@ -274,7 +278,8 @@ class Model:
             query_ids=query_ids,
             dropped=encoded.dropped,
             pooling=config.pooling,
-            attention=None if out.attention is None else out.attention[:, 0].numpy(),
+            heads_off=tuple(sorted(change.heads_off)),
+            attention=attention,
             components=None if out.components is None else out.components[:, 0].numpy(),
             hidden=_stack(list(out.hidden)),
             pooled=out.pooled[0].numpy(),

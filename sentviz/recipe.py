@@ -11,6 +11,7 @@ from typing import Any
 
 from sentviz.errors import InputError
 from sentviz.presets import parse
+from sentviz.variants import changes as varied
 
 __all__ = ["Recipe", "recipe_names"]
 
@@ -23,6 +24,7 @@ class Recipe:
 
     dataset: str
     model: str = "vanilla-matched"  # a preset of sentviz.presets
+    variant: str = ""  # a name of sentviz.variants; the settings below hold what it changed
     seed: int = 0
     example: str = ""  # the sentence whose trace ships with the run
     # text
@@ -62,7 +64,8 @@ class Recipe:
             raise InputError(f"There is no recipe {str(source)!r}; those that ship: {', '.join(recipe_names())}.") from None
         except (OSError, ValueError) as error:
             raise InputError(f"The recipe {path.name} cannot be read ({error}).") from error
-        return cls.of(values | {k: v for k, v in changes.items() if v is not None})
+        values |= {k: v for k, v in changes.items() if v is not None}
+        return cls.of(values | varied(values.get("variant", ""), values.get("model", cls.model)))
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> Recipe:
@@ -95,8 +98,13 @@ class Recipe:
 
     @property
     def name(self) -> str:
-        """`<data set>/<model>`, with `-s<seed>` where the seed is not 0."""
-        return f"{self.dataset}/{self.model}" + (f"-s{self.seed}" if self.seed else "")
+        """`<data set>/<model>`, with `-<variant>` where there is one and `-s<seed>` where the seed is not 0."""
+        return f"{self.dataset}/{self.configuration}" + (f"-s{self.seed}" if self.seed else "")
+
+    @property
+    def configuration(self) -> str:
+        """The preset, with `-<variant>` where there is one: runs of one configuration differ in their seed only."""
+        return f"{self.model}-{self.variant}" if self.variant else self.model
 
     def as_dict(self) -> dict[str, Any]:
         """All settings, for config.json."""

@@ -37,4 +37,7 @@ def remarks(trace: Trace, run: Run) -> list[tuple[str, str]]:
     learned = run.example().lambdas
     if learned.shape != trace.lambdas.shape or not np.allclose(learned, trace.lambdas, atol=5e-3):
         said.append(("changed", "This is an intervention: the lambdas are not the learned ones."))
+    if trace.heads_off:
+        heads = ", ".join(f"{head + 1} of layer {layer + 1}" for layer, head in trace.heads_off)
+        said.append(("changed", f"This is an intervention: silenced {'is head' if len(trace.heads_off) == 1 else 'are heads'} {heads}."))
     return said

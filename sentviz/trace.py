@@ -49,6 +49,7 @@ class Trace:
     component_ids: tuple[int, ...]
     query_ids: tuple[int, ...]
     dropped: int = 0  # tokens cut off at the model's maximum length
+    heads_off: tuple[tuple[int, int], ...] = ()  # silenced heads: layer, head; their effective maps are zero
     pooling: str = "mean"  # what the classifier reads: the mean over the tokens, or "cls", the first one
     attention: Floats | None = None  # (L, H, n, m) what multiplies V
     components: Floats | None = None  # (L, C, H, n, m) softmax maps before mixing
@@ -72,6 +73,11 @@ class Trace:
     def label(self) -> str:
         """Name of the most probable class."""
         return self.labels[int(self.probabilities.argmax())]
+
+    @property
+    def change(self) -> dict[str, Any]:
+        """lambdas and heads_off, as `Model.trace` and the methods of `sentviz.explain` take them: the same computation again."""
+        return {"lambdas": self.lambdas, "heads_off": self.heads_off}
 
     @property
     def confidence(self) -> float:
@@ -144,6 +150,7 @@ class Trace:
                     else:
                         arrays[name] = array
             values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in meta.items()}
+            values["heads_off"] = tuple((layer, head) for layer, head in values.get("heads_off", ()))
             return cls(**values, **arrays)
         except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
             raise RunError(f"{path.name} is not a stored trace ({error}).") from error

@@ -323,7 +323,7 @@ class Trainer:
 
         config = {
             "name": recipe.name,
-            "preset": recipe.model,
+            "preset": recipe.configuration,
             "model": asdict(self.encoder.config),
             "parameters": self.encoder.parameters_count(),
             "labels": list(self.train_split.labels),

@@ -24,7 +24,16 @@ def test_a_focus_survives_its_url() -> None:
         component="1",
         score="received",
         mix=((1, 2, -0.25), (2, 2, 0.0)),
+        off=((1, 4), (2, 1)),
+        over="demo",
         slice="cell=1,0",
+        find="a|b",
+        least=3,
+        most=20,
+        threshold=0.25,
+        method="tsne",
+        dims="3",
+        depth=0,
     )
     assert Focus.parse(focus.query(), RUNS, SCORES) == (focus, [])
 
@@ -51,6 +60,12 @@ def test_a_typed_text_stays_out_of_the_url_until_it_is_shared() -> None:
         ({"mix": "1.2:nan"}, "the lambda"),
         ({"mix": "1.2:999"}, "the lambda"),
         ({"mix": "<script>"}, "the lambda"),
+        ({"off": "a.b"}, "silenced heads"),
+        ({"over": "train"}, "the over"),
+        ({"threshold": "2"}, "the threshold"),
+        ({"threshold": "nan"}, "the threshold"),
+        ({"depth": "-3"}, "the depth"),
+        ({"least": "many"}, "the least"),
     ],
 )
 def test_what_means_nothing_falls_back_with_a_note(query: dict[str, str], said: str) -> None:
@@ -70,7 +85,12 @@ def test_another_run_drops_what_belonged_to_the_old_one() -> None:
     assert focus == Focus(run="sst2/diff", text="kept")
 
 
+def test_other_rows_drop_the_part_of_the_old_ones() -> None:
+    assert Focus(slice="cell=1,0", find="x", least=2, order="loss").with_(over="demo") == Focus(over="demo", order="loss")
+
+
 def test_fit_gives_way_to_the_model_and_says_so() -> None:
-    focus, notes = Focus(layer=7, head="9", component="3", mix=((1, 2, 0.1), (1, 3, 0.1))).fit(layers=2, heads=4, components=2)
-    assert focus == Focus(mix=((1, 2, 0.1),))
-    assert len(notes) == 4
+    wide = Focus(layer=7, head="9", component="3", mix=((1, 2, 0.1), (1, 3, 0.1)), off=((1, 4), (1, 5)), depth=3)
+    focus, notes = wide.fit(layers=2, heads=4, components=2)
+    assert focus == Focus(mix=((1, 2, 0.1),), off=((1, 4),))
+    assert len(notes) == 6

@@ -51,6 +51,33 @@ def test_a_pinned_sentence_stands_beside_the_next() -> None:
     assert "**Pinned**" not in words(app)
 
 
+def test_a_silenced_head_changes_the_answer_its_map_and_the_url() -> None:
+    """The pill writes the focus; the remark says which head; the map of the silenced head is empty."""
+    app = opened(head="2")
+    before = words(app)
+    pills = next(item for item in app.button_group if item.key == "silenced")
+    pills.set_value([(1, 2)]).run()
+    assert not app.exception, app.exception
+    assert app.query_params["off"] == "1.2"
+    assert "silenced is head 2 of layer 1" in words(app)
+    assert words(app) != before
+    assert app.session_state["tries"][-1]["changed"] == "L1 H2 silenced"
+
+
+def test_changes_can_hold_for_the_pinned_sentence_too() -> None:
+    """With the toggle the pinned sentence's answer is that of the changed model; without, the one it was pinned with."""
+    app = opened()
+    app.button(key="pin").click().run()
+    app.text_input(key="sentence").set_value("A poor film.").run()
+    app.button(key="lambda-off").click().run()
+    app.toggle(key="change-both").set_value(False).run()
+    kept = next(item.value for item in app.markdown if item.value.startswith("**Pinned**"))
+    app.toggle(key="change-both").set_value(True).run()
+    assert not app.exception, app.exception
+    changed = next(item.value for item in app.markdown if item.value.startswith("**Pinned**"))
+    assert changed != kept
+
+
 def test_what_was_tried_is_kept_for_this_visit() -> None:
     app = opened()
     for text in ("A fine film.", "A poor film."):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -10,7 +11,7 @@ import streamlit as st
 from app import shell, store
 from app.views.parts import head_title, place
 from sentviz.compare import align, difference
-from sentviz.errors import SentvizError
+from sentviz.errors import InputError, SentvizError
 from sentviz.explain import answer, score
 from sentviz.faithfulness import faithfulness
 from sentviz.figures import heatmap
@@ -28,8 +29,11 @@ KEPT_TRIES = 200
 def remember(trace: Trace) -> None:
     """Note what was asked and answered; kept for this visit only."""
     tried: list[dict[str, Any]] = st.session_state.setdefault("tries", [])
-    mix = ", ".join(f"L{layer} λ{component} {value:+.2f}" for layer, component, value in shell.focus().mix)
-    row = {"run": trace.run, "text": trace.text, "lambdas": mix or "learned", "answer": trace.label, "probability": trace.confidence}
+    focus = shell.focus()
+    changed = [f"L{layer} λ{component} {value:+.2f}" for layer, component, value in focus.mix]
+    changed += [f"L{layer} H{head} silenced" for layer, head in focus.off]
+    row = {"run": trace.run, "text": trace.text, "changed": ", ".join(changed) or "nothing"}
+    row |= {"answer": trace.label, "probability": trace.confidence}
     if not tried or tried[-1] != row:
         tried.append(row)
         del tried[:-KEPT_TRIES]
@@ -43,7 +47,7 @@ def faithful(run: Run, trace: Trace, name: str) -> None:
     with section:
         try:
             scores = {name: score(trace, name)}
-            measured = faithfulness(store.model(run), trace, scores, lambdas=trace.lambdas).set_index("metric")
+            measured = faithfulness(store.model(run), trace, scores, **trace.change).set_index("metric")
         except SentvizError as error:
             st.caption(shell.md(str(error)))
             return
@@ -100,7 +104,7 @@ def swap_words(run: Run, trace: Trace) -> None:
         chosen = st.pills("Word", words, default=strongest, format_func=lambda i: shell.md(trace.tokens[i]), key=f"swap-{hash(trace.text)}")
         if chosen is None:
             return
-        frame = suggestions(store.model(run), trace, chosen, store.lexicon(), lambdas=trace.lambdas)
+        frame = suggestions(store.model(run), trace, chosen, store.lexicon(), **trace.change)
         if frame.empty:
             st.caption("The model does not know this word, so it has no neighbours; type another word instead.")
             return
@@ -115,6 +119,19 @@ def swap_words(run: Run, trace: Trace) -> None:
             st.caption("Opposites from a polarity lexicon need SENTVIZ_DATA with lexicon_en_opinion or lexicon_en_vader.")
 
 
+def _changed_too(pinned: Trace) -> Trace:
+    """The pinned sentence under the interventions in focus.
+
+    Raises:
+        InputError: its model has no such layer, head or component.
+    """
+    focus, of = shell.focus(), store.run(pinned.run)
+    fitting, notes = replace(focus, run=pinned.run).fit(**store.shape(pinned.run))
+    if notes and (fitting.mix, fitting.off) != (focus.mix, focus.off):
+        raise InputError(f"{of.name} has no such layers, heads or components, so the changes cannot hold for both.")
+    return store.trace(replace(fitting, text=pinned.text, row="", score="removal"))
+
+
 def side_by_side(run: Run, trace: Trace) -> None:
     """The pinned sentence beside the one on the page: answers, strips, and the difference of the map in focus."""
     pinned: Trace | None = st.session_state.get("pinned")
@@ -127,18 +144,24 @@ def side_by_side(run: Run, trace: Trace) -> None:
 
     with st.container(horizontal=True, gap="small"):
         st.button("Pin this" if pinned is None else "Pin this instead", icon=":material/push_pin:", on_click=pin, key="pin")
-        if pinned is not None:
-            st.button("Unpin", icon=":material/close:", on_click=unpin, key="unpin", type="tertiary")
-        else:
-            st.caption("Keeps this answer beside the next: edit a word, move a lambda, take another model.")
-    if pinned is None:
-        return
-    same = pinned.run == trace.run and pinned.text == trace.text and bool((pinned.lambdas == trace.lambdas).all())
-    if same:
-        st.caption("Pinned. Now edit the sentence, move a lambda or choose another model.")
+        if pinned is None:
+            st.caption("Keeps this answer beside the next: edit a word, move a lambda, silence a head, take another model.")
+            return
+        st.button("Unpin", icon=":material/close:", on_click=unpin, key="unpin", type="tertiary")
+        both = st.toggle("Change both", key="change-both", help="Lambdas moved and heads silenced above hold for the pinned sentence too")
+    focus = shell.focus()
+    if both:
+        try:
+            pinned = _changed_too(pinned)
+        except SentvizError as error:
+            st.caption(shell.md(str(error)))
+            return
+    if (pinned.run, pinned.text, pinned.heads_off) == (trace.run, trace.text, trace.heads_off) and bool(
+        (pinned.lambdas == trace.lambdas).all()
+    ):
+        st.caption("Pinned. Now edit the sentence, move a lambda, silence a head or choose another model.")
         return
     left, right = shell.halves("pinned")
-    focus = shell.focus()
     for column, side, name in ((left, pinned, "pinned"), (right, trace, "current")):
         with column:
             st.markdown(f"**{name.capitalize()}** · {shell.md(side.run)} · {shell.md(answer(side))}")

@@ -7,7 +7,7 @@ import streamlit as st
 from app import shell, store
 from app.views.edit_part import faithful, remember, report, side_by_side, swap_words, tries
 from app.views.getdata_part import offer
-from app.views.parts import lambda_sliders, map_controls, map_figure, notebook
+from app.views.parts import interventions, map_controls, map_figure, notebook
 from sentviz.errors import SentvizError
 from sentviz.examples import examples_for
 from sentviz.explain import SCORES, answer, available
@@ -87,7 +87,7 @@ with right:
     map_controls(trace)
     map_figure(trace, run, "map", side=400)
 
-lambda_sliders(run, trace)
+interventions(run, trace)
 remember(trace)
 swap_words(run, trace)
 side_by_side(run, trace)

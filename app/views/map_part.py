@@ -108,9 +108,9 @@ def _source(trace: Trace, run: Run, view: _View) -> Source:
 
     def tiled() -> Source:
         chosen: dict[str, Any] = {"layer": view.layer, "head": view.head, "component": view.component}
-        return longmap.tiled(store.model(run), trace.text, trace.text_pair, **chosen, lambdas=trace.lambdas)
+        return longmap.tiled(store.model(run), trace.text, trace.text_pair, **chosen, **trace.change)
 
-    return _kept("source", (run.digest, trace.text, shell.focus().mix, view.layer, view.head, view.component), tiled)
+    return _kept("source", (run.digest, trace.text, shell.focus().mix, shell.focus().off, view.layer, view.head, view.component), tiled)
 
 
 def _layers(
@@ -121,7 +121,7 @@ def _layers(
         exact = longmap.tile(source, units, queries=view.queries, keys=view.keys)
         row, column = np.unravel_index(int(np.abs(exact).argmax()), exact.shape)
         return [(longmap.pack(exact), 0, 0, 1)], (int(row), int(column))
-    key = (view, run.digest, units.labels, shell.focus().mix)
+    key = (view, run.digest, units.labels, shell.focus().mix, shell.focus().off)
     with st.spinner(f"Reading a map of {len(units):,} × {len(units):,}", show_time=True):
         averages, block = _kept("overview", key, lambda: _overview(source, units, view))
     layers: list[Layer] = [(averages, 0, 0, block)]
@@ -205,7 +205,7 @@ def _head(trace: Trace, run: Run, view: _View, query: int, key: int) -> tuple[in
         return view.head, ""
     held = trace
     if trace.attention is None:
-        held = store.model(run).trace(trace.text, trace.text_pair, layers=(view.layer,), queries=(query,), lambdas=trace.lambdas)
+        held = store.model(run).trace(trace.text, trace.text_pair, layers=(view.layer,), queries=(query,), **trace.change)
     row = held.query_ids.index(query)
     given = [float(held.map(view.layer, head, view.component)[row, key]) for head in held.head_ids]
     best = int(np.argmax(np.abs(given) if view.head == "mean" else given))

@@ -1,4 +1,4 @@
-"""Pieces of the sentence pages: which map, the map itself, the lambda sliders."""
+"""Pieces of the sentence pages: which map, the map itself, the interventions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sentviz.glossary import tip
 from sentviz.runs import Run
 from sentviz.trace import Trace
 
-__all__ = ["component_choice", "lambda_sliders", "map_controls", "map_figure", "notebook", "place"]
+__all__ = ["component_choice", "interventions", "map_controls", "map_figure", "notebook", "place"]
 
 
 def place(value: str) -> int | str:
@@ -24,7 +24,7 @@ def place(value: str) -> int | str:
 def notebook(run: Run, figure: str, trace: Trace, **options: Any) -> str:
     """The lines that make a sentence's figure in a notebook."""
     mixed = [[round(float(value), 4) for value in row] for row in trace.lambdas] if shell.focus().mix else None
-    return code(run.name, figure, text=trace.text, lambdas=mixed, **options)
+    return code(run.name, figure, text=trace.text, lambdas=mixed, heads_off=trace.heads_off or None, **options)
 
 
 def map_controls(trace: Trace) -> None:
@@ -72,11 +72,33 @@ def map_figure(trace: Trace, run: Run, key: str, *, side: int, hide_specials: bo
     )
 
 
-def lambda_sliders(run: Run, trace: Trace) -> None:
-    """Every lambda as a slider with learned, off and flip sign; answer and maps follow."""
+def interventions(run: Run, trace: Trace) -> None:
+    """What if? Lambdas as sliders, and heads to silence; answer, scores and maps follow."""
+    with st.container(border=True, key="interventions"):
+        if trace.lambdas.shape[1] > 1:
+            _lambdas(run, trace)
+        heads = [(layer + 1, head + 1) for layer in range(trace.lambdas.shape[0]) for head in range(len(trace.head_ids))]
+
+        def take() -> None:
+            shell.go(off=tuple(sorted(st.session_state["silenced"])))
+
+        st.session_state["silenced"] = [pair for pair in heads if pair in shell.focus().off]
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.markdown("**Silence heads** · what if they added nothing?", help=tip("head"))
+            st.pills(
+                "Silence heads",
+                heads,
+                selection_mode="multi",
+                format_func=lambda pair: f"L{pair[0]} H{pair[1]}",
+                key="silenced",
+                on_change=take,
+                label_visibility="collapsed",
+            )
+
+
+def _lambdas(run: Run, trace: Trace) -> None:
+    """Every lambda as a slider with learned, off and flip sign."""
     layers, components = trace.lambdas.shape
-    if components == 1:
-        return
     focus = shell.focus()
     learned = store.example(run).lambdas
     changed = {(layer, component): value for layer, component, value in focus.mix}
@@ -96,44 +118,43 @@ def lambda_sliders(run: Run, trace: Trace) -> None:
     def slide(layer: int, component: int) -> None:
         put(layer, component, st.session_state[f"lambda-{layer}-{component}"])
 
-    with st.container(border=True, key="lambdas"):
-        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            st.markdown("**Lambda** · what if the maps were mixed otherwise?", help=tip("lambda") + "\n\n" + tip("constraint"))
-            st.button(
-                "Learned",
-                on_click=put_all,
-                args=(None,),
-                disabled=not changed,
-                key="lambda-learned",
-                help="Back to the learned mixing",
-            )
-            st.button("All off", on_click=put_all, args=(0.0,), key="lambda-off", help="Only A₁ is left")
-            st.button("Flip all signs", on_click=put_all, args=(-1.0,), key="lambda-flip", help="Adding becomes subtracting")
-        cells = [(layer, component) for layer in range(1, layers + 1) for component in range(2, components + 1)]
-        per_row = 2 if len(cells) <= 4 else 3
-        for start in range(0, len(cells), per_row):
-            for column, (layer, component) in zip(st.columns(per_row), cells[start : start + per_row], strict=False):
-                with column:
-                    own = float(learned[layer - 1, component - 1])
-                    now = changed.get((layer, component), own)
-                    reach = max(1.0, float(abs(round(2 * own))), abs(now))
-                    st.session_state[f"lambda-{layer}-{component}"] = float(now)
-                    st.slider(
-                        f"Layer {layer} · λ{component_name(component - 1)[1:]} (learned {own:+.3f})",
-                        -reach,
-                        reach,
-                        step=0.01,
-                        format="%+.2f",
-                        key=f"lambda-{layer}-{component}",
-                        on_change=slide,
-                        args=(layer, component),
-                    )
-                    with st.container(horizontal=True, gap="small"):
-                        for name, value in (("learned", None), ("off", 0.0), ("flip sign", -own)):
-                            st.button(
-                                name,
-                                key=f"lambda-{layer}-{component}-{name}",
-                                type="tertiary",
-                                on_click=put,
-                                args=(layer, component, value),
-                            )
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown("**Lambda** · what if the maps were mixed otherwise?", help=tip("lambda") + "\n\n" + tip("constraint"))
+        st.button(
+            "Learned",
+            on_click=put_all,
+            args=(None,),
+            disabled=not changed,
+            key="lambda-learned",
+            help="Back to the learned mixing",
+        )
+        st.button("All off", on_click=put_all, args=(0.0,), key="lambda-off", help="Only A₁ is left")
+        st.button("Flip all signs", on_click=put_all, args=(-1.0,), key="lambda-flip", help="Adding becomes subtracting")
+    cells = [(layer, component) for layer in range(1, layers + 1) for component in range(2, components + 1)]
+    per_row = 2 if len(cells) <= 4 else 3
+    for start in range(0, len(cells), per_row):
+        for column, (layer, component) in zip(st.columns(per_row), cells[start : start + per_row], strict=False):
+            with column:
+                own = float(learned[layer - 1, component - 1])
+                now = changed.get((layer, component), own)
+                reach = max(1.0, float(abs(round(2 * own))), abs(now))
+                st.session_state[f"lambda-{layer}-{component}"] = float(now)
+                st.slider(
+                    f"Layer {layer} · λ{component_name(component - 1)[1:]} (learned {own:+.3f})",
+                    -reach,
+                    reach,
+                    step=0.01,
+                    format="%+.2f",
+                    key=f"lambda-{layer}-{component}",
+                    on_change=slide,
+                    args=(layer, component),
+                )
+                with st.container(horizontal=True, gap="small"):
+                    for name, value in (("learned", None), ("off", 0.0), ("flip sign", -own)):
+                        st.button(
+                            name,
+                            key=f"lambda-{layer}-{component}-{name}",
+                            type="tertiary",
+                            on_click=put,
+                            args=(layer, component, value),
+                        )

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,13 +14,15 @@ from sentviz.errors import InputError, RunError, SentvizError
 from sentviz.presets import NDT_FAMILIES
 from sentviz.recipe import Recipe
 from sentviz.runs import Run, writing
+from sentviz.variants import LAMBDA_CONTROLS
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["STUDIES", "Outcome", "collect", "finished", "light", "plan", "run_study"]
 
-STUDIES = {"ndt": ("sst2", "twitter_financial", "imdb", "yelp_full")}
+STUDIES = {"ndt": ("sst2", "twitter_financial", "imdb", "yelp_full"), "ndt-controls": ("sst2",)}
+CONTROLLED = ("ndt-symmetric-3", "ndt-free-3")
 
 
 @dataclass
@@ -32,8 +34,10 @@ class Outcome:
     failed: dict[str, str] = field(default_factory=dict)  # name -> the last line it said
 
 
-def plan(study: str, dataset: str, seeds: int = 1, models: Sequence[str] = NDT_FAMILIES) -> list[Recipe]:
+def plan(study: str, dataset: str, seeds: int = 1, models: Sequence[str] = ()) -> list[Recipe]:
     """The recipes of a study on a data set, seed by seed, so that a study cut short has whole seeds.
+
+    ndt: the 15 configurations. ndt-controls: two NDTs as they are and with every control of their lambdas.
 
     Raises:
         InputError: no such study, data set or model, or no seed.
@@ -44,7 +48,10 @@ def plan(study: str, dataset: str, seeds: int = 1, models: Sequence[str] = NDT_F
         raise InputError(f"The study {study} has no data set {dataset!r}; it has {', '.join(STUDIES[study])}.")
     if seeds < 1:
         raise InputError("A study needs at least one seed.")
-    return [Recipe.read(dataset, model=model, seed=seed) for seed in range(seeds) for model in models]
+    variants, models = (("", *LAMBDA_CONTROLS), models or CONTROLLED) if study == "ndt-controls" else (("",), models or NDT_FAMILIES)
+    return [
+        Recipe.read(dataset, model=model, seed=seed, variant=variant) for seed in range(seeds) for model in models for variant in variants
+    ]
 
 
 def finished(recipe: Recipe, root: Path) -> bool:
@@ -53,8 +60,7 @@ def finished(recipe: Recipe, root: Path) -> bool:
         stored = Run.open(root / recipe.name, recipe.name).config["recipe"]
     except RunError:
         return False
-    wanted = recipe.as_dict()
-    if {**stored, "example": ""} != {**wanted, "example": ""}:
+    if replace(Recipe.of(stored), example="") != replace(recipe, example=""):
         raise RunError(f"{root / recipe.name} was trained by another recipe; move it away or choose another folder.")
     return True
 
@@ -62,6 +68,7 @@ def finished(recipe: Recipe, root: Path) -> bool:
 def training(recipe: Recipe, root: Path) -> list[str]:
     """The command that trains a recipe in a process of its own."""
     chosen = [recipe.dataset, "--model", recipe.model, "--seed", str(recipe.seed)]
+    chosen += ["--variant", recipe.variant] if recipe.variant else []
     return [sys.executable, "-m", "sentviz", "train", *chosen, "--out", str(root), "--threads", "1", "--quiet"]
 
 
@@ -126,7 +133,7 @@ def collect(recipes: Sequence[Recipe], root: Path) -> pd.DataFrame:
         for split in ("test", "official_test"):
             values = {k: v for k, v in metrics.get(split, {}).items() if isinstance(v, dict)}
             if values:
-                row = {"run": run.name, "model": recipe.model, "seed": recipe.seed, "split": split, "n": metrics[split]["n"]}
+                row = {"run": run.name, "model": recipe.configuration, "seed": recipe.seed, "split": split, "n": metrics[split]["n"]}
                 row |= {name: value["value"] for name, value in values.items()}
                 row |= {f"{name}_{side}": value[side] for name, value in values.items() for side in ("low", "high")}
                 rows.append(row)

@@ -1,0 +1,254 @@
+"""Every page of the section Test set: which rows it is about, above; the rows themselves, below, with a way into Explore."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from app import shell, store
+from app.focus import CHOICES
+from app.views import myfile_part
+from app.views.getdata_part import offer
+from sentviz.errors import SentvizError
+from sentviz.rows import Rows
+from sentviz.slices import Slice, matching
+
+__all__ = ["begin", "end", "points_of", "second"]
+
+OVER = {"test": "test split", "official_test": "official test", "demo": "demo set", "mine": "your file"}
+ORDERS = {
+    "surest": "wrong and sure first",
+    "doubtful": "in doubt first",
+    "loss": "highest loss first",
+    "length": "longest first",
+    "id": "as in the file",
+}
+SHOWN = 200
+CUT = 400  # characters of a text in the table
+
+
+def begin() -> Rows:
+    """The controls of the section, and the rows in focus; the page stops with a sentence where there are none."""
+    focus, known = shell.focus(), store.runs()
+    run = store.run(focus.run)
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="rows-of"):
+        shell.choose(st.selectbox, "Model", "run", list(known), width=260)
+        _beside(focus.run)
+        splits = [split for split in ("test", "official_test") if split in run.metrics()]
+        options = [*splits, *(("demo", "mine") if run.answers else ())]
+        shell.choose(st.segmented_control, "Rows", "over", options, format_func=lambda name: OVER[name])
+    if focus.over not in options:
+        st.info(
+            f"{shell.md(focus.run)} has no answers about the {OVER[focus.over]}; choose other rows above.", icon=":material/inventory_2:"
+        )
+        st.stop()
+    if focus.over == "mine" and not myfile_part.chosen(run):
+        st.stop()
+    try:
+        rows = store.table(focus)
+        return rows.at_threshold(focus.threshold) if len(rows.classes) == 2 else rows
+    except SentvizError as error:
+        st.warning(shell.md(str(error)), icon=":material/block:")
+        st.stop()
+
+
+def _beside(name: str) -> None:
+    """The second run, of the same data set; none at first."""
+    known = store.runs()
+    data = known[name].config["data"]["name"]
+    others = [other for other, run in known.items() if other != name and run.config["data"]["name"] == data]
+    beside = next((other for other in shell.focus().versus if other in others), "")
+
+    def take() -> None:
+        chosen = st.session_state["beside"]
+        shell.go(versus=(chosen,) if chosen else ())
+
+    st.session_state["beside"] = beside
+    st.selectbox("Beside it", ["", *others], format_func=lambda other: other or "no second run", key="beside", on_change=take, width=260)
+
+
+def second(rows: Rows) -> Rows | None:
+    """The second run on the same rows; None where none is chosen or it has not seen them."""
+    focus = shell.focus()
+    other = next((name for name in focus.versus if name in store.runs() and name != focus.run), None)
+    if other is None or store.runs()[other].labels != rows.classes:
+        return None
+    try:
+        found = store.table_of(store.run(other), focus)
+    except SentvizError as error:
+        st.caption(shell.md(str(error)))
+        return None
+    return found if list(found.frame["id"]) == list(rows.frame["id"]) else None
+
+
+def points_of(part: Slice, rows: Rows) -> pd.DataFrame | None:
+    """id, x, y of the picture that a lasso was drawn in; None where it is not at hand."""
+    if part.kind != "lasso":
+        return None
+    from app.views import embeddings_part
+
+    return embeddings_part.points(rows, *part.picture)
+
+
+def sliced(rows: Rows) -> tuple[Rows, str]:
+    """The rows of the slice in focus, and the slice in words; all rows where there is none or it means nothing here."""
+    focus = shell.focus()
+    try:
+        part = Slice.parse(focus.slice)
+        if part is None:
+            return rows, ""
+        kept = part.mask(rows, second(rows), points_of(part, rows))
+    except SentvizError as error:
+        st.warning(shell.md(str(error)), icon=":material/filter_alt_off:")
+        return rows, ""
+    beside = focus.versus[0] if focus.versus else "the second run"
+    return replace(rows, frame=rows.frame[kept]), part.says(rows.classes, (rows.run, beside))
+
+
+def end(rows: Rows) -> None:
+    """The drawer: rows of the slice, searched, sorted; one of them opens in Explore."""
+    st.divider()
+    part, said = sliced(rows)
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="drawer-head"):
+        st.markdown(f"##### :material/table_rows: {len(part):,} of {len(rows):,} rows" + (f" · {shell.md(said)}" if said else ""))
+        if said:
+            st.button("All rows", icon=":material/close:", type="tertiary", on_click=shell.go, kwargs={"slice": ""}, key="drawer-all")
+    part = _filtered(part)
+    if not len(part):
+        st.caption("No row is left.")
+        return
+    ordered = _ordered(part)
+    table = _table(ordered)
+    event = st.dataframe(
+        table.head(SHOWN),
+        hide_index=True,
+        height=min(38 + 35 * min(len(table), SHOWN), 420),
+        key=f"drawer-{ordered.digest}-{ordered.over}-{hash(tuple(ordered.frame['id'].head(SHOWN)))}",
+        on_select="rerun",
+        selection_mode="single-row",
+        column_config={
+            "confidence": st.column_config.NumberColumn(format="percent", width="small"),
+            "loss": st.column_config.NumberColumn(format="%.2f", width="small"),
+            "text": st.column_config.TextColumn(width="large"),
+        },
+    )
+    chosen = event["selection"]["rows"]
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        if len(table) > SHOWN:
+            st.caption(f"The first {SHOWN} of {len(table):,}; the CSV has all.")
+        st.download_button(
+            "CSV",
+            lambda: _csv(ordered),
+            f"sentviz-rows-{rows.over}.csv",
+            "text/csv",
+            icon=":material/download:",
+            type="tertiary",
+            on_click="ignore",
+            key="drawer-csv",
+        )
+    if chosen:
+        _opened(ordered, ordered.frame.iloc[chosen[0]])
+    else:
+        st.caption("Select a row to read it whole and to open it in Explore.")
+    if not rows.has_text:
+        data = store.run(rows.run).config["data"]["name"]
+        st.caption("The texts are not on this machine: rows are shown by id. Getting the data set brings them.")
+        offer(data)
+
+
+def _filtered(rows: Rows) -> Rows:
+    """The rows that match the search and the lengths in focus."""
+    focus = shell.focus()
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="drawer-filters"):
+        if rows.has_text:
+            st.text_input("Search", placeholder="words or a regular expression", **shell.bound("find", focus.find), width=260)
+            st.number_input("Words, at least", 0, 999, **shell.bound("least", focus.least), width=130)
+            st.number_input("at most (0: any)", 0, 999, **shell.bound("most", focus.most), width=130)
+        orders = [name for name in CHOICES["order"] if rows.labelled or name not in ("loss", "surest")]
+        shell.choose(st.selectbox, "Order", "order", orders, format_func=lambda name: ORDERS[name], width=200)
+    if not rows.has_text:
+        return rows
+    kept = np.ones(len(rows), dtype=bool)
+    if focus.find.strip():
+        try:
+            kept &= matching(rows, focus.find.strip())
+        except SentvizError as error:
+            st.warning(shell.md(str(error)), icon=":material/search_off:")
+    if focus.least or focus.most:
+        words = rows.frame["text"].str.split().str.len().to_numpy()
+        kept &= (words >= focus.least) & (words <= (focus.most or np.inf))
+    return replace(rows, frame=rows.frame[kept])
+
+
+def _ordered(rows: Rows) -> Rows:
+    frame, order = rows.frame, shell.focus().order
+    match order:
+        case "surest" if rows.labelled:
+            frame = frame.sort_values(["right", "confidence"], ascending=[True, False], kind="stable")
+        case "doubtful":
+            frame = frame.sort_values("confidence", kind="stable")
+        case "loss" if rows.labelled:
+            frame = frame.sort_values("loss", ascending=False, kind="stable")
+        case "length" if rows.has_text:
+            frame = frame.loc[frame["text"].str.len().sort_values(ascending=False, kind="stable").index]
+        case _:
+            pass
+    return replace(rows, frame=frame)
+
+
+def _table(rows: Rows) -> pd.DataFrame:
+    """What the drawer shows: names instead of numbers, texts cut."""
+    frame, names = rows.frame, [*rows.classes, "–"]
+    shown: dict[str, Any] = {"": np.where(frame["label"] < 0, "", np.where(frame["right"], "✓", "✗"))}
+    if rows.labelled:
+        shown["label"] = [names[k] for k in frame["label"]]
+    shown |= {"predicted": [names[k] for k in frame["predicted"]], "confidence": frame["confidence"].to_numpy()}
+    if rows.labelled:
+        shown["loss"] = frame["loss"].to_numpy()
+    if "tag" in frame:
+        shown["tag"] = frame["tag"].to_numpy()
+    shown["id"] = frame["id"].to_numpy()
+    if rows.has_text:
+        shown["text"] = frame["text"].str.slice(0, CUT).to_numpy()
+    return pd.DataFrame(shown)
+
+
+def _csv(rows: Rows) -> bytes:
+    """The rows for a file, with every probability by the name of its class."""
+    names = [*rows.classes, ""]
+    frame = rows.frame.assign(label=[names[k] for k in rows.labels], predicted=[names[k] for k in rows.predicted])
+    frame = frame.rename(columns={f"p{k}": name for k, name in enumerate(rows.classes)})
+    return frame.to_csv(index=False).encode("utf-8-sig")
+
+
+def _opened(rows: Rows, row: pd.Series[Any]) -> None:
+    """One row, whole, with the ways to go on from it."""
+    if not rows.has_text:
+        st.caption("Its text is not on this machine, so the model cannot be asked about it here.")
+        return
+    with st.container(border=True):
+        label = f"labelled {rows.classes[row['label']]}, " if row["label"] >= 0 else ""
+        st.markdown(
+            f"**{shell.md(label)}predicted {shell.md(rows.classes[row['predicted']])}** ({row['confidence']:.0%}) · {shell.md(row['id'])}"
+        )
+        st.text(str(row["text"]))
+        if not store.run(rows.run).answers:
+            st.caption(f"{shell.md(rows.run)} ships without weights; choose another model above to open the row in Explore.")
+            return
+        with st.container(horizontal=True, gap="small"):
+            look = st.button("Open in Explore", icon=":material/psychology_alt:", key="drawer-open")
+            edit = st.button("Edit it, original beside", icon=":material/edit:", key="drawer-edit")
+    source = {"text": str(row["text"])} if rows.over == "mine" else {"row": str(row["id"])}
+    if edit:
+        try:
+            st.session_state["pinned"] = store.trace(replace(shell.focus().with_(**source), mix=(), off=()))
+        except SentvizError as error:
+            st.warning(shell.md(str(error)), icon=":material/block:")
+            return
+    if look or edit:
+        shell.go(**source)
+        st.switch_page("views/explore.py")

@@ -1,0 +1,74 @@
+"""Your file: a visitor's own table, kept in memory for one visit."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import pandas as pd
+import streamlit as st
+
+from app import shell
+from sentviz.errors import SentvizError
+from sentviz.runs import Run
+from sentviz.upload import guess, labelled, read_table
+
+__all__ = ["MyFile", "chosen"]
+
+
+@dataclass(frozen=True, eq=False)
+class MyFile:
+    """A table of texts, and which columns are meant."""
+
+    name: str
+    frame: pd.DataFrame
+    text: str
+    label: str  # "" = none
+    digest: str
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Tells one reading of a file from another."""
+        return self.digest, self.text, self.label
+
+    def rows(self, classes: tuple[str, ...]) -> pd.DataFrame:
+        """The rows to ask a model about."""
+        return labelled(self.frame, self.text, self.label, classes)[0]
+
+
+def chosen(run: Run) -> bool:
+    """The uploader and the choice of columns; whether there is a file to ask about."""
+    with st.expander("Your file", icon=":material/upload_file:", expanded="mine" not in st.session_state):
+        st.caption("A CSV or parquet file with a column of texts and, if you have them, labels. It stays in memory for this visit only.")
+        file = st.file_uploader("File", type=["csv", "tsv", "txt", "parquet"], key="mine-file", label_visibility="collapsed")
+        if file is not None:
+            data = file.getvalue()
+            digest = hashlib.sha256(data).hexdigest()[:16]
+            kept: MyFile | None = st.session_state.get("mine")
+            if kept is None or kept.digest != digest:
+                try:
+                    frame, remarks = read_table(data, file.name)
+                except SentvizError as error:
+                    st.warning(shell.md(str(error)), icon=":material/block:")
+                    return False
+                st.session_state["mine"] = MyFile(file.name, frame, guess(frame), guess(frame, labels=True), digest)
+                st.session_state["mine-remarks"] = remarks
+        mine: MyFile | None = st.session_state.get("mine")
+        if mine is None:
+            return False
+        columns = list(mine.frame.columns)
+        with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
+            text = st.selectbox("Texts", columns, columns.index(mine.text), key="mine-text", width=240)
+            options = ["", *columns]
+            label = st.selectbox(
+                "Labels", options, options.index(mine.label), key="mine-label", width=240, format_func=lambda name: name or "no labels"
+            )
+        mine = MyFile(mine.name, mine.frame, text, label, mine.digest)
+        st.session_state["mine"] = mine
+        try:
+            remarks = [*st.session_state.get("mine-remarks", []), *labelled(mine.frame, text, label, run.labels)[1]]
+        except SentvizError as error:
+            st.warning(shell.md(str(error)), icon=":material/block:")
+            return False
+        st.caption("  \n".join([f"{shell.md(mine.name)}: {len(mine.frame):,} rows.", *map(shell.md, remarks)]))
+    return True

@@ -1,0 +1,148 @@
+"""Predicted rows: what a run said of every row of a split, of the demo set, or of a visitor's own file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sentviz.errors import InputError, RunError
+from sentviz.runs import Run
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sentviz.model import Model, Progress
+
+__all__ = ["Rows", "predicted", "stored"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows with what a run said of them.
+
+    ``frame``: id (str), label (class, -1 = unlabelled), predicted (class), confidence (0..1), right (bool, False where unlabelled),
+    loss (cross-entropy in nats, NaN where unlabelled), p0 .. p{K-1}; text where it is at hand; tag where the rows have one.
+    """
+
+    run: str
+    digest: str
+    over: str  # test, official_test, ..., demo, mine
+    classes: tuple[str, ...]
+    frame: pd.DataFrame
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    @property
+    def labelled(self) -> bool:
+        """Whether any row has a label."""
+        return bool((self.labels >= 0).any())
+
+    @property
+    def has_text(self) -> bool:
+        """Whether the texts are at hand."""
+        return "text" in self.frame
+
+    @property
+    def labels(self) -> Ints:
+        """(n,) class of each row, -1 where it has none."""
+        return self.frame["label"].to_numpy(np.int64)
+
+    @property
+    def predicted(self) -> Ints:
+        """(n,) the most probable class."""
+        return self.frame["predicted"].to_numpy(np.int64)
+
+    @property
+    def probabilities(self) -> Floats:
+        """(n, K)."""
+        return self.frame[[f"p{k}" for k in range(len(self.classes))]].to_numpy(np.float64)
+
+    def with_text(self, texts: Mapping[str, str]) -> Rows:
+        """The same rows with their texts by id; as they are where any is missing."""
+        found = self.frame["id"].map(texts)
+        return self if found.isna().any() else replace(self, frame=self.frame.assign(text=found))
+
+    def at_threshold(self, threshold: float) -> Rows:
+        """The same rows of two classes, the second one said from that probability on; negative = the more probable class.
+
+        Raises:
+            InputError: more or fewer than two classes.
+        """
+        if threshold < 0:
+            return self
+        if len(self.classes) != 2:
+            raise InputError(f"A threshold decides between two classes; {self.run} has {len(self.classes)}.")
+        said = (self.frame["p1"] >= threshold).astype(np.int64)
+        return replace(self, frame=self.frame.assign(predicted=said, right=said == self.frame["label"]))
+
+
+def stored(run: Run, split: str = "test") -> Rows:
+    """The rows of a split as stored with the run, without texts.
+
+    Raises:
+        RunError: the run has no such split, or its file is damaged.
+    """
+    frame = run.frame("test.parquet")
+    classes = run.labels
+    if missing := [name for name in ("split", "id", "label", *classes) if name not in frame]:
+        raise RunError(f"{run.name}: test.parquet is damaged: it has no column {missing[0]!r}.")
+    frame = frame[frame["split"] == split]
+    if frame.empty:
+        raise RunError(f"{run.name} has no stored answers for the split {split!r}.")
+    shares = frame[list(classes)].to_numpy(np.float64)
+    labels = frame["label"].to_numpy(np.int64)
+    if not np.isfinite(shares).all() or (np.abs(shares.sum(axis=1) - 1) > 0.01).any() or (shares < 0).any():
+        raise RunError(f"{run.name}: test.parquet is damaged: some of its probabilities are none.")
+    if (labels < 0).any() or (labels >= len(classes)).any():
+        raise RunError(f"{run.name}: test.parquet is damaged: some of its labels are none of the {len(classes)} classes.")
+    return _rows(run.name, run.digest, split, classes, {"id": frame["id"].astype(str).to_numpy(), "label": labels}, shares)
+
+
+def predicted(model: Model, digest: str, frame: pd.DataFrame, over: str, progress: Progress | None = None) -> Rows:
+    """Ask a model about every row of a frame: id, text and, where there are any, label (class, -1 = none) and tag.
+
+    Raises:
+        InputError: no row at all, or a text that cannot be read, named by its place.
+    """
+    from sentviz.model import softmax
+
+    if frame.empty:
+        raise InputError("There is no row to ask about.")
+    ids = []
+    for place, text in enumerate(frame["text"]):
+        try:
+            ids.append(model.encode(str(text)).ids)
+        except InputError as error:
+            raise InputError(f"Row {place + 1} of {len(frame)}: {error}") from error
+    logits, _ = model.forward(ids, progress=progress)
+    columns: dict[str, Any] = {"id": frame["id"].astype(str).to_numpy(), "label": np.full(len(frame), -1)}
+    columns |= {name: frame[name].to_numpy() for name in ("label", "text", "tag") if name in frame}
+    return _rows(model.name, digest, over, model.labels, columns, softmax(logits).astype(np.float64))
+
+
+def _rows(run: str, digest: str, over: str, classes: tuple[str, ...], columns: Mapping[str, Any], shares: Floats) -> Rows:
+    import pandas as pd
+
+    labels, said = np.asarray(columns["label"], dtype=np.int64), shares.argmax(axis=1)
+    own = np.where(labels >= 0, shares[np.arange(len(shares)), np.maximum(labels, 0)], np.nan)
+    frame = pd.DataFrame(
+        {
+            "id": columns["id"],
+            "label": labels,
+            "predicted": said,
+            "confidence": shares.max(axis=1),
+            "right": said == labels,
+            "loss": -np.log(np.maximum(own, 1e-12)),
+        }
+        | {f"p{k}": shares[:, k] for k in range(len(classes))}
+        | {name: columns[name] for name in ("text", "tag") if name in columns}
+    )
+    return Rows(run, digest, over, classes, frame)

@@ -1,0 +1,46 @@
+"""Changes to a recipe by name: the controls of the lambda study, and a model that reads longer texts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sentviz.config import lambda_starts
+from sentviz.errors import InputError
+from sentviz.presets import parse
+
+__all__ = ["LAMBDA_CONTROLS", "VARIANTS", "changes"]
+
+LAMBDA_CONTROLS = ("equal", "swapped", "frozen")
+VARIANTS = {
+    "equal": "every lambda starts at the same size, 0.15, with the preset's sign, whatever its layer and component",
+    "swapped": "every lambda starts at the preset's value with the other sign",
+    "frozen": "every lambda stays at the preset's start",
+    "512": "reads the first 512 tokens",
+}
+LAYERS = 2  # of every preset
+EQUAL = 0.15
+
+
+def changes(variant: str, model: str) -> dict[str, Any]:
+    """What a variant changes in the recipe of a preset: settings of `Recipe`; none for "".
+
+    Raises:
+        InputError: no such variant, or one that the preset cannot have.
+    """
+    if not variant:
+        return {}
+    if variant not in VARIANTS:
+        raise InputError(f"There is no variant {variant!r}; there are {', '.join(VARIANTS)}.")
+    if variant == "512":
+        return {"max_length": 512}
+    family, constraint, components = parse(model)
+    if family != "ndt":
+        raise InputError(f"{model} has no lambda with a start of its own; the variant {variant} is for NDT models.")
+    if variant == "frozen":
+        return {"shape": {"learn_lambda": False}}
+    starts = lambda_starts(constraint, LAYERS, components)
+    if variant == "swapped" and constraint in ("unit", "nonneg"):
+        raise InputError(f"{model} has no negative lambdas, so its signs cannot be swapped.")
+    sign = -1 if constraint == "symmetric" else 1
+    new = [[sign * EQUAL if variant == "equal" else -value for value in row] for row in starts]
+    return {"shape": {"lambda_start": new}}

@@ -1,0 +1,156 @@
+"""Predicted rows and their slices: against plain loops over the same rows, and what damaged or foreign input gives."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sentviz.errors import InputError, RunError
+from sentviz.model import Model
+from sentviz.rows import Rows, predicted, stored
+from sentviz.runs import Run
+from sentviz.slices import AGREE, CORNERS, Slice, matching
+from tests.makers import small_model
+
+TEXTS = ("A dull, dull film.", "DULL?", "Not dullness itself", "it isn't", "the isn of it", "멋진 영화", "“dull”", "dull's end")
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return small_model()
+
+
+@pytest.fixture(scope="module")
+def rows(model: Model) -> Rows:
+    frame = pd.DataFrame({"id": [f"r{i}" for i in range(len(TEXTS))], "text": TEXTS, "label": [0, 1, 0, 1, 0, 1, -1, 0]})
+    return predicted(model, "digest", frame.assign(tag=["plain", "odd"] * 4), "mine")
+
+
+def test_rows_are_what_predict_says(model: Model, rows: Rows) -> None:
+    """Every derived column against its definition, row by row."""
+    said = model.predict(list(TEXTS))
+    for i, row in enumerate(rows.frame.to_dict("records")):
+        shares = [said.loc[i, name] for name in model.labels]
+        assert [row["p0"], row["p1"]] == pytest.approx(shares, abs=1e-6)
+        assert model.labels[row["predicted"]] == said.loc[i, "label"]
+        assert row["confidence"] == pytest.approx(max(shares), abs=1e-6)
+        assert row["right"] == (row["label"] == row["predicted"])
+        if row["label"] < 0:
+            assert np.isnan(row["loss"])
+        else:
+            assert row["loss"] == pytest.approx(-np.log(shares[row["label"]]), abs=1e-5)
+    assert rows.labelled and rows.has_text and len(rows) == len(TEXTS)
+
+
+def test_stored_rows_are_the_run_s_predictions(tiny_run: Path) -> None:
+    """The confusion matrix of the stored rows is the one in metrics.json; without texts until they are given."""
+    run = Run.open(tiny_run)
+    rows = stored(run)
+    counts = np.zeros((len(rows.classes),) * 2, dtype=int)
+    for label, said in zip(rows.labels, rows.predicted, strict=True):
+        counts[label, said] += 1
+    assert counts.tolist() == run.metrics()["test"]["confusion"]
+    assert not rows.has_text
+    ids = list(rows.frame["id"])
+    assert rows.with_text({i: f"text {i}" for i in ids}).frame["text"].tolist() == [f"text {i}" for i in ids]
+    assert not rows.with_text({i: "" for i in ids[1:]}).has_text
+    with pytest.raises(RunError, match="no stored answers for the split 'nowhere'"):
+        stored(run, "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "said"), [("negative", np.nan, "probabilities"), ("label", 7, "labels"), ("negative", 3.0, "probabilities")]
+)
+def test_damaged_predictions_are_named(tiny_run: Path, monkeypatch: pytest.MonkeyPatch, column: str, value: float, said: str) -> None:
+    run = Run.open(tiny_run)
+    frame = run.frame("test.parquet").astype({"label": float})
+    frame.loc[2, column] = value
+    monkeypatch.setattr(Run, "frame", lambda self, file: frame)
+    with pytest.raises(RunError, match=f"test.parquet is damaged: some of its {said}"):
+        stored(run)
+    monkeypatch.setattr(Run, "frame", lambda self, file: frame.drop(columns=column))
+    with pytest.raises(RunError, match=f"no column '{column}'"):
+        stored(run)
+
+
+def test_a_threshold_moves_the_second_class(rows: Rows) -> None:
+    moved = rows.at_threshold(0.3)
+    assert moved.predicted.tolist() == [int(p >= 0.3) for p in rows.probabilities[:, 1]]
+    assert moved.frame["right"].tolist() == [label == said for label, said in zip(moved.labels, moved.predicted, strict=True)]
+    assert rows.at_threshold(-1) is rows
+
+
+def test_cells_bands_and_tags_pick_the_rows_that_a_loop_picks(rows: Rows) -> None:
+    records = rows.frame.to_dict("records")
+    for label in (0, 1):
+        for said in (0, 1):
+            wanted = [row["label"] == label and row["predicted"] == said for row in records]
+            assert Slice.parse(f"cell={label},{said}").mask(rows).tolist() == wanted
+    low, high = np.quantile(rows.probabilities[:, 1], [0.2, 0.7])
+    wanted = [low <= row["p1"] <= high for row in records]
+    assert Slice("p", f"1:{low}-{high}").mask(rows).tolist() == wanted
+    assert Slice.parse("tag=odd").mask(rows).tolist() == [row["tag"] == "odd" for row in records]
+
+
+@pytest.mark.parametrize("word", ["dull", "isn", "isn't", "멋진", "it", "dull's"])
+def test_a_word_is_a_whole_word(rows: Rows, word: str) -> None:
+    """Against Python's own regular expressions on each text: letters and inner apostrophes belong to a word."""
+    found = [word in [w.strip("'’") for w in re.findall(r"[\w'’]+", text.casefold())] for text in TEXTS]
+    assert Slice("word", word).mask(rows).tolist() == found
+    inside = Slice("word", f"{word}@0,1").mask(rows)
+    assert inside.tolist() == [f and label == 0 and said == 1 for f, label, said in zip(found, rows.labels, rows.predicted, strict=True)]
+
+
+def test_agreement_needs_the_same_rows(rows: Rows) -> None:
+    other = rows.at_threshold(0.0)
+    parts = {name: Slice("agree", name).mask(rows, other) for name in AGREE}
+    assert (np.sum(list(parts.values()), axis=0) == 1).all()
+    first, second = rows.frame["right"].to_numpy(), other.frame["right"].to_numpy()
+    assert parts["first"].tolist() == [a and not b for a, b in zip(first, second, strict=True)]
+    with pytest.raises(InputError, match="second run on the same rows"):
+        Slice("agree", "first").mask(rows, None)
+
+
+def test_a_lasso_keeps_at_most_24_corners_and_picks_what_lies_inside(rows: Rows) -> None:
+    angle = np.linspace(0, 2 * np.pi, 100, endpoint=False)
+    part = Slice.lasso("tsne", 2, np.stack([np.cos(angle), np.sin(angle)], axis=1))
+    assert len(part.outline) == CORNERS
+    assert part.picture == ("tsne", 2)
+    assert Slice.parse(str(part)) == part
+    points = pd.DataFrame({"id": [f"r{i}" for i in range(8)], "x": np.linspace(0, 3.5, 8), "y": 0.0})
+    assert part.mask(rows, points=points).tolist() == [x < 1 for x in points["x"]]
+    with pytest.raises(InputError, match="open the page Embeddings"):
+        part.mask(rows)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["nonsense", "cell=", "cell=1", "cell=a,b", "p=1:0.9-0.1", "p=x", "agree=maybe", "lasso=pca.1:0,0;1,1", "lasso=pca:1,1;2,2;3,3"]
+    + ["lasso=pca.1:" + ";".join(["1,nan"] * 3), "lasso=pca.1:" + ";".join(["0,0"] * 25), "=1,0", "word="],
+)
+def test_what_is_no_slice_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="is no part of the rows"):
+        Slice.parse(text)
+
+
+def test_slices_that_do_not_fit_the_rows_say_so(rows: Rows) -> None:
+    for text in ("cell=2,0", "p=4:0-1"):
+        with pytest.raises(InputError, match="there is no"):
+            Slice.parse(text).mask(rows)
+    with pytest.raises(InputError, match="no tags"):
+        Slice.parse("tag=odd").mask(Rows(rows.run, "", "test", rows.classes, rows.frame.drop(columns="tag")))
+    with pytest.raises(InputError, match="not at hand"):
+        Slice.parse("word=dull").mask(Rows(rows.run, "", "test", rows.classes, rows.frame.drop(columns="text")))
+
+
+def test_a_search_is_linear_and_a_bad_pattern_is_one_sentence(rows: Rows) -> None:
+    """The pattern that hangs a backtracking engine returns at once; what is no pattern is named."""
+    long = Rows(rows.run, "", "mine", rows.classes, rows.frame.assign(text="a" * 60 + "!"))
+    assert not matching(long, "(a+)+$").any()
+    for pattern in ("(a", "[", "(?<=a)b", r"\1"):
+        with pytest.raises(InputError, match="is no regular expression"):
+            matching(rows, pattern)

@@ -1,0 +1,74 @@
+"""Variants change what they say and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sentviz.config import EncoderConfig, lambda_starts
+from sentviz.errors import InputError
+from sentviz.presets import preset
+from sentviz.recipe import Recipe
+from sentviz.studies.runner import plan
+from sentviz.variants import VARIANTS, changes
+
+
+def config(model: str, variant: str) -> EncoderConfig:
+    recipe = Recipe.read("sst2", model=model, variant=variant)
+    return preset(model, vocab_size=9, classes=2, max_length=recipe.max_length, **recipe.shape)
+
+
+def test_no_variant_changes_nothing() -> None:
+    assert changes("", "ndt-free-3") == {}
+    assert Recipe.read("sst2", model="diff", variant="") == Recipe.read("sst2", model="diff")
+
+
+def test_equal_starts_are_equal_and_keep_their_sign() -> None:
+    for model, sign in (("ndt-free-3", 1), ("ndt-symmetric-3", -1), ("ndt-unit-4", 1)):
+        starts = {value for row in config(model, "equal").lambda_start for value in row}
+        assert len(starts) == 1
+        assert sign * starts.pop() > 0
+
+
+def test_swapped_starts_are_the_preset_s_with_the_other_sign() -> None:
+    for model, constraint in (("ndt-free-3", "free"), ("ndt-symmetric-3", "symmetric")):
+        wanted = [[-value for value in row] for row in lambda_starts(constraint, 2, 3)]
+        assert [list(row) for row in config(model, "swapped").lambda_start] == wanted
+
+
+def test_frozen_lambdas_stand_at_the_preset_s_start() -> None:
+    frozen, learned = config("ndt-free-3", "frozen"), config("ndt-free-3", "")
+    assert frozen.lambda_start == learned.lambda_start
+    assert not frozen.learn_lambda
+    assert learned.learn_lambda
+
+
+def test_512_reads_longer_texts_and_changes_nothing_else() -> None:
+    long, usual = Recipe.read("imdb", variant="512").as_dict(), Recipe.read("imdb").as_dict()
+    assert {key for key in long if long[key] != usual[key]} == {"variant", "max_length"}
+
+
+@pytest.mark.parametrize(
+    ("variant", "model", "said"),
+    [
+        ("nonsense", "ndt-free-2", "There is no variant 'nonsense'; there are equal"),
+        ("swapped", "ndt-unit-2", "has no negative lambdas"),
+        ("frozen", "vanilla", "no lambda with a start of its own"),
+    ],
+)
+def test_a_variant_that_cannot_be_is_refused(variant: str, model: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        Recipe.read("sst2", model=model, variant=variant)
+
+
+def test_names_tell_variants_apart() -> None:
+    names = {Recipe.read("sst2", model="ndt-free-3", variant=variant, seed=2).name for variant in ("", *VARIANTS)}
+    assert "sst2/ndt-free-3-frozen-s2" in names
+    assert len(names) == 1 + len(VARIANTS)
+
+
+def test_the_study_of_controls_has_every_control_beside_the_original(tmp_path: Path) -> None:
+    names = [recipe.configuration for recipe in plan("ndt-controls", "sst2")]
+    assert names[:4] == ["ndt-symmetric-3", "ndt-symmetric-3-equal", "ndt-symmetric-3-swapped", "ndt-symmetric-3-frozen"]
+    assert len(names) == 8
