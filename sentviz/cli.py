@@ -85,7 +85,10 @@ def train(
 @click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True, help="Folder for the runs.")
 @command
 def study(study: str, dataset: str, seeds: int, jobs: int, models: tuple[str, ...], out: Path) -> None:
-    """Train and evaluate every configuration of STUDY (ndt, ndt-controls). What is there is kept; a stopped study goes on with the same command."""
+    """Train and evaluate every configuration of STUDY (ndt, ndt-controls).
+
+    What is there is kept; a stopped study goes on with the same command.
+    """
     from sentviz.studies.runner import collect, plan, run_study
 
     recipes = plan(study, dataset, seeds, models)
@@ -177,8 +180,9 @@ def explain(run: str, sentence: str, score: str) -> None:
 
 
 @main.command()
-@click.argument("run")
-@click.argument("figure", type=click.Choice(["attention", "overview", "strip", "verdict", "lambda", "curves"]))
+@click.argument("run", required=False)
+@click.argument("figure", required=False, type=click.Choice(["attention", "overview", "strip", "verdict", "lambda", "curves"]))
+@click.option("--paper", help="Every live table and figure of a paper (ndt) instead, into the folder OUT.")
 @click.option("--text", help="The sentence; by default the run's example.")
 @click.option("--layer", type=int, default=1, show_default=True, help="Counted from 1.")
 @click.option("--head", default="mean", show_default=True, help="Counted from 1, or mean, max.")
@@ -188,12 +192,16 @@ def explain(run: str, sentence: str, score: str) -> None:
 @click.option(
     "-o",
     "--out",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=click.Path(path_type=Path),
     required=True,
-    help="FILE.png, .svg, .pdf, .html or .csv",
+    help="FILE.png, .svg, .pdf, .html or .csv; with --paper a folder",
 )
 @command
-def export(run: str, figure: str, text: str | None, layer: int, head: str, component: str, score: str, dark: bool, out: Path) -> None:
+def export(
+    run: str | None,
+    figure: str | None,
+    paper: str | None,
+    text: str | None, layer: int, head: str, component: str, score: str, dark: bool, out: Path) -> None:
     """Write FIGURE of RUN to a file."""
     from sentviz.export import save
     from sentviz.gallery import draw

@@ -32,7 +32,7 @@ class Batch:
     ids: Tensor  # (B, n)
     mask: Tensor | None = None  # (B, n) True = a real token
     segments: Tensor | None = None  # (B, n)
-    polarity: Tensor | None = None  # (B, n, 3) lambda(x) of the lexicon; needed where config.lexicon is set
+    polarity: Tensor | None = None  # (B, n, 3) lambda(x) of each token, instead of the encoder's own table
 
     def expand(self, times: int) -> Batch:
         """A batch of one text as a batch of `times` of it, nothing copied."""
@@ -61,6 +61,7 @@ class Change:
     lambdas: Tensor | None = None  # (L, C) replaces the learned mixing
     heads_off: frozenset[tuple[int, int]] = frozenset()  # (layer, head) whose output is zero
     values_off: Tensor | None = None  # (B, n) True = the token's value vectors are zero
+    strength: float = 1.0  # of the lexicon's injection; 0 = none
 
 
 @dataclass
@@ -127,7 +128,7 @@ class Attention(nn.Module):
         scale: Tensor | float = config.key_size**-0.5
         if self.temperature is not None:
             q, k, scale = F.normalize(q, dim=-1), F.normalize(k, dim=-1), self.temperature
-        structure = self._structure(x, batch)
+        structure = self._structure(x, batch, change.strength)
         lambdas = self.lambdas(x, change)
 
         seen: LayerSeen | None = None
@@ -145,25 +146,23 @@ class Attention(nn.Module):
             out = out * keep
         return self.output(out.transpose(1, 2).flatten(-2)), seen
 
-    def _structure(self, x: Tensor, batch: Batch) -> at.Structure:
+    def _structure(self, x: Tensor, batch: Batch, injected: float = 1.0) -> at.Structure:
         config, n = self.config, x.shape[1]
         biases: list[at.KeyTerm | at.LowRank] = []
         factor, pattern = None, None
         if self.gate is not None:
             biases.append(at.KeyTerm("gate", F.logsigmoid(self.gate(x)).squeeze(-1)[:, None, None, :]))
         if config.lexicon != "none":
-            if batch.polarity is None:
-                raise ValueError("This model reads a polarity lexicon, and the batch carries no polarities.")
+            assert batch.polarity is not None
             polarity = batch.polarity.to(x)[:, None, None]  # (B, 1, 1, n, 3)
-            strength = x.new_ones(config.heads)
+            strength = x.new_full((config.heads,), injected)
             if config.lexicon_heads == "last":
                 strength[:-1] = 0
-            if config.lexicon_scaled:
-                strength = strength * config.key_size**-0.5
             if config.lexicon == "add":
-                biases.append(at.LowRank("lexicon", polarity * strength[:, None, None], polarity))
+                scale = config.key_size**-0.5 if config.lexicon_scaled else 1.0
+                biases.append(at.LowRank("lexicon", polarity * (scale * strength)[:, None, None], polarity))
             else:
-                factor = _factor(polarity, config)
+                factor = _factor(polarity, strength)
         if config.window:
             pattern = at.Pattern(config.window, _globals(config.global_tokens, batch.mask, n, x.device))
         return at.Structure(batch.mask, tuple(biases), factor, pattern)
@@ -183,13 +182,10 @@ def _globals(wanted: tuple[int, ...], mask: Tensor | None, n: int, device: torch
     return places.masked_fill(twice, -1)
 
 
-def _factor(polarity: Tensor, config: EncoderConfig) -> at.LowRank:
-    """Xia's M = sigma; on heads that are not injected M = 1, which a fourth feature carries."""
+def _factor(polarity: Tensor, strength: Tensor) -> at.LowRank:
+    """Xia's M = s sigma + (1 - s), (H,) strengths s: 1 is sigma itself, 0 is no injection; a fourth feature carries the constant."""
     left = torch.cat([polarity, torch.ones_like(polarity[..., :1])], dim=-1)
-    keep = polarity.new_ones(config.heads)
-    if config.lexicon_heads == "last":
-        keep[:-1] = 0
-    weights = torch.stack([keep, keep, keep, 1 - keep], dim=-1)[:, None, :]  # (H, 1, 4)
+    weights = torch.stack([strength, strength, strength, 1 - strength], dim=-1)[:, None, :]  # (H, 1, 4)
     return at.LowRank("lexicon factor", left * weights, left)
 
 
@@ -332,6 +328,8 @@ class Encoder(nn.Module):
             table = _sinusoid(config.max_length, config.width) if config.positions == "sinusoid" else None
             self.register_buffer("position", table, persistent=False)
         self.segment = nn.Embedding(config.segments, config.width) if config.segments > 1 else None
+        if config.lexicon != "none":  # lambda(x) of every vocabulary entry, neutral until a lexicon is put in; a constant of the model
+            self.register_buffer("polarity", torch.full((config.vocab_size, 3), 1 / 3))
         self.dropout = nn.Dropout(config.dropout)
         self.blocks = nn.ModuleList(Block(config, layer) for layer in range(config.layers))
         self.final_norm = _norm(config) if config.norm_first else nn.Identity()
@@ -349,6 +347,7 @@ class Encoder(nn.Module):
             tokens: (B, n, d) token embeddings to use instead of those of the ids, for gradients.
         """
         change = change or Change()
+        batch = self.ready(batch)
         x = self.dropout(self.embed(batch, tokens))
         components, attention = self._stacks(x, watch)
         hidden = [x]
@@ -365,6 +364,12 @@ class Encoder(nn.Module):
         pooled = self.pool(x, batch.mask)
         logits = self.classifier(pooled)
         return Output(logits, pooled, components, attention, hidden, seen) if watch is not None else Output(logits, pooled)
+
+    def ready(self, batch: Batch) -> Batch:
+        """The batch with what the blocks read of it: the polarities of its tokens where a lexicon is injected."""
+        if self.config.lexicon == "none" or batch.polarity is not None:
+            return batch
+        return replace(batch, polarity=self.polarity[batch.ids])
 
     def _stacks(self, x: Tensor, watch: Watch | None) -> tuple[Tensor | None, Tensor | None]:
         """Room for all watched maps, so that stacking them copies nothing; with one component the two are one."""

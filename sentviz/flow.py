@@ -14,7 +14,6 @@ Scores (m,) are shares in multiples of an even one: they sum to the number of to
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -113,9 +112,9 @@ def _solved(maps: Doubles, pooling: str) -> Doubles:
 # ---- from the model ------------------------------------------------------------------------------------------------
 
 
-def value_weighted_maps(model: Model, trace: Trace, *, lambdas: Any = None, heads_off: Collection[tuple[int, int]] = ()) -> Doubles:
+def value_weighted_maps(model: Model, trace: Trace, **change: Any) -> Doubles:
     """(L, n, m) length of what key j adds to query i in the attention's output, in units of the hidden state."""
-    whole = model.trace(trace.text, trace.text_pair, projections=True, lambdas=lambdas, heads_off=heads_off)
+    whole = model.trace(trace.text, trace.text_pair, projections=True, **change)
     assert whole.attention is not None and whole.values is not None
     maps = []
     for layer, block in enumerate(_blocks(model)):
@@ -126,7 +125,6 @@ def value_weighted_maps(model: Model, trace: Trace, *, lambdas: Any = None, head
             a = a / np.sqrt((out**2).mean(axis=-1, keepdims=True) + attention.head_norm.eps)
             a = a * (1 - model.config.lambda_start[layer][0])
             v = v * attention.head_norm.weight.detach().numpy()
-        a[[head for at, head in heads_off if at == layer]] = 0
         w = attention.output.weight.detach().numpy().astype(np.float64).reshape(model.config.width, len(v), -1)  # (d, H, d_v)
         moved = np.einsum("hme,dhe->mhd", v, w)
         products = moved @ moved.transpose(0, 2, 1)  # (m, H, H): lengths without a vector for every pair of tokens
@@ -140,7 +138,7 @@ def value_weighted(model: Model, trace: Trace, **change: Any) -> Floats:
     return _shares(value_weighted_maps(model, trace, **change).sum(axis=1).mean(axis=0))
 
 
-def value_zeroing_maps(model: Model, trace: Trace, *, lambdas: Any = None, heads_off: Collection[tuple[int, int]] = ()) -> Doubles:
+def value_zeroing_maps(model: Model, trace: Trace, **change: Any) -> Doubles:
     """(L, n, m) cosine distance of a layer's output i with and without the value vectors of token j, not yet normalised.
 
     Every layer reads its own, unchanged input; all tokens of a layer are zeroed in one batch.
@@ -149,10 +147,10 @@ def value_zeroing_maps(model: Model, trace: Trace, *, lambdas: Any = None, heads
 
     from sentviz.encoder import Watch
 
-    change, batch = model.change(lambdas, heads_off), model.batch(model.encode(trace.text, trace.text_pair))
+    changed, batch = model.change(**change), model.encoder.ready(model.batch(model.encode(trace.text, trace.text_pair)))
     with torch.inference_mode():
-        hidden = model.encoder(batch, Watch(maps=False), change).hidden
-        maps = [_turned(block, x, out, batch, change) for block, x, out in zip(_blocks(model), hidden[:-1], hidden[1:], strict=True)]
+        hidden = model.encoder(batch, Watch(maps=False), changed).hidden
+        maps = [_turned(block, x, out, batch, changed) for block, x, out in zip(_blocks(model), hidden[:-1], hidden[1:], strict=True)]
         distances: Doubles = torch.stack(maps).numpy()
     return distances
 

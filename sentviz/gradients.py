@@ -9,7 +9,7 @@ the zero embedding, that of [PAD], in place of every word; specials stay, so the
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -42,15 +42,13 @@ class Integrated:
         return float(self.scores.sum(dtype=np.float64)) - self.rise
 
 
-def gradient_x_input(model: Model, trace: Trace, *, lambdas: Any = None, heads_off: Collection[tuple[int, int]] = ()) -> Floats:
+def gradient_x_input(model: Model, trace: Trace, **change: Any) -> Floats:
     """(m,) first-order rise of the log-odds from the zero embedding to the token's own; specials 0."""
-    _, slopes, path = _along(model, trace, np.ones(1), lambdas, heads_off)
+    _, slopes, path = _along(model, trace, np.ones(1), change)
     return np.asarray((slopes[0] * path).sum(dim=-1).numpy(), dtype=np.float32)
 
 
-def integrate(
-    model: Model, trace: Trace, *, steps: int = 32, lambdas: Any = None, heads_off: Collection[tuple[int, int]] = ()
-) -> Integrated:
+def integrate(model: Model, trace: Trace, *, steps: int = 32, **change: Any) -> Integrated:
     """Integrated gradients (m,) over all steps in one batch (a long text: a few), with what they should sum to.
 
     Raises:
@@ -61,7 +59,7 @@ def integrate(
     if steps < 1:
         raise InputError(f"Integrated gradients need at least one step, not {steps}.")
     places, weights = np.polynomial.legendre.leggauss(steps)
-    odds, slopes, path = _along(model, trace, np.array([0, *(places + 1) / 2, 1]), lambdas, heads_off)
+    odds, slopes, path = _along(model, trace, np.array([0, *(places + 1) / 2, 1]), change)
     mean = torch.einsum("snd,s->nd", slopes[1:-1], torch.from_numpy(weights / 2).to(slopes))
     return Integrated(np.asarray((mean * path).sum(dim=-1).numpy(), dtype=np.float32), float(odds[-1] - odds[0]))
 
@@ -71,9 +69,7 @@ def integrated_gradients(model: Model, trace: Trace, **options: Any) -> Floats:
     return integrate(model, trace, **options).scores
 
 
-def _along(
-    model: Model, trace: Trace, places: npt.NDArray[np.float64], lambdas: Any, heads_off: Collection[tuple[int, int]]
-) -> tuple[Tensor, Tensor, Tensor]:
+def _along(model: Model, trace: Trace, places: npt.NDArray[np.float64], change: Mapping[str, Any]) -> tuple[Tensor, Tensor, Tensor]:
     """Log-odds (S,) and gradients (S, m, d) at places between baseline (0) and text (1), and the path (m, d) from one to the other.
 
     Only leaf tensors of this call ask for gradients; the parameters never do, so the model stays as it is in every thread.
@@ -82,7 +78,7 @@ def _along(
 
     from sentviz.model import TOKENS_PER_BATCH
 
-    k, change = int(trace.probabilities.argmax()), model.change(lambdas, heads_off)
+    k, changed = int(trace.probabilities.argmax()), model.change(**change)
     encoded = model.encode(trace.text, trace.text_pair)
     odds, slopes = [], []
     with torch.inference_mode(False), torch.enable_grad():
@@ -92,7 +88,7 @@ def _along(
         steps = torch.from_numpy(places).to(path)
         for some in torch.split(steps, max(1, TOKENS_PER_BATCH // len(encoded))):
             tokens = (text - (1 - some[:, None, None]) * path).requires_grad_()
-            logits = model.encoder(batch.expand(len(some)), change=change, tokens=tokens).logits
+            logits = model.encoder(batch.expand(len(some)), change=changed, tokens=tokens).logits
             others = torch.cat([logits[:, :k], logits[:, k + 1 :]], dim=1)
             value = logits[:, k] - others.logsumexp(dim=1)
             slopes.append(torch.autograd.grad(value.sum(), tokens)[0])

@@ -132,12 +132,13 @@ class Model:
         segments = torch.from_numpy(encoded.segments)[None] if self.config.segments > 1 else None
         return Batch(torch.from_numpy(encoded.ids)[None], segments=segments)
 
-    def change(self, lambdas: Any = None, heads_off: Collection[tuple[int, int]] = ()) -> Change:
+    def change(self, lambdas: Any = None, heads_off: Collection[tuple[int, int]] = (), strength: float = 1.0) -> Change:
         """An intervention, checked against the model's shape.
 
         Args:
             lambdas: (L, C) mixing weights, first column 1; NaN keeps the learned one.
             heads_off: (layer, head) pairs, counted from 0, whose output is silenced.
+            strength: factor on the lexicon's injection; 1 as trained, 0 without.
         Raises:
             InputError: shapes or numbers that the model does not have.
         """
@@ -156,7 +157,9 @@ class Model:
         for layer, head in heads_off:
             if not (0 <= layer < self.config.layers and 0 <= head < self.config.heads):
                 raise InputError(f"There is no head {head + 1} in layer {layer + 1} of {self.name}.")
-        return Change(values, frozenset(heads_off))
+        if not np.isfinite(strength):
+            raise InputError("The strength of the injection must be a finite number.")
+        return Change(values, frozenset(heads_off), strength=float(strength))
 
     def lambdas(self) -> npt.NDArray[np.float32]:
         """(L, C) the learned mixing."""
@@ -189,14 +192,14 @@ class Model:
         texts: Sequence[str],
         *,
         progress: Progress | bool = False,
-        lambdas: Any = None,
-        heads_off: Collection[tuple[int, int]] = (),
+        **change: Any,
     ) -> pd.DataFrame:
         """Predictions as a frame: `text`, `label` (the class name) and one probability per class.
 
         Args:
             texts: any number of texts; each is cut at the model's maximum length (`frame.attrs["truncated"]` counts them).
             progress: True shows a bar for long lists; a function gets (done, total).
+            change: interventions, as the method `change` takes them.
         Raises:
             InputError: a text that cannot be read, named by its place in the list.
         """
@@ -210,9 +213,9 @@ class Model:
                 encoded.append(self.encode(text))
             except InputError as error:
                 raise InputError(f"Text {place + 1} of {len(texts)}: {error}") from error
-        change = self.change(lambdas, heads_off)
+        changed = self.change(**change)
         with _bar(len(texts)) if progress is True else _silent(progress or None) as tick:
-            logits, _ = self.forward([e.ids for e in encoded], change, tick)
+            logits, _ = self.forward([e.ids for e in encoded], changed, tick)
         probabilities = softmax(logits)
         frame = pd.DataFrame({"text": list(texts), "label": [self.labels[i] for i in probabilities.argmax(axis=1)]})
         for k, label in enumerate(self.labels):
@@ -232,19 +235,18 @@ class Model:
         maps: bool = True,
         scores: bool = False,
         projections: bool = False,
-        lambdas: Any = None,
-        heads_off: Collection[tuple[int, int]] = (),
+        **change: Any,
     ) -> Trace:
         """Everything seen of one text.
 
         Args:
             layers, heads, components, queries: which ones to keep, counted from 0; empty means all.
             maps: keep attention maps. scores: also scores before softmax and each bias by name. projections: also Q, K, V.
-            lambdas, heads_off: interventions, see `change`; the trace is that of the changed computation.
+            change: interventions, as the method `change` takes them; the trace is that of the changed computation.
         Raises:
             InputError: a text that cannot be read, or a choice outside the model.
         """
-        encoded, change = self.encode(text, text_pair), self.change(lambdas, heads_off)
+        encoded, changed = self.encode(text, text_pair), self.change(**change)
         n, config = len(encoded.ids), self.config
         layer_ids = _choice(layers, config.layers, "layer")
         head_ids = _choice(heads, config.heads, "head")
@@ -252,10 +254,10 @@ class Model:
         query_ids = _choice(queries, n, "query")
         watch = Watch(tuple(layers), tuple(heads), tuple(components), tuple(queries), maps, scores, projections)
         with torch.inference_mode():
-            out: Output = self.encoder(self.batch(encoded), watch, change)
+            out: Output = self.encoder(self.batch(encoded), watch, changed)
         seen = [out.seen[layer] for layer in layer_ids]
         attention = None if out.attention is None else out.attention[:, 0].numpy()
-        for layer, head in change.heads_off:  # nothing of V passes a silenced head
+        for layer, head in changed.heads_off:  # nothing of V passes a silenced head
             if attention is not None and layer in layer_ids and head in head_ids:
                 attention[layer_ids.index(layer), head_ids.index(head)] = 0
         names = list(seen[0].biases) if seen else []
@@ -271,14 +273,15 @@ class Model:
             labels=self.labels,
             logits=out.logits[0].numpy(),
             probabilities=softmax(out.logits.numpy())[0],
-            lambdas=self.lambdas() if change.lambdas is None else change.lambdas.numpy(),
+            lambdas=self.lambdas() if changed.lambdas is None else changed.lambdas.numpy(),
             layer_ids=layer_ids,
             head_ids=head_ids,
             component_ids=component_ids,
             query_ids=query_ids,
             dropped=encoded.dropped,
             pooling=config.pooling,
-            heads_off=tuple(sorted(change.heads_off)),
+            heads_off=tuple(sorted(changed.heads_off)),
+            strength=changed.strength,
             attention=attention,
             components=None if out.components is None else out.components[:, 0].numpy(),
             hidden=_stack(list(out.hidden)),

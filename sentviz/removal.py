@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,15 +38,13 @@ def leaving_out(
     model: Model,
     trace: Trace,
     removed: Iterable[Sequence[int]],
-    *,
-    lambdas: Any = None,
-    heads_off: Collection[tuple[int, int]] = (),
+    **change: Any,
 ) -> Floats:
     """Logits (N, K) of the text without the tokens of each of N sets; what follows a token moves up. One forward call."""
     encoded, sets = model.encode(trace.text, trace.text_pair), [list(some) for some in removed]
     rows = [np.delete(encoded.ids, some) for some in sets]
     segments = [np.delete(encoded.segments, some) for some in sets]
-    return model.forward(rows, model.change(lambdas, heads_off), segments=segments)[0]
+    return model.forward(rows, model.change(**change), segments=segments)[0]
 
 
 def removal(model: Model, trace: Trace, **change: Any) -> Floats:

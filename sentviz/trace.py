@@ -50,6 +50,7 @@ class Trace:
     query_ids: tuple[int, ...]
     dropped: int = 0  # tokens cut off at the model's maximum length
     heads_off: tuple[tuple[int, int], ...] = ()  # silenced heads: layer, head; their effective maps are zero
+    strength: float = 1.0  # of the lexicon's injection
     pooling: str = "mean"  # what the classifier reads: the mean over the tokens, or "cls", the first one
     attention: Floats | None = None  # (L, H, n, m) what multiplies V
     components: Floats | None = None  # (L, C, H, n, m) softmax maps before mixing
@@ -76,8 +77,8 @@ class Trace:
 
     @property
     def change(self) -> dict[str, Any]:
-        """lambdas and heads_off, as `Model.trace` and the methods of `sentviz.explain` take them: the same computation again."""
-        return {"lambdas": self.lambdas, "heads_off": self.heads_off}
+        """Interventions, as `Model.trace` and the methods of `sentviz.explain` take them: the same computation again."""
+        return {"lambdas": self.lambdas, "heads_off": self.heads_off, "strength": self.strength}
 
     @property
     def confidence(self) -> float:

@@ -211,7 +211,37 @@ def test_a_window_is_the_same_banded_and_dense(window: int) -> None:
         np.testing.assert_allclose(encoder(batch).logits, encoder(batch, Watch()).logits, atol=1e-10)
 
 
-def test_a_missing_lexicon_is_said() -> None:
-    """A model with a lexicon term cannot run on ids alone."""
-    with pytest.raises(ValueError, match="polarit"):
-        small_encoder(lexicon="add")(Batch(torch.tensor([[1, 2]])))
+@pytest.mark.parametrize("how", ["add", "multiply"])
+def test_polarities_come_from_the_table_unless_given(how: str) -> None:
+    """Ids alone are looked up in the encoder's own constants, which are neutral at first and get no gradient."""
+    encoder = small_encoder(lexicon=how)
+    ids = torch.tensor([[1, 2, 5]])
+    with torch.no_grad():
+        neutral = encoder(Batch(ids, polarity=torch.full((1, 3, 3), 1 / 3, dtype=torch.float64))).logits
+        np.testing.assert_allclose(encoder(Batch(ids)).logits, neutral, atol=1e-12)
+        encoder.polarity[:] = torch.rand_like(encoder.polarity)
+        given = encoder(Batch(ids, polarity=encoder.polarity[ids])).logits
+        np.testing.assert_allclose(encoder(Batch(ids)).logits, given, atol=1e-12)
+        assert not np.allclose(given, neutral, atol=1e-6)
+    assert "polarity" not in dict(encoder.named_parameters())
+
+
+@pytest.mark.parametrize("how", ["add", "multiply"])
+@pytest.mark.parametrize("heads", ["all", "last"])
+def test_the_strength_scales_the_injection(how: str, heads: str) -> None:
+    """0 is the same weights without a lexicon; s adds s sigma, or multiplies by s sigma + 1 - s, on the injected heads only."""
+    encoder = small_encoder(lexicon=how, lexicon_heads=heads)
+    plain = small_encoder(lexicon="none")
+    plain.load_state_dict({name: value for name, value in encoder.state_dict().items() if name != "polarity"})
+    batch = Batch(torch.tensor([[1, 2, 5, 7]]), polarity=torch.rand(1, 4, 3, dtype=torch.float64))
+    sigma = (batch.polarity[0] @ batch.polarity[0].T).numpy()
+    with torch.no_grad():
+        off = encoder(batch, Watch(scores=True), Change(strength=0.0))
+        np.testing.assert_allclose(off.logits, plain(batch).logits, atol=1e-12)
+        for strength in (0.5, 2.0):
+            got = encoder(batch, Watch(scores=True), Change(strength=strength)).seen[0].scores[0, 0].numpy()
+            bare = off.seen[0].scores[0, 0].numpy()
+            for head in range(len(bare)):
+                s = strength if heads == "all" or head == len(bare) - 1 else 0.0
+                want = bare[head] + s * sigma if how == "add" else bare[head] * (s * sigma + 1 - s)
+                np.testing.assert_allclose(got[head], want, atol=1e-9)

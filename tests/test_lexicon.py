@@ -1,0 +1,132 @@
+"""From lexicon entries to lambda and sigma: by hand, and against loops over the definition."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sentviz.errors import DataMissingError, InputError
+from sentviz.lexicon import NEUTRAL, Lexicon, coverage, entries, sigma
+from sentviz.text import Tokenizer
+
+ENTRIES = pd.DataFrame({"term": ["good", "very good", "bad", "Plain", "zzz qqq"], "polarity": [2.0, 4.0, -3.0, 0.0, 1.0]})
+TEXTS = ["a good film", "a very good film", "a bad film", "plain film"] * 5
+
+
+@pytest.fixture(scope="module")
+def words() -> Tokenizer:
+    return Tokenizer.train_words(TEXTS, min_count=1)
+
+
+@pytest.fixture(scope="module")
+def pieces() -> Tokenizer:
+    return Tokenizer.train_bpe(TEXTS, 280)
+
+
+def test_lambda_by_hand(words: Tokenizer) -> None:
+    """good stands in "good" (1 + 2/4) and "very good" (1 + 4/4): 3.5 positive, smoothed by one each: 4.5, 1, 1 of 6.5."""
+    table = Lexicon.of("mine", ENTRIES).polarity(words)
+    np.testing.assert_allclose(table[words.id_of("good")], [4.5 / 6.5, 1 / 6.5, 1 / 6.5], atol=1e-6)
+    np.testing.assert_allclose(table[words.id_of("very")], [3 / 5, 1 / 5, 1 / 5], atol=1e-6)
+    np.testing.assert_allclose(table[words.id_of("bad")], [1 / 4.75, 1 / 4.75, 2.75 / 4.75], atol=1e-6)
+    np.testing.assert_allclose(table[words.id_of("plain")], [1 / 4, 2 / 4, 1 / 4], atol=1e-6)
+    for special in range(4):
+        np.testing.assert_allclose(table[special], NEUTRAL, atol=1e-7)
+    np.testing.assert_allclose(table[words.id_of("film")], NEUTRAL, atol=1e-7)
+    np.testing.assert_allclose(table.sum(axis=1), 1, atol=1e-6)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.5, 3.0])
+def test_lambda_is_the_definition_token_by_token(pieces: Tokenizer, smoothing: float) -> None:
+    """The formula in loops over tokens and entries, sub-words included."""
+    table = Lexicon.of("mine", ENTRIES).polarity(pieces, smoothing)
+    for token in range(4, pieces.vocab_size):
+        sums, found = [0.0, 0.0, 0.0], False
+        for term, polarity in ENTRIES.itertuples(index=False):
+            if token in pieces.encode(term.casefold()).ids[:]:
+                found = True
+                side = 0 if polarity > 0 else 1 if polarity == 0 else 2
+                sums[side] += 1 + abs(polarity) / 4
+        want = [(s + smoothing) / (sum(sums) + 3 * smoothing) for s in sums] if found else [1 / 3] * 3
+        np.testing.assert_allclose(table[token], want, atol=1e-6)
+
+
+def test_counts_give_shares_and_intensity() -> None:
+    """KOSAC's columns: shares of the counts, once and again times 2/3 for medium intensity; no count at all adds nothing."""
+    frame = pd.DataFrame({"term": ["가/X", "나/X", "다/X"], "form": ["가", "나", "다"], "n_pos": [3, 0, 0], "n_neut": [1, 0, 0]})
+    frame = frame.assign(n_neg=[0, 2, 0], intensity=["Medium", "None", "High"], polarity=9.0)
+    lexicon = Lexicon.of("counts", frame)
+    np.testing.assert_allclose(lexicon.weights[0], np.array([0.75, 0.25, 0]) * (1 + 2 / 3))
+    np.testing.assert_allclose(lexicon.weights[1], [0, 0, 1])
+    np.testing.assert_allclose(lexicon.weights[2], [0, 0, 0])
+    assert lexicon.terms == ("가", "나", "다")
+
+
+def test_sigma_is_every_pair_s_product_and_neutral_is_a_third() -> None:
+    """A neutral row is 1/3 towards everything, so softmax cannot see it."""
+    rng = np.random.default_rng(0)
+    polarity = np.vstack([NEUTRAL, rng.dirichlet([1, 1, 1], size=5)])
+    got = sigma(polarity)
+    for i in range(6):
+        for j in range(6):
+            assert got[i, j] == pytest.approx(sum(polarity[i, t] * polarity[j, t] for t in range(3)), abs=1e-6)
+    np.testing.assert_allclose(got[0], 1 / 3, atol=1e-6)
+
+
+def test_coverage_counts_tokens_that_stay_neutral(words: Tokenizer) -> None:
+    """By hand: of a, good, film, very, bad, plain in the texts, a and film are neutral."""
+    table = Lexicon.of("mine", ENTRIES).polarity(words)
+    share, total = coverage(words.ids_batch(TEXTS, cls=True), table)
+    tokens = [token for text in TEXTS for token in text.split()]
+    assert total == len(tokens)
+    assert share == pytest.approx(sum(token in ("a", "film") for token in tokens) / len(tokens))
+
+
+def test_a_word_s_tokens_share_its_polarity(pieces: Tokenizer) -> None:
+    """The word-level variant: every piece of "good" has lambda of the entry "good"; pieces of unknown words are neutral."""
+    text = "good film, GOOD zzz"
+    encoded = pieces.encode(text)
+    got = Lexicon.of("mine", ENTRIES).by_word(text, encoded)
+    for token, (start, end) in enumerate(encoded.offsets):
+        inside = any(at <= start and end <= at + 4 for at in (0, 11))
+        np.testing.assert_allclose(got[token], [2.5 / 4.5, 1 / 4.5, 1 / 4.5] if inside else NEUTRAL, atol=1e-6)
+
+
+def test_the_entries_of_a_token_are_those_that_spell_it(words: Tokenizer) -> None:
+    frame = entries(Lexicon.of("mine", ENTRIES), words, words.id_of("good"))
+    assert frame["term"].tolist() == ["good", "very good"]
+    assert frame["positive"].tolist() == [1.5, 2.0]
+
+
+def test_a_term_that_stands_twice_says_the_mean() -> None:
+    lexicon = Lexicon.of("twice", pd.DataFrame({"term": ["odd", "ODD "], "polarity": [1.0, -1.0]}))
+    assert lexicon.terms == ("odd",)
+    np.testing.assert_allclose(lexicon.weights, [[1, 0, 1]])
+
+
+@pytest.mark.parametrize(
+    ("frame", "said"),
+    [
+        (pd.DataFrame({"word": ["a"]}), "has no column 'term'; it needs term, polarity"),
+        (pd.DataFrame({"term": ["a"]}), "has no column 'polarity'"),
+        (pd.DataFrame({"term": ["a", ""], "polarity": [np.nan, 1.0]}), "no row with a term and a number"),
+        (pd.DataFrame({"term": ["a"], "polarity": ["high"]}), "no row with a term and a number"),
+    ],
+)
+def test_a_damaged_lexicon_is_one_sentence(frame: pd.DataFrame, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        Lexicon.of("broken", frame)
+
+
+def test_unknown_and_missing_lexicons(monkeypatch: pytest.MonkeyPatch, tmp_path: object, words: Tokenizer) -> None:
+    with pytest.raises(InputError, match="There is no lexicon 'nonsense'; there are lexicon_en_vader"):
+        Lexicon.load("nonsense")
+    monkeypatch.setenv("SENTVIZ_DATA", str(tmp_path))
+    monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path))
+    with pytest.raises(DataMissingError, match="lexicon_ko_knu"):
+        Lexicon.load("lexicon_ko_knu")
+    with pytest.raises(InputError, match="0 or more"):
+        Lexicon.of("mine", ENTRIES).polarity(words, -1)
+    english = Lexicon.of("mine", ENTRIES).polarity(Tokenizer.train_words(["좋은 영화"] * 5, min_count=1))
+    np.testing.assert_allclose(english, 1 / 3, atol=1e-6)
