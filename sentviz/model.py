@@ -108,6 +108,8 @@ class Model:
             load_weights(encoder, run.path("model.safetensors"))
         except RunError as error:
             raise error if str(error).startswith(run.name) else RunError(f"{run.name}: {error}") from error
+        if encoder.config.lexicon != "none":  # sums of exactly 1, whatever the stored precision, so that a neutral row stays constant
+            encoder.polarity /= encoder.polarity.sum(dim=-1, keepdim=True)
         tokenizer = Tokenizer.load(run.path("tokenizer.json"))
         return cls(
             run.name,

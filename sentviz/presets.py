@@ -1,7 +1,8 @@
 """The papers' configurations by name.
 
 Names are `<family>` or `ndt-<constraint>-<C>`, constraints unit [0,1], symmetric [-1,1], nonneg [0,inf), free (-inf,inf).
-Each preset reproduces the parameter totals that the paper prints (arXiv 2603.20704, tables of parameters) at its vocabulary sizes.
+Each of `NDT_FAMILIES` reproduces the parameter totals that the paper prints (arXiv 2603.20704) at its vocabulary sizes.
+A name of `INJECTIONS` behind any of them, as in `cls-last-scaled`, puts a polarity lexicon into its scores (Sentiment-Fused Attention).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 from sentviz.config import EncoderConfig
 from sentviz.errors import InputError
 
-__all__ = ["CONSTRAINT_SIGNS", "NDT_FAMILIES", "parse", "preset"]
+__all__ = ["CONSTRAINT_SIGNS", "FUSED_FAMILIES", "INJECTIONS", "NDT_FAMILIES", "parse", "preset", "split"]
 
 CONSTRAINT_SIGNS = {"unit": "[0,1]", "symmetric": "[-1,1]", "nonneg": "[0,inf)", "free": "(-inf,inf)"}
 
@@ -22,6 +23,23 @@ NDT_FAMILIES = (
     *(f"ndt-{constraint}-{c}" for constraint in CONSTRAINT_SIGNS for c in (2, 3, 4)),
 )
 
+INJECTIONS: dict[str, dict[str, Any]] = {
+    "xia": {"lexicon": "multiply"},  # Xia et al. 2021: Q K^T times sigma, element by element
+    "all": {"lexicon": "add"},
+    "all-scaled": {"lexicon": "add", "lexicon_scaled": True},
+    "last": {"lexicon": "add", "lexicon_heads": "last"},
+    "last-scaled": {"lexicon": "add", "lexicon_heads": "last", "lexicon_scaled": True},
+}
+FUSED_FAMILIES = ("cls", *(f"cls-{injection}" for injection in INJECTIONS))
+
+
+def split(name: str) -> tuple[str, str]:
+    """A preset's name without its injection, and the injection ("" if none): ``"cls-last-scaled"`` -> ``("cls", "last-scaled")``."""
+    for injection in sorted(INJECTIONS, key=len, reverse=True):
+        if name.endswith(f"-{injection}"):
+            return name.removesuffix(f"-{injection}"), injection
+    return name, ""
+
 
 def parse(name: str) -> tuple[str, str, int]:
     """Family, constraint ("" if none) and C of a preset's name: ``"ndt-unit-3"`` -> ``("ndt", "unit", 3)``.
@@ -29,8 +47,9 @@ def parse(name: str) -> tuple[str, str, int]:
     Raises:
         InputError: no such preset.
     """
-    if name not in NDT_FAMILIES:
-        raise InputError(f"There is no model {name!r}; there are {', '.join(NDT_FAMILIES)}.")
+    whole, (name, _) = name, split(name)
+    if name not in (*NDT_FAMILIES, "cls"):
+        raise InputError(f"There is no model {whole!r}; there are cls, {', '.join(NDT_FAMILIES)}, each also with {', '.join(INJECTIONS)}.")
     if name.startswith("ndt-"):
         _, constraint, c = name.split("-")
         return "ndt", constraint, int(c)
@@ -41,7 +60,7 @@ def preset(name: str, *, vocab_size: int, classes: int, max_length: int, **chang
     """The configuration of a paper's model.
 
     Vanilla is the post-norm transformer with LayerNorm, ReLU and sinusoids; vanilla-matched, the control that the paper lacks, is NDT's
-    block with one full-width component, which gives it the parameters of NDT with C = 2.
+    block with one full-width component, which gives it the parameters of NDT with C = 2. cls is a small BERT: four post-norm layers, [CLS].
 
     Raises:
         InputError: no such preset.
@@ -54,4 +73,7 @@ def preset(name: str, *, vocab_size: int, classes: int, max_length: int, **chang
         shape |= {"components": 2, "mixing": "differential", "head_norm": True, "lambda_std": 0.1}
     elif family == "ndt":
         shape |= {"components": components, "mixing": constraint}
+    elif family == "cls":
+        shape |= {"layers": 4, "norm": "layer", "norm_first": False, "ffn": "gelu", "ffn_width": 512, "pooling": "cls"}
+    shape |= INJECTIONS.get(split(name)[1], {})
     return EncoderConfig(**(shape | changes))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sentviz.errors import InputError
-from sentviz.presets import parse
+from sentviz.presets import parse, split
 from sentviz.variants import changes as varied
 
 __all__ = ["Recipe", "recipe_names"]
@@ -33,6 +33,7 @@ class Recipe:
     vocab_size: int = 0  # bpe only
     max_length: int = 256
     cls: bool = False
+    lexicon: str = ""  # whose polarities a preset with an injection gets
     # model: changes to the preset's EncoderConfig
     shape: dict[str, Any] = field(default_factory=dict)
     # training
@@ -94,6 +95,8 @@ class Recipe:
         if recipe.tokenizer not in ("words", "bpe"):
             raise InputError(f"The recipe's tokenizer must be words or bpe, not {recipe.tokenizer!r}.")
         parse(recipe.model)
+        if split(recipe.model)[1] and not recipe.lexicon:
+            raise InputError(f"{recipe.model} injects a lexicon, and the recipe names none.")
         return recipe
 
     @property

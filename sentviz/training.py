@@ -27,6 +27,7 @@ from sentviz.encoder import Encoder
 from sentviz.errors import RunError
 from sentviz.evaluation import Evaluation, evaluate, fit_temperature, metrics
 from sentviz.explain import explained
+from sentviz.lexicon import Lexicon
 from sentviz.mixing import Constrained, Differential
 from sentviz.model import Ids, Model, collate
 from sentviz.presets import preset
@@ -124,6 +125,8 @@ class Trainer:
                 **recipe.shape,
             )
         ).to(self.device)
+        if self.encoder.config.lexicon != "none":
+            self.encoder.polarity.copy_(torch.from_numpy(Lexicon.load(recipe.lexicon).polarity(self.tokenizer)))
         self.best_state = {k: v.detach().clone() for k, v in self.encoder.state_dict().items()}
         mixing = [p for m in self.encoder.modules() if isinstance(m, Constrained | Differential) for p in m.parameters() if p.requires_grad]
         chosen = {id(p) for p in mixing}

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sentviz.errors import InputError, RunError, SentvizError
-from sentviz.presets import NDT_FAMILIES
+from sentviz.presets import FUSED_FAMILIES, NDT_FAMILIES
 from sentviz.recipe import Recipe
 from sentviz.runs import Run, writing
 from sentviz.variants import LAMBDA_CONTROLS
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["STUDIES", "Outcome", "collect", "finished", "light", "plan", "run_study"]
 
-STUDIES = {"ndt": ("sst2", "twitter_financial", "imdb", "yelp_full"), "ndt-controls": ("sst2",)}
+STUDIES = {"ndt": ("sst2", "twitter_financial", "imdb", "yelp_full"), "ndt-controls": ("sst2",), "fused": ("nsmc", "sst2")}
 CONTROLLED = ("ndt-symmetric-3", "ndt-free-3")
 
 
@@ -38,6 +38,7 @@ def plan(study: str, dataset: str, seeds: int = 1, models: Sequence[str] = ()) -
     """The recipes of a study on a data set, seed by seed, so that a study cut short has whole seeds.
 
     ndt: the 15 configurations. ndt-controls: two NDTs as they are and with every control of their lambdas.
+    fused: a [CLS] encoder as it is, and with each injection of a lexicon.
 
     Raises:
         InputError: no such study, data set or model, or no seed.
@@ -48,9 +49,11 @@ def plan(study: str, dataset: str, seeds: int = 1, models: Sequence[str] = ()) -
         raise InputError(f"The study {study} has no data set {dataset!r}; it has {', '.join(STUDIES[study])}.")
     if seeds < 1:
         raise InputError("A study needs at least one seed.")
-    variants, models = (("", *LAMBDA_CONTROLS), models or CONTROLLED) if study == "ndt-controls" else (("",), models or NDT_FAMILIES)
+    variants = ("", *LAMBDA_CONTROLS) if study == "ndt-controls" else ("",)
+    models = models or {"ndt": NDT_FAMILIES, "ndt-controls": CONTROLLED, "fused": FUSED_FAMILIES}[study]
+    source = f"fused_{dataset}" if study == "fused" else dataset
     return [
-        Recipe.read(dataset, model=model, seed=seed, variant=variant) for seed in range(seeds) for model in models for variant in variants
+        Recipe.read(source, model=model, seed=seed, variant=variant) for seed in range(seeds) for model in models for variant in variants
     ]
 
 
@@ -67,7 +70,13 @@ def finished(recipe: Recipe, root: Path) -> bool:
 
 def training(recipe: Recipe, root: Path) -> list[str]:
     """The command that trains a recipe in a process of its own."""
-    chosen = [recipe.dataset, "--model", recipe.model, "--seed", str(recipe.seed)]
+    chosen = [
+        f"fused_{recipe.dataset}" if recipe.model in FUSED_FAMILIES else recipe.dataset,
+        "--model",
+        recipe.model,
+        "--seed",
+        str(recipe.seed),
+    ]
     chosen += ["--variant", recipe.variant] if recipe.variant else []
     return [sys.executable, "-m", "sentviz", "train", *chosen, "--out", str(root), "--threads", "1", "--quiet"]
 
