@@ -13,20 +13,17 @@ Words are removed as in `sentviz.removal`; a word of several tokens scores their
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.errors import InputError, RunError
+from sentviz.errors import InputError
 from sentviz.explain import SCORES, available, explained, score, spearman
 from sentviz.removal import leaving_out, words
-from sentviz.runs import Run, write
+from sentviz.runs import Run, attach
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -150,20 +147,8 @@ def over_split(
 
 
 def store(run: Run, frame: pd.DataFrame) -> Run:
-    """The run with its faithfulness, written atomically; its other files and its configuration stay, its digest changes.
-
-    Raises:
-        RunError: a file of the run is damaged, its folder holds anything else (which would be lost), or may not be written.
-    """
-    if foreign := sorted({path.name for path in run.folder.iterdir()} - run.config["files"].keys() - {"config.json", FILE}):
-        raise RunError(f"{run.name}: its folder holds {foreign[0]}, which is no part of the run; please move it elsewhere first.")
-    files: dict[str, Callable[[Path], object]] = {file: partial(shutil.copyfile, run.path(file)) for file in run.config["files"]}
-    files[FILE] = lambda path: frame.to_parquet(path, index=False, compression="zstd")
-    try:
-        write(run.folder, run.config, files)
-    except PermissionError as error:
-        raise RunError(f"{run.name}: its folder may not be written.") from error
-    return Run.open(run.folder, run.name)
+    """The run with its faithfulness, see `sentviz.runs.attach`."""
+    return attach(run, FILE, frame)
 
 
 def _aopc(model: Model, trace: Trace, orders: Sequence[Ints], tokens: Sequence[tuple[int, ...]], change: Mapping[str, Any]) -> Doubles:

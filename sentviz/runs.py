@@ -8,7 +8,13 @@ test.parquet           split, id, label, one probability per class; never the te
 embeddings.safetensors pooled vectors of a stated sample of the test split
 example.safetensors    the stored trace of the run's example sentence
 metrics.json           each metric with its interval and n
-faithfulness.parquet   where it was computed: method, metric, value, low, high, random, n, seed (sentviz.faithfulness)
+
+and, where it was measured (`attach`):
+faithfulness.parquet   explanations against random ones (sentviz.faithfulness)
+heads.parquet          what each head attends to over a split, [CLS] in particular (sentviz.heads)
+components.parquet     whether components specialise (sentviz.specialise)
+words.parquet          counts of words per cell of the confusion matrix (sentviz.words)
+leaders.parquet        leaders and clusters of a hardmax run over a split (sentviz.leaders)
 """
 
 from __future__ import annotations
@@ -21,7 +27,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +38,7 @@ if TYPE_CHECKING:
 
     from sentviz.trace import Trace
 
-__all__ = ["FORMAT", "Run", "catalog", "claim", "find", "roots", "runs", "version", "write", "writing"]
+__all__ = ["FORMAT", "Run", "attach", "catalog", "claim", "find", "roots", "runs", "version", "write", "writing"]
 
 FORMAT = 1
 NEEDED = {
@@ -317,6 +323,23 @@ def write(folder: Path, config: dict[str, Any], writers: Mapping[str, Callable[[
         files = {file: _sha256(fresh / file) for file in writers}
         text = json.dumps(config | {"format": FORMAT, "files": files}, indent=1, ensure_ascii=False)
         (fresh / "config.json").write_text(text + "\n", encoding="utf-8")
+
+
+def attach(run: Run, file: str, frame: pd.DataFrame) -> Run:
+    """The run with one more table, or a newer one, written atomically; its other files and its configuration stay, its digest changes.
+
+    Raises:
+        RunError: a file of the run is damaged, its folder holds anything else (which would be lost), or may not be written.
+    """
+    if foreign := sorted({path.name for path in run.folder.iterdir()} - run.config["files"].keys() - {"config.json", file}):
+        raise RunError(f"{run.name}: its folder holds {foreign[0]}, which is no part of the run; please move it elsewhere first.")
+    files: dict[str, Callable[[Path], object]] = {name: partial(shutil.copyfile, run.path(name)) for name in run.config["files"]}
+    files[file] = lambda path: frame.to_parquet(path, index=False, compression="zstd")
+    try:
+        write(run.folder, run.config, files)
+    except PermissionError as error:
+        raise RunError(f"{run.name}: its folder may not be written.") from error
+    return Run.open(run.folder, run.name)
 
 
 def _sha256(path: Path) -> str:
