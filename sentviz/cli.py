@@ -134,9 +134,9 @@ def evaluate(run: str, split: str) -> None:
 def faithfulness(run: str, sample: int, split: str, seed: int) -> None:
     """Ask how faithful each explanation of RUN is, over a sample of texts, and store it with the run."""
     from sentviz import datasets
-    from sentviz.faithfulness import METRICS, over_split, store
+    from sentviz.faithfulness import FILE, METRICS, over_split
     from sentviz.model import Model
-    from sentviz.runs import find
+    from sentviz.runs import attach, find
 
     found = find(run)
     texts = datasets.load_split(found.config["data"]["name"], split).frame["text"].tolist()
@@ -144,7 +144,7 @@ def faithfulness(run: str, sample: int, split: str, seed: int) -> None:
         frame = over_split(Model.of(found), texts, sample=sample, seed=seed, progress=lambda done, _: bar.update(done - bar.pos))
     click.echo(f"{found.name}, {int(frame['n'].max())} texts of {split}; comprehensiveness: more is better, sufficiency: less")
     click.echo(frame.pivot(index="method", columns="metric", values="value")[list(METRICS)].to_string(float_format="{:+.3f}".format))
-    store(found, frame)
+    attach(found, FILE, frame)
     click.echo(f"Stored in {found.folder}")
 
 
@@ -201,11 +201,25 @@ def export(
     run: str | None,
     figure: str | None,
     paper: str | None,
-    text: str | None, layer: int, head: str, component: str, score: str, dark: bool, out: Path) -> None:
-    """Write FIGURE of RUN to a file."""
+    text: str | None,
+    layer: int,
+    head: str,
+    component: str,
+    score: str,
+    dark: bool,
+    out: Path,
+) -> None:
+    """Write FIGURE of RUN to a file, or with --paper every live table and figure of a paper to a folder."""
+    if paper is not None:
+        _export_paper(paper, run, out)
+        return
     from sentviz.export import save
     from sentviz.gallery import draw
 
+    if run is None or figure is None:
+        raise click.UsageError("Name a RUN and a FIGURE, or a paper with --paper ndt.")
+    if out.is_dir():
+        raise click.UsageError(f"{out} is a folder; name a file.")
     made = draw(
         run,
         figure,
@@ -218,6 +232,80 @@ def export(
     )
     save(made, out)
     click.echo(f"Written to {out}")
+
+
+def _export_paper(paper: str, run: str | None, out: Path) -> None:
+    from sentviz.runs import Run, runs
+    from sentviz.studies.export_paper import export_paper
+
+    if run is not None:
+        raise click.UsageError("--paper takes every run at hand; leave RUN and FIGURE out.")
+    with click.progressbar(length=1, label="Tables and figures", file=sys.stderr) as bar:
+
+        def progress(done: int, total: int) -> None:
+            bar.length = total
+            bar.update(done - bar.pos)
+
+        manifest = export_paper(paper, out, [one for one in runs().values() if isinstance(one, Run)], progress=progress)
+    for item in manifest["items"]:
+        if item["state"] != "written":
+            click.echo(f"! {item.get('title', item['id'])}: {item.get('reason', item['state'])}", err=True)
+    if not manifest["pictures"]:
+        click.echo("! Without Chrome or Chromium the figures are CSV only.", err=True)
+    files = sum(len(part["files"]) for item in manifest["items"] for part in item["parts"])
+    click.echo(f"{files} files and manifest.json written to {out}")
+
+
+@main.command()
+@click.argument("run")
+@click.option("--sample", type=click.IntRange(min=1), default=300, show_default=True, help="How many texts of the split.")
+@click.option("--split", default="test", show_default=True, help="Split of the run's data set.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the sample and of the untrained models.")
+@click.option("--inits", type=click.IntRange(min=0), default=20, show_default=True, help="How many untrained models to compare with.")
+@command
+def specialise(run: str, sample: int, split: str, seed: int, inits: int) -> None:
+    """Ask whether the components of RUN specialise, over a sample of texts, and store the answer with the run."""
+    from sentviz import datasets
+    from sentviz.model import Model
+    from sentviz.runs import attach, find
+    from sentviz.specialise import FILE, over_split, verdict, word_classes
+
+    found = find(run)
+    model, classes = Model.of(found), word_classes()
+    texts = datasets.load_split(found.config["data"]["name"], split).frame["text"].tolist()
+    with click.progressbar(length=sample * (1 + inits), label="Texts", file=sys.stderr) as bar:
+
+        def tick(done: int, total: int) -> None:
+            bar.length = total
+            bar.update(done - bar.pos)
+
+        frame = over_split(model, texts, classes, sample=sample, seed=seed, inits=inits, progress=tick)
+    click.echo(f"{found.name}, {int(frame['n'].max())} texts of {split}")
+    click.echo("\n".join(verdict(frame)))
+    attach(found, FILE, frame)
+    click.echo(f"Stored in {found.folder}")
+
+
+@main.command()
+@click.argument("run")
+@click.option("--split", default="test", show_default=True, help="Split of the run's data set.")
+@command
+def heads(run: str, split: str) -> None:
+    """What each head of RUN attends to over a whole split, [CLS] in particular; stored with the run."""
+    from sentviz import datasets
+    from sentviz.heads import FILE, over_split
+    from sentviz.model import Model
+    from sentviz.runs import attach, find
+
+    found = find(run)
+    texts = datasets.load_split(found.config["data"]["name"], split).frame["text"].tolist()
+    with click.progressbar(length=len(texts), label="Texts", file=sys.stderr) as bar:
+        frame = over_split(Model.of(found), texts, progress=lambda done, _: bar.update(done - bar.pos))
+    mean = frame[frame["head"] < 0].pivot(index="layer", columns="measure", values="value")
+    click.echo(f"{found.name}, {len(texts):,} texts of {split}, mean over heads by layer (from 0)")
+    click.echo(mean.to_string(float_format="{:.4f}".format))
+    attach(found, FILE, frame)
+    click.echo(f"Stored in {found.folder}")
 
 
 @main.command()

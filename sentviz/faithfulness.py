@@ -23,7 +23,6 @@ import numpy.typing as npt
 from sentviz.errors import InputError
 from sentviz.explain import SCORES, available, explained, score, spearman
 from sentviz.removal import leaving_out, words
-from sentviz.runs import Run, attach
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from sentviz.model import Model, Progress
     from sentviz.trace import Trace
 
-__all__ = ["FILE", "LEAST_WORDS", "METRICS", "PERCENTS", "faithfulness", "kendall", "over_split", "scores_of", "store"]
+__all__ = ["FILE", "LEAST_WORDS", "METRICS", "PERCENTS", "faithfulness", "kendall", "over_split", "scores_of"]
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
@@ -144,11 +143,6 @@ def over_split(
     if not parts:
         raise InputError(f"None of the texts has {LEAST_WORDS} words.")
     return _summary(pd.concat(parts, ignore_index=True), seed)
-
-
-def store(run: Run, frame: pd.DataFrame) -> Run:
-    """The run with its faithfulness, see `sentviz.runs.attach`."""
-    return attach(run, FILE, frame)
 
 
 def _aopc(model: Model, trace: Trace, orders: Sequence[Ints], tokens: Sequence[tuple[int, ...]], change: Mapping[str, Any]) -> Doubles:

@@ -17,9 +17,9 @@ from scipy.stats import kendalltau, spearmanr
 from sentviz.cli import main
 from sentviz.errors import InputError, RunError
 from sentviz.explain import SCORES, available, explained, score, spearman
-from sentviz.faithfulness import FILE, METRICS, faithfulness, kendall, over_split, scores_of, store
+from sentviz.faithfulness import FILE, METRICS, faithfulness, kendall, over_split, scores_of
 from sentviz.model import Model
-from sentviz.runs import Run
+from sentviz.runs import Run, attach
 from sentviz.text import Tokenizer
 from tests.fakes import fake_trace
 from tests.makers import small_model, toy_splits, use_toy_data
@@ -195,7 +195,7 @@ def test_a_run_keeps_its_faithfulness(folder: Path, model: Model) -> None:
         run.frame(FILE)
     frame = over_split(model, TEXTS, ["received"], sample=3)
     for _ in range(2):
-        stored = store(Run.open(folder), frame)
+        stored = attach(Run.open(folder), FILE, frame)
     pd.testing.assert_frame_equal(stored.frame(FILE), frame)
     assert stored.name == run.name and stored.digest != digest
     assert {p.name for p in folder.iterdir()} == {*files, FILE}
@@ -214,7 +214,7 @@ def test_a_damaged_run_gets_nothing(folder: Path, model: Model) -> None:
         (folder / name).write_text(content)
         before = {p.name: p.read_bytes() for p in folder.iterdir()}
         with pytest.raises(RunError, match=reason):
-            store(Run.open(folder), frame)
+            attach(Run.open(folder), FILE, frame)
         assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
 
 

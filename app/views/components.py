@@ -1,0 +1,91 @@
+"""Do the components specialise? Their maps over a sample of the test split, against three baselines."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from app import shell, store
+from sentviz.figures.maps import component_name
+from sentviz.figures.specialise import entropies, likeness, word_shares
+from sentviz.gallery import signed
+from sentviz.glossary import tip
+from sentviz.specialise import FILE, own_lists, verdict
+
+shell.intro(
+    "Whether the components A₁, A₂, … of a model look at different words, in numbers over a sample of the test split and against chance.",
+    "It shows where their maps lie, not what that does to the answer; from layer 2 on a token's state holds its neighbours' words too.",
+)
+focus = shell.focus()
+shell.choose(st.selectbox, "Model", "run", list(store.runs()), label_visibility="collapsed", width=320)
+run = store.run(focus.run)
+shape = run.config["model"]
+if shape["components"] < 2:
+    st.info(f"{shell.md(run.name)} has one attention map per head, so there is nothing that could specialise.", icon=":material/layers:")
+    others = [name for name, other in store.runs().items() if FILE in other.config["files"]]
+    several = [name for name, other in store.runs().items() if other.config["model"]["components"] > 1]
+    st.markdown(
+        "An NDT or Differential model gives every head several maps, each with queries and keys of its own, and lambda mixes them. "
+        "The idea is that each map takes on a part of the work: one might look for polar words, another for negators. "
+        "This page measures whether that happens.",
+        help=tip("component"),
+    )
+    for name in (others or several)[:1]:
+        st.button(
+            f"Show {shell.md(name)}", on_click=shell.go, kwargs={"run": name}, icon=":material/arrow_forward:", key="components-other"
+        )
+    st.stop()
+if FILE not in run.config["files"]:
+    st.info(f"The components of this run are not measured yet. `sentviz specialise {run.name}` measures them.", icon=":material/science:")
+    st.stop()
+frame = run.frame(FILE)
+answer, *reasons = verdict(frame)
+st.markdown(f"##### {shell.md(answer)}", help=tip("component"))
+st.markdown("\n".join(f"- {shell.md(reason)}" for reason in reasons))
+lambdas = store.example(run).lambdas
+weights = "; ".join(
+    f"layer {layer + 1}: " + ", ".join(f"{component_name(c)} {weight:+.2f}" for c, weight in enumerate(row) if c)
+    for layer, row in enumerate(lambdas)
+)
+minus = " One with a negative weight is subtracted: what it looks at is taken away." if (lambdas < 0).any() else ""
+st.caption(
+    "A habit is a component's entropy or its attention to one of five classes of words, in one layer."
+    f" The maps are measured before mixing. A₁ enters with weight 1; {weights.replace('-', '−')}.{minus}"
+)
+
+shell.figure(lambda theme: signed(word_shares(frame, run=run.name, theme=theme), run), "component-words")
+left, right = shell.halves("components")
+with left:
+    shell.figure(lambda theme: signed(likeness(frame, run=run.name, theme=theme), run), "component-likeness")
+with right:
+    shell.figure(lambda theme: signed(entropies(frame, run=run.name, theme=theme), run), "component-entropy")
+
+cells = frame[frame["component"] == -1]
+table = pd.DataFrame({"habit": [name or "entropy" for name in cells["word_class"]], "layer": cells["layer"].to_numpy() + 1}).join(
+    cells[["value", "low", "high", "p_holm", "untrained_high", "dealt_high", "p_dealt", "n"]].reset_index(drop=True)
+)
+st.markdown("##### What the components differ by")
+st.dataframe(
+    table,
+    hide_index=True,
+    height="content",
+    column_config={
+        "value": st.column_config.NumberColumn("difference", format="%.3f", help="largest minus smallest of the components' means"),
+        "low": st.column_config.NumberColumn("from", format="%.3f", help="95 % bootstrap interval over sentences"),
+        "high": st.column_config.NumberColumn("to", format="%.3f"),
+        "p_holm": st.column_config.NumberColumn(
+            "p, shuffled", format="%.3f", help="labels shuffled 2,000 times within each sentence, after Holm; 0.0005 is the least before it"
+        ),
+        "untrained_high": st.column_config.NumberColumn("untrained, most", format="%.3f", help="largest difference in an untrained model"),
+        "dealt_high": st.column_config.NumberColumn("dealt, 97.5 %", format="%.3f", help="heads dealt to the components at random"),
+        "p_dealt": st.column_config.NumberColumn("p, dealt", format="%.3f", help="share of deals that differ as much; not corrected"),
+    },
+)
+with st.expander("Which words count"):
+    name = frame["lexicon"].iloc[0]
+    st.markdown(
+        f"Positive and negative words: the sign of their polarity in `{name}`, without the words below. The others are our own lists, given"
+        " whole; a word that the model does not know counts for none."
+    )
+    for key, words in own_lists().items():
+        st.caption(f"**{key}**: {shell.md(', '.join(sorted(words)))}")

@@ -1,0 +1,289 @@
+"""Specialisation by hand: maps measured in loops, planted components found, and what is no run of several components refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.spatial.distance import cosine as cosine_distance
+from scipy.spatial.distance import jensenshannon
+from scipy.stats import entropy
+
+from sentviz import datasets, specialise
+from sentviz.errors import DataMissingError, InputError, RunError
+from sentviz.figures.specialise import entropies, likeness, word_shares
+from sentviz.model import Model
+from sentviz.runs import Run, attach
+from sentviz.specialise import CLASSES, FILE, WordClasses, over_split, own_lists, untrained, verdict, word_classes
+from sentviz.text import Tokenizer
+from tests.makers import small_model, toy_splits
+
+TEXTS = toy_splits()["test"].frame["text"].tolist()
+HAND = WordClasses(
+    {
+        "positive words": frozenset({"warm", "clever"}),
+        "negative words": frozenset({"dull", "cold"}),
+        "negators": frozenset({"not"}),
+        "intensifiers": frozenset({"very"}),
+        "function words": frozenset({"a", "the", "we"}),
+    },
+    "by hand",
+)
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    """A random word-level model of three components."""
+    return small_model(components=3, mixing="free")
+
+
+@pytest.fixture(scope="module")
+def frame(model: Model) -> pd.DataFrame:
+    """Its table over a dozen sentences."""
+    return over_split(model, TEXTS, HAND, sample=12, seed=3, inits=4)
+
+
+def cell(frame: pd.DataFrame, measure: str, layer: int, component: int, other: int = -1, word_class: str = "") -> pd.Series[Any]:
+    found = frame.query("measure == @measure and layer == @layer and component == @component and other == @other")
+    (row,) = found[found["word_class"] == word_class].to_dict("records")
+    return pd.Series(row)
+
+
+def by_loops(model: Model, texts: list[str], first: int, second: int, layer: int) -> tuple[float, float]:
+    """Cosine and divergence of two components head by head, or of the different heads of one, row after row."""
+    cosines, divergences = [], []
+    for text in texts:
+        maps = model.trace(text).components
+        assert maps is not None
+        pairs = [(h, h) for h in range(2)] if first != second else [(0, 1)]
+        rows = [(maps[layer, first, g, i], maps[layer, second, h, i]) for g, h in pairs for i in range(maps.shape[-1])]
+        cosines.append(np.mean([1 - cosine_distance(a, b) for a, b in rows]))
+        divergences.append(np.mean([jensenshannon(a, b, base=2) ** 2 for a, b in rows]))
+    return float(np.mean(cosines)), float(np.mean(divergences))
+
+
+def sampled(model: Model, size: int, seed: int) -> list[str]:
+    """The sentences that are measured: long enough, in a seeded order."""
+    order = np.random.default_rng(seed).permutation(len(TEXTS))
+    return [TEXTS[i] for i in order if len(model.encode(TEXTS[i])) >= specialise.LEAST_TOKENS][:size]
+
+
+def test_likeness_is_that_of_scipy_row_by_row(model: Model, frame: pd.DataFrame) -> None:
+    """Every pair, both layers, and the heads of one component."""
+    texts = sampled(model, 12, 3)
+    for layer in range(2):
+        for first, second in [(0, 1), (0, 2), (1, 2), (0, 0), (2, 2)]:
+            want = by_loops(model, texts, first, second, layer)
+            for measure, value in zip(("cosine", "jensen_shannon"), want, strict=True):
+                row = cell(frame, measure, layer, first, second)
+                assert row["value"] == pytest.approx(value, abs=2e-5)
+                assert row["low"] <= row["value"] <= row["high"] and row["n"] == 12
+
+
+def test_entropy_and_attention_are_those_by_hand(model: Model, frame: pd.DataFrame) -> None:
+    """scipy's entropy; attention to the words of a class added up cell by cell, over sentences that have one."""
+    texts = sampled(model, 12, 3)
+    for layer in range(2):
+        for component in range(3):
+            shares: dict[str, list[float]] = {name: [] for name in CLASSES}
+            entropy_of = []
+            for text in texts:
+                trace = model.trace(text)
+                assert trace.components is not None
+                maps, n = trace.components[layer, component].astype(float), len(trace.tokens)
+                entropy_of.append(np.mean([entropy(maps[h, i]) / np.log(n) for h in range(2) for i in range(n)]))
+                for name, those in HAND.words.items():
+                    places = [j for j, token in enumerate(trace.tokens) if token.lower() in those]
+                    if places:
+                        received = sum(maps[h, i, j] for h in range(2) for i in range(n) for j in places) / (2 * n)
+                        shares[name].append(received / (len(places) / n))
+            assert cell(frame, "entropy", layer, component)["value"] == pytest.approx(np.mean(entropy_of), abs=2e-5)
+            for name in ("positive words", "negative words", "function words"):
+                row = cell(frame, "attention", layer, component, word_class=name)
+                assert row["value"] == pytest.approx(np.mean(shares[name]), abs=2e-5) and row["n"] == len(shares[name])
+    assert not frame["word_class"].isin(["negators", "intensifiers"]).any()  # no sentence has one
+
+
+def test_special_tokens_are_left_out() -> None:
+    """[CLS] and [SEP] neither look nor are looked at; what is left sums to 1 again."""
+    model = small_model(components=2, mixing="free", cls=True)
+    table = over_split(model, TEXTS, HAND, sample=1, seed=0, inits=0)
+    (text,) = [t for t in (TEXTS[i] for i in np.random.default_rng(0).permutation(len(TEXTS))) if len(model.encode(t)) >= 7][:1]
+    maps = model.trace(text).components
+    assert maps is not None
+    inner = maps[1, 0, :, 1:-1, 1:-1].astype(float)
+    inner /= inner.sum(axis=-1, keepdims=True)
+    want = np.mean([entropy(row) for head in inner for row in head]) / np.log(inner.shape[-1])
+    assert cell(table, "entropy", 1, 0)["value"] == pytest.approx(want, abs=2e-5)
+
+
+def test_the_untrained_are_seeded_and_leave_the_random_state_alone(model: Model, frame: pd.DataFrame) -> None:
+    """Mean, least and most are those of four models made here one by one; the largest difference and its share of models follow."""
+    import torch
+
+    torch.manual_seed(9)
+    before = torch.get_rng_state()
+    alone = [over_split(untrained(model, 3 + k), TEXTS, HAND, sample=12, seed=3, inits=0) for k in range(4)]
+    assert torch.equal(before, torch.get_rng_state())
+    values = np.array([table["value"] for table in alone])
+    for column, want in (("untrained", values.mean(0)), ("untrained_low", values.min(0)), ("untrained_high", values.max(0))):
+        assert frame[column].to_numpy() == pytest.approx(want, abs=2e-5)
+    row, at = cell(frame, "entropy", 0, -1), frame.index[(frame["measure"] == "entropy") & (frame["component"] == -1)][0]
+    assert row["p_untrained"] == pytest.approx((1 + (values[:, at] >= row["value"]).sum()) / 5)
+    first = frame.index[frame["measure"] == "cosine"][0]
+    assert frame["p_untrained"][first] == pytest.approx((1 + (values[:, first] <= frame["value"][first]).sum()) / 5)
+
+
+def planted(gap: float, per_head: bool = False, components: int = 2, heads: int = 4, n: int = 60) -> Any:
+    """Measured numbers of n sentences: entropy of the first component lies `gap` above the others, or that of its first head only."""
+    rng = np.random.default_rng(1)
+    habits = 0.5 + 0.02 * rng.standard_normal((n, 6, 1, components, heads))
+    if per_head:
+        habits[:, 0, :, 0, 0] += gap * heads
+    else:
+        habits[:, 0, :, 0] += gap
+    return specialise._Measured(np.full((n, 2, 1, components, components), 0.5), habits)
+
+
+def test_planted_components_are_found_and_others_are_not() -> None:
+    """The planted habit passes shuffling and dealing, the noise of the five others does not."""
+    table = specialise._table(planted(0.1), [], 0)
+    cells = table[table["component"] == -1].set_index("word_class")
+    assert cells.loc["", "value"] == pytest.approx(0.1, abs=0.02)
+    assert cells.loc["", "p_holm"] == pytest.approx(6 / 2001) and cells.loc["", "p_dealt"] < 0.05
+    assert cells.loc["", "shuffled_high"] < 0.03 < cells.loc["", "low"]
+    assert (cells.loc[list(CLASSES), "p_holm"] > 0.05).all()
+    assert (cells["p_holm"] >= cells["p"]).all()
+    assert "in 1 of 6 habits (layer 1: entropy)" in verdict(table.assign(inits=0, seed=0))[0]
+
+
+def test_one_odd_head_is_no_component() -> None:
+    """The same difference between the components by one head alone: shuffled labels see it, dealt heads do not."""
+    table = specialise._table(planted(0.1, per_head=True), [], 0)
+    odd = cell(table, "entropy", 0, -1)
+    assert odd["value"] == pytest.approx(0.1, abs=0.02) and odd["p_holm"] < 0.05
+    assert odd["p_dealt"] > 0.5
+    assert "in 0 of 6 habits." in verdict(table.assign(inits=0, seed=0))[0]
+
+
+def test_p_values_are_those_of_every_shuffle_and_every_deal() -> None:
+    """Five sentences and two heads are few enough to go through all 2^5 shuffles and all 4! deals."""
+    measured = planted(0.004, n=5, heads=2)
+    table = specialise._table(measured, [], 0)
+    values = measured.habits[:, 0, 0]  # sentence, component, head
+    labels = values.mean(axis=-1)
+    observed = abs(labels[:, 0].mean() - labels[:, 1].mean())
+    signs = np.array(np.meshgrid(*[[1, -1]] * 5)).reshape(5, -1)
+    every = abs((labels[:, 0] - labels[:, 1]) @ signs) / 5
+    heads = values.mean(axis=0).ravel()
+    deals = [abs(heads[list(order[:2])].mean() - heads[list(order[2:])].mean()) for order in permutations(range(4))]
+    row = cell(table, "entropy", 0, -1)
+    assert row["p"] == pytest.approx(np.mean(every >= observed - 1e-12), abs=0.04)
+    assert row["p_dealt"] == pytest.approx(np.mean(np.array(deals) >= observed - 1e-12), abs=0.04)
+
+
+def test_the_words_of_a_class() -> None:
+    """Our lists share no word; polarity has what they leave; unknown words and special tokens count for nothing."""
+    lists = own_lists()
+    assert set(lists) == set(CLASSES[2:])
+    assert sum(map(len, lists.values())) == len(frozenset().union(*lists.values()))
+    assert {"not", "n", "t"} <= lists["negators"] and "very" in lists["intensifiers"] and "the" in lists["function words"]
+    tokenizer = Tokenizer.train_words(["not a warm song"] * 5, 5)
+    found = HAND.members("Not a WARM clever song", tokenizer.encode("Not a WARM clever song", cls=True))
+    where = {name: np.flatnonzero(row).tolist() for name, row in zip(HAND.words, found, strict=True)}
+    assert where == {"positive words": [3], "negative words": [], "negators": [1], "intensifiers": [], "function words": [2]}
+
+
+def test_polarity_is_that_of_the_first_lexicon_at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    terms = pd.DataFrame({"term": ["Bright", "dim", "very", "so-so"], "polarity": [2.0, -1.5, 1.0, 0.0]})
+    monkeypatch.setattr(datasets, "where", lambda name, part: Path("here") if name == "lexicon_en_opinion" else None)
+    monkeypatch.setattr(datasets, "load_file", lambda name, part: terms)
+    classes = word_classes()
+    assert classes.lexicon == "lexicon_en_opinion"
+    assert classes.words["positive words"] == {"bright"} and classes.words["negative words"] == {"dim"}
+    monkeypatch.setattr(datasets, "where", lambda name, part: None)
+    with pytest.raises(DataMissingError, match="neither lexicon_en_vader nor lexicon_en_opinion"):
+        word_classes()
+
+
+def test_what_cannot_be_measured_says_so() -> None:
+    with pytest.raises(InputError, match="one attention map per head"):
+        over_split(small_model(), TEXTS, HAND)
+    with pytest.raises(InputError, match="None of the texts has 5 tokens"):
+        over_split(small_model(components=2, mixing="free"), ["a song", "dull"], HAND)
+
+
+def test_progress_counts_every_sentence_of_every_model(model: Model) -> None:
+    seen: list[tuple[int, int]] = []
+    over_split(model, TEXTS, HAND, sample=3, inits=2, progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(i, 9) for i in range(1, 10)]
+
+
+def test_a_run_keeps_its_components(tiny_run: Path, tmp_path: Path, frame: pd.DataFrame) -> None:
+    """The table comes back, the other files stay as they were; a stranger's file is not lost."""
+    folder = Path(shutil.copytree(tiny_run, tmp_path / "toy" / "ndt-unit-2"))
+    files = {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "config.json"}
+    for _ in range(2):
+        stored = attach(Run.open(folder), FILE, frame)
+    pd.testing.assert_frame_equal(stored.frame(FILE), frame)
+    assert all((folder / name).read_bytes() == content for name, content in files.items())
+    (folder / "notes.txt").write_text("mine")
+    with pytest.raises(RunError, match=r"holds notes\.txt"):
+        attach(stored, FILE, frame)
+    assert (folder / "notes.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_figures_draw_every_number(frame: pd.DataFrame, theme: Any) -> None:
+    """What is drawn is what was measured; captions say n and seed; nothing to draw is one sentence."""
+    for make, measures in ((word_shares, ["attention"]), (entropies, ["entropy"]), (likeness, ["cosine", "jensen_shannon"])):
+        figure = make(frame, run="toy/<b>", theme=theme)
+        want = frame[frame["measure"].isin(measures) & (frame["component"] >= 0)]
+        pd.testing.assert_frame_equal(figure.frame, want.reset_index(drop=True))
+        drawn = [x for trace in figure.plot.data if trace.error_x.array is not None for x in trace.x]
+        assert sorted(drawn) == sorted(want["value"])
+        assert "12 test sentences, seed 3" in figure.caption and "4 untrained models" in figure.caption
+        with pytest.raises(InputError, match="was measured"):
+            make(frame[:0], theme=theme)
+
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.skipif(not (ROOT / "checkpoints" / "sst2").is_dir(), reason="no checkpoints")
+def test_the_page_shows_what_is_stored_or_says_how_to_measure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, frame: pd.DataFrame) -> None:
+    """A measured run, one that is not, and one with a single map per head; nothing is computed."""
+    import streamlit as st
+    from streamlit.testing.v1 import AppTest
+
+    monkeypatch.setattr(specialise, "over_split", lambda *_, **__: pytest.fail("the page computes"))
+    for name in ("diff", "ndt-unit-2", "vanilla"):
+        folder = Path(shutil.copytree(ROOT / "checkpoints" / "sst2" / name, tmp_path / "sst2" / name))
+        config = json.loads((folder / "config.json").read_text())
+        config["files"].pop(FILE, None)
+        (folder / "config.json").write_text(json.dumps(config))
+        (folder / FILE).unlink(missing_ok=True)
+    attach(Run.open(tmp_path / "sst2" / "ndt-unit-2"), FILE, frame)
+    monkeypatch.setenv("SENTVIZ_RUNS", str(tmp_path))
+    st.cache_resource.clear()
+    try:
+        said = {}
+        for name in ("ndt-unit-2", "diff", "vanilla"):
+            app = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60)
+            app.query_params["run"] = f"sst2/{name}"
+            app.run()
+            app.switch_page("views/components.py").run()
+            assert not app.exception, app.exception
+            shown = [*(e.value for e in [*app.markdown, *app.caption, *app.info]), *(button.label for button in app.button)]
+            said[name] = "\n".join(map(str, shown)).replace("\\", "")
+        assert verdict(frame)[0] in said["ndt-unit-2"] and "A₁ enters with weight 1" in said["ndt-unit-2"]
+        assert "`sentviz specialise sst2/diff` measures them" in said["diff"]
+        assert "sst2/vanilla has one attention map per head" in said["vanilla"] and "Show sst2/" in said["vanilla"]
+    finally:
+        st.cache_resource.clear()
