@@ -245,3 +245,18 @@ def test_the_strength_scales_the_injection(how: str, heads: str) -> None:
                 s = strength if heads == "all" or head == len(bare) - 1 else 0.0
                 want = bare[head] + s * sigma if how == "add" else bare[head] * (s * sigma + 1 - s)
                 np.testing.assert_allclose(got[head], want, atol=1e-9)
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_the_row_of_a_neutral_token_cannot_move_in_the_first_layer(scaled: bool) -> None:
+    """[CLS] has sigma = 1/3 towards every key, which softmax cancels; other rows move, and with them deeper layers' rows of [CLS]."""
+    encoder = small_encoder(lexicon="add", lexicon_scaled=scaled)
+    polarity = torch.rand(1, 6, 3, dtype=torch.float64)
+    polarity /= polarity.sum(dim=-1, keepdim=True)
+    polarity[0, 0] = 1 / 3
+    batch = Batch(torch.tensor([[2, 5, 7, 8, 9, 3]]), polarity=polarity)
+    with torch.no_grad():
+        off, on = (encoder(batch, Watch(), Change(strength=strength)).attention[:, 0].numpy() for strength in (0.0, 5.0))
+    np.testing.assert_allclose(on[0, :, 0], off[0, :, 0], atol=1e-12)
+    assert np.abs(on[0, :, 1:] - off[0, :, 1:]).max() > 1e-3
+    assert np.abs(on[1, :, 0] - off[1, :, 0]).max() > 1e-6

@@ -1,0 +1,100 @@
+"""What the heads attend to over a whole split, [CLS] in particular."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from app import shell, store
+from sentviz.errors import SentvizError
+from sentviz.figures.heads import MEASURE_TITLES, head_grid, layer_lines
+from sentviz.gallery import signed
+from sentviz.heads import CLS_MEASURES, FILE, MEASURES, of_trace
+from sentviz.runs import Run
+
+shell.intro(
+    "What every head attends to, layer by layer, over all texts of a split: the token itself, its neighbours, [CLS].",
+    "Means over thousands of texts: a habit of a head, not what it does on one sentence; rings show one.",
+)
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def measured(name: str, digest: str) -> pd.DataFrame:
+    return store.run(name).frame(FILE)
+
+
+def has_cls(run: Run) -> bool:
+    return bool(run.config["tokenizer"].get("cls"))
+
+
+known = {name: run for name, run in store.runs().items() if FILE in run.config["files"]}
+focus = shell.focus()
+if not known:
+    st.info("No run here has its heads measured yet. `sentviz heads sst2/ndt-unit-2` measures one.", icon=":material/science:")
+    st.stop()
+names = sorted(known, key=lambda name: (not has_cls(known[name]), name))
+run = known.get(focus.run) or known[names[0]]
+if focus.run not in known:
+    st.caption(
+        f"The heads of {shell.md(focus.run)} are not measured (`sentviz heads {shell.md(focus.run)}`); {shell.md(run.name)} is shown."
+    )
+
+
+def take() -> None:
+    picked = st.session_state["cls-runs"] or [run.name]
+    first = run.name if run.name in picked else picked[0]
+    shell.go(run=first, versus=tuple(name for name in picked if name != first))
+
+
+data = run.config["data"]["name"]
+beside = [name for name in focus.versus if name in known]
+if has_cls(run) and not beside:  # the baseline and an injected run make the figure of the paper
+    beside = [name for name in names if name != run.name and known[name].config["data"]["name"] == data and has_cls(known[name])][:1]
+st.session_state["cls-runs"] = [run.name, *beside]
+st.multiselect("Runs", names, key="cls-runs", on_change=take, label_visibility="collapsed", max_selections=6)
+chosen = [known[name] for name in st.session_state["cls-runs"]]
+frames = {one.name: measured(one.name, one.digest) for one in chosen}
+baselines = [one.name for one in chosen if one.config["model"].get("lexicon", "none") == "none"]
+dashed = baselines if len(baselines) < len(chosen) else []
+
+sentence: pd.DataFrame | None = None
+if focus.text or focus.row:
+    try:
+        sentence = of_trace(store.trace(focus.with_(run=run.name)))
+    except SentvizError as error:
+        st.caption(shell.md(str(error)))
+
+
+def lines(measures: tuple[str, ...], key: str) -> None:
+    def draw(theme: Any) -> Any:
+        return signed(layer_lines(frames, measures, dashed=dashed, sentence=sentence, theme=theme), *chosen)
+
+    shell.figure(draw, key)
+
+
+if any(has_cls(one) for one in chosen):
+    st.markdown("##### How unevenly [CLS] looks at the others, and the others at [CLS]")
+    lines(CLS_MEASURES, "cls-lines")
+    if dashed:
+        st.markdown(
+            "A neutral [CLS] has σ = 1/3 towards every token, and softmax cancels what is the same for all keys: with the same Q and K, its"
+            " row **cannot move**. In layer 1 its Q and K come from the same embedding, whatever the sentence; what differs above"
+            " comes from training and from changed states, not from σ in the row of [CLS] itself. The paper reads its figure 5 as an effect"
+            " of σ on [CLS]; the tests hold the row fixed to twelve digits."
+        )
+st.markdown("##### The other habits, mean over heads")
+lines(("entropy", "same", "previous", "next"), "habit-lines")
+left, right = shell.halves("cls-heads")
+with left:
+    options = [*(CLS_MEASURES if has_cls(run) else ()), *MEASURES]
+    measure = st.selectbox(
+        "Measure", options, format_func=lambda name: MEASURE_TITLES[name], key="cls-measure", label_visibility="collapsed"
+    )
+    shell.figure(lambda theme: signed(head_grid(frames[run.name], measure, theme=theme), run), "cls-grid")
+with right:
+    st.markdown(f"##### Every head of {shell.md(run.name)}")
+    st.caption("Choose a measure; darker cells have more of it. Open Attention to see one of these heads on a sentence.")
+    if sentence is not None:
+        shell.figure(lambda theme: signed(head_grid(sentence, measure, theme=theme), run), "cls-own")

@@ -1,0 +1,184 @@
+"""What heads attend to over many texts: lines over layers, run beside run, and one cell per head."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from sentviz.errors import InputError
+from sentviz.figures.figure import Figure, Theme, base_layout, blend, file_safe, ink_on, number, palette
+from sentviz.figures.text import as_text
+
+__all__ = ["MEASURE_TITLES", "head_grid", "layer_lines"]
+
+MEASURE_TITLES = {
+    "from_cls": "Deviation of the attention of [CLS] towards the others",
+    "to_cls": "Deviation of the others' attention towards [CLS]",
+    "entropy": "Entropy, share of its maximum",
+    "previous": "Attention to the token before",
+    "next": "Attention to the token after",
+    "same": "Attention to the token itself",
+    "specials": "Attention to [CLS] and [SEP]",
+    "first": "Attention to the first token",
+}
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "cross", "star")
+
+
+def layer_lines(
+    frames: Mapping[str, pd.DataFrame],
+    measures: Sequence[str],
+    *,
+    dashed: Sequence[str] = (),
+    sentence: pd.DataFrame | None = None,
+    theme: Theme = "light",
+) -> Figure:
+    """Measures by layer, mean over heads, a line per run with its band.
+
+    Args:
+        frames: name -> layer, head (-1 = mean over heads), measure, value, low, high, n, as `sentviz.heads` gives it.
+        measures: a panel each, keys of `MEASURE_TITLES`.
+        dashed: names drawn dashed (the baselines); the others are solid.
+        sentence: layer, head, measure, value of one sentence, drawn as rings.
+    Frame:
+        run, layer (counted from 0), measure, value, low, high, n.
+    Raises:
+        InputError: no run has any of the measures.
+    """
+    rows = [
+        frame[(frame["head"] < 0) & frame["measure"].isin(measures)].assign(run=name)[
+            ["run", "layer", "measure", "value", "low", "high", "n"]
+        ]
+        for name, frame in frames.items()
+    ]
+    table = pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
+    if table.empty:
+        raise InputError("None of these runs has these measures; only runs with [CLS] have those about [CLS].")
+    shown = [measure for measure in measures if (table["measure"] == measure).any()]
+    colours, per_row = palette(theme), min(len(shown), 2)
+    n_rows = -(-len(shown) // per_row)
+    plot = make_subplots(
+        rows=n_rows,
+        cols=per_row,
+        subplot_titles=[MEASURE_TITLES[measure] for measure in shown],
+        horizontal_spacing=0.1,
+        vertical_spacing=0.24 / n_rows,
+    )
+    names, layers = list(dict.fromkeys(table["run"])), sorted(table["layer"].unique())
+    for k, measure in enumerate(shown):
+        place = {"row": k // per_row + 1, "col": k % per_row + 1}
+        for i, name in enumerate(names):
+            part = table[(table["run"] == name) & (table["measure"] == measure)].sort_values("layer")
+            colour, x = colours.lines[i % len(colours.lines)], part["layer"] + 1
+            plot.add_scatter(
+                x=[*x, *x[::-1]],
+                y=[*part["high"], *part["low"][::-1]],
+                fill="toself",
+                fillcolor=colour,
+                opacity=0.18,
+                line={"width": 0},
+                hoverinfo="skip",
+                showlegend=False,
+                **place,
+            )
+            plot.add_scatter(
+                x=x,
+                y=part["value"],
+                mode="lines+markers",
+                name=as_text(name, 40),
+                legendgroup=name,
+                showlegend=k == 0,
+                line={"color": colour, "width": 2, "dash": "dash" if name in dashed else "solid"},
+                marker={"size": 8, "symbol": SYMBOLS[i % len(SYMBOLS)]},
+                customdata=part[["low", "high"]],
+                hovertemplate=as_text(name, 60) + ", layer %{x}<br>%{y:.4f} [%{customdata[0]:.4f}, %{customdata[1]:.4f}]<extra></extra>",
+                **place,
+            )
+        if sentence is not None:
+            own = sentence[(sentence["head"] < 0) & (sentence["measure"] == measure)].sort_values("layer")
+            plot.add_scatter(
+                x=own["layer"] + 1,
+                y=own["value"],
+                mode="markers",
+                name="this sentence",
+                legendgroup="sentence",
+                showlegend=k == 0,
+                marker={"size": 13, "symbol": "circle-open", "color": colours.ink, "line": {"width": 2}},
+                hovertemplate="this sentence, layer %{x}: %{y:.4f}<extra></extra>",
+                **place,
+            )
+    plot.update_layout(
+        base_layout(
+            theme,
+            width=420 * per_row + 60,
+            height=250 * n_rows + 90,
+            margin=(56, 40, 20, 78),
+            legend={"orientation": "h", "x": 0, "y": -0.22 / n_rows, "yanchor": "top"},
+        )
+    )
+    plot.update_xaxes(tickvals=[layer + 1 for layer in layers], title_text="layer", title_standoff=4, automargin=False)
+    plot.update_yaxes(rangemode="tozero", automargin=False, nticks=6)
+    plot.update_annotations(font={"size": 13, "color": colours.muted})
+    counts = sorted({int(table["n"].min()), int(table["n"].max())})
+    caption = (
+        f"Means over heads and {' to '.join(f'{n:,}' for n in counts)} texts; bands are 95% intervals of the mean over texts."
+        + (" Dashed: without a lexicon, solid: with it." if dashed else "")
+        + (" Rings: the sentence in Explore." if sentence is not None else "")
+    )
+    return Figure(file_safe("by-layer", *shown[:2], *names[:2]), plot, table, caption)
+
+
+def head_grid(frame: pd.DataFrame, measure: str, *, theme: Theme = "light") -> Figure:
+    """One measure of every head: layers down, heads across.
+
+    Args:
+        frame: layer, head (-1 is left out), measure, value, as `sentviz.heads` gives it.
+    Frame:
+        layer, head (counted from 0), measure, value (and what else there is).
+    Raises:
+        InputError: the measure is not there.
+    """
+    part = frame[(frame["measure"] == measure) & (frame["head"] >= 0)].reset_index(drop=True)
+    if part.empty:
+        raise InputError(f"This run has no {MEASURE_TITLES.get(measure, measure).lower()}.")
+    table = part.pivot(index="layer", columns="head", values="value")
+    values, colours = table.to_numpy(float), palette(theme)
+    top = float(values.max()) or 1.0
+    plot = go.Figure(
+        go.Heatmap(
+            z=values,
+            x=[f"head {head + 1}" for head in table.columns],
+            y=[f"layer {layer + 1}" for layer in table.index],
+            colorscale=[[i / (len(colours.sequential) - 1), stop] for i, stop in enumerate(colours.sequential)],
+            zmin=0,
+            zmax=top,
+            showscale=False,
+            xgap=2,
+            ygap=2,
+            hovertemplate="%{y}, %{x}: %{z:.4f}<extra></extra>",
+        ),
+        layout=base_layout(
+            theme,
+            title=MEASURE_TITLES.get(measure, measure),
+            width=max(360, 90 + 72 * len(table.columns)),
+            height=110 + 40 * len(table),
+            margin=(70, 76, 16, 20),
+        ),
+    )
+    inks = [ink_on(fill) for fill in blend(colours.sequential, np.clip(values / top, 0, 1).ravel())]
+    digits = 2 if top >= 0.1 else 3
+    for i, (layer, row) in enumerate(zip(table.index, values, strict=True)):
+        for j, value in enumerate(row):
+            ink = inks[i * len(row) + j]
+            plot.add_annotation(
+                x=j, y=f"layer {layer + 1}", text=number(float(value), digits), showarrow=False, font={"size": 12, "color": ink}
+            )
+    plot.update_xaxes(side="top", showgrid=False, automargin=False)
+    plot.update_yaxes(autorange="reversed", showgrid=False, automargin=False)
+    caption = (
+        f"{MEASURE_TITLES.get(measure, measure)}, mean over texts (n = {int(part['n'].max()):,}); darker is more." if "n" in part else ""
+    )
+    return Figure(file_safe("heads", measure), plot, part, caption)
