@@ -82,7 +82,9 @@ def second(rows: Rows) -> Rows | None:
     except SentvizError as error:
         st.caption(shell.md(str(error)))
         return None
-    return found if list(found.frame["id"]) == list(rows.frame["id"]) else None
+    if list(found.frame["id"]) != list(rows.frame["id"]):
+        return None
+    return found.at_threshold(focus.threshold) if len(found.classes) == 2 else found
 
 
 def points_of(part: Slice, rows: Rows) -> pd.DataFrame | None:
@@ -179,7 +181,7 @@ def _filtered(rows: Rows) -> Rows:
         except SentvizError as error:
             st.warning(shell.md(str(error)), icon=":material/search_off:")
     if focus.least or focus.most:
-        words = rows.frame["text"].str.split().str.len().to_numpy()
+        words = rows.frame["text"].str.count(r"\S+").to_numpy()
         kept &= (words >= focus.least) & (words <= (focus.most or np.inf))
     return replace(rows, frame=rows.frame[kept])
 

@@ -21,6 +21,12 @@ CHOICES = {
     "stops": ("drop", "keep"),
     "method": ("pca", "tsne", "umap"),
     "dims": ("2", "3"),
+    "study": ("sst2", "imdb", "twitter_financial", "yelp_full"),
+    "part": ("results", "compare", "panels", "lambda", "cost", "items"),
+    "metric": ("accuracy", "precision_weighted", "f1_weighted", "auc", "silhouette", "precision_macro", "f1_macro"),
+    "base": ("vanilla-matched", "vanilla", "diff"),
+    "sample": ("stored", "all"),
+    "lab": ("review", "playground", "leaders"),
     "colour": ("label", "predicted", "right", "confidence", "length"),
 }
 TEXT_IN_URL = 2_000  # characters; longer links break in mail programs and proxies
@@ -53,6 +59,12 @@ class Focus:
     method: str = "pca"  # of the picture of the embeddings
     dims: str = "2"
     colour: str = "label"
+    sample: str = "stored"  # points of that picture
+    lab: str = "review"  # part of the Hardmax page
+    study: str = "sst2"  # data set of the NDT paper's page
+    part: str = "results"  # of that page
+    metric: str = "accuracy"
+    base: str = "vanilla-matched"  # what every configuration is compared with
     depth: int = -1  # layer of the embeddings: 0 = the input, -1 = the last
     look: str = "maps"  # part of the Attention page
     specials: str = "show"  # or hide: [CLS], [SEP] in maps
@@ -74,9 +86,12 @@ class Focus:
                 "row": "",
                 "threshold": -1.0,
                 "depth": -1,
+                "sample": "stored",
             } | changes
         if "over" in changes and changes["over"] != self.over:
             changes = {"slice": "", "find": "", "least": 0, "most": 0, "row": ""} | changes
+        if "sample" in changes and self.slice.startswith("lasso="):
+            changes = {"slice": ""} | changes
         if "text" in changes:
             whole = str(changes["text"]).encode("utf-8", "replace").decode()  # half characters cannot travel to a browser
             changes = {"shared": False, "row": ""} | changes | {"text": whole}

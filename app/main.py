@@ -25,13 +25,56 @@ PAGES = {
             icon=":material/grid_on:",
             help="Every head, component and layer on your sentence.",
         ),
+        st.Page(
+            "views/compare.py",
+            title="Compare",
+            icon=":material/compare_arrows:",
+            help="Two models on one sentence and on one split.",
+        ),
+        st.Page(
+            "views/hardmax.py",
+            title="Hardmax",
+            icon=":material/bubble_chart:",
+            help="Watch the words of a review cluster around their leaders.",
+        ),
     ],
     "Test set": [
+        st.Page(
+            "views/confusion.py",
+            title="Confusion",
+            icon=":material/grid_view:",
+            help="Where is it wrong? Every cell, every row behind it.",
+        ),
+        st.Page(
+            "views/words.py",
+            title="Words",
+            icon=":material/cloud:",
+            help="The words that belong to the right and the wrong answers.",
+        ),
+        st.Page(
+            "views/embeddings.py",
+            title="Embeddings",
+            icon=":material/scatter_plot:",
+            help="The test set as the model sees it, in two or three dimensions.",
+        ),
         st.Page(
             "views/explanations.py",
             title="Explanations",
             icon=":material/fact_check:",
             help="Which explanation can be trusted, measured over the test set.",
+        ),
+        st.Page(
+            "views/cls.py",
+            title="CLS and heads",
+            url_path="heads",
+            icon=":material/hub:",
+            help="What every head attends to over a whole split, [CLS] in particular.",
+        ),
+        st.Page(
+            "views/components.py",
+            title="Components",
+            icon=":material/layers:",
+            help="Do the maps that lambda mixes look at different words?",
         ),
     ],
     "Training": [

@@ -78,7 +78,8 @@ def go(**changes: Any) -> None:
 
 def choose(widget: Callable[..., Any], label: str, field: str, options: Sequence[str], **options_of_widget: Any) -> None:
     """A widget that shows one field of the focus and writes it."""
-    widget(label, options, **bound(field, str(getattr(focus(), field))), **options_of_widget)
+    shown = str(getattr(focus(), field))
+    widget(label, options, **bound(field, shown if shown in options or not options else options[0]), **options_of_widget)
 
 
 def bound(field: str, shown: Any) -> dict[str, Any]:
@@ -148,6 +149,26 @@ def _chip(name: str, value: str) -> str:
             return "change from the start"
         case "axis":
             return f"by {value}"
+        case "lab" | "part" | "metric":
+            return value.replace("_", " ")
+        case "study":
+            return f"study of {value}"
+        case "base":
+            return f"against {value}"
+        case "words":
+            return "words by frequency"
+        case "stops":
+            return "with words like “the”"
+        case "method":
+            return {"tsne": "t-SNE", "umap": "UMAP"}[value]
+        case "dims":
+            return f"{value}-D"
+        case "depth":
+            return "embedding" if value == "0" else f"states of layer {value}"
+        case "sample":
+            return f"{value} points"
+        case "colour":
+            return f"coloured by {value}"
         case _:
             return f"{name} {value}"
 

@@ -155,8 +155,12 @@ def table_of(of: Run, focus: Focus) -> Rows:
         from sentviz.rows import predicted
 
         bar = st.progress(0.0, f"Asking {of.name} about {len(mine.frame):,} rows")
+
+        def tick(done: int, total: int) -> None:
+            bar.progress(done / total)
+
         try:
-            asked[key] = predicted(model(of), of.digest, mine.rows(of.labels), "mine", lambda done, total: bar.progress(done / total))
+            asked[key] = predicted(model(of), of.digest, mine.rows(of.labels), "mine", tick)
         finally:
             bar.empty()
         while len(asked) > KEPT_TABLES:

@@ -183,6 +183,10 @@ def cell(model: Model, source: Trace | str, layer: int, head: int, query: int, k
     Raises:
         InputError: the model or the text has no such cell.
     """
+    if getattr(model.config, "kind", "") == "hardmax":
+        raise InputError(
+            "A hardmax map has no softmax to take apart: each row shares its weight among the tokens furthest in its direction."
+        )
     off = set(source.heads_off) if isinstance(source, Trace) else set()
     if isinstance(source, str) or lambdas is not None or (layer, head) in off or not _holds(source, layer, head, query):
         text, pair = (source, None) if isinstance(source, str) else (source.text, source.text_pair)

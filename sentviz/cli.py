@@ -46,7 +46,7 @@ def main() -> None:
 
 @main.command()
 @click.argument("recipe")
-@click.option("--model", help="Preset instead of the recipe's: vanilla, vanilla-matched, diff, ndt-unit-2, ...")
+@click.option("--model", help="Preset instead of the recipe's: vanilla, diff, ndt-unit-2, cls-last-scaled, hardmax-d2, ...")
 @click.option("--seed", type=int, help="Seed instead of the recipe's.")
 @click.option("--variant", help="A change by name: equal, swapped or frozen (how lambda starts), 512 (reads 512 tokens).")
 @click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True, help="Folder for the run.")
@@ -58,6 +58,13 @@ def train(
     recipe: str, model: str | None, seed: int | None, variant: str | None, out: Path, device: str, threads: int | None, quiet: bool
 ) -> None:
     """Train RECIPE, a TOML file or the name of one that ships. A stopped run goes on with the same command."""
+    if model and model.startswith("hardmax-"):
+        from sentviz.hardmax_training import HardmaxRecipe, train_hardmax
+
+        trained = train_hardmax(HardmaxRecipe.named(recipe, model, seed=seed or 0), out, say=click.echo)
+        _say_metrics(trained.name, trained.metrics())
+        click.echo(f"Written to {trained.folder}")
+        return
     from sentviz.recipe import Recipe
 
     wanted = Recipe.read(recipe, model=model, seed=seed, variant=variant)
@@ -288,6 +295,34 @@ def specialise(run: str, sample: int, split: str, seed: int, inits: int) -> None
 
 @main.command()
 @click.argument("run")
+@command
+def words(run: str) -> None:
+    """Count the words of RUN's right and wrong answers over its test split; stored with the run, so that the page Words needs no texts."""
+    from sentviz.runs import find
+    from sentviz.words import store
+
+    stored = store(find(run))
+    click.echo(f"Stored in {stored.folder}")
+
+
+@main.command()
+@click.argument("run")
+@click.option("--split", default="test", show_default=True, help="Split of the run's data set.")
+@command
+def leaders(run: str, split: str) -> None:
+    """Which words lead the clusters of hardmax RUN over a whole split, and how many layers it takes; stored with the run."""
+    from sentviz import datasets
+    from sentviz.hardmax_model import HardmaxModel
+    from sentviz.leaders import FILE, survey
+    from sentviz.runs import attach, find
+
+    found = find(run)
+    attach(found, FILE, survey(HardmaxModel.of(found), datasets.load_split(found.config["data"]["name"], split)))
+    click.echo(f"Stored in {found.folder}")
+
+
+@main.command()
+@click.argument("run")
 @click.option("--split", default="test", show_default=True, help="Split of the run's data set.")
 @command
 def heads(run: str, split: str) -> None:
@@ -328,7 +363,9 @@ def report(run: str, sentence: str, out: Path) -> None:
     trace = explained(model, model.trace(sentence), SCORES)
     assert trace.attention is not None
     layer, head, query, key = map(int, np.unravel_index(np.abs(trace.attention).argmax(), trace.attention.shape))
-    out.write_text(report_html(trace, found, arithmetic=cell(model, trace, layer, head, query, key)), encoding="utf-8")
+    takes_apart = getattr(model.config, "kind", "") != "hardmax"
+    arithmetic = cell(model, trace, layer, head, query, key) if takes_apart else None
+    out.write_text(report_html(trace, found, arithmetic=arithmetic), encoding="utf-8")
     click.echo(f"Written to {out}")
 
 

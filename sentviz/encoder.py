@@ -321,6 +321,7 @@ class Encoder(nn.Module):
         nn.init.normal_(self.embedding.weight, std=0.02)
         with torch.no_grad():
             self.embedding.weight[0] = 0
+        self.polarity: Tensor
         self.position: nn.Parameter | Tensor | None
         if config.positions == "learned":
             self.position = nn.Parameter(torch.randn(config.max_length, config.width) * 0.02)

@@ -88,7 +88,7 @@ def metrics(evaluation: Evaluation, *, seed: int = 0, resamples: int = RESAMPLES
     counts = confusion(labels, probabilities.argmax(axis=1), classes)
     draws = rng.multinomial(n, counts.ravel() / n, size=resamples).reshape(-1, classes, classes)
     result: dict[str, Any] = {"n": n, "confusion": counts.tolist()}
-    values, spread = _from_confusion(counts[None]), _from_confusion(draws)
+    values, spread = from_confusion(counts[None]), from_confusion(draws)
     for name, value in values.items():
         result[name] = interval(float(value[0]), spread[name])
     result["auc"] = interval(_auc(labels, probabilities), np.array([_auc_draw(labels, probabilities, rng) for _ in range(200)]))
@@ -126,7 +126,7 @@ def fit_temperature(logits: npt.NDArray[np.float32], labels: Ints) -> float:
     return float(np.exp((low + high) / 2))
 
 
-def _from_confusion(counts: Ints) -> dict[str, Floats]:
+def from_confusion(counts: Ints) -> dict[str, Floats]:
     """Metrics of (R, K, K) confusion matrices; a class never predicted has precision 0, as in scikit-learn."""
     right = np.diagonal(counts, axis1=1, axis2=2).astype(np.float64)
     support, predicted = counts.sum(axis=2), counts.sum(axis=1)

@@ -28,6 +28,7 @@ EXAMPLES = (
         "I wanted to like this film, but the story is a mess and the jokes fall flat. Only the music is worth your time.",
         "negative",
     ),
+    Example("Balance", "The story is boring and the acting is terrible, but the music is wonderful and I loved the ending.", "negative"),
     Example("Headline", "Shares slide after the retailer cuts its forecast, but analysts still see room to grow.", "bearish"),
     Example("Upgrade", "Chip maker raised to buy on strong orders, price target lifted.", "bullish"),
     Example("Report", "The company will publish its quarterly results on Thursday.", "neutral"),

@@ -93,6 +93,10 @@ def render(
         wide, high = _size(plot, width, height)
         high = _add_caption(plot, sentence([figure.caption, figure.source]), wide, high)
         factor = scale if format == "png" else 1.0
+    elif plot.layout.meta == "whole":  # letters that are the picture: it shrinks as one
+        place = PRESETS[preset]
+        wide, high = _size(plot, None, None)
+        factor = place.millimetres / 25.4 * 96 / wide * (place.dpi / 96 if format == "png" else 1)
     else:
         place = PRESETS[preset]
         letters = (points or place.points) * 96 / 72 / _BASE_FONT

@@ -124,13 +124,13 @@ def draw(
         return signed(curves({r.name: r.history() for r in (run, *others)}, x=x, theme=theme), run, *others)
     trace = run.example()
     asks = figure == "strip" and score in SCORES and score not in available(trace)
-    change: dict[str, Any] = {"lambdas": lambdas, "heads_off": heads_off}
+    changed: dict[str, Any] = {"lambdas": lambdas, "heads_off": heads_off}
     if lambdas is not None or heads_off or (text is not None and text != trace.text) or asks:
         from sentviz.model import Model
 
         model = Model.of(run)
-        trace = model.trace(trace.text if text is None else text, **change)
-        trace = explained(model, trace, {"removal", score} if asks else ["removal"], **change)
+        trace = model.trace(trace.text if text is None else text, **changed)
+        trace = explained(model, trace, {"removal", score} if asks else ["removal"], **changed)
     try:
         match figure:
             case "attention":

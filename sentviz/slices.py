@@ -11,8 +11,9 @@ lasso=tsne.2:x,y;x,y;x,y    inside an outline of at most 24 corners, in a pictur
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +30,6 @@ Bools = npt.NDArray[np.bool_]
 KINDS = ("cell", "word", "p", "agree", "tag", "lasso")
 AGREE = ("both", "first", "second", "neither")
 CORNERS = 24
-LETTER = r"\pL\pN\pM_"
 
 
 @dataclass(frozen=True)
@@ -69,18 +69,26 @@ class Slice:
     def check(self) -> None:
         """Raises InputError where the value means nothing."""
         try:
-            good = {
-                "cell": lambda: len(self.cell) == 2,
-                "word": lambda: bool(self.word) and (not self.cell or len(self.cell) == 2),
-                "p": lambda: self.band[1] <= self.band[2],
-                "agree": lambda: self.value in AGREE,
-                "tag": lambda: True,
-                "lasso": lambda: 3 <= len(self.outline) <= CORNERS and bool(np.isfinite(self.outline).all()) and bool(self.picture),
-            }[self.kind]()
+            good = self._meant()
         except ValueError:
             good = False
         if not good:
             raise InputError(f"“{str(self)[:60]}” is no part of the rows.")
+
+    def _meant(self) -> bool:
+        match self.kind:
+            case "cell":
+                return len(self.cell) == 2
+            case "word":
+                return bool(self.word)
+            case "p":
+                return self.band[1] <= self.band[2]
+            case "agree":
+                return self.value in AGREE
+            case "lasso":
+                return 3 <= len(self.outline) <= CORNERS and bool(np.isfinite(self.outline).all()) and bool(self.picture)
+            case _:
+                return True
 
     @property
     def word(self) -> str:
@@ -166,10 +174,9 @@ class Slice:
             case "agree":
                 if other is None or list(other.frame["id"]) != list(frame["id"]):
                     raise InputError("Which run is right needs a second run on the same rows.")
-                first, second = frame["right"].to_numpy(bool), other.frame["right"].to_numpy(bool)
-                return {"both": first & second, "first": first & ~second, "second": ~first & second, "neither": ~first & ~second}[
-                    self.value
-                ]
+                first, second = (np.asarray(side["right"], dtype=bool) for side in (frame, other.frame))
+                parts: dict[str, Bools] = {"both": first & second, "first": first & ~second, "second": ~first & second}
+                return parts.get(self.value, np.asarray(~first & ~second))
             case "tag":
                 if "tag" not in frame:
                     raise InputError("These rows have no tags; the demo set has.")
@@ -186,18 +193,22 @@ class Slice:
 
 
 def having(rows: Rows, word: str) -> Bools:
-    """(n,) which texts have the whole word, upper or lower case.
+    """(n,) which texts have the whole word, as `sentviz.words` counts words.
 
     Raises:
         InputError: the texts are not at hand.
     """
-    edge = f"[^{LETTER}'’]"
-    return matching(rows, f"(?:^|{edge}['’]*){re.escape(word)}(?:['’]*{edge}|['’]*$)")
+    from sentviz.words import LETTERS, plain
+
+    edge = f"[^{LETTERS}']"
+    return matching(rows, f"(?:^|{edge})'*{re.escape(word)}'*(?:{edge}|$)", plain)
 
 
-def matching(rows: Rows, pattern: str) -> Bools:
+def matching(rows: Rows, pattern: str, prepared: Callable[[Any], Any] | None = None) -> Bools:
     """(n,) which texts match a regular expression in RE2's syntax, upper or lower case; linear in the text, whatever the pattern.
 
+    Args:
+        prepared: what is done to the texts before, as an arrow array.
     Raises:
         InputError: the texts are not at hand, or the pattern is none.
     """
@@ -206,8 +217,9 @@ def matching(rows: Rows, pattern: str) -> Bools:
 
     if not rows.has_text:
         raise InputError("The texts of these rows are not at hand, so they cannot be searched.")
+    texts = pa.array(rows.frame["text"], type=pa.large_string())
     try:
-        found = pc.match_substring_regex(pa.array(rows.frame["text"], type=pa.large_string()), pattern, ignore_case=True)
+        found = pc.match_substring_regex(prepared(texts) if prepared else texts, pattern, ignore_case=True)
     except pa.ArrowInvalid as error:
         reason = str(error).removeprefix("Invalid regular expression: ")
         raise InputError(f"“{pattern[:60]}” is no regular expression ({reason}).") from None

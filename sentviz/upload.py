@@ -64,11 +64,12 @@ def read_table(data: bytes, name: str) -> tuple[pd.DataFrame, list[str]]:
 
 def guess(frame: pd.DataFrame, labels: bool = False) -> str:
     """The column that holds the texts, or the labels: by its usual names, else the one with the longest entries; "" for no labels."""
-    names = {column.casefold().strip(): column for column in frame}
+    columns = [str(column) for column in frame.columns]
+    names = {column.casefold().strip(): column for column in columns}
     found = next((names[name] for name in (LABEL_NAMES if labels else TEXT_NAMES) if name in names), "")
     if found or labels:
         return found
-    return max(frame.columns, key=lambda column: frame[column].astype(str).str.len().mean())
+    return max(columns, key=lambda column: frame[column].astype(str).str.len().mean())
 
 
 def labelled(frame: pd.DataFrame, text: str, label: str, classes: tuple[str, ...]) -> tuple[pd.DataFrame, list[str]]:

@@ -12,7 +12,25 @@ from streamlit.testing.v1 import AppTest
 ROOT = Path(__file__).parents[1]
 RUN = "sst2/ndt-unit-2"
 pytestmark = pytest.mark.skipif(not (ROOT / "checkpoints" / RUN).is_dir(), reason=f"{RUN} is not in checkpoints/")
-PAGES = ("explore", "attention", "explanations", "lambdas", "curves", "paper_ndt", "claims", "runs", "data", "glossary")
+PAGES = (
+    "explore",
+    "attention",
+    "compare",
+    "hardmax",
+    "confusion",
+    "words",
+    "embeddings",
+    "cls",
+    "explanations",
+    "components",
+    "lambdas",
+    "curves",
+    "paper_ndt",
+    "claims",
+    "runs",
+    "data",
+    "glossary",
+)
 
 
 def opened(page: str = "explore", **query: str) -> AppTest:

@@ -9,7 +9,7 @@ import pytest
 from scipy import optimize
 from sklearn import metrics as sk
 
-from sentviz.evaluation import Evaluation, _from_confusion, confusion, evaluate, fit_temperature, interval, metrics
+from sentviz.evaluation import Evaluation, confusion, evaluate, fit_temperature, from_confusion, interval, metrics
 
 
 def made(n: int, classes: int, seed: int = 0, sharp: float = 1.0) -> Evaluation:
@@ -51,7 +51,7 @@ def test_a_small_case_by_hand() -> None:
     """Six rows: 3 of 4 negatives and 1 of 2 positives are right."""
     counts = confusion(np.array([0, 0, 0, 0, 1, 1]), np.array([0, 0, 0, 1, 0, 1]), 2)
     assert counts.tolist() == [[3, 1], [1, 1]]
-    got = {name: float(value[0]) for name, value in _from_confusion(counts[None]).items()}
+    got = {name: float(value[0]) for name, value in from_confusion(counts[None]).items()}
     assert got["accuracy"] == pytest.approx(4 / 6)
     assert got["precision_positive"] == got["recall_positive"] == got["f1_positive"] == pytest.approx(0.5)
     assert got["precision_macro"] == pytest.approx((3 / 4 + 1 / 2) / 2)

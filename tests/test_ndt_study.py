@@ -1,20 +1,28 @@
-"""The NDT paper's tables beside the runs."""
+"""The NDT paper's tables and figures beside the runs."""
 
 from __future__ import annotations
 
+import csv
+import importlib
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from sentviz.errors import InputError
+from sentviz.figures.accuracy_grid import accuracy_grid
 from sentviz.figures.beside import measured_beside_printed
 from sentviz.presets import NDT_FAMILIES
 from sentviz.runs import Run, runs
-from sentviz.studies import printed
-from sentviz.studies.ndt import METRICS, beside, items, parameters
+from sentviz.studies import latency, printed, tables
+from sentviz.studies.averages import fits, said
+from sentviz.studies.ndt import DATASETS, METRICS, beside, best_ndt, configurations, items, parameters, points, printed_name, summary
+from tests.studies import made_run, made_seeds
 
-SHIPPED = [run for run in runs([Path(__file__).parents[1] / "checkpoints"]).values() if isinstance(run, Run)]
+ROOT = Path(__file__).parents[1]
+SHIPPED = [run for run in runs([ROOT / "checkpoints"]).values() if isinstance(run, Run)]
+ROMAN = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI")
 
 
 @pytest.mark.parametrize("dataset", ["imdb", "sst2", "yelp", "twitter_financial"])
@@ -30,13 +38,35 @@ def test_every_printed_row_has_a_configuration(dataset: str) -> None:
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_beside_has_all_fifteen_and_the_printed_number(metric: str) -> None:
-    frame = beside(SHIPPED, "sst2", metric)
-    assert list(dict.fromkeys(frame["model"])) == list(NDT_FAMILIES)
+    frame = beside(summary([], "sst2"), "sst2", metric)
+    assert list(frame["model"]) == list(NDT_FAMILIES)
     assert frame[frame["model"] == "vanilla-matched"]["printed"].isna().all()
     table, column, factor = METRICS[metric]
     raw = printed.table(table)
     for row in raw[raw["dataset"] == "sst2"].to_dict("records"):
         assert frame[frame["model"] == row["model"]]["printed"].iloc[0] == pytest.approx(row[column] * factor)
+
+
+def test_every_printed_table_and_figure_is_listed_once() -> None:
+    """The paper has tables I to XI and figures 1 to 3."""
+    live = [item["printed"] for item in items() if item["state"] == "live"]
+    assert sorted(live) == sorted([*(f"Table {number}" for number in ROMAN), *(f"Figure {number}" for number in (1, 2, 3))])
+    assert len({item["id"] for item in items()}) == len(items())
+
+
+def test_every_item_says_what_stands_behind_it_and_where_it_is_shown() -> None:
+    """A live one names a part of a page that exists; one that cannot be had says why."""
+    page = importlib.util.find_spec("app.views.paper_ndt")
+    assert page is not None and page.origin is not None
+    source = Path(page.origin).read_text(encoding="utf-8")
+    for item in items():
+        assert item["title"] and item["runs"] and item["why"], item["id"]
+        if item["state"] == "live":
+            view, _, part = item["view"].partition("/")
+            assert (ROOT / "app" / "views" / f"{view}.py").is_file()
+            assert f'"{"items" if part == "Every item" else part.lower()}": ' in source
+        else:
+            assert item["state"] == "cannot be had"
 
 
 def test_the_figure_says_how_many_prints_lie_inside() -> None:
@@ -49,18 +79,122 @@ def test_the_figure_says_how_many_prints_lie_inside() -> None:
             "low": [0.4, 0.6, 0.4, 0.3, None],
             "high": [0.6, 0.7, 0.6, 0.5, None],
             "n": [10, 10, 10, 10, None],
-            "seed": [0, 0, 0, 0, None],
+            "seeds": [1, 3, 1, 1, None],
         }
     )
-    figure = measured_beside_printed(frame, title="Accuracy")
+    seeds = pd.DataFrame({"model": ["a", "b", "b", "b"], "seed": [0, 0, 1, 2], "value": [0.5, 0.61, 0.62, 0.63]})
+    figure = measured_beside_printed(frame, seeds, title="Accuracy")
     assert "Of 3 measured numbers that the paper prints, 2 lie" in figure.caption
+    assert "1 to 3" in figure.caption
+    single = next(trace for trace in figure.plot.data if trace.name == "each seed")
+    assert list(single.x) == [0.61, 0.62, 0.63]  # a model with one seed has no ticks of its own
     with pytest.raises(InputError):
         measured_beside_printed(frame.assign(printed=float("nan"), value=float("nan")), title="x")
 
 
-def test_every_item_says_its_state() -> None:
-    assert all(item["printed"] and item["state"] for item in items())
-    assert len(items()) == 8
+def test_runs_are_grouped_by_configuration_and_seed(tmp_path: Path) -> None:
+    """Seeds in order; a run of another recipe has another name and stays out; another data set as well."""
+    made = [made_run(tmp_path, "sst2", "diff", seed) for seed in (2, 0, 1)]
+    made += [made_run(tmp_path, "sst2", "ndt-unit-2", 0, name="ndt-unit-2-frozen"), made_run(tmp_path, "imdb", "vanilla", 0)]
+    found = configurations(made, "sst2")
+    assert [run.name for run in found["diff"]] == ["sst2/diff", "sst2/diff-s1", "sst2/diff-s2"]
+    assert set(found) == {"diff"}
+
+
+def test_the_best_ndt_is_chosen_on_validation(tmp_path: Path) -> None:
+    """By the mean over seeds: 0.80 and 0.90 lose against 0.86; test accuracy has no say."""
+    made = [
+        made_run(tmp_path, "sst2", "ndt-unit-2", 0, validation=0.80, wrong=0),
+        made_run(tmp_path, "sst2", "ndt-unit-2", 1, validation=0.90, wrong=0),
+        made_run(tmp_path, "sst2", "ndt-free-3", 0, validation=0.86, wrong=30),
+        made_run(tmp_path, "sst2", "diff", 0, validation=0.99),
+    ]
+    assert [run.name for run in best_ndt(made, "sst2")] == ["sst2/ndt-free-3"]
+    assert best_ndt(made, "imdb") == []
+
+
+def test_a_table_of_results_is_numeric_and_has_the_difference(tmp_path: Path) -> None:
+    made = [*made_seeds(tmp_path, "sst2", "diff", 3), made_run(tmp_path, "sst2", "vanilla", 0, wrong=20)]
+    frame = tables.results(made, "sst2").frame.set_index("model")
+    assert frame.loc["diff", "seeds"] == 3
+    assert frame.loc["vanilla", "accuracy"] == pytest.approx(1 - 20 / 200)
+    assert frame.loc["vanilla", "accuracy_difference"] == pytest.approx(0.9 - 0.9085)
+    assert all(np.issubdtype(kind, np.number) for kind in frame.dtypes)
+    assert np.isnan(frame.loc["ndt-unit-2", "accuracy"])
+    singles = points(made, "sst2", "accuracy").query("model == 'diff'")["value"]
+    assert frame.loc["diff", "accuracy"] == pytest.approx(singles.mean(), abs=1e-5)
+
+
+def test_a_column_is_recognised_by_its_distance_from_accuracy() -> None:
+    """Made-up measurements whose weighted F1 is accuracy and whose macro F1 is 7 points below: Twitter's printed F1 fits the first."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for model in NDT_FAMILIES:
+        accuracy = 0.8 + 0.01 * rng.standard_normal()
+        noise = 0.002 * rng.standard_normal() - 0.0014
+        names = {"accuracy": 0.0, "f1_weighted": noise, "f1_macro": noise - 0.07}
+        names |= {"precision_weighted": noise, "precision_macro": noise - 0.06}
+        rows += [(model, name, accuracy + shift) for name, shift in names.items()]
+    measured = pd.DataFrame(rows, columns=["model", "metric", "value"])
+    found = fits(measured, "twitter_financial").set_index(["column", "average"])["fits"]
+    assert found["f1", "weighted"] and found["precision", "weighted"]
+    assert not found["f1", "macro"] and not found["precision", "macro"]
+    assert "Printed F1 fits weighted:" in said(fits(measured, "twitter_financial"))
+    few = measured[measured["model"].isin(NDT_FAMILIES[:2])]
+    assert not fits(few, "twitter_financial")["fits"].any()
+    assert "cannot be told from 2 configurations" in said(fits(few, "twitter_financial"))
+
+
+def test_printed_ratios_carry_the_rounding_of_whole_seconds() -> None:
+    """IMDB, by hand: 10 and 15 seconds over 391 batches."""
+    frame = latency.printed_ratios("imdb").set_index("model")
+    assert frame.loc["diff", "value"] == pytest.approx(38.36 / 25.58)
+    assert frame.loc["diff", "low"] == pytest.approx(14.5 / 10.5, abs=2e-3)
+    assert frame.loc["diff", "high"] == pytest.approx(15.5 / 9.5, abs=2e-3)
+    assert latency.printed_ratios("twitter_financial").empty
+
+
+def test_the_stored_latency_is_whole() -> None:
+    """Every model of a data set once, ratio 1 to its own base, intervals around the medians, hardware named."""
+    frame = latency.measured()
+    assert set(frame["dataset"]) <= set(DATASETS)
+    for _, rows in frame.groupby("dataset"):
+        assert sorted(rows["model"]) == sorted(latency.MODELS)
+        assert rows.set_index("model").loc["vanilla", "to_vanilla"] == 1
+        for word in ("to_vanilla", "to_matched"):
+            assert ((rows[f"{word}_low"] <= rows[word]) & (rows[word] <= rows[f"{word}_high"])).all()
+        assert rows["hardware"].str.len().min() > 3
+
+
+def test_interleaving_runs_every_candidate_in_every_round() -> None:
+    order: list[str] = []
+    seconds = latency.interleaved({name: lambda name=name: order.append(name) for name in "abc"}, 5)
+    assert [len(values) for values in seconds.values()] == [5, 5, 5]
+    for i in range(6):  # a warm-up and five rounds
+        assert sorted(order[3 * i : 3 * i + 3]) == ["a", "b", "c"]
+    assert len({tuple(order[3 * i : 3 * i + 3]) for i in range(1, 6)}) > 1
+
+
+def test_silhouettes_and_parameters_of_no_runs_are_the_print() -> None:
+    frame = tables.silhouettes([]).frame.set_index("model")
+    with (Path(printed.__file__).parent / "tables" / "ndt_silhouette.csv").open(encoding="utf-8") as file:
+        raw = [row for row in csv.DictReader(file) if row["family"] == "diff"]
+    for row in raw:
+        ours = {printed_name(name): name for name in DATASETS}[row["dataset"]]
+        assert frame.loc["diff", f"{ours}_printed"] == pytest.approx(float(row["silhouette"]))
+    assert tables.totals([]).frame.empty
+
+
+def test_the_accuracy_grid_draws_what_is_here() -> None:
+    """A measured baseline is a line in every panel; without any run there is a sentence."""
+    frame = tables.grid(beside(summary([], "sst2"), "sst2", "accuracy"))
+    assert list(frame["constraint"].unique()) == ["", "[0,1]", "[-1,1]", "[0,inf)", "(-inf,inf)"]
+    with pytest.raises(InputError):
+        accuracy_grid(frame, title="x")
+    frame.loc[frame["model"].isin(["vanilla", "ndt-unit-3"]), ["value", "low", "high", "n", "seeds"]] = [0.9, 0.89, 0.91, 200, 1]
+    figure = accuracy_grid(frame, title="x")
+    assert sum(trace.name.startswith("vanilla 90.00%") for trace in figure.plot.data) == 4
+    assert "n = 200" in figure.caption
 
 
 @pytest.mark.skipif(not SHIPPED, reason="checkpoints/ is empty")

@@ -57,7 +57,7 @@ def test_stored_rows_are_the_run_s_predictions(tiny_run: Path) -> None:
     assert not rows.has_text
     ids = list(rows.frame["id"])
     assert rows.with_text({i: f"text {i}" for i in ids}).frame["text"].tolist() == [f"text {i}" for i in ids]
-    assert not rows.with_text({i: "" for i in ids[1:]}).has_text
+    assert not rows.with_text(dict.fromkeys(ids[1:], "")).has_text
     with pytest.raises(RunError, match="no stored answers for the split 'nowhere'"):
         stored(run, "nowhere")
 
@@ -129,8 +129,10 @@ def test_a_lasso_keeps_at_most_24_corners_and_picks_what_lies_inside(rows: Rows)
 
 @pytest.mark.parametrize(
     "text",
-    ["nonsense", "cell=", "cell=1", "cell=a,b", "p=1:0.9-0.1", "p=x", "agree=maybe", "lasso=pca.1:0,0;1,1", "lasso=pca:1,1;2,2;3,3"]
-    + ["lasso=pca.1:" + ";".join(["1,nan"] * 3), "lasso=pca.1:" + ";".join(["0,0"] * 25), "=1,0", "word="],
+    [
+        *("nonsense", "cell=", "cell=1", "cell=a,b", "p=1:0.9-0.1", "p=x", "agree=maybe", "=1,0", "word="),
+        *("lasso=pca.1:0,0;1,1", "lasso=pca:1,1;2,2;3,3", "lasso=pca.1:1,nan;1,1;2,2", "lasso=pca.1:" + ";".join(["0,0"] * 25)),
+    ],
 )
 def test_what_is_no_slice_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="is no part of the rows"):

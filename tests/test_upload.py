@@ -33,13 +33,16 @@ def test_a_parquet_is_read_and_a_damaged_one_named() -> None:
     data = io.BytesIO()
     TABLE.to_parquet(data)
     assert read_table(data.getvalue(), "mine.parquet")[0].equals(TABLE)
-    with pytest.raises(InputError, match="mine.parquet is a damaged parquet file"):
+    with pytest.raises(InputError, match=r"mine\.parquet is a damaged parquet file"):
         read_table(data.getvalue()[:200], "mine.parquet")
 
 
 @pytest.mark.parametrize(
     ("data", "said"),
-    [(b"", "is empty"), (b"  \n", "is empty"), (b"text,label\n", "no rows"), (bytes(range(256)), "no table of text"), (b'a,b\n"x', "table")],
+    [
+        *((b"", "is empty"), (b"  \n", "is empty"), (b"text,label\n", "no rows")),
+        *((bytes(range(256)), "no table of text"), (b'a,b\n"x', "table")),
+    ],
 )
 def test_what_is_no_table_is_one_sentence(data: bytes, said: str) -> None:
     with pytest.raises(InputError, match=said) as error:

@@ -11,7 +11,8 @@ from sentviz.studies.claims import judged
 
 shell.intro(
     "Every claim in our words, held against the paper's own tables or against the runs here, with what the verdict rests on.",
-    "One seed a run: intervals are over test rows and know nothing of the chance in training; a best run is chosen on these rows.",
+    "Where a side has one seed, chance in training is not in the interval; a best configuration is chosen on these rows, which Holm's"
+    " correction pays for.",
 )
 
 

@@ -97,4 +97,4 @@ with right:
     st.markdown(f"##### Every head of {shell.md(run.name)}")
     st.caption("Choose a measure; darker cells have more of it. Open Attention to see one of these heads on a sentence.")
     if sentence is not None:
-        shell.figure(lambda theme: signed(head_grid(sentence, measure, theme=theme), run), "cls-own")
+        shell.figure(lambda theme, own=sentence: signed(head_grid(own, measure, theme=theme), run), "cls-own")  # type: ignore[misc]

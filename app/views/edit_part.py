@@ -32,7 +32,7 @@ def remember(trace: Trace) -> None:
     focus = shell.focus()
     changed = [f"L{layer} λ{component} {value:+.2f}" for layer, component, value in focus.mix]
     changed += [f"L{layer} H{head} silenced" for layer, head in focus.off]
-    row = {"run": trace.run, "text": trace.text, "changed": ", ".join(changed) or "nothing"}
+    row: dict[str, Any] = {"run": trace.run, "text": trace.text, "changed": ", ".join(changed) or "nothing"}
     row |= {"answer": trace.label, "probability": trace.confidence}
     if not tried or tried[-1] != row:
         tried.append(row)

@@ -1,4 +1,4 @@
-"""How the mixing of the maps was learned."""
+"""How the mixing of the maps was learned: chosen runs over each other, or all configurations of a data set at a glance."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import streamlit as st
 
 from app import shell, store
 from app.focus import CHOICES
+from app.views import ndt_lambda
 from app.views.runpick import several
 from sentviz.gallery import code, lambda_figure
+from sentviz.studies.ndt import DATASETS
 
 shell.intro(
     "Every lambda over the steps of training, per layer and component, with its start and the paper's final value; for Differential, −λ.",
@@ -19,3 +21,8 @@ shell.choose(st.segmented_control, "Scale", "scale", CHOICES["scale"], format_fu
 change = shell.focus().scale == "change"
 lines = code(chosen[0].name, "lambda", versus=tuple(run.name for run in chosen[1:]), change=change)
 shell.figure(lambda theme: lambda_figure(chosen, change=change, theme=theme), "lambda", code=lines)
+dataset = store.run(shell.focus().run).config["data"]["name"]
+if dataset in DATASETS:
+    st.markdown(f"##### All configurations of {DATASETS[dataset]}")
+    st.caption("The data set of the run in focus. A band is the range of the seeds; what barely moves was put there by the initialisation.")
+    ndt_lambda.grid(list(store.runs().values()), dataset)

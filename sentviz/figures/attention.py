@@ -188,7 +188,7 @@ def _map(shown: Floats, sums: Floats, row_labels: list[str], col_labels: list[st
 def _add_sums(plot: go.Figure, sums: Floats, m: int, strip: float, pixels: int, colours: Palette) -> None:
     """A strip of bars right of the map, one a row of so many pixels, with the row's sum beside it."""
     start, longest = m - 0.5 + 0.12 * strip, 0.34 * strip
-    lengths = np.abs(sums) / max(np.abs(sums).max(), np.finfo(float).tiny) * longest
+    lengths = np.abs(sums) / max(np.abs(sums).max(), 1e-3) * longest
     plot.add_bar(
         orientation="h",
         y=np.arange(len(sums)),

@@ -150,8 +150,8 @@ def head_grid(frame: pd.DataFrame, measure: str, *, theme: Theme = "light") -> F
     plot = go.Figure(
         go.Heatmap(
             z=values,
-            x=[f"head {head + 1}" for head in table.columns],
-            y=[f"layer {layer + 1}" for layer in table.index],
+            x=[f"head {head + 1}" for head in table.columns.astype(int)],
+            y=[f"layer {layer + 1}" for layer in table.index.astype(int)],
             colorscale=[[i / (len(colours.sequential) - 1), stop] for i, stop in enumerate(colours.sequential)],
             zmin=0,
             zmax=top,
@@ -170,12 +170,10 @@ def head_grid(frame: pd.DataFrame, measure: str, *, theme: Theme = "light") -> F
     )
     inks = [ink_on(fill) for fill in blend(colours.sequential, np.clip(values / top, 0, 1).ravel())]
     digits = 2 if top >= 0.1 else 3
-    for i, (layer, row) in enumerate(zip(table.index, values, strict=True)):
+    for i, row in enumerate(values):
         for j, value in enumerate(row):
             ink = inks[i * len(row) + j]
-            plot.add_annotation(
-                x=j, y=f"layer {layer + 1}", text=number(float(value), digits), showarrow=False, font={"size": 12, "color": ink}
-            )
+            plot.add_annotation(x=j, y=i, text=number(float(value), digits), showarrow=False, font={"size": 12, "color": ink})
     plot.update_xaxes(side="top", showgrid=False, automargin=False)
     plot.update_yaxes(autorange="reversed", showgrid=False, automargin=False)
     caption = (

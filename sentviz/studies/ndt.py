@@ -1,42 +1,98 @@
-"""The NDT study: what the paper prints beside what the runs here measure."""
+"""The NDT study: its runs, and what the paper prints beside what they measure."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sentviz.presets import NDT_FAMILIES
 from sentviz.runs import Run
 from sentviz.studies import printed
+from sentviz.studies.means import means
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["METRICS", "beside", "items", "parameters"]
+__all__ = [
+    "CONTROL",
+    "DATASETS",
+    "METRICS",
+    "beside",
+    "best_ndt",
+    "configurations",
+    "items",
+    "parameters",
+    "points",
+    "printed_name",
+    "summary",
+]
+
+DATASETS = {"imdb": "IMDB", "sst2": "SST-2", "yelp_full": "Yelp", "twitter_financial": "Twitter Financial News"}  # the paper's order
+CONTROL = "vanilla-matched"
 
 # our metric -> (printed table, its column, factor to our unit)
 METRICS = {
     "accuracy": ("ndt_classification", "accuracy_pct", 0.01),
-    "f1_weighted": ("ndt_classification", "f1", 1.0),
-    "f1_macro": ("ndt_classification", "f1", 1.0),
     "precision_weighted": ("ndt_classification", "precision", 1.0),
+    "f1_weighted": ("ndt_classification", "f1", 1.0),
     "auc": ("ndt_classification", "auc", 1.0),
     "silhouette": ("ndt_silhouette", "silhouette", 1.0),
+    "precision_macro": ("ndt_classification", "precision", 1.0),
+    "f1_macro": ("ndt_classification", "f1", 1.0),
 }
 
 
-def items() -> list[dict[str, str]]:
-    """Every printed table and figure: printed, metric, view, state."""
+def printed_name(dataset: str) -> str:
+    """A data set's name in the printed tables; ours of Yelp is another sample, so it has another name."""
+    return {"yelp_full": "yelp"}.get(dataset, dataset)
+
+
+def items() -> list[dict[str, Any]]:
+    """Every printed table and figure: id, printed, title, view, runs, state, and why where it cannot be had as printed."""
     source = Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
-    found: list[dict[str, str]] = tomllib.loads(source)["item"]
+    found: list[dict[str, Any]] = tomllib.loads(source)["item"]
     return found
 
 
-def beside(runs: Iterable[Run], dataset: str, metric: str) -> pd.DataFrame:
-    """A row per configuration: model, printed, and value, low, high, n, run, seed of each run here; NaN where there is none.
+def configurations(runs: Iterable[Run], dataset: str) -> dict[str, list[Run]]:
+    """The study's runs of a data set by configuration, in the paper's order, seeds in order.
 
+    Runs of other recipes have other names than the study's (`sst2/diff`, `sst2/diff-s1`) and are left out.
+    """
+    found: dict[str, list[Run]] = {}
+    here = [run for run in runs if run.config["data"]["name"] == dataset]
+    for model in NDT_FAMILIES:
+        those = {run.config["recipe"]["seed"]: run for run in here if run.config["preset"] == model and _of_the_study(run)}
+        if those:
+            found[model] = [those[seed] for seed in sorted(those)]
+    return found
+
+
+def best_ndt(runs: Iterable[Run], dataset: str) -> list[Run]:
+    """The seeds of the NDT configuration with the highest mean accuracy on validation, never on test; empty where there is none."""
+    those = {model: seeds for model, seeds in configurations(runs, dataset).items() if model.startswith("ndt-")}
+    return max(those.values(), key=lambda seeds: sum(run.config["best"]["accuracy"] for run in seeds) / len(seeds), default=[])
+
+
+def summary(runs: Iterable[Run], dataset: str, split: str = "test") -> pd.DataFrame:
+    """A row per configuration here and metric: model, metric, value, low, high, n, seeds (`sentviz.studies.means`)."""
+    import pandas as pd
+
+    rows = [
+        {"model": model, "metric": metric} | value
+        for model, seeds in configurations(runs, dataset).items()
+        for metric, value in means(seeds, split).items()
+    ]
+    return pd.DataFrame(rows, columns=["model", "metric", "value", "low", "high", "n", "seeds"])
+
+
+def beside(measured: pd.DataFrame, dataset: str, metric: str) -> pd.DataFrame:
+    """The paper's fourteen configurations and the control: model, printed, value, low, high, n, seeds; NaN where there is none.
+
+    Args:
+        measured: as `summary` returns it.
     Raises:
         KeyError: a metric that the paper does not print.
     """
@@ -44,38 +100,47 @@ def beside(runs: Iterable[Run], dataset: str, metric: str) -> pd.DataFrame:
 
     table, column, factor = METRICS[metric]
     frame = printed.table(table)
-    frame = frame[frame["dataset"] == {"yelp_full": "yelp"}.get(dataset, dataset)]
+    frame = frame[frame["dataset"] == printed_name(dataset)]
     wanted = dict(zip(frame["model"], frame[column].astype(float) * factor, strict=True))
-    rows: list[dict[str, Any]] = []
-    measured: dict[str, list[Run]] = {}
-    for one in runs:
-        if one.config["data"]["name"] == dataset:
-            measured.setdefault(one.config["preset"], []).append(one)
-    for model in NDT_FAMILIES:
-        for run in measured.get(model, ()) or (None,):
-            row: dict[str, Any] = {"model": model, "printed": wanted.get(model)}
-            if run is not None and metric in run.metrics()["test"]:
-                value = run.metrics()["test"][metric]
-                n = value.get("n", run.metrics()["test"]["n"])
-                row |= {"value": value["value"], "low": value["low"], "high": value["high"], "n": n}
-                row |= {"run": run.name, "seed": run.config["recipe"]["seed"]}
-            rows.append(row)
-    columns = ["model", "printed", "value", "low", "high", "n", "run", "seed"]
-    return pd.DataFrame(rows, columns=columns).astype({"printed": float, "value": float, "low": float, "high": float})
+    rows = pd.DataFrame({"model": list(NDT_FAMILIES), "printed": [wanted.get(model) for model in NDT_FAMILIES]})
+    here = measured[measured["metric"] == metric].drop(columns="metric")
+    numbers = ["printed", "value", "low", "high", "n", "seeds"]
+    return rows.merge(here, on="model", how="left")[["model", *numbers]].astype(dict.fromkeys(numbers, float))
 
 
-def parameters(runs: Iterable[Run], dataset: str) -> pd.DataFrame:
-    """Printed parameters (millions) beside those of the runs here, whose vocabularies differ by a few words: model, printed, value."""
+def points(runs: Iterable[Run], dataset: str, metric: str, split: str = "test") -> pd.DataFrame:
+    """Every run by itself: model, seed, value."""
+    import pandas as pd
+
+    rows = [
+        (model, run.config["recipe"]["seed"], run.metrics()[split][metric]["value"])
+        for model, seeds in configurations(runs, dataset).items()
+        for run in seeds
+        if metric in run.metrics().get(split, {})
+    ]
+    return pd.DataFrame(rows, columns=["model", "seed", "value"])
+
+
+def parameters(runs: Sequence[Run], dataset: str) -> pd.DataFrame:
+    """Printed parameters (millions) beside those of the runs here, whose vocabularies differ by a few words.
+
+    Columns: model, components, printed, value, vocabulary. Constraints do not change the number.
+    """
     import pandas as pd
 
     frame = printed.table("ndt_parameters")
-    frame = frame[frame["dataset"] == {"yelp_full": "yelp"}.get(dataset, dataset)]
+    frame = frame[frame["dataset"] == printed_name(dataset)]
     wanted = {(row["family"], int(row["components"])): float(row["parameters_millions"]) for row in frame.to_dict("records")}
     rows = []
-    for run in runs:
-        if run.config["data"]["name"] == dataset and run.config["recipe"]["seed"] == 0:
-            family = run.config["preset"].split("-")[0]
-            key = ("ndt" if family == "ndt" else run.config["preset"], run.config["model"]["components"])
-            row = {"model": run.config["preset"], "printed": wanted.get(key), "value": run.config["parameters"] / 1e6}
-            rows.append(row | {"vocabulary": run.config["model"]["vocab_size"]})
-    return pd.DataFrame(rows, columns=["model", "printed", "value", "vocabulary"])
+    for model, seeds in configurations(runs, dataset).items():
+        config = seeds[0].config
+        components = int(config["model"]["components"])
+        printed_value = wanted.get(("ndt" if model.startswith("ndt-") else model, components))
+        rows.append((model, components, printed_value, config["parameters"] / 1e6, config["model"]["vocab_size"]))
+    return pd.DataFrame(rows, columns=["model", "components", "printed", "value", "vocabulary"]).astype({"printed": float})
+
+
+def _of_the_study(run: Run) -> bool:
+    seed = run.config["recipe"]["seed"]
+    wanted: str = run.config["preset"] + (f"-s{seed}" if seed else "")
+    return run.name.rpartition("/")[2] == wanted

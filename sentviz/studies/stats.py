@@ -192,10 +192,10 @@ def _draws(of_a: Bools, of_b: Bools, rng: np.random.Generator, resamples: int) -
     n, seeds = len(of_a), of_a.shape[1]
     patterns, counts = np.unique(np.hstack([of_a, of_b]), axis=0, return_counts=True)
     accuracies = rng.multinomial(n, counts / n, size=resamples) @ patterns / n
-    return _seed_means(accuracies[:, :seeds], rng) - _seed_means(accuracies[:, seeds:], rng)
+    return seed_means(accuracies[:, :seeds], rng) - seed_means(accuracies[:, seeds:], rng)
 
 
-def _seed_means(accuracies: Floats, rng: np.random.Generator) -> Floats:
+def seed_means(accuracies: Floats, rng: np.random.Generator) -> Floats:
     """(R,) means of (R, S) accuracies over resampled seeds, stretched about the mean to the variance of a mean over S seeds."""
     draws, seeds = accuracies.shape
     if seeds == 1:

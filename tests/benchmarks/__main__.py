@@ -1,10 +1,10 @@
-"""`python -m tests.benchmarks [trace latency training start enter removal gradients methods view]`"""
+"""`python -m tests.benchmarks [trace latency training start enter removal gradients methods view tsne hardmax growth sphere words]`"""
 
 from __future__ import annotations
 
 import sys
 
-from tests.benchmarks import app, explanations, models, views
+from tests.benchmarks import app, explanations, hardmax, models, projection, views, words
 
 ALL = {
     "trace": models.trace,
@@ -16,6 +16,11 @@ ALL = {
     "gradients": explanations.gradients,
     "methods": explanations.methods,
     "view": views.first_view,
+    "tsne": projection.tsne,
+    "hardmax": hardmax.layer,
+    "growth": hardmax.growth,
+    "sphere": hardmax.worst,
+    "words": words.words,
 }
 
 for name in sys.argv[1:] or ALL:

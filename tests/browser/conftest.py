@@ -57,7 +57,10 @@ def server() -> Iterator[str]:
         yield address
     finally:
         process.terminate()
-        process.wait(10)
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
+            process.kill()
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,81 @@
+"""Two models on one sentence and on one split."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from app import shell, store
+from app.views import compare_maps, compare_rows
+from app.views.compare_pick import pick
+from app.views.getdata_part import offer
+from sentviz.errors import SentvizError
+from sentviz.explain import SCORES, answer, available
+from sentviz.figures import probability_bars
+from sentviz.gallery import code, signed, strip
+from sentviz.remarks import remarks
+
+focus = shell.focus()
+run = store.asked(focus.run)
+shell.intro(
+    "Two models on one sentence, and on the same rows: where they part, and whether one is right more often.",
+    "Two trained models differ by chance as well: another seed of the same model would part from it too.",
+)
+other = pick(run)
+
+
+def take_text() -> None:
+    shell.go(text=st.session_state["compare-sentence"])
+
+
+try:
+    text = store.text(focus)
+except SentvizError as error:
+    st.warning(shell.md(str(error)), icon=":material/database_off:")
+    offer(run.config["data"]["name"])
+    st.stop()
+st.session_state["compare-sentence"] = text
+st.text_input(
+    "Sentence", key="compare-sentence", on_change=take_text, label_visibility="collapsed", placeholder="Type a sentence and press Enter"
+)
+plain = replace(focus, text=text, row="", mix=(), off=())
+try:
+    traces = [store.trace(replace(plain, run=each.name)) for each in (run, other)]
+except SentvizError as error:
+    st.warning(shell.md(str(error)), icon=":material/edit:")
+    st.stop()
+if focus.mix or focus.off:
+    st.caption("Both models are as learned here: lambdas moved and heads silenced on Explore do not hold on this page.")
+
+scores = [name for name in available(traces[0], asking=True) if name in available(traces[1], asking=True)]
+score = focus.score if focus.score in scores else "removal"
+for column, each, trace, side in zip(shell.halves("compare"), (run, other), traces, ("first", "second"), strict=True):
+    with column:
+        st.markdown(f"##### {shell.md(each.name)}\n{shell.md(answer(trace))}")
+        shell.figure(
+            lambda theme, trace=trace, each=each: signed(probability_bars(trace.labels, trace.probabilities, theme=theme), each),  # type: ignore[misc]
+            f"verdict-{side}",
+            slim=True,
+            code=code(each.name, "verdict", text=text),
+        )
+        shell.figure(
+            lambda theme, trace=trace, each=each: signed(strip(trace, score, theme), each),  # type: ignore[misc]
+            f"strip-{side}",
+            code=code(each.name, "strip", text=text, score=score),
+        )
+        st.caption("  \n".join(remark for kind, remark in remarks(trace, each) if kind != "changed"))
+st.selectbox("Tokens coloured by", scores, format_func=lambda name: SCORES[name].title, width=280, **shell.bound("score", score))
+if run.labels == other.labels:
+    agree = traces[0].label == traces[1].label
+    gap = float(traces[1].probabilities[-1] - traces[0].probabilities[-1]) if len(run.labels) == 2 else None
+    said = "**Both give the same answer.**" if agree else "**They disagree.**"
+    if gap is not None:
+        said += (
+            f" {shell.md(other.name)} says {shell.md(run.labels[1])} with {100 * abs(gap):.0f} points {'more' if gap > 0 else 'less'}"
+            " probability."
+        )
+    st.markdown(said)
+
+compare_maps.show(traces[0], traces[1], run, other)
+compare_rows.show(run, other)

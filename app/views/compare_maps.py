@@ -1,0 +1,99 @@
+"""The same attention map of two models, their difference, and what each learned for lambda."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from app import shell
+from app.views.parts import head_title, place
+from sentviz.errors import SentvizError
+from sentviz.figures import component_name, heatmap
+from sentviz.figures.difference import difference_map
+from sentviz.gallery import code, lambda_figure, signed
+from sentviz.glossary import tip
+from sentviz.runs import Run
+from sentviz.trace import Trace
+from sentviz.versus import map_difference
+
+__all__ = ["show"]
+
+
+def show(first: Trace, second: Trace, run: Run, other: Run) -> None:
+    """Maps of both side by side; below them the difference, and lambda."""
+    st.divider()
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom", key="compare-map-of"):
+        st.markdown("##### Attention")
+        layer, head, component = _controls(first, second)
+    for column, trace, source, side in zip(shell.halves("compare-maps"), (first, second), (run, other), ("first", "second"), strict=True):
+        with column:
+            st.markdown(f"**{shell.md(source.name)}**")
+            shell.figure(
+                lambda theme, trace=trace, source=source: signed(heatmap(trace, layer, head, component, side=400, theme=theme), source),  # type: ignore[misc]
+                f"map-{side}",
+                code=code(source.name, "attention", text=trace.text, layer=layer, head=head, component=component),
+            )
+    changes, lambdas = shell.halves("compare-difference")
+    with changes:
+        _difference(first, second, run, other, layer, head, component)
+    with lambdas:
+        _lambdas(run, other)
+
+
+def _controls(first: Trace, second: Trace) -> tuple[int, int | str, int | str]:
+    """Layer, head and component among those that both models have."""
+    focus = shell.focus()
+    layers, components = (min(first.lambdas.shape[axis], second.lambdas.shape[axis]) for axis in (0, 1))
+    heads = min(len(first.head_ids), len(second.head_ids))
+    choices = {
+        "layer": [str(i + 1) for i in range(layers)],
+        "head": ["mean", "max", *(str(i + 1) for i in range(heads))],
+        "component": ["effective", *(str(c + 1) for c in range(components if components > 1 else 0))],
+    }
+    shown = {name: str(getattr(focus, name)) if str(getattr(focus, name)) in options else options[0] for name, options in choices.items()}
+    st.selectbox("Layer", choices["layer"], width=90, **shell.bound("layer", shown["layer"]))
+    st.selectbox("Head", choices["head"], width=150, format_func=head_title, **shell.bound("head", shown["head"]))
+    if components > 1:
+        st.segmented_control(
+            "Component",
+            choices["component"],
+            format_func=lambda name: component_name(place(name)),
+            help=tip("component") + "\n\n" + tip("effective"),
+            **shell.bound("component", shown["component"]),
+        )
+    return int(shown["layer"]) - 1, place(shown["head"]), place(shown["component"])
+
+
+def _difference(first: Trace, second: Trace, run: Run, other: Run, layer: int, head: int | str, component: int | str) -> None:
+    st.markdown(f"**Difference** · {shell.md(other.name)} minus {shell.md(run.name)}")
+    try:
+        changed = map_difference(first, second, layer, head, component)
+    except (SentvizError, KeyError) as error:
+        st.caption(shell.md(str(error.args[0] if error.args else error)))
+        return
+
+    def draw(theme: Any) -> Any:
+        figure = difference_map(changed.trace, run.name, layer, head, component, pieces=changed.kind, side=400, theme=theme)
+        return signed(figure, run, other)
+
+    shell.figure(draw, "map-difference")
+    if changed.kind == "words":
+        st.caption("The two models cut the text into different tokens, so it is compared word by word.")
+    if changed.left_out:
+        shown = ", ".join(f"“{piece}”" for piece in changed.left_out[:12])
+        st.caption(f"Read by one of the two only, so not in the difference: {shell.md(shown)}{' …' if len(changed.left_out) > 12 else ''}")
+
+
+def _lambdas(run: Run, other: Run) -> None:
+    st.markdown("**Lambda** · what each learned", help=tip("lambda"))
+    learned = [each for each in (run, other) if each.config["model"]["mixing"] != "none"]
+    for each in (run, other):
+        if each not in learned:
+            st.caption(f"{shell.md(each.name)} has one map and no lambda.")
+    if learned:
+        shell.figure(
+            lambda theme: lambda_figure(learned, theme=theme),
+            "compare-lambda",
+            code=code(learned[0].name, "lambda", versus=tuple(each.name for each in learned[1:])),
+        )

@@ -1,0 +1,56 @@
+"""Where a run is wrong: which class it takes for which, at every threshold, and how far its probabilities can be believed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from app import drawer, shell
+from app.views import matrix_part, operating_part
+from sentviz.operating import accuracy
+
+focus = shell.focus()
+shell.intro(
+    "Which class is taken for which, and the rows behind every cell.",
+    "It cannot show why: open a row in Explore for that. Intervals are over rows and know nothing of another training.",
+)
+VIEWS = {"matrix": "Matrix", "curves": "ROC and precision-recall", "calibration": "Calibration"}
+every = drawer.begin()
+if not every.labelled:
+    st.info("None of these rows has a label, so none is right or wrong; the rows themselves stand below.", icon=":material/label_off:")
+    drawer.end(every)
+    st.stop()
+known = every.labels >= 0
+rows = replace(every, frame=every.frame[known])
+other = drawer.second(every)
+if other is not None:
+    other = replace(other, frame=other.frame[known])
+runs = [rows] if other is None else [rows, other]
+
+with st.container(horizontal=True, gap="medium", vertical_alignment="bottom", key="confusion-controls"):
+    shell.choose(st.segmented_control, "View", "view", list(VIEWS), format_func=VIEWS.get, label_visibility="collapsed")
+    if len(rows.classes) == 2 and focus.view != "calibration":
+        st.slider(
+            f"Say “{shell.md(rows.classes[1])}” from this probability on",
+            0.0,
+            1.0,
+            step=0.01,
+            **shell.bound("threshold", 0.5 if focus.threshold < 0 else focus.threshold),
+            width=340,
+        )
+own = accuracy(rows.labels, rows.predicted)
+right = int(rows.frame["right"].sum())
+left_out = f" {len(every) - len(rows):,} rows without a label are left out." if len(rows) < len(every) else ""
+st.markdown(
+    f"{shell.md(rows.run)} is right on **{right:,} of {len(rows):,}** rows: {own['value']:.1%} [{own['low']:.1%}, {own['high']:.1%}]."
+    f" {matrix_part.mistake(rows)}{left_out}"
+)
+match focus.view:
+    case "curves":
+        operating_part.curves(runs)
+    case "calibration":
+        operating_part.calibration(runs)
+    case _:
+        matrix_part.show(runs)
+drawer.end(every)

@@ -1,0 +1,273 @@
+"""The pictures behind the page Embeddings: what is at hand, what is being computed beside the page, and where a sentence lies."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import streamlit as st
+
+from app import shell, store
+from app.views.getdata_part import offer
+from sentviz.background import Job, Jobs
+from sentviz.errors import InputError, SentvizError
+from sentviz.neighbourhood import measures
+from sentviz.projection import METHODS, Projection
+from sentviz.projection_cache import Cache, digest, home, layer_vectors, pictures, stored_sample
+from sentviz.rows import Rows
+from sentviz.runs import Run
+
+__all__ = ["Source", "begun", "layers_of", "measured_of", "picture", "placed", "points", "problem", "sentence_of", "source"]
+
+MOST = 25_000  # points; of more rows, a seeded sample
+SEED = 0
+
+
+@st.cache_resource(show_spinner=False)
+def _jobs() -> Jobs:
+    return Jobs()
+
+
+def _cache() -> Cache:
+    return _kept_in(home())
+
+
+@st.cache_resource(max_entries=2, show_spinner=False)
+def _kept_in(folder: Path) -> Cache:
+    return Cache(folder)
+
+
+def problem() -> str:
+    """Why nothing is written to the user's cache; empty where it is."""
+    return _cache().problem
+
+
+# ---- which rows, which vectors
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Rows of a picture and where their vectors come from."""
+
+    rows: Rows
+    key: str  # digest of run and rows
+    about: str  # which rows, for the caption
+    stored: npt.NDArray[np.float16] | None  # (n, d) of the last layer, as shipped
+    disk: bool  # whether what is computed may be written: not for a visitor's own file
+
+
+def layers_of(run: Run) -> int:
+    """Layers of a run's model."""
+    return int(run.config["model"]["layers"])
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _sample(name: str, digest: str, rows: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float16]]:
+    return stored_sample(store.runs()[name], rows)
+
+
+def source(rows: Rows) -> Source:
+    """The rows that are drawn: the sample whose vectors ship with the run, or all, at most 25,000.
+
+    Raises:
+        RunError: the sample is damaged.
+    """
+    run, n = store.run(rows.run), len(rows)
+    if rows.over == "test" and shell.focus().sample == "stored":
+        places, pooled = _sample(run.name, run.digest, n)
+        part = replace(rows, frame=rows.frame.iloc[places])
+        return Source(part, digest(run.digest, "test", "stored"), f"a stored sample of {len(places):,} of {n:,} rows", pooled, True)
+    chosen = np.sort(np.random.default_rng(SEED).permutation(n)[:MOST])
+    part = replace(rows, frame=rows.frame.iloc[chosen])
+    private = rows.over in ("demo", "mine")
+    seen = [*part.frame["id"], *(part.frame["text"] if private else ())]
+    about = f"all {n:,} rows" if n <= MOST else f"a sample of {MOST:,} of {n:,} rows (seed {SEED})"
+    return Source(part, digest(run.digest, rows.over, *seen), about, None, rows.over != "mine")
+
+
+def _stack(cache: Cache, of: Source, layer: int, last: int) -> Sequence[Any] | None:
+    """Vectors by layer, those below `layer` perhaps missing; None where more are."""
+    if of.stored is not None and layer == last:
+        return [*[of.stored[:0]] * last, of.stored]
+    key = digest(of.key, "vectors")
+    job, kept = _jobs().get(key), cache.get(key)
+    layers = job.result if job is not None and job.state == "done" else None if kept is None else kept["layers"]
+    if layers is None or layers.shape[:2] != (last + 1, len(of.rows)):
+        return None
+    return [*layers] if of.stored is None else [*layers[:-1], of.stored]
+
+
+# ---- pictures
+
+
+def picture(of: Source, method: str, dims: int, layer: int) -> Projection | None:
+    """A picture that is at hand; PCA of vectors that are at hand always is.
+
+    Raises:
+        InputError: too few rows, or damaged vectors.
+    """
+    job = _jobs().get(_key(of, method, dims, layer))
+    if job is not None and job.state == "done":
+        result: Projection = job.result
+        return result
+    stack = _stack(_cache(), of, layer, layers_of(store.run(of.rows.run)))
+    if stack is None:
+        return None
+    if method == "pca":
+        return _pca(of.key, dims, layer, stack)
+    return pictures(_cache(), of.key, stack, method, dims, layer, SEED, compute=False)
+
+
+@st.cache_resource(max_entries=24, show_spinner=False)
+def _pca(key: str, dims: int, layer: int, _stack: Sequence[Any]) -> Projection | None:
+    return pictures(_cache(), key, _stack, "pca", dims, layer, SEED)
+
+
+def points(rows: Rows, method: str, layer: int) -> pd.DataFrame | None:
+    """id, x, y of the two-dimensional picture of a method and layer (0 = the embedding); None where it is not at hand."""
+    if method not in METHODS or not 0 <= layer <= layers_of(store.run(rows.run)):
+        return None
+    of = source(rows)
+    found = picture(of, method, 2, layer)
+    if found is None:
+        return None
+    return pd.DataFrame({"id": of.rows.frame["id"].to_numpy(), "x": found.points[:, 0], "y": found.points[:, 1]})
+
+
+def measured_of(of: Source, found: Projection, layer: int) -> pd.DataFrame:
+    """What `sentviz.neighbourhood.measures` says of a picture; classes are the labels or, without any, the predictions."""
+    labels = of.rows.labels if of.rows.labelled else of.rows.predicted
+    return _measured(digest(_key(of, found.method, found.raw.shape[1], layer), *labels), found, labels, of.rows.classes)
+
+
+@st.cache_data(max_entries=48, show_spinner="Measuring the picture")
+def _measured(key: str, _found: Projection, _labels: npt.NDArray[np.int64], _classes: tuple[str, ...]) -> pd.DataFrame:
+    return measures(_found.vectors, _found.points, _labels, _classes, seed=SEED)
+
+
+# ---- work beside the page
+
+
+def begun(of: Source, method: str, dims: int, layer: int) -> bool:
+    """Ask the model for the vectors, then make the picture, beside the page; False where there is nothing to wait for."""
+    run, cache = store.run(of.rows.run), _cache()
+    last = layers_of(run)
+    stack = _stack(cache, of, layer, last)
+    if stack is None:
+        return _asked(of, run, cache)
+
+    def work(tick: Any) -> Projection | None:
+        return pictures(cache, of.key, stack, method, dims, layer, SEED, disk=of.disk, tick=tick)
+
+    return _wait(_key(of, method, dims, layer), f"{METHODS[method]} of {_layer(layer)}", work)
+
+
+def _asked(of: Source, run: Run, cache: Cache) -> bool:
+    """The vectors of every layer, beside the page; a sentence where they cannot be had."""
+    if not run.answers:
+        st.info(f"{shell.md(run.name)} ships without weights, so only its stored vectors can be drawn.", icon=":material/inventory_2:")
+        return False
+    if not of.rows.has_text:
+        st.info("These vectors must be asked of the model, and the texts of the rows are not on this machine.", icon=":material/database:")
+        offer(run.config["data"]["name"])
+        return False
+    key, texts = digest(of.key, "vectors"), of.rows.frame["text"].tolist()
+
+    def work(tick: Any) -> npt.NDArray[np.float16]:
+        from sentviz.model import Model
+
+        tick(0.0, "loading the model")
+        vectors = layer_vectors(Model.of(run), texts, tick)
+        cache.put(key, {"layers": vectors}, disk=of.disk)
+        return vectors
+
+    return _wait(key, f"The vectors of {len(texts):,} rows", work)
+
+
+def _layer(layer: int) -> str:
+    return f"layer {layer}" if layer else "the embedding"
+
+
+def placed(of: Source, found: Projection, layer: int, text: str) -> npt.NDArray[np.float64] | None:
+    """Where a text lies in a picture, (dims,); None while it is being computed or where it cannot be.
+
+    Raises:
+        InputError: the text cannot be read.
+    """
+    run = store.run(of.rows.run)
+    if not run.answers:
+        st.caption(f"{shell.md(run.name)} ships without weights, so a sentence cannot be placed.")
+        return None
+
+    def work(tick: Any) -> npt.NDArray[np.float64]:
+        from sentviz.model import Model
+
+        tick(0.0, "asking the model about the sentence")
+        vector = layer_vectors(Model.of(run), [text])[layer]
+        tick(0.5, "placing it among the points")
+        at: npt.NDArray[np.float64] = found.place(vector)[0]
+        return at
+
+    key = digest(_key(of, found.method, found.raw.shape[1], layer), "sentence", text)
+    job = _jobs().get(key)
+    if job is not None and job.state == "done":
+        at: npt.NDArray[np.float64] = job.result
+        return at
+    if job is not None and job.state == "failed":
+        raise InputError(job.error)
+    _wait(key, "Your sentence", work)
+    return None
+
+
+def _key(of: Source, method: str, dims: int, layer: int) -> str:
+    return digest(of.key, method, dims, layer, SEED, "picture")
+
+
+def _wait(key: str, title: str, work: Any) -> bool:
+    """Start a job for this visitor, or go on waiting for it; True while there is something to wait for."""
+    who: str = st.session_state.setdefault("visitor", uuid.uuid4().hex)
+    stopped: set[str] = st.session_state.setdefault("stopped", set())
+    job = _jobs().get(key)
+    if job is not None and job.state == "failed":
+        st.warning(shell.md(job.error), icon=":material/block:")
+    if key in stopped or (job is not None and job.state == "failed"):
+        st.button(f"Compute {title}", key=f"again-{key}", icon=":material/play_arrow:", on_click=_again, args=(key, title, work, who))
+        return False
+    _watch(key, _jobs().start(key, title, work, who), who)
+    return True
+
+
+def _again(key: str, title: str, work: Any, who: str) -> None:
+    st.session_state["stopped"].discard(key)
+    _jobs().start(key, title, work, who)
+
+
+def _stop(key: str, who: str) -> None:
+    st.session_state["stopped"].add(key)
+    _jobs().leave(key, who)
+
+
+@st.fragment(run_every=0.5)
+def _watch(key: str, job: Job, who: str) -> None:
+    """A bar that moves while the page stands still; the page follows when the job is over."""
+    if job.over or key in st.session_state["stopped"]:
+        st.rerun()
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        st.progress(job.share, f"{job.title}: {job.doing}")
+        st.button("Stop", key=f"stop-{key}", icon=":material/stop:", on_click=_stop, args=(key, who))
+
+
+def sentence_of(focus: Any) -> str:
+    """The sentence in focus, typed or a row's; empty where there is none."""
+    if not (focus.text or focus.row):
+        return ""
+    try:
+        return store.text(focus)
+    except SentvizError:
+        return ""

@@ -1,0 +1,24 @@
+"""Hardmax lab: tokens that cluster around leaders, on the visitor's review, on points of any kind, and over a data set."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app import shell
+from app.views import hardmax_leaders, hardmax_playground, hardmax_review
+
+shell.intro(
+    "Words become points; layer by layer each moves towards those furthest in its own direction, until a few leaders hold them all.",
+    "It shows how this small classifier decides, not how a large transformer does.",
+)
+PARTS = {"review": "A review", "playground": "Playground", "leaders": "Leaders in the data set"}
+shell.choose(
+    st.segmented_control, "Part", "lab", list(PARTS), required=True, format_func=lambda name: PARTS[name], label_visibility="collapsed"
+)
+match shell.focus().lab:
+    case "playground":
+        hardmax_playground.show()
+    case "leaders":
+        hardmax_leaders.show()
+    case _:
+        hardmax_review.show()

@@ -1,0 +1,115 @@
+"""Leaders in the data set: which words lead, how fast tokens cluster, and where the vocabulary lies."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from app import shell
+from app.views.hardmax_parts import hardmax_run, model, runs, without_runs
+from sentviz.errors import SentvizError
+from sentviz.figures.clustering import layer_bands, leader_bars, vocabulary_map
+from sentviz.gallery import signed
+from sentviz.leaders import CONFIDENCES, FILE, frequent, leading, per_layer
+from sentviz.runs import Run
+
+__all__ = ["show"]
+
+PAPER = 2.0  # least distance of a leader from the decision line
+
+
+def show() -> None:
+    """The stored survey of a run's test split."""
+    found = runs()
+    if not found:
+        without_runs()
+        return
+    run = hardmax_run(found)
+    if FILE not in run.config["files"]:
+        st.info(f"The leaders of {run.name} over its test split were not counted yet.", icon=":material/science:")
+        return
+    try:
+        _lists(run)
+        _depth(run)
+        _map(run)
+    except SentvizError as error:
+        st.warning(shell.md(str(error)), icon=":material/block:")
+
+
+@st.fragment
+def _lists(run: Run) -> None:
+    """The most frequent leaders of each class, by three thresholds."""
+    asked, frame = model(run), run.frame(FILE)
+    words = leading(frame, asked.vocabulary)
+    size = float(np.linalg.norm(asked.decision[0]))
+    reach = float((words.loc[words["leads"] > 0, "score"].abs() / size).max())
+    st.markdown("##### The most frequent leaders")
+    with st.container(horizontal=True, gap="large"):
+        with st.container(width=240):
+            distance = st.slider(
+                "Distance from the decision line",
+                0.0,
+                max(round(reach, 2), 0.1),
+                PAPER if reach >= 1.5 * PAPER else round(reach / 3, 2),
+                0.01,
+                key=f"leaders-distance-{run.name}",
+                help=f"Of a leading word, at least. The paper takes {PAPER:g} in its own embedding; in this one leaders reach {reach:.2f}.",
+            )
+        with st.container(width=240):
+            confidence = st.select_slider(
+                "Confidence",
+                CONFIDENCES,
+                value=0.95,
+                format_func=lambda c: f"{c:.0%}",
+                key="leaders-confidence",
+                help="Of the review's answer, at least; the paper takes 95%. Only correct answers count.",
+            )
+        with st.container(width=240):
+            top = st.slider("Words", 5, 30, 15, key="leaders-top")
+    rows = frequent(frame, asked.vocabulary, asked.decision[0], distance=distance, confidence=confidence, top=top)
+    for column, label in zip(shell.halves("hardmax-lists"), run.labels, strict=False):
+        with column:
+            shell.figure(lambda theme, label=label: signed(leader_bars(rows, label, theme=theme), run), f"leaders-{label}")  # type: ignore[misc]
+    st.caption(
+        "A word leads a review when at some layer it is the only one furthest in its own direction."
+        " Do these words convey sentiment? Judge for yourself."
+    )
+
+
+def _depth(run: Run) -> None:
+    """How fast tokens cluster: are K layers enough?"""
+    layers = per_layer(run.frame(FILE))
+    st.markdown("##### How fast reviews cluster")
+    last = layers[layers["layer"] == layers["layer"].max()].set_index("measure")
+    steps = int(layers["layer"].max())
+    st.markdown(
+        f"After {steps} layers the median review stands at **{last.loc['clusters', 'q50']:.0f} places**,"
+        f" with **{last.loc['at leaders', 'q50']:.0%} of its words at a leader**."
+    )
+    left, right = shell.halves("hardmax-depth")
+    with left:
+        shell.figure(lambda theme: signed(layer_bands(layers, "clusters", "Places that hold the words", theme=theme), run), "depth-places")
+    with right:
+        shell.figure(
+            lambda theme: signed(layer_bands(layers, "at leaders", "Share of words at a leader", share=True, theme=theme), run),
+            "depth-share",
+        )
+
+
+def _map(run: Run) -> None:
+    """The vocabulary in the plane of the embedding."""
+    asked = model(run)
+    words = leading(run.frame(FILE), asked.vocabulary)
+    if run.config["model"]["width"] != 2:
+        st.caption("The map of the vocabulary shows an embedding of two dimensions; choose a model with d = 2.")
+        return
+    shell.figure(lambda theme: signed(vocabulary_map(words, asked.decision, run.labels, theme=theme), run), "vocabulary")
+    led = words[words["leads"] > 0]
+    size = float(np.linalg.norm(asked.decision[0]))
+    st.caption(
+        shell.md(
+            f"{len(led):,} of {len(words):,} words ever lead. Their median distance from the decision line is"
+            f" {(led['score'].abs() / size).median():.2f}; of the words that never lead,"
+            f" {(words[words['leads'] == 0]['score'].abs() / size).median():.2f}."
+        )
+    )

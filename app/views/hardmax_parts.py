@@ -1,0 +1,145 @@
+"""Pieces of the hardmax pages: the runs, the temperature, and the animation with its files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from app import shell, store
+from sentviz.export import render
+from sentviz.figures import Figure, Theme, file_safe
+from sentviz.figures.particles import Scene, particles
+from sentviz.hardmax import Clustering
+from sentviz.particles import animation_html, positions_frame
+from sentviz.runs import Run
+
+__all__ = ["DEFAULT", "exports", "hardmax_run", "kept", "model", "runs", "temperature", "without_runs"]
+
+T = TypeVar("T")
+DEFAULT = "imdb/hardmax-d2"
+THEMES: tuple[Theme, ...] = ("light", "dark")
+TEMPERATURES = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.001, 0.0)
+COMMAND = "sentviz train imdb --model hardmax-d2"
+
+
+def runs() -> dict[str, Run]:
+    """The hardmax classifiers that can be asked."""
+    return {name: run for name, run in store.models().items() if run.config["model"].get("kind") == "hardmax"}
+
+
+def without_runs() -> None:
+    """What this view needs, where there is no hardmax run."""
+    st.info(
+        f"This part needs a trained hardmax classifier, and there is none here. `{COMMAND}` trains one in minutes.",
+        icon=":material/science:",
+    )
+    st.caption("The playground next door needs none.")
+
+
+def hardmax_run(found: dict[str, Run]) -> Run:
+    """The run that the visitor chose, the one in focus, or the one with d = 2."""
+    names = list(found)
+    focused = shell.focus().run
+    start = focused if focused in found else DEFAULT if DEFAULT in found else names[0]
+    wanted = st.session_state.get("hardmax-wanted", start)
+    chosen = st.selectbox(
+        "Model",
+        names,
+        index=names.index(wanted if wanted in found else start),
+        key="hardmax-run",
+        width=260,
+        help="d is the dimension of the embedding: 2 can be looked at as it is, more are projected.",
+    )
+    st.session_state["hardmax-wanted"] = chosen
+    return found[chosen]
+
+
+@st.cache_resource(max_entries=4, show_spinner="Loading the classifier")
+def _model(name: str, digest: str) -> Any:
+    from sentviz.hardmax_model import HardmaxModel
+
+    return HardmaxModel.of(store.runs()[name])
+
+
+def model(run: Run) -> Any:
+    """The read-only classifier of a run, one for all visitors."""
+    return _model(run.name, run.digest)
+
+
+def kept(name: str, key: Any, make: Callable[[], T]) -> T:
+    """One thing of its kind, kept for this visit until another is asked for."""
+    held: Any = st.session_state.get(f"hardmax-kept-{name}")
+    if held is None or held[0] != key:
+        held = st.session_state[f"hardmax-kept-{name}"] = (key, make())
+    made: T = held[1]
+    return made
+
+
+def temperature(key: str) -> float:
+    """From soft attention to hardmax."""
+    return st.select_slider(
+        "Temperature of the attention",
+        TEMPERATURES,
+        value=0.0,
+        format_func=lambda value: "hardmax" if value == 0 else f"softmax, {value:g}",
+        key=key,
+        help="Softmax spreads a token's attention over all; as its temperature falls it becomes hardmax, all on the furthest.",
+    )
+
+
+def exports(scene: Scene, clustering: Clustering, name: str, key: str, source: str, layer: int | None = None) -> None:
+    """The animation and its positions as files, and one layer as a figure."""
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key=f"exports-{key}"):
+        with st.popover("Animation", icon=":material/movie:", type="tertiary"):
+            st.caption("The whole animation. HTML plays in any browser without a network; the GIF names leaders only.")
+            theme: Theme = st.segmented_control("Ground", THEMES, default=shell.theme(), required=True, key=f"ground-{key}")
+            files: tuple[tuple[str, str, Callable[[], bytes]], ...] = (
+                ("HTML", "text/html", partial(_html, scene, source, theme)),
+                ("GIF", "image/gif", partial(_gif, scene, theme)),
+                ("CSV", "text/csv", partial(_csv, clustering, scene.words, name)),
+            )
+            for column, (title, mime, make) in zip(st.columns(3, gap="small"), files, strict=True):
+                column.download_button(
+                    title,
+                    data=make,
+                    file_name=f"{file_safe(name)}.{title.lower()}",
+                    mime=mime,
+                    key=f"{title.lower()}-{key}",
+                    on_click="ignore",
+                    width="stretch",
+                )
+        states = list(range(scene.layers + 1))
+        shown = st.selectbox(
+            "Layer of the figure",
+            states,
+            index=scene.layers if layer is None else min(layer, scene.layers),
+            format_func=lambda k: f"figure of layer {k}" if k else "figure of the start",
+            key=f"frame-{key}-{layer}",
+            label_visibility="collapsed",
+            width=180,
+        )
+        shell.export_menu(partial(_frame, scene, shown, name, source), f"{file_safe(name)}-layer{shown}", f"frame-{key}")
+
+
+def _frame(scene: Scene, layer: int, name: str, source: str, theme: Theme) -> Figure:
+    from dataclasses import replace
+
+    return replace(particles(scene, layer, name=name, theme=theme), source=source)
+
+
+def _html(scene: Scene, source: str, theme: Theme) -> bytes:
+    return animation_html(scene, about=source, theme=theme).encode()
+
+
+def _gif(scene: Scene, theme: Theme) -> bytes:
+    from sentviz.particles.gif import animation_gif
+
+    return animation_gif(scene, theme=theme)
+
+
+def _csv(clustering: Clustering, words: tuple[str, ...], name: str) -> bytes:
+    return render(Figure(file_safe(name), go.Figure(), positions_frame(clustering, words), ""), "csv")

@@ -1,0 +1,291 @@
+"""Playground: the rule on any points, and the theorem checked on what it does to them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import streamlit as st
+
+from app import shell
+from app.components.particles import particles, put
+from app.views.hardmax_parts import exports, kept, temperature
+from sentviz.errors import InputError, SentvizError
+from sentviz.figures.clustering import layer_lines
+from sentviz.figures.token_step import token_step
+from sentviz.hardmax import Clustering, simulate, weights
+from sentviz.particles import limits, scene_data, scene_of
+
+__all__ = ["START", "matrix_of", "pasted", "show", "starts"]
+
+Doubles = npt.NDArray[np.float64]
+KEY = "play-canvas"
+MOST = 2_000
+START = {
+    "gauss": "Gaussian",
+    "disc": "even in a ball",
+    "sphere": "on a sphere",
+    "clusters": "five clusters",
+    "grid": "grid",
+    "clicked": "clicked",
+    "pasted": "pasted",
+}
+FIRST_CLICKS = ((1.0, 0.0), (-0.6, 0.9), (-0.7, -0.8), (0.2, 0.3))
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """All that defines a run of the playground."""
+
+    points: tuple[tuple[float, ...], ...]
+    A: tuple[tuple[float, ...], ...]
+    alpha: float
+    layers: int
+    temperature: float
+
+    def identity(self) -> str:
+        """The points, for the animation to start anew with others."""
+        return hashlib.blake2b(repr(self.points).encode(), digest_size=8).hexdigest()
+
+
+def show() -> None:
+    """Controls beside the animation; numbers and the theorem below. A change runs no more than this again."""
+    _play()
+
+
+@st.fragment
+def _play() -> None:
+    left, right = shell.halves("hardmax-play", 1.0, 2.1)
+    try:
+        with left:
+            setting, start = _controls()
+        with right:
+            clustering, places = _animation(setting, start)
+        _numbers(clustering, places, setting)
+    except SentvizError as error:
+        st.warning(shell.md(str(error)), icon=":material/block:")
+
+
+def _controls() -> tuple[_Setting, str]:
+    """What the visitor set.
+
+    Raises:
+        InputError: points or a matrix that are none.
+    """
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
+        dimension = int(st.segmented_control("Dimension", ["2", "3"], default="2", required=True, key="play-dimension"))
+        start = str(st.selectbox("Start", list(START), format_func=lambda name: START[name], key="play-start", width=150))
+    points: Doubles
+    if start == "pasted":
+        example = "1, 0\n-0.5, 0.8\n-0.5, -0.8\n0.2, 0.1" if dimension == 2 else "1, 0, 0\n0, 1, 0\n0, 0, 1\n-1, -1, -1\n0.2, 0.1, 0.1"
+        points = pasted(st.text_area("Points, one a line", example, key=f"play-pasted-{dimension}", height=130), dimension)
+    elif start == "clicked":
+        points = _clicked(dimension)
+    else:
+        with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+            n = int(st.select_slider("Tokens", (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, MOST), value=100, key="play-n"))
+            seed = int(st.number_input("Seed", 0, 9_999, 0, key="play-seed", width=120))
+        points = starts(start, n, dimension, seed)
+    A = _matrix(dimension)
+    with st.container(horizontal=True, gap="small"):
+        alpha = st.number_input("α", value=1.0, step=0.1, format="%.3g", key="play-alpha", help="A layer moves a token α/(1+α) of its way.")
+        layers = int(st.number_input("Layers", 1, 60, 10, key="play-layers"))
+    heat = temperature("play-temperature")
+    rows = tuple(tuple(float(value) for value in row) for row in points)
+    return _Setting(rows, tuple(tuple(float(value) for value in row) for row in A), float(alpha), layers, heat), start
+
+
+def _matrix(dimension: int) -> Doubles:
+    way = st.segmented_control(
+        "A",
+        ["eigenvalues", "typed"],
+        default="eigenvalues",
+        required=True,
+        key="play-way",
+        help="A stretches the direction in which a token looks; symmetric and positive definite.",
+    )
+    if way == "typed":
+        default = "\n".join(" ".join("1" if i == j else "0" for j in range(dimension)) for i in range(dimension))
+        return pasted(st.text_area("A, row by row", default, key=f"play-matrix-{dimension}", height=100), dimension, what="A")
+    with st.container(horizontal=True, gap="small"):
+        values = [
+            float(st.number_input(f"λ{'₁₂₃'[i]}", value=1.0, step=0.5, format="%.3g", key=f"play-eigen-{dimension}-{i}"))
+            for i in range(dimension)
+        ]
+    angle = float(st.slider("Angle of the first axis", 0, 180, 0, 5, format="%d°", key="play-angle"))
+    return matrix_of(values, angle)
+
+
+def matrix_of(values: list[float], angle: float) -> Doubles:
+    """The symmetric matrix with these eigenvalues; its axes are turned by `angle` degrees in the plane of the first two coordinates."""
+    turn = np.eye(len(values))
+    c, s = np.cos(np.deg2rad(angle)), np.sin(np.deg2rad(angle))
+    turn[:2, :2] = [[c, -s], [s, c]]
+    return np.asarray(turn @ np.diag(values) @ turn.T)
+
+
+def starts(kind: str, n: int, dimension: int, seed: int) -> Doubles:
+    """Tokens (n, d) of a kind of `START`, the same for the same seed."""
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=(n, dimension))
+    match kind:
+        case "sphere":
+            return np.asarray(z / np.linalg.norm(z, axis=1, keepdims=True))
+        case "disc":
+            return np.asarray(z / np.linalg.norm(z, axis=1, keepdims=True) * rng.uniform(size=(n, 1)) ** (1 / dimension))
+        case "clusters":
+            centres = rng.normal(size=(5, dimension)) * 2
+            return np.asarray(centres[rng.integers(0, 5, n)] + 0.25 * z)
+        case "grid":
+            side = max(2, round(n ** (1 / dimension)))
+            axes = np.meshgrid(*[np.linspace(-1, 1, side)] * dimension, indexing="ij")
+            return np.stack(axes, axis=-1).reshape(-1, dimension)[:n]
+        case _:
+            return z
+
+
+def pasted(text: str, dimension: int, *, what: str = "points") -> Doubles:
+    """Rows of numbers, separated by commas, semicolons, tabs or blanks.
+
+    Raises:
+        InputError: no numbers, or too many or too few in a line.
+    """
+    rows: list[list[float]] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        parts = [part for part in re.split(r"[,;\s]+", line.strip().strip("[]()")) if part]
+        if not parts:
+            continue
+        try:
+            values = [float(part) for part in parts]
+        except ValueError:
+            raise InputError(f"Line {number} of the {what} holds something that is no number.") from None
+        if len(values) != dimension:
+            raise InputError(f"Line {number} of the {what} holds {len(values)} numbers, where {dimension} are needed.")
+        if not np.isfinite(values).all() or max(map(abs, values)) > 1e9:
+            raise InputError(f"Line {number} of the {what} holds a number that is not finite or beyond 10⁹.")
+        rows.append(values)
+        if len(rows) > MOST:
+            raise InputError(f"The playground takes {MOST:,} rows at most; these are more.")
+    if not rows:
+        raise InputError("Please type points, one a line, as in 0.5, 1.")
+    return np.array(rows)
+
+
+def _clicked(dimension: int) -> Doubles:
+    """Points set by clicks, in the plane."""
+    if dimension != 2:
+        raise InputError("Points can be clicked in two dimensions; choose dimension 2, or paste them.")
+    points: list[tuple[float, float]] = st.session_state.setdefault("play-points", list(FIRST_CLICKS))
+
+    def last() -> None:
+        if len(points) > 1:
+            points.pop()
+
+    def anew() -> None:
+        points[:] = FIRST_CLICKS
+
+    st.caption(f"{len(points)} points. A click on the picture where no token is adds one.")
+    with st.container(horizontal=True, gap="small"):
+        st.button("Take the last one back", on_click=last, key="play-undo", disabled=len(points) < 2)
+        st.button("Start anew", on_click=anew, key="play-anew")
+    return np.array(points)
+
+
+def _take_point() -> None:
+    points: list[tuple[float, float]] = st.session_state.setdefault("play-points", list(FIRST_CLICKS))
+    if (at := put(KEY)) is not None and len(points) < MOST:
+        points.append(at)
+
+
+def _run(setting: _Setting) -> Clustering:
+    A = np.array(setting.A)
+    return simulate(np.array(setting.points), A, setting.alpha, setting.layers, temperature=setting.temperature)
+
+
+def _animation(setting: _Setting, start: str) -> tuple[Clustering, npt.NDArray[np.int64]]:
+    """The animation, a clicked token's step; the run, and the number of places per layer."""
+    clustering = kept("play", setting, lambda: _run(setting))
+    n = len(setting.points)
+    names = tuple(f"#{i + 1}" for i in range(n))
+    clicking = start == "clicked"
+
+    def made() -> tuple[Any, dict[str, Any]]:
+        story = "clicked" if clicking else setting.identity()
+        scene = scene_of(clustering, names, f"{n:,} tokens, {START[start]}", story=story)
+        return scene, scene_data(scene, adding=clicking, named=False)
+
+    scene, data = kept("play-scene", (setting, start), made)
+    picked = particles(data, key=KEY, on_point=_take_point)
+    if len(setting.points[0]) == 3:
+        st.caption("Drag to turn.")
+    if n == 1:
+        st.caption("One token alone attracts only itself: it is a leader and nothing moves.")
+    elif len(set(setting.points)) == 1:
+        st.caption("All tokens are at one place: nothing moves.")
+    source = f"sentviz playground: α = {setting.alpha:g}, A = {[[round(value, 4) for value in row] for row in setting.A]}."
+    exports(scene, clustering, "hardmax-playground", "play", source, picked.layer if picked else None)
+    if picked is not None:
+        layer = min(picked.layer, setting.layers - 1)
+        z = clustering.positions[layer]
+        share = weights(z, clustering.A, setting.temperature, clustering.tolerance)[picked.token]
+        st.markdown(f"##### Token {picked.token + 1} in layer {layer + 1}")
+        shell.figure(lambda theme: token_step(z, picked.token, share, setting.alpha, names, A=clustering.A, theme=theme), "play-step")
+    return clustering, scene.clusters
+
+
+def _numbers(clustering: Clustering, places: npt.NDArray[np.int64], setting: _Setting) -> None:
+    """Leaders and places per layer, the way to the limit, and the theorem."""
+    z = clustering.positions
+    steps = len(z) - 1
+    leading = [int((clustering.since <= k).sum()) for k in range(steps + 1)]
+    limit, when, reached = kept("play-limit", setting, lambda: limits(clustering))
+    left, right = shell.halves("hardmax-numbers")
+    with left:
+        shell.figure(
+            lambda theme: layer_lines(
+                {"leaders": leading, "places": places},
+                "Leaders and places",
+                caption="Leaders so far: tokens that were the only one in their own C_i. Places: 1% of the largest norm apart or more.",
+                theme=theme,
+            ),
+            "play-counts",
+        )
+    with right:
+        far = np.linalg.norm(z - limit, axis=2)
+        words = f"The limit is where no token moves further than 10⁻⁹ of the largest norm: after {when} layers."
+        if not reached:
+            words = f"No limit within {when} layers: distances are to where the tokens are then."
+        shell.figure(
+            lambda theme: layer_lines(
+                {"farthest": far.max(axis=1), "mean": far.mean(axis=1)}, "Distance to the limit", log=True, caption=words, theme=theme
+            ),
+            "play-distance",
+        )
+    _theorem(clustering, setting)
+
+
+def _theorem(clustering: Clustering, setting: _Setting) -> None:
+    """Each statement with its number."""
+    st.markdown(
+        "##### The theorem on this run",
+        help="Alcalde, Fantuzzi and Zuazua 2024, arXiv 2407.01602: tokens converge to a polytope's boundary; leaders are its vertices.",
+    )
+    if setting.temperature > 0:
+        st.caption("It speaks of hardmax; at a temperature above 0 it does not apply.")
+        return
+    from sentviz.polytope import theory
+
+    for note in clustering.notes:
+        st.caption(shell.md(note))
+    for said in kept("play-theory", setting, lambda: theory(clustering)):
+        icon, word = {
+            True: (":material/check_circle:", "holds"),
+            False: (":material/cancel:", "fails"),
+            None: (":material/help:", "cannot be told"),
+        }[said.holds]
+        error = f" · error {said.error:.1e}" if np.isfinite(said.error) else ""
+        st.markdown(f"{icon} **{word}** · {shell.md(said.says)}  \n:gray[{shell.md(said.detail)}{error}]")

@@ -1,0 +1,284 @@
+"""A review on its way through the layers: typed or picked, at any temperature, with words removed or pinned."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from app import shell
+from app.components.particles import Picked, particles
+from app.views.hardmax_parts import exports, hardmax_run, kept, model, runs, temperature, without_runs
+from sentviz.errors import SentvizError
+from sentviz.figures.token_step import token_step
+from sentviz.gallery import signed
+from sentviz.hardmax import weights
+from sentviz.particles import LOOKS, scene_data, scene_of
+from sentviz.runs import Run
+
+__all__ = ["show"]
+
+KEY = "hardmax-canvas"
+EXAMPLES = {
+    "Praise": "A wonderful film, funny and touching. The two leads are excellent, the music is beautiful, and I loved every minute of it.",
+    "Complaint": "What a waste of time. The plot is boring, the acting is awful, and the worst dialogue I ever heard made it duller.",
+    "Mixed": "The first hour is slow and poorly written, but the ending is superb, and one performance is great. Not perfect, worth it.",
+}
+VIEWS = {"spread": "principal axes", "decision": "across the decision", "axes": "two coordinates"}
+
+
+@dataclass(frozen=True)
+class _Edits:
+    """What the visitor did to the words of one text, counted in the whole text."""
+
+    without: tuple[int, ...] = ()
+    pinned: tuple[int, ...] = ()
+
+
+def show() -> None:
+    """The text, then all that follows from it."""
+    found = runs()
+    if not found:
+        without_runs()
+        return
+    run = _text(found)
+    try:
+        _lab(run, shell.focus().text or EXAMPLES["Praise"])
+    except SentvizError as error:
+        st.warning(shell.md(str(error)), icon=":material/edit:")
+
+
+def _text(found: dict[str, Run]) -> Run:
+    """Which model and which review."""
+    text = shell.focus().text or EXAMPLES["Praise"]
+
+    def typed() -> None:
+        shell.go(text=st.session_state["hardmax-text"])
+
+    def example() -> None:
+        if (kind := st.session_state["hardmax-example"]) is not None:
+            shell.go(text=EXAMPLES[kind])
+
+    st.session_state["hardmax-text"] = text
+    st.session_state["hardmax-example"] = next((kind for kind, words in EXAMPLES.items() if words == text), None)
+    left, right = shell.halves("hardmax-text", 1.9, 1.0)
+    with left:
+        st.text_area(
+            "Your review",
+            key="hardmax-text",
+            on_change=typed,
+            height=96,
+            help="Ctrl+Enter reads it. It stays on this page: no link holds it.",
+        )
+    with right:
+        run = hardmax_run(found)
+        with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+            st.pills("Examples", list(EXAMPLES), key="hardmax-example", on_change=example, label_visibility="collapsed")
+            with st.popover("From the test set", icon=":material/casino:", type="tertiary"):
+                _pick(run)
+    return run
+
+
+def _pick(run: Run) -> None:
+    """A review of the test split, by its place in it."""
+    data = run.config["data"]["name"]
+    place = st.number_input("Review", min_value=1, value=1, step=1, key="hardmax-row", help="Its place in the test split, from 1.")
+    if "hardmax-refused" in st.session_state:
+        st.caption(shell.md(st.session_state.pop("hardmax-refused")))
+
+    def take() -> None:
+        from sentviz import datasets
+
+        try:
+            texts = datasets.load_split(data, "test").frame["text"]
+            shell.go(text=str(texts.iloc[(int(place) - 1) % len(texts)]))
+        except SentvizError as error:
+            st.session_state["hardmax-refused"] = str(error)
+
+    st.button("Read it", on_click=take, key="hardmax-take")
+
+
+@st.fragment
+def _lab(run: Run, text: str) -> None:
+    """The animation, and beside it the word that was clicked; a click runs no more than this again."""
+    try:
+        _follow(run, text)
+    except SentvizError as error:
+        st.warning(shell.md(str(error)), icon=":material/edit:")
+
+
+def _follow(run: Run, text: str) -> None:
+    asked = model(run)
+    slot, side = shell.halves("hardmax-head", 1.75, 1.0)
+    with side:
+        heat = temperature("hardmax-temperature")
+        look, axes = _look(run)
+    edits: _Edits = st.session_state.setdefault("hardmax-edits", {}).get((run.digest, text), _Edits())
+    base = kept("base", (run.digest, text), lambda: asked.follow(text))
+    key = (run.digest, text, heat, edits)
+    try:
+        review = (
+            kept("review", key, lambda: asked.follow(text, heat, edits.without, edits.pinned)) if (heat, edits) != (0.0, _Edits()) else base
+        )
+    except SentvizError:
+        _back(run, text, edits, base)
+        raise
+    index = [i for i in range(len(base.words)) if i not in edits.without]
+    scene = kept("scene", (*key, look, axes), lambda: _scene(run, asked, review, index, edits, text, look, axes))
+    data = kept("data", (*key, look, axes), lambda: scene_data(scene))
+    with slot:
+        _verdict(run, review, base, heat, edits)
+    left, right = shell.halves("hardmax", 1.75, 1.0)
+    with left:
+        picked = particles(data, key=KEY)
+        if scene.note:
+            st.caption(shell.md(scene.note))
+        source = signed_source(run)
+        exports(scene, review.clustering, f"hardmax-{run.name}", "review", source, picked.layer if picked else None)
+    with right:
+        _panel(run, asked, text, review, index, edits, heat, picked)
+        _back(run, text, edits, base)
+
+
+def signed_source(run: Run) -> str:
+    """Where it comes from, as figures say it."""
+    return f"{run.name} (seed {run.config['recipe']['seed']}, digest {run.digest})."
+
+
+def _look(run: Run) -> tuple[str, tuple[int, int]]:
+    """The plane for more than two dimensions."""
+    d = int(run.config["model"]["width"])
+    if d <= 2:
+        return "spread", (0, 1)
+    help = "Principal axes of the tokens of all layers; across the decision, where its line is exact; two coordinates of the embedding."
+    with st.container(horizontal=True, gap="small"):
+        look = st.selectbox("Plane", LOOKS, format_func=lambda name: VIEWS[name], key="hardmax-look", width=190, help=help)
+        if look != "axes":
+            return str(look), (0, 1)
+        first = st.selectbox("Right", range(1, d + 1), key="hardmax-right", width=80)
+        second = st.selectbox("Up", [c for c in range(1, d + 1) if c != first], key="hardmax-up", width=80)
+    return "axes", (int(first) - 1, int(second) - 1)
+
+
+def _scene(run: Run, asked: Any, review: Any, index: list[int], edits: _Edits, text: str, look: str, axes: tuple[int, int]) -> Any:
+    held = [n for n, i in enumerate(index) if i in edits.pinned]
+    labels = (run.labels[0], run.labels[1])
+    return scene_of(
+        review.clustering,
+        review.words,
+        f"A review of {len(review.words)} words through {run.name}",
+        look=look,
+        axes=axes,
+        decision=asked.decision,
+        means=review.means,
+        probabilities=review.probabilities[:, 1],
+        labels=labels,
+        pinned=held,
+        story=hashlib.blake2b(f"{run.digest} {text}".encode(), digest_size=8).hexdigest(),
+    )
+
+
+def _verdict(run: Run, review: Any, base: Any, heat: float, edits: _Edits) -> None:
+    """The answer, and what was not read."""
+    p, before = float(review.probabilities[-1, 1]), float(base.probabilities[-1, 1])
+    label = run.labels[int(p > 0.5)]
+    words = f"### {shell.md(label.capitalize())} · {max(p, 1 - p):.1%}"
+    if heat or edits != _Edits():
+        words += f" :gray[· as trained {shell.md(run.labels[int(before > 0.5)])} {max(before, 1 - before):.1%}]"
+    st.markdown(words)
+    counts = Counter(review.words[i] for i in review.leaders)
+    said = [
+        f"{len(review.words)} words read, {len(counts)} leaders: {', '.join(counts)}."
+        if counts
+        else f"{len(review.words)} words read, no leader."
+    ]
+    if len(review.words) == 1:
+        said.append("One word alone attracts only itself: nothing moves.")
+    if base.unknown:
+        some = list(dict.fromkeys(base.unknown))
+        said.append(
+            f"Not read, as stop-words or unknown: {', '.join(some[:12])}{f' and {len(some) - 12:,} more' if len(some) > 12 else ''}."
+        )
+    if base.dropped:
+        said.append(f"{base.dropped:,} further words were not read: the model takes the first {run.config['model']['max_length']}.")
+    st.caption(shell.md(" ".join(said)))
+
+
+def _panel(run: Run, asked: Any, text: str, review: Any, index: list[int], edits: _Edits, heat: float, picked: Picked | None) -> None:
+    """The step of the word that was clicked, and what can be done with it."""
+    clicked = picked is not None
+    if picked is None:
+        picked = Picked(_telling(review), 0)
+    token, layers = picked.token, len(review.positions) - 1
+    layer = min(picked.layer, layers - 1)
+    word = review.words[token]
+    alike = [index[n] for n, other in enumerate(review.words) if other == word]
+    pinned = index[token] in edits.pinned
+
+    def change(**parts: tuple[int, ...]) -> None:
+        st.session_state["hardmax-edits"] = {(run.digest, text): replace(edits, **parts)}
+
+    st.markdown(f"##### {'' if clicked else 'For example: '}“{shell.md(word)}” in layer {layer + 1}")
+    if not clicked:
+        st.caption("Click any word in the picture for its own step.")
+    with st.container(horizontal=True, gap="small"):
+        times = f" (all {len(alike)})" if len(alike) > 1 else ""
+        st.button(
+            f"Remove{times}",
+            icon=":material/backspace:",
+            key="hardmax-remove",
+            on_click=change,
+            kwargs={"without": (*edits.without, *alike)},
+            help="Reads the review without this word.",
+        )
+        rest = tuple(i for i in edits.pinned if i not in alike)
+        st.button(
+            f"{'Unpin' if pinned else 'Pin'}{times}",
+            icon=":material/push_pin:",
+            key="hardmax-pin",
+            on_click=change,
+            kwargs={"pinned": rest if pinned else (*rest, *alike)},
+            help="A pinned word stays where it starts; others still move towards it.",
+        )
+    share = weights(review.positions[layer], None, heat, review.clustering.tolerance)[token]
+    shell.figure(
+        lambda theme: signed(
+            token_step(review.positions[layer], token, share, review.clustering.alpha, review.words, pinned=pinned, theme=theme), run
+        ),
+        "token-step",
+    )
+
+
+def _telling(review: Any) -> int:
+    """A token whose first step says something: the one that moves furthest."""
+    z = review.positions
+    return int(np.linalg.norm(z[min(1, len(z) - 1)] - z[0], axis=1).argmax())
+
+
+def _back(run: Run, text: str, edits: _Edits, base: Any) -> None:
+    """Removed and pinned words; a click undoes."""
+    if edits == _Edits():
+        return
+
+    def undo(**parts: tuple[int, ...]) -> None:
+        st.session_state["hardmax-edits"] = {(run.digest, text): replace(edits, **parts)}
+
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="hardmax-edited"):
+        for name, places in (("without", edits.without), ("pinned", edits.pinned)):
+            for word in dict.fromkeys(base.words[i] for i in places):
+                left = tuple(i for i in places if base.words[i] != word)
+                st.button(
+                    f"{'without' if name == 'without' else 'pinned'} “{shell.md(word)}”",
+                    key=f"hardmax-undo-{name}-{word}",
+                    icon=":material/close:",
+                    icon_position="right",
+                    type="tertiary",
+                    on_click=undo,
+                    kwargs={name: left},
+                    help="Undo",
+                )
+        st.button("As trained", key="hardmax-undo", on_click=undo, kwargs={"without": (), "pinned": ()}, icon=":material/restart_alt:")

@@ -1,0 +1,136 @@
+"""The matrix of each run, of two runs their agreement, and the numbers of each class; a click on a cell shows its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from app import shell, store
+from sentviz.errors import SentvizError
+from sentviz.evaluation import confusion
+from sentviz.figures.confusion import agreement_matrix, class_scores, confusion_matrix
+from sentviz.gallery import signed
+from sentviz.operating import agreement, per_class
+from sentviz.rows import Rows
+from sentviz.slices import AGREE, Slice
+from sentviz.studies.stats import Paired
+
+__all__ = ["matrix", "mistake", "part", "show"]
+
+PLACES = dict(zip(((0, 0), (0, 1), (1, 0), (1, 1)), AGREE, strict=True))  # of agreement, row by row
+
+
+def mistake(rows: Rows) -> str:
+    """The most frequent mistake in words."""
+    counts = confusion(rows.labels, rows.predicted, len(rows.classes))
+    wrong = counts - np.diag(np.diag(counts))
+    if not wrong.any():
+        return "No row is mistaken."
+    label, said = divmod(int(wrong.argmax()), len(rows.classes))
+    count = wrong[label, said]
+    names = [shell.md(name) for name in rows.classes]
+    share = count / counts[label].sum()
+    return f"Most frequent mistake: {names[label]} taken for {names[said]}, {count:,} rows ({share:.1%} of {names[label]})."
+
+
+def show(runs: Sequence[Rows]) -> None:
+    """One run: its matrix and its classes. Two: both matrices, then agreement and classes."""
+    chosen = part()
+    left, right = shell.halves("matrices")
+    with left:
+        matrix(runs[0])
+    if len(runs) == 1:
+        with right:
+            _classes(runs)
+        return
+    with right:
+        _matrix(runs[1], "matrix-second")
+        st.button(
+            "Make it the first, to see its rows",
+            icon=":material/swap_horiz:",
+            type="tertiary",
+            key="swap",
+            on_click=shell.go,
+            kwargs={"run": runs[1].run, "versus": (runs[0].run,), "threshold": shell.focus().threshold},
+        )
+    left, right = shell.halves("agreement")
+    with left:
+        _agreement(runs[0], runs[1], chosen.value if chosen and chosen.kind == "agree" else "")
+    with right:
+        _classes(runs)
+
+
+def matrix(rows: Rows) -> None:
+    """The matrix of the first run, whose cells are picked."""
+    chosen = part()
+    _matrix(rows, "matrix", chosen.cell if chosen and chosen.kind == "cell" else ())
+    st.caption("Click a cell to see its rows below; click it again for all rows.")
+
+
+def part() -> Slice | None:
+    """The slice in focus; none where it means nothing."""
+    try:
+        return Slice.parse(shell.focus().slice)
+    except SentvizError:
+        return None  # the drawer says so
+
+
+def _picks(key: str, name: Callable[[int, int], Slice]) -> Callable[[], None]:
+    """A callback that makes the clicked cell the slice in focus, or none where it was that already."""
+
+    def take() -> None:
+        points = st.session_state[f"plot-{key}"]["selection"]["points"]
+        picked = str(name(round(points[0]["y"]), round(points[0]["x"]))) if points else ""
+        shell.go(slice="" if picked == shell.focus().slice else picked)
+
+    return take
+
+
+def _matrix(rows: Rows, key: str, cell: tuple[int, ...] | None = None) -> None:
+    """A matrix; clickable where a cell, or none, is chosen."""
+    counts = confusion(rows.labels, rows.predicted, len(rows.classes))
+    chosen = (cell[0], cell[1]) if cell else None
+    selecting: dict[str, Any] = {}
+    if cell is not None:
+        selecting = {"on_select": _picks(key, lambda i, j: Slice("cell", f"{i},{j}")), "selection_mode": ("points",)}
+    run = store.run(rows.run)
+    shell.figure(
+        lambda theme: signed(confusion_matrix(counts, rows.classes, run=rows.run, selected=chosen, theme=theme), run), key, **selecting
+    )
+
+
+def _classes(runs: Sequence[Rows]) -> None:
+    tables = {rows.run: per_class(rows.labels, rows.predicted, rows.classes) for rows in runs}
+    sources = [store.run(rows.run) for rows in runs]
+    shell.figure(lambda theme: signed(class_scores(tables, theme=theme), *sources), "classes")
+
+
+def _agreement(first: Rows, second: Rows, chosen: str) -> None:
+    """Who is right where, and whether the two can be told apart."""
+    found = agreement(first.frame["right"].to_numpy(bool), second.frame["right"].to_numpy(bool))
+    cells = [[found.both_right, found.only_a], [found.only_b, found.neither]]
+    place = next((cell for cell, name in PLACES.items() if name == chosen), None)
+    sources = store.run(first.run), store.run(second.run)
+    shell.figure(
+        lambda theme: signed(agreement_matrix(cells, (first.run, second.run), selected=place, theme=theme), *sources),
+        "agreement",
+        on_select=_picks("agreement", lambda i, j: Slice("agree", PLACES[i, j])),
+        selection_mode=("points",),
+    )
+    st.markdown(_verdict(shell.md(first.run), shell.md(second.run), found))
+
+
+def _verdict(first: str, second: str, found: Paired) -> str:
+    points, low, high = (f"{100 * value:+.2f}".replace("-", "−") for value in (found.difference, found.low, found.high))
+    apart = found.only_a + found.only_b
+    if not apart:
+        return f"{first} and {second} are right on the same rows."
+    p = f"p = {found.p:.3f}" if found.p >= 0.001 else "p < 0.001"
+    better = f"{first if found.difference > 0 else second} is better on rows like these" if found.p < 0.05 else "they cannot be told apart"
+    return (
+        f"Of {apart:,} rows that only one gets right, {found.only_a:,} are {first}'s and {found.only_b:,} {second}'s: {points} points of"
+        f" accuracy for {first} [{low}, {high}]; by McNemar's exact test ({p}) **{better}**."
+    )

@@ -1,0 +1,55 @@
+"""Does NDT beat DT and the matched vanilla? One sentence per data set, and the choice of the data set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from app import shell
+from sentviz.runs import Run
+from sentviz.studies.against import Answer, answer
+from sentviz.studies.ndt import DATASETS
+
+__all__ = ["digests", "show"]
+
+ICONS = {"yes": ":material/check_circle:", "no": ":material/cancel:", "cannot be told": ":material/help:"}
+
+
+def digests(runs: Sequence[Run], dataset: str = "") -> tuple[str, ...]:
+    """What a cached result of these runs depends on."""
+    return tuple(run.name + run.digest for run in runs if dataset in ("", run.config["data"]["name"]))
+
+
+@st.cache_data(max_entries=16, show_spinner="Comparing the runs")
+def _answer(dataset: str, key: tuple[str, ...], _runs: Sequence[Run]) -> Answer | None:
+    return answer(_runs, dataset)
+
+
+def show(runs: Sequence[Run]) -> str:
+    """The answers; returns the data set that the visitor looks at."""
+    st.markdown("##### Does NDT beat DT and the matched vanilla?")
+    found = {dataset: _answer(dataset, digests(runs, dataset), runs) for dataset in DATASETS}
+    for dataset, one in found.items():
+        if one is None:
+            st.markdown(
+                f":material/inventory_2: **{DATASETS[dataset]}** · no NDT run here; `sentviz study ndt --dataset {dataset}` trains them"
+            )
+        else:
+            with st.container(gap=None):
+                st.markdown(f"{ICONS[one.word]} **{shell.md(one.short)}**")
+                st.caption(shell.md(one.numbers))
+    st.caption(
+        "Each data set's NDT is the configuration best on validation, so the test rows did not choose it. “Cannot be told” means that the"
+        " interval of the difference holds zero or McNemar's p is above 0.05. Differences are in percentage points."
+    )
+    shell.choose(
+        st.segmented_control,
+        "Data set",
+        "study",
+        list(DATASETS),
+        required=True,
+        format_func=lambda name: DATASETS[name],
+        label_visibility="collapsed",
+    )
+    return shell.focus().study

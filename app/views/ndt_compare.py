@@ -1,0 +1,101 @@
+"""Every configuration against one of the baselines, and any two against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from app import shell
+from app.views.ndt_answer import digests
+from sentviz.runs import Run
+from sentviz.studies.against import BASES, mixed
+from sentviz.studies.ndt import DATASETS, configurations
+from sentviz.studies.tables import Table, comparisons
+
+__all__ = ["show"]
+
+ICONS = {"better": "▲ better", "worse": "▼ worse", "cannot be told": "? cannot be told"}
+
+
+@st.cache_data(max_entries=16, show_spinner="Comparing the configurations")
+def _compared(dataset: str, base: str, split: str, key: tuple[str, ...], _runs: Sequence[Run]) -> Table:
+    return comparisons(_runs, dataset, base, split)
+
+
+def show(runs: Sequence[Run], dataset: str) -> None:
+    here = configurations(runs, dataset)
+    bases = {base: title for base, title in BASES.items() if base in here}
+    if not bases:
+        st.info(f"No baseline of {DATASETS[dataset]} is here, so nothing can be compared with one.", icon=":material/inventory_2:")
+        return
+    shell.choose(
+        st.segmented_control,
+        "Against",
+        "base",
+        list(bases),
+        required=True,
+        format_func=lambda one: f"against {bases[one]}",
+        label_visibility="collapsed",
+    )
+    base = shell.focus().base if shell.focus().base in bases else next(iter(bases))
+    table = _compared(dataset, base, "test", digests(runs, dataset), runs)
+    if table.frame.empty:
+        st.info("There is no other configuration here to compare with it.", icon=":material/inventory_2:")
+        return
+    counts = table.frame["verdict"].value_counts()
+    ndt = table.frame["model"].str.startswith("ndt-")
+    better = int((table.frame["verdict"] == "better")[ndt].sum())
+    st.markdown(
+        f"**{better} of {int(ndt.sum())} NDT configurations beat {bases[base]}** after Holm's correction; of all {len(table.frame)}:"
+        f" {' · '.join(f'{counts.get(word, 0)} {text}' for word, text in ICONS.items())}"
+    )
+    _table(table.frame)
+    st.caption(shell.md(table.caption))
+    if len(here) > 1:
+        _pair(here, dataset)
+
+
+def _table(frame: pd.DataFrame) -> None:
+    shown = frame.assign(
+        verdict=frame["verdict"].map(ICONS),
+        compared=[f"{a} against {b} seeds" if test == "over seeds" else "one seed each" for a, b, test in
+                  zip(frame["seeds"], frame["base_seeds"], frame["test"], strict=True)],
+        **{name: 100 * frame[name] for name in ("accuracy", "difference", "low", "high")},
+    )  # fmt: skip
+    shown = shown.sort_values("difference", ascending=False)
+    columns = ["model", "verdict", "difference", "low", "high", "adjusted", "p", "accuracy", "compared", "n"]
+    signed: dict[str, Any] = dict.fromkeys(("difference", "low", "high"), lambda value: f"{value:+.2f}".replace("-", "−"))
+    style = shown[columns].style.format(signed | {"accuracy": "{:.2f}", "p": "{:.2g}", "adjusted": "{:.2g}", "n": "{:,.0f}"})
+    st.dataframe(
+        style,
+        hide_index=True,
+        height="content",
+        key="ndt-against",
+        column_config={
+            "model": st.column_config.Column(pinned=True),
+            "difference": st.column_config.Column("difference, points"),
+            "low": st.column_config.Column("95% from"),
+            "high": st.column_config.Column("to"),
+            "adjusted": st.column_config.Column("p after Holm"),
+            "accuracy": st.column_config.Column("accuracy, %"),
+        },
+    )
+
+
+def _pair(here: dict[str, list[Run]], dataset: str) -> None:
+    names = list(here)
+    with st.container(border=True, horizontal=True, gap="small", vertical_alignment="bottom"):
+        a = st.selectbox("Is this configuration", names, len(names) - 1, key=f"ndt-a-{dataset}", width=260)
+        b = st.selectbox("better than this one?", names, 0, key=f"ndt-b-{dataset}", width=260)
+        if a != b:
+            one = mixed(here[a], here[b])
+            said = {"better": "Yes.", "worse": "No, worse.", "cannot be told": "Cannot be told with this data."}[one.word()]
+            how = (
+                "Rows and seeds are resampled."
+                if one.test == "over seeds"
+                else f"McNemar p = {one.p:.3g}; chance in training is not in it."
+            )
+            st.markdown(f"**{said}** {shell.md(one.numbers)}. {shell.md(how)}")

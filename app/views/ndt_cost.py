@@ -1,0 +1,54 @@
+"""Parameters and milliseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from app import shell
+from app.views.ndt_table import plain
+from sentviz.figures.tradeoff import tradeoff
+from sentviz.runs import Run
+from sentviz.studies.ndt import DATASETS, parameters
+from sentviz.studies.tables import costs, milliseconds
+
+__all__ = ["show"]
+
+TITLES = {
+    "to_vanilla": "× vanilla",
+    "to_vanilla_low": "vanilla, from",
+    "to_vanilla_high": "vanilla, to",
+    "to_matched": "× matched",
+    "to_matched_low": "matched, from",
+    "to_matched_high": "matched, to",
+    "printed_value": "× vanilla, print",
+    "printed_low": "print, from",
+    "printed_high": "print, to",
+}
+
+
+def show(runs: Sequence[Run], dataset: str) -> None:
+    left, right = shell.halves("ndt-cost")
+    timed = milliseconds()
+    with left:
+        shell.figure(lambda theme: tradeoff(*costs(dataset), title=DATASETS[dataset], theme=theme), "ndt-tradeoff")
+    with right:
+        st.markdown("##### Table X: parameters, millions")
+        frame = parameters(runs, dataset)
+        if frame.empty:
+            st.caption("No run of this data set is here.")
+        else:
+            plain(frame, key="ndt-parameters", digits=2, components="{:.0f}", vocabulary="{:,.0f}")
+        st.caption(
+            "At the printed vocabulary sizes all printed totals are met exactly; ours differ by a few words. NDT with two maps has no more"
+            " parameters than vanilla-matched: the printed gap to vanilla is the wider block."
+        )
+    st.markdown("##### Table XI: milliseconds per test batch")
+    here = timed.frame[timed.frame["dataset"] == DATASETS[dataset]].dropna(axis=1, how="all")
+    if here.empty:
+        st.caption(f"Not measured on {DATASETS[dataset]} yet; `python -m sentviz.studies.latency {dataset}` does.")
+    else:
+        whole = dict.fromkeys(("batches", "tokens", "rounds"), "{:.0f}")
+        plain(here.drop(columns="dataset").rename(columns=TITLES), key="ndt-milliseconds", digits=2, milliseconds="{:.1f}", **whole)
+    st.caption(shell.md(timed.caption))

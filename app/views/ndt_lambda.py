@@ -1,0 +1,51 @@
+"""Learned lambdas: every configuration at a glance, and the printed table beside ours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app import shell
+from app.focus import CHOICES
+from app.views.ndt_answer import digests
+from app.views.ndt_table import plain
+from sentviz.figures.lambda_grid import lambda_grid
+from sentviz.runs import Run
+from sentviz.studies.ndt import DATASETS, configurations
+from sentviz.studies.panels import lambda_frames, sourced
+from sentviz.studies.tables import lambdas
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["grid", "show"]
+
+SCALES = {"value": "Value", "change": "Change from the start"}
+
+
+@st.cache_data(max_entries=8, show_spinner="Reading the lambdas")
+def _frames(dataset: str, key: tuple[str, ...], _runs: Sequence[Run]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    return lambda_frames(_runs, dataset)
+
+
+def show(runs: Sequence[Run], dataset: str) -> None:
+    shell.choose(st.segmented_control, "Scale", "scale", CHOICES["scale"], format_func=SCALES.get, label_visibility="collapsed")
+    grid(runs, dataset)
+    table = lambdas(runs, dataset)
+    if not table.frame.empty:
+        st.markdown("##### Final λ, measured and printed")
+        plain(table.frame, key="ndt-lambda-table", digits=4, layer="{:.0f}", component="{:.0f}", seeds="{:.0f}")
+        st.caption(shell.md(table.caption))
+
+
+def grid(runs: Sequence[Run], dataset: str) -> None:
+    """The small multiples of a data set, on the scale in focus."""
+    change = shell.focus().scale == "change"
+    frame, marks = _frames(dataset, digests(runs, dataset), runs)
+    sources = [run for model, seeds in configurations(runs, dataset).items() if model in set(frame["model"]) for run in seeds]
+    shell.figure(
+        lambda theme: sourced(lambda_grid(frame, title=DATASETS[dataset], change=change, printed=marks, theme=theme), sources),
+        f"lambda-grid-{dataset}",
+    )

@@ -1,0 +1,70 @@
+"""The paper's figures: confusion matrices, ROC curves, t-SNE."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import pandas as pd
+import streamlit as st
+
+from app import shell
+from app.views.ndt_answer import digests
+from sentviz.errors import SentvizError
+from sentviz.figures import Figure, Theme
+from sentviz.figures.confusion_panels import confusion_panels
+from sentviz.figures.roc_panels import roc_panels
+from sentviz.figures.tsne_panels import tsne_panels
+from sentviz.runs import Run
+from sentviz.studies.ndt import DATASETS
+from sentviz.studies.panels import confusions, missing, rocs, shown, sourced, with_vectors
+from sentviz.studies.tsne import cached, frame, picture
+
+__all__ = ["show"]
+
+
+@st.cache_data(max_entries=4, show_spinner="Counting the answers")
+def _confusions(key: tuple[str, ...], _runs: Sequence[Run]) -> pd.DataFrame:
+    return confusions(_runs)
+
+
+@st.cache_data(max_entries=4, show_spinner="Drawing the ROC curves")
+def _rocs(key: tuple[str, ...], _runs: Sequence[Run]) -> pd.DataFrame:
+    return rocs(_runs)
+
+
+@st.cache_data(max_entries=4, show_spinner="t-SNE of the pooled vectors, about half a minute the first time")
+def _pictures(key: tuple[str, ...], _runs: dict[str, Run]) -> pd.DataFrame:
+    return frame({DATASETS[dataset]: picture(run) for dataset, run in _runs.items()})
+
+
+def show(runs: Sequence[Run], dataset: str) -> None:
+    """All data sets at once, whichever is chosen."""
+    st.caption("As in the paper, one panel a data set; the choice of a data set above does not change them.")
+    key, ndt, dt = digests(runs), shown(runs), shown(runs, "diff")
+    lost = missing(runs)
+    st.markdown("##### Figure 1: confusion matrices")
+    _figure(lambda theme: confusion_panels(_confusions(key, runs), missing=lost, theme=theme), ndt.values(), "ndt-confusion")
+    st.markdown("##### Figure 2: ROC curves")
+    gone = [*lost, *(f"DT on {title}" for title in missing(runs, "diff") if title not in lost)]
+    _figure(
+        lambda theme: roc_panels(_rocs(key, runs), order=tuple(DATASETS.values()), missing=gone, theme=theme),
+        [*dt.values(), *ndt.values()],
+        "ndt-roc",
+    )
+    st.markdown("##### Figure 3: t-SNE of the pooled vectors")
+    able = with_vectors(runs)
+    if not all(cached(run) for run in able.values()) and not st.session_state.get("ndt-tsne-asked"):
+        st.caption("Not computed on this machine yet; it takes about ten seconds a data set, once.")
+        if not st.button("Compute", icon=":material/scatter_plot:", key="ndt-tsne"):
+            return
+        st.session_state["ndt-tsne-asked"] = True
+    gone = [title for name, title in DATASETS.items() if name not in able]
+    of_able = tuple(run.digest for run in able.values())
+    _figure(lambda theme: tsne_panels(_pictures(of_able, able), missing=gone, theme=theme), able.values(), "ndt-tsne-figure")
+
+
+def _figure(make: Callable[[Theme], Figure], sources: Iterable[Run], key: str) -> None:
+    try:
+        shell.figure(lambda theme: sourced(make(theme), sources), key)
+    except (OSError, SentvizError) as error:
+        st.warning(shell.md(str(error)), icon=":material/block:")

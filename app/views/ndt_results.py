@@ -1,0 +1,109 @@
+"""Measured beside printed: the figure, the grid of constraints, the table of all metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import streamlit as st
+
+from app import shell
+from app.views.ndt_answer import digests
+from app.views.ndt_table import beside_print, plain
+from sentviz.figures import Figure, Theme
+from sentviz.figures.accuracy_grid import accuracy_grid
+from sentviz.figures.beside import measured_beside_printed
+from sentviz.runs import Run
+from sentviz.studies.averages import fits, said
+from sentviz.studies.ndt import DATASETS, METRICS, beside, configurations, points, summary
+from sentviz.studies.panels import sourced
+from sentviz.studies.tables import grid, results, silhouettes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["show"]
+
+TITLES = {
+    "accuracy": "Accuracy",
+    "precision_weighted": "Precision, weighted",
+    "f1_weighted": "F1, weighted",
+    "auc": "AUC",
+    "silhouette": "Silhouette",
+    "precision_macro": "Precision, macro",
+    "f1_macro": "F1, macro",
+}
+SPLITS = {"test": "Test split of the paper", "official_test": "Official test sentences"}
+
+
+@st.cache_data(max_entries=16, show_spinner="Reading the runs")
+def _summarised(dataset: str, split: str, key: tuple[str, ...], _runs: Sequence[Run]) -> pd.DataFrame:
+    """`summary`, once for these runs."""
+    return summary(_runs, dataset, split)
+
+
+def show(runs: Sequence[Run], dataset: str) -> None:
+    here = [run for seeds in configurations(runs, dataset).values() for run in seeds]
+    if not here:
+        st.info(
+            f"No run of {DATASETS[dataset]} is here yet. `sentviz study ndt --dataset {dataset}` trains them.",
+            icon=":material/inventory_2:",
+        )
+    split = "test"
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
+        shell.choose(
+            st.selectbox, "Metric", "metric", list(METRICS), format_func=lambda name: TITLES[name], label_visibility="collapsed", width=220
+        )
+        if any("official_test" in run.metrics() for run in here):
+            split = shell.focus().over if shell.focus().over in SPLITS else "test"
+            shell.choose(
+                st.segmented_control,
+                "Rows",
+                "over",
+                list(SPLITS),
+                required=True,
+                format_func=lambda name: SPLITS[name],
+                label_visibility="collapsed",
+            )
+    metric = shell.focus().metric
+    measured = _summarised(dataset, split, digests(here), runs)
+    title = f"{TITLES[metric]} on {DATASETS[dataset]}" + (", official test" if split != "test" else "")
+    left, right = shell.halves("ndt-results")
+    with left:
+        shell.figure(
+            _signed(
+                lambda theme: measured_beside_printed(
+                    beside(measured, dataset, metric),
+                    points(runs, dataset, metric, split),
+                    title=title,
+                    percent=metric == "accuracy",
+                    theme=theme,
+                ),
+                here,
+            ),
+            "ndt-beside",
+        )
+    with right:
+        shell.figure(
+            _signed(lambda theme: accuracy_grid(grid(beside(measured, dataset, "accuracy")), title=DATASETS[dataset], theme=theme), here),
+            "ndt-grid",
+        )
+        st.caption(shell.md(said(fits(measured, dataset))))
+    st.markdown(f"##### Every printed column on {DATASETS[dataset]}, measured and printed")
+    table = results(runs, dataset, split, measured)
+    beside_print(table.frame, shell.theme(), key="ndt-results-table")
+    with st.expander("Every average, numbers only", on_change="rerun", key="ndt-averages") as more:
+        if more.open:
+            wide = measured.pivot(index="model", columns="metric", values="value").reindex(list(configurations(runs, dataset)))
+            plain(wide.reset_index(), key="ndt-averages-table")
+            st.caption("Precision, recall and F1 as macro and weighted means and, of two classes, of the positive one; loss in nats.")
+    with st.expander("Table IX: silhouettes of all data sets", on_change="rerun", key="ndt-silhouettes") as more:
+        if more.open:
+            of_all = silhouettes(runs)
+            plain(of_all.frame.dropna(axis=1, how="all"), key="ndt-silhouette-table")
+            st.caption(shell.md(of_all.caption))
+
+
+def _signed(make: Callable[[Theme], Figure], sources: Iterable[Run]) -> Callable[[Theme], Figure]:
+    return lambda theme: sourced(make(theme), sources)

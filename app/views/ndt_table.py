@@ -1,0 +1,78 @@
+"""Tables of the paper's page: numbers stay numbers, so that a click on a column sorts them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from sentviz.figures import Theme, palette
+from sentviz.figures.figure import blend, ink_on
+from sentviz.studies.tables import COLUMNS
+
+__all__ = ["beside_print", "plain"]
+
+TITLES = {"accuracy": "Accuracy, %", "precision_weighted": "Precision", "f1_weighted": "F1", "auc": "AUC", "silhouette": "Silhouette"}
+FULL = {"accuracy": 3.0, "precision_weighted": 0.03, "f1_weighted": 0.03, "auc": 0.03, "silhouette": 0.15}  # difference of full colour
+MINUS = str.maketrans("-", "−")
+
+
+def beside_print(frame: pd.DataFrame, theme: Theme, *, key: str) -> None:
+    """`sentviz.studies.tables.results`: ours with its interval, the print, the difference; a star marks a column's best."""
+    shown = pd.DataFrame({"model": frame["model"], "seeds": frame["seeds"]})
+    formats: dict[str, Any] = {"seeds": "{:.0f}"}
+    best: dict[str, float] = {}
+    differences: dict[str, float] = {}
+    for metric in COLUMNS:
+        factor, digits = (100, 2) if metric == "accuracy" else (1, 3)
+        title = TITLES[metric]
+        value, low, high, printed = (factor * frame[name] for name in (metric, f"{metric}_low", f"{metric}_high", f"{metric}_printed"))
+        names = title, f"{title.split(',')[0]}, print", f"{title.split(',')[0]}, Δ"
+        shown[names[0]], shown[names[1]], shown[names[2]] = value, printed, value - printed
+        top, spans = value.max(), dict(zip(value, zip(low, high, strict=True), strict=True))
+        formats[names[0]] = _with_interval(spans, top, digits)
+        formats[names[1]] = _starred(printed.max(), digits)
+        formats[names[2]] = lambda one, digits=digits: "–" if pd.isna(one) else f"{one:+.{digits}f}".translate(MINUS)
+        best |= {names[0]: top, names[1]: printed.max()}
+        differences[names[2]] = FULL[metric]
+    stops = palette(theme).diverging
+
+    def colours(column: pd.Series[Any]) -> list[str]:
+        full = differences[str(column.name)]
+        shades = [None if pd.isna(one) else blend(stops, [0.5 + 0.5 * max(-1.0, min(1.0, one / full))])[0] for one in column]
+        return ["" if shade is None else f"background-color: {shade}; color: {ink_on(shade)}" for shade in shades]
+
+    def bold(column: pd.Series[Any]) -> list[str]:
+        return ["font-weight: 700" if one == best[str(column.name)] else "" for one in column]
+
+    style = shown.style.format(formats, na_rep="–").apply(colours, subset=list(differences)).apply(bold, subset=list(best))
+    wide = {name: st.column_config.Column(width=185) for name in TITLES.values()}
+    narrow = {name: st.column_config.Column(width=110) for name in shown.columns[2:] if name not in wide}
+    config = wide | narrow | {"model": st.column_config.Column(pinned=True)}
+    st.dataframe(style, hide_index=True, height="content", key=key, column_config=config, placeholder="–")
+    st.caption(
+        "★ is the best of a column; brackets are 95% intervals. Δ is ours minus the print; its colour is blue above the print and orange"
+        " below, full at 3 points (silhouette: 0.15). A click on a column sorts it by its number."
+    )
+
+
+def plain(frame: pd.DataFrame, *, key: str, digits: int = 3, **formats: str) -> None:
+    """Numbers with the same digits, sortable."""
+    wanted: dict[Any, Any] = {name: formats.get(str(name), f"{{:.{digits}f}}") for name in frame.select_dtypes("number")}
+    st.dataframe(frame.style.format(wanted, na_rep="–"), hide_index=True, height="content", key=key, placeholder="–")
+
+
+def _with_interval(spans: dict[float, tuple[float, float]], top: float, digits: int) -> Any:
+    def text(value: Any) -> str:
+        if pd.isna(value):
+            return "–"
+        low, high = spans[value]
+        span = "" if pd.isna(low) else f" [{low:.{digits}f}, {high:.{digits}f}]"
+        return f"{'★ ' if value == top else ''}{value:.{digits}f}{span}".translate(MINUS)
+
+    return text
+
+
+def _starred(top: float, digits: int) -> Any:
+    return lambda value: "–" if pd.isna(value) else f"{'★ ' if value == top else ''}{value:.{digits}f}"

@@ -1,0 +1,146 @@
+"""What a threshold does and how far the probabilities can be believed: curves with their areas, reliability before and after tempering."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import pandas as pd
+import streamlit as st
+
+from app import shell, store
+from app.views import matrix_part
+from sentviz import operating
+from sentviz.evaluation import Floats
+from sentviz.figures.operating import one_vs_rest, reliability_diagram, threshold_lines
+from sentviz.gallery import signed
+from sentviz.glossary import tip
+from sentviz.operating import MACRO
+from sentviz.rows import Rows
+from sentviz.slices import Slice
+
+__all__ = ["calibration", "curves"]
+
+STEPS = {"width": "Steps of equal width", "mass": "Steps with equally many rows"}
+KEPT = 8  # results over a visitor's own file
+
+
+def curves(runs: Sequence[Rows]) -> None:
+    """ROC and precision-recall of every class, the runs overlaid; for two classes what the threshold trades."""
+    lines = {rows.run: _kept(operating.curves, rows, rows.classes) for rows in runs}
+    areas = {rows.run: _kept(operating.areas, rows, rows.classes) for rows in runs}
+    left, right = shell.halves("curves")
+    with left:
+        _panels("roc", runs, lines, areas)
+    with right:
+        _panels("pr", runs, lines, areas)
+    if len(runs[0].classes) == 2:
+        _threshold(runs)
+
+
+def _panels(kind: Literal["roc", "pr"], runs: Sequence[Rows], lines: dict[str, pd.DataFrame], areas: dict[str, pd.DataFrame]) -> None:
+    classes = runs[0].classes
+    said = {rows.run: operating.said(rows.labels, rows.predicted, classes) for rows in runs}
+    panels = [classes[1]] if kind == "roc" else [classes[1], classes[0]]
+    if len(classes) > 2:
+        lines = {run: pd.concat([line, operating.macro(line, kind)]) for run, line in lines.items()}
+        panels = [MACRO, *classes]
+    sources = [store.run(rows.run) for rows in runs]
+    shell.figure(lambda theme: signed(one_vs_rest(lines, areas, said, kind=kind, classes=panels, theme=theme), *sources), kind)
+
+
+def _threshold(runs: Sequence[Rows]) -> None:
+    tables = {rows.run: operating.thresholds(rows.labels, rows.probabilities[:, 1]) for rows in runs}
+    now, classes, sources = shell.focus().threshold, runs[0].classes, [store.run(rows.run) for rows in runs]
+    at = 0.5 if now < 0 else now
+    left, right = shell.halves("threshold")
+    with left:
+        shell.figure(lambda theme: signed(threshold_lines(tables, classes, threshold=at, theme=theme), *sources), "threshold")
+        for run, table in tables.items():
+            accuracy, places = table["accuracy"].to_numpy(), table["threshold"].to_numpy()
+            st.markdown(
+                f"{shell.md(run)}: accuracy {accuracy[len(places) // 2]:.1%} from 0.50 on; the highest on these rows is"
+                f" {accuracy.max():.1%}, from {places[accuracy.argmax()]:.2f} on."
+            )
+        _band(classes[1])
+    with right:
+        matrix_part.matrix(runs[0])
+
+
+def _band(name: str) -> None:
+    """A band of the second class's probability as the part of the rows that is shown."""
+    part = matrix_part.part()
+    shown = part.band[1:] if part is not None and part.kind == "p" and part.band[0] == 1 else (0.0, 1.0)
+
+    def take() -> None:
+        low, high = st.session_state["band"]
+        shell.go(slice="" if (low, high) == (0.0, 1.0) else str(Slice("p", f"1:{low:.2f}-{high:.2f}")))
+
+    st.session_state["band"] = shown
+    st.slider(f"Show the rows below whose probability of “{shell.md(name)}” lies between", 0.0, 1.0, step=0.01, key="band", on_change=take)
+
+
+def calibration(runs: Sequence[Rows]) -> None:
+    """Confidence against accuracy as it is and at the run's stored temperature; the calibration error of both."""
+    tables = []
+    for place, rows in enumerate(runs):
+        run = store.run(rows.run)
+        temperature = float(run.config["temperature"])
+        name = f"temperature {temperature:.2f}"
+        errors = _kept(operating.calibration, rows, temperature)
+        st.markdown(_sentence(shell.md(rows.run), temperature, errors), help=tip("temperature"))
+        shares = {"as it is": rows.probabilities, name: operating.tempered(rows.probabilities, temperature)}
+        for column, by in zip(shell.halves(f"reliability-{place}"), STEPS, strict=True):
+            with column:
+                _reliability(rows, shares, by, f"reliability-{place}-{by}")
+        tables.append(errors.assign(run=rows.run, state=errors["state"].replace("tempered", name)))
+    table = pd.concat(tables)
+    percent = {name: st.column_config.NumberColumn(format="percent") for name in ("confidence", "accuracy")}
+    small = {
+        name: st.column_config.NumberColumn(label, format="%.4f") for name, label in {"value": "ECE", "low": "low", "high": "high"}.items()
+    }
+    chance = {"chance": st.column_config.NumberColumn("if calibrated", format="%.4f")}
+    shown = table.assign(by=table["by"].map(STEPS))[["run", "state", "by", "value", "low", "high", "chance", "confidence", "accuracy"]]
+    st.dataframe(shown, hide_index=True, height="content", column_config=percent | small | chance | {"by": "steps"})
+    st.caption(
+        f"Expected calibration error over {operating.BINS} steps: the distance of confidence and accuracy, weighted by rows, with its 95%"
+        " bootstrap interval. It is never 0: *if calibrated* is what a perfectly calibrated run would show by chance on as many rows."
+    )
+
+
+def _reliability(rows: Rows, shares: dict[str, Floats], by: str, key: str) -> None:
+    bins = {name: operating.reliability(rows.labels, share, by=by) for name, share in shares.items()}
+    spread = {name: operating.reliability(rows.labels, share) for name, share in shares.items()}
+    title, run = f"{rows.run}: {STEPS[by].lower()}", store.run(rows.run)
+    shell.figure(lambda theme: signed(reliability_diagram(bins, spread, title=title, start=1 / len(rows.classes), theme=theme), run), key)
+
+
+def _sentence(run: str, temperature: float, errors: pd.DataFrame) -> str:
+    before, after = (errors[(errors["state"] == state) & (errors["by"] == "width")].iloc[0] for state in ("as it is", "tempered"))
+    gap = before["confidence"] - before["accuracy"]
+    said = "surer than it should be" if gap > 0.005 else "less sure than it could be" if gap < -0.005 else "as sure as it should be"
+    return (
+        f"{run} is {before['confidence']:.1%} sure on average and right on {before['accuracy']:.1%} of the rows: {said}. Its temperature of"
+        f" {temperature:.2f}, fitted on validation rows, takes the calibration error from {before['value']:.3f} [{before['low']:.3f},"
+        f" {before['high']:.3f}] to {after['value']:.3f} [{after['low']:.3f}, {after['high']:.3f}]."
+    )
+
+
+def _kept(statistic: Callable[..., pd.DataFrame], rows: Rows, option: Any) -> pd.DataFrame:
+    """A statistic of labels, probabilities and an option, computed once: for all visitors; of a visitor's own rows for the visit."""
+    content = hashlib.blake2b(rows.probabilities.tobytes() + rows.labels.tobytes(), digest_size=12).hexdigest()
+    if rows.over != "mine":
+        return _shared(statistic.__name__, content, option, rows, statistic)
+    own: dict[Any, pd.DataFrame] = st.session_state.setdefault("operating", {})
+    key = (statistic.__name__, content, option)
+    if key not in own:
+        own[key] = statistic(rows.labels, rows.probabilities, option)
+    while len(own) > KEPT:
+        own.pop(next(iter(own)))
+    return own[key]
+
+
+@st.cache_data(max_entries=48, show_spinner="Resampling the rows")
+def _shared(name: str, content: str, option: Any, _rows: Rows, _statistic: Callable[..., pd.DataFrame]) -> pd.DataFrame:
+    return _statistic(_rows.labels, _rows.probabilities, option)

@@ -1,0 +1,62 @@
+"""Accuracy by phenomenon on the demo set; a click on a dot makes the phenomenon the slice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import streamlit as st
+
+from app import shell, store
+from sentviz.errors import SentvizError
+from sentviz.figures.phenomena import MOST
+from sentviz.figures.phenomena import phenomena as drawn
+from sentviz.gallery import signed
+from sentviz.phenomena import EVERY, accuracy_by_phenomenon
+from sentviz.rows import Rows
+from sentviz.slices import Slice
+
+__all__ = ["phenomena"]
+
+KEY = "phenomena"
+
+
+def phenomena(rows_by_run: Mapping[str, Rows]) -> None:
+    """The runs side by side, the first six of them; for rows of the demo set."""
+    runs = list(rows_by_run)[:MOST]
+    try:
+        frame = accuracy_by_phenomenon({name: rows_by_run[name] for name in runs})
+    except SentvizError as error:
+        st.caption(shell.md(str(error)))
+        return
+    try:
+        part = Slice.parse(shell.focus().slice)
+    except SentvizError:
+        part = None
+    chosen = part.value if part is not None and part.kind == "tag" else ""
+    sources = [store.run(name) for name in runs]
+    chance = 1 / max(len(rows_by_run[name].classes) for name in runs)
+    names = [name for name in dict.fromkeys(frame["phenomenon"]) if name != EVERY]
+
+    def take() -> None:
+        points = st.session_state[f"plot-{KEY}"]["selection"]["points"]
+        if not points:
+            return
+        name = points[0]["customdata"][3]
+        shell.go(slice=str(Slice("tag", name)) if name != EVERY else "")
+
+    def pick() -> None:
+        name = st.session_state["phenomenon"]
+        shell.go(slice=str(Slice("tag", name)) if name else "")
+
+    shell.figure(
+        lambda theme: signed(drawn(frame, chance=chance, chosen=chosen, theme=theme), *sources),
+        KEY,
+        on_select=take,
+        selection_mode=("points",),
+    )
+    st.session_state["phenomenon"] = chosen if chosen in names else None
+    st.pills("Phenomenon", names, key="phenomenon", on_change=pick, help="Only its rows; a click on a dot does the same.")
+    if len(rows_by_run) > MOST:
+        st.caption(f"The first {MOST} of {len(rows_by_run)} runs are drawn.")
+    if chance < 0.5:
+        st.caption("These runs have further classes that no sentence of the demo set has; a “neutral” answer counts as wrong.")

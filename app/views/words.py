@@ -1,0 +1,223 @@
+"""The words of right and wrong answers: which belong to a cell of the confusion matrix, which are frequent in it."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from app import drawer, shell, store
+from sentviz import words as lib
+from sentviz.errors import InputError, SentvizError
+from sentviz.figures.words import PANEL, By, cloud, word_bars
+from sentviz.gallery import signed
+from sentviz.rows import Rows
+from sentviz.slices import Slice
+
+shell.intro(
+    "The words of right answers and of mistakes: those that belong to a cell of the confusion matrix, or are frequent in it.",
+    "A word that stands among the mistakes is where they happen, not proof that it causes them: open a row in Explore to ask the model.",
+)
+IN_CLOUD, IN_LIST = 30, 24
+COLUMNS = ["cell", "label", "predicted", "word", "count", "rows", "share", "rest", "value", "low", "high", "z", "x", "y", "size", "width"]
+SHORT = {(0, 0): "TN", (0, 1): "FP", (1, 0): "FN", (1, 1): "TP"}  # of two classes, the second one positive
+SEED = 0
+
+rows = drawer.begin()
+focus, run = shell.focus(), store.run(rows.run)
+by: By = "count" if focus.words == "count" else "keyness"
+
+
+@st.cache_resource(max_entries=6, show_spinner="Counting words")
+def counted(digest: str, over: str, threshold: float, _rows: Rows) -> lib.Counts:
+    return lib.counted(_rows)
+
+
+def counts_of(rows: Rows) -> lib.Counts:
+    """The words of the rows in focus; those of a visitor's own file are kept for the visit only.
+
+    Raises:
+        SentvizError: no texts, and no stored words either.
+    """
+    if rows.over == "mine":
+        key = (rows.digest, st.session_state["mine"].key, focus.threshold)
+        if st.session_state.get("mine-words", (None,))[0] != key:
+            st.session_state["mine-words"] = key, lib.counted(rows)
+        kept: lib.Counts = st.session_state["mine-words"][1]
+        return kept
+    if rows.has_text:
+        return counted(rows.digest, rows.over, focus.threshold, rows)
+    if rows.over != "test" or lib.FILE not in run.config["files"]:
+        raise InputError("The texts of these rows are not on this machine, so their words cannot be counted; get the data set below.")
+    if focus.threshold >= 0:
+        raise InputError("The words stored with this run are those of its own answers; another threshold needs the texts.")
+    return stored(rows.run, rows.digest, rows)
+
+
+@st.cache_resource(max_entries=6, show_spinner=False)
+def stored(name: str, digest: str, _rows: Rows) -> lib.Counts:
+    return lib.read(store.run(name), _rows)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def placed(words: tuple[str, ...], weights: tuple[float, ...]) -> pd.DataFrame:
+    return lib.layout(dict(zip(words, weights, strict=True)), *PANEL, seed=SEED)
+
+
+def picked() -> Slice | None:
+    """The slice in focus; None where there is none, or none that can be read (the drawer says so)."""
+    try:
+        return Slice.parse(focus.slice)
+    except SentvizError:
+        return None
+
+
+def cells_in_view(counts: lib.Counts) -> list[lib.Cell]:
+    """The four cells of two classes; of more classes, of the pair that is chosen: the most mistaken one at first."""
+    k = len(rows.classes)
+    if not rows.labelled or k == 2:
+        return list(counts.cells)
+    sizes = dict(zip(counts.cells, counts.sizes.tolist(), strict=True))
+    pairs = list(combinations(range(k), 2))
+    part = picked()
+    last = st.session_state.get("words-pair-kept")
+    pair = max(pairs, key=lambda p: sizes[p] + sizes[p[::-1]]) if last not in pairs else last
+    if part is not None and part.cell and max(part.cell) < k and not set(part.cell) <= set(pair):
+        pair = next(p for p in pairs if set(part.cell) <= set(p))
+    st.session_state["words-pair"] = st.session_state["words-pair-kept"] = pair
+
+    def take() -> None:
+        st.session_state["words-pair-kept"] = st.session_state["words-pair"]
+        shell.go(slice="")
+
+    named: dict[lib.Cell, str] = {p: f"{rows.classes[p[0]]} and {rows.classes[p[1]]}" for p in pairs}
+    st.selectbox("Two classes", pairs, format_func=lambda pair: named[pair], key="words-pair", on_change=take, width=240)
+    return [(a, b) for a in pair for b in pair]
+
+
+def name_of(cell: lib.Cell) -> str:
+    """A cell in words, with the short name that it has with two classes."""
+    label, said = cell
+    if label < 0:
+        return f"predicted {rows.classes[said]}"
+    short = f" ({SHORT[cell]})" if len(rows.classes) == 2 else ""
+    return (f"{rows.classes[label]}, right" if label == said else f"{rows.classes[label]} taken for {rows.classes[said]}") + short
+
+
+def take_word(key: str, cells: list[lib.Cell]) -> None:
+    """The word under a click becomes the slice, with its cell."""
+    points = st.session_state[f"plot-{key}"]["selection"]["points"]
+    if not points:
+        return
+    *_, place, word = points[-1]["customdata"]
+    label, said = cells[int(place)]
+    chosen = str(Slice("word", word if label < 0 else f"{word}@{label},{said}"))
+    shell.go(slice="" if chosen == shell.focus().slice else chosen)
+
+
+def show(counts: lib.Counts, cells: list[lib.Cell], stops: frozenset[str]) -> None:
+    """Clouds on the left, one cell's list on the right."""
+    part, sizes = picked(), dict(zip(counts.cells, counts.sizes.tolist(), strict=True))
+    word = part.word if part is not None else ""
+    found: dict[lib.Cell, pd.DataFrame] = {}
+    for cell in cells:
+        try:
+            found[cell] = lib.largest(lib.keyness(counts, cell, once=True), by, max(IN_CLOUD, IN_LIST), stops)
+        except InputError:  # an empty cell, or the only one with words
+            found[cell] = pd.DataFrame()
+    first = max(cells, key=lambda cell: (not found[cell].empty, cell[0] not in (-1, cell[1]), sizes[cell]))
+    chosen = next((cell for cell in cells if part is not None and part.cell == cell), first)
+    drawn = []
+    for place, cell in enumerate(cells):
+        table = found[cell].head(IN_CLOUD)
+        if table.empty:
+            continue
+        spots = placed(tuple(table["word"]), tuple(table["z" if by == "keyness" else "count"].astype(float)))
+        label, said = cell
+        drawn.append(spots.merge(table, on="word").assign(cell=place, label=label, predicted=said))
+    words = pd.concat(drawn, ignore_index=True)[COLUMNS] if drawn else pd.DataFrame(columns=COLUMNS)
+    titles = [f"{name_of(cell)} · {sizes[cell]:,} rows" for cell in cells]
+    right = [cell[0] == cell[1] for cell in cells] if rows.labelled else []
+    once = "A word counts once in a row: one text full of a name weighs no more than another." if by == "keyness" else ""
+    left_out = "Stop words are left out. " if stops else ""
+    about = f"{left_out}Words in at least {counts.least} of {counts.sizes.sum():,} rows; places drawn with seed {SEED}."
+    marked = (cells.index(chosen), word) if word and part is not None and (part.cell == chosen or not part.cell) else None
+    selecting: dict[str, Any] = {"selection_mode": ("points",)} if rows.has_text else {}
+
+    def on(key: str, of: list[lib.Cell]) -> dict[str, Any]:
+        return {"on_select": lambda: take_word(key, of), **selecting} if selecting else {}
+
+    left, aside = shell.halves("words", 1.75, 1.0)
+    with left:
+        shell.figure(
+            lambda theme: signed(cloud(words, titles, by=by, right=right, selected=marked, about=about, theme=theme), run),
+            "cloud",
+            **on("cloud", cells),
+        )
+        if letter := lib.unwritable(words["word"]):
+            st.caption(
+                f"No font of this machine has “{shell.md(letter)}”: your browser draws such words with its own fonts, but PNG and PDF files"
+                " would show boxes. On Debian and Ubuntu the package fonts-noto-cjk brings Korean."
+            )
+    with aside:
+        st.session_state["words-cell"] = chosen
+
+        def take_cell() -> None:
+            label, said = st.session_state["words-cell"]
+            shell.go(slice=str(Slice("cell", f"{label},{said}")) if label >= 0 else "")
+
+        if rows.labelled:
+            st.selectbox("Cell", cells, format_func=name_of, key="words-cell", on_change=take_cell)
+        table = found[chosen].head(IN_LIST).assign(cell=cells.index(chosen))
+        if table.empty:
+            st.caption("No word of these rows stands out against the others: there are too few rows, or their words are those of all rows.")
+            return
+        shell.figure(
+            lambda theme: signed(
+                word_bars(table, title=name_of(chosen), by=by, right=chosen[0] in (-1, chosen[1]), selected=word, about=once, theme=theme),
+                run,
+            ),
+            "word-list",
+            **on("word-list", cells),
+        )
+
+
+try:
+    counts = counts_of(rows)
+except SentvizError as error:
+    st.info(shell.md(str(error)), icon=":material/cloud_off:")
+    drawer.end(rows)
+    st.stop()
+with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="words-controls"):
+    shell.choose(
+        st.segmented_control,
+        "Large is",
+        "words",
+        ["keyness", "count"],
+        format_func={"keyness": "what belongs here", "count": "what is frequent"}.get,
+    )
+    shell.choose(
+        st.segmented_control,
+        "Words like “the”",
+        "stops",
+        ["drop", "keep"],
+        format_func={"drop": "left out", "keep": "kept"}.get,
+        help="Our own English and Korean lists; negations and words like “but” and “very” are not on them.",
+    )
+    cells = cells_in_view(counts)
+meaning = (
+    "Keyness: how much more of these rows than of all others have a word, as a log-odds ratio shrunk for rare words, divided by"
+    " its standard error; a large word belongs here, it is not just frequent."
+    if by == "keyness"
+    else "How often a word stands in these rows; much of it is frequent in all cells, so compare with what belongs here."
+)
+click = (
+    "Click a word to see its rows below, and again to take it away."
+    if rows.has_text
+    else f"Drawn from the words stored with the run (in at least {counts.least} rows); the rows of a word need the data set."
+)
+st.caption(f"{meaning} {click}")
+show(counts, cells, lib.stop_words() if focus.stops == "drop" else frozenset())
+drawer.end(rows)

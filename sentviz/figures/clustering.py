@@ -1,0 +1,242 @@
+"""Clustering in numbers: per layer of one run, per layer over a data set, the most frequent leaders, the vocabulary they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import plotly.graph_objects as go
+
+from sentviz.errors import InputError
+from sentviz.figures.figure import Figure, Theme, base_layout, blend, file_safe, number, palette
+from sentviz.figures.particles import label_places
+from sentviz.figures.text import as_text, text_columns, visible
+
+__all__ = ["layer_bands", "layer_lines", "leader_bars", "vocabulary_map"]
+
+_DASHES = ("solid", "dash", "dot")
+_MARKS = ("circle", "diamond", "square")
+
+
+def layer_lines(
+    values: Mapping[str, npt.ArrayLike], title: str, *, log: bool = False, axis: str = "", caption: str = "", theme: Theme = "light"
+) -> Figure:
+    """Numbers per layer of one run, each line named at its end.
+
+    Args:
+        values: name -> (K + 1,) from the start to the last layer; on a log axis zeros are left out.
+        axis: what is measured. log: on a log axis.
+    Frame:
+        layer, measure, value.
+    Raises:
+        InputError: nothing to draw.
+    """
+    if not values:
+        raise InputError("There is nothing to draw.")
+    colours = palette(theme)
+    plot = go.Figure(layout=base_layout(theme, title=title, width=520, height=320, margin=(62, 48, 118, 46), showlegend=False))
+    rows, ends = [], []
+    for n, (name, given) in enumerate(values.items()):
+        y = np.asarray(given, dtype=float)
+        x = np.arange(len(y))
+        drawn = np.where(y > 0, y, np.nan) if log else y
+        colour = colours.lines[n % len(colours.lines)]
+        plot.add_scatter(
+            x=x,
+            y=drawn,
+            mode="lines+markers",
+            line={"color": colour, "width": 2, "dash": _DASHES[n % 3]},
+            marker={"size": 6 if len(y) <= 40 else 3, "symbol": _MARKS[n % 3]},
+            hovertemplate=f"{as_text(name)}, layer %{{x}}: %{{y:.3g}}<extra></extra>",
+        )
+        last = np.flatnonzero(np.isfinite(drawn))
+        if len(last):
+            ends.append((float(drawn[last[-1]]), int(last[-1]), as_text(name), colour))
+        rows.append(pd.DataFrame({"layer": x, "measure": name, "value": y}))
+    finite = np.concatenate([row["value"].to_numpy(float) for row in rows])
+    finite = finite[np.isfinite(finite) & ((finite > 0) | (not log))]
+    scaled = np.log10(finite) if log else finite
+    span = float(np.ptp(scaled)) if len(scaled) else 1.0
+    low = 0.0
+    for height, at, name, colour in sorted(ends):
+        level = float(np.log10(height)) if log else height
+        level = max(level, low) if low else level
+        low = level + 0.075 * (span or 1)
+        plot.add_annotation(
+            x=at, y=level, text=name, xanchor="left", xshift=8, showarrow=False, font={"color": colour, "size": 12}, xref="x", yref="y"
+        )
+    plot.update_xaxes(title="layer", nticks=9, automargin=False, rangemode="tozero")
+    plot.update_yaxes(title=axis, automargin=False)
+    if log:
+        plot.update_yaxes(type="log", exponentformat="power", dtick=max(1, round(span / 6)) if span >= 2 else None)
+    else:
+        plot.update_yaxes(rangemode="tozero", nticks=6)
+    return Figure(file_safe("per-layer", title), plot, pd.concat(rows, ignore_index=True), caption)
+
+
+def layer_bands(frame: pd.DataFrame, measure: str, title: str, *, share: bool = False, theme: Theme = "light") -> Figure:
+    """A measure per layer over the reviews of a split: median, and the bands that hold half and nine tenths of them.
+
+    Args:
+        frame: measure, layer, mean, q05, q25, q50, q75, q95, n; as `sentviz.leaders.per_layer` gives it.
+        share: the measure is a share of 1.
+    Raises:
+        InputError: no such measure.
+    """
+    rows = frame[frame["measure"] == measure].sort_values("layer")
+    if rows.empty:
+        raise InputError(f"{measure!r} was not measured.")
+    colours, x = palette(theme), rows["layer"].to_numpy(int)
+    plot = go.Figure(layout=base_layout(theme, title=title, width=460, height=300, margin=(56, 48, 60, 46), showlegend=False))
+    for low, high, opacity in (("q05", "q95", 0.16), ("q25", "q75", 0.3)):
+        band = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip"}
+        plot.add_scatter(x=x, y=rows[low], **band)
+        red, green, blue = (int(colours.lines[0][i : i + 2], 16) for i in (1, 3, 5))
+        plot.add_scatter(x=x, y=rows[high], fill="tonexty", fillcolor=f"rgba({red},{green},{blue},{opacity})", **band)
+    form = ".1%" if share else ".3g"
+    plot.add_scatter(
+        x=x,
+        y=rows["q50"],
+        mode="lines+markers",
+        line={"color": colours.lines[0], "width": 2.4},
+        hovertemplate=f"layer %{{x}}: median %{{y:{form}}}<extra></extra>",
+    )
+    plot.add_scatter(
+        x=x,
+        y=rows["mean"],
+        mode="lines",
+        line={"color": colours.lines[1], "width": 1.6, "dash": "dash"},
+        hovertemplate=f"layer %{{x}}: mean %{{y:{form}}}<extra></extra>",
+    )
+    last = rows.iloc[-1]
+    shown = f"{last['q50']:.0%}" if share else number(float(last["q50"]), 0)
+    plot.add_annotation(x=x[-1], y=last["q50"], text=shown, xanchor="left", xshift=8, font={"size": 13, "color": colours.lines[0]})
+    plot.update_xaxes(title="after layer", tickvals=list(x), automargin=False)
+    plot.update_yaxes(rangemode="tozero", tickformat=".0%" if share else None, automargin=False)
+    caption = f"Median (line), mean (dashed), half and nine tenths of the reviews (bands); n = {int(last['n']):,}."
+    return Figure(file_safe("layers", measure), plot, rows.reset_index(drop=True), caption)
+
+
+def leader_bars(frame: pd.DataFrame, label: str, *, theme: Theme = "light") -> Figure:
+    """The most frequent leaders of one class's reviews, with the decoder's score at each word.
+
+    Args:
+        frame: label, word, count, share, score, distance, n; as `sentviz.leaders.frequent` gives it.
+    Raises:
+        InputError: no leader of that class is left.
+    """
+    rows = frame[frame["label"] == label].reset_index(drop=True)
+    if rows.empty:
+        raise InputError(f"No leader of {label} reviews passes; lower the distance or the confidence.")
+    colours = palette(theme)
+    fills = blend(colours.diverging, 0.5 + rows["score"].to_numpy(float) / (2 * max(float(frame["score"].abs().max()), 1e-9)))
+    height = 92 + 24 * len(rows)
+    title = f"{as_text(label.capitalize())} reviews are led by"
+    plot = go.Figure(layout=base_layout(theme, title=title, width=520, height=height, margin=(140, 44, 96, 40), showlegend=False))
+    plot.add_bar(
+        x=rows["count"],
+        y=np.arange(len(rows)),
+        orientation="h",
+        marker={"color": fills, "line": {"color": colours.muted, "width": 1}},
+        text=[f"{count:,} · {number(score, 1)}" for count, score in zip(rows["count"], rows["score"], strict=True)],
+        textposition="outside",
+        textfont={"size": 11, "color": colours.muted},
+        cliponaxis=False,
+        hovertemplate="%{x:,} reviews<extra></extra>",
+    )
+    names = [as_text(word, 18) for word in rows["word"]]
+    plot.update_yaxes(tickvals=list(range(len(rows))), ticktext=names, range=[len(rows) - 0.4, -0.6], showgrid=False, automargin=False)
+    plot.update_xaxes(automargin=False, nticks=5)
+    n = int(rows["n"].max())
+    caption = (
+        f"Reviews that each word leads, of {n:,} correct and confident {label} ones; after the dot, and as colour, the decoder's"
+        " log-odds at the word."
+    )
+    return Figure(file_safe("leaders", label), plot, rows, caption)
+
+
+def vocabulary_map(
+    frame: pd.DataFrame,
+    decision: tuple[npt.ArrayLike, float],
+    labels: Sequence[str] = ("negative", "positive"),
+    *,
+    named: int = 40,
+    theme: Theme = "light",
+) -> Figure:
+    """Every word of a model with d = 2 where its embedding puts it; the area of a dot is the number of reviews it leads.
+
+    Args:
+        frame: word, x0, x1, score, leads; as `sentviz.leaders.leading` gives it.
+        decision: w (2,) and b.
+        named: at most so many words that lead most are named.
+    Raises:
+        InputError: the embedding has not two dimensions.
+    """
+    if "x1" not in frame or "x2" in frame:
+        raise InputError("The map needs a model with d = 2.")
+    colours = palette(theme)
+    width, height, (left, top, right, bottom) = 920, 640, (48, 48, 16, 44)
+    plot = go.Figure(
+        layout=base_layout(
+            theme, title="The vocabulary, and how often each word leads", width=width, height=height, margin=(left, top, right, bottom)
+        )
+    )
+    plot.update_layout(showlegend=False)
+    at, leads = frame[["x0", "x1"]].to_numpy(float), frame["leads"].to_numpy(float)
+    fills = np.array(blend(colours.diverging[1:-1], 1 / (1 + np.exp(-frame["score"].to_numpy(float)))))
+    sizes = np.where(leads > 0, 4 + 34 * np.sqrt(leads / max(float(leads.max()), 1)), 3)
+    size = np.array([width - left - right, height - top - bottom], dtype=float)
+    low, high = at.min(axis=0), at.max(axis=0)
+    unit = max(float(((high - low) / (size - 60)).max()), 1e-12)
+    low, high = (low + high) / 2 - size * unit / 2, (low + high) / 2 + size * unit / 2
+    texts = np.array([as_text(word) for word in frame["word"]], dtype=object)
+    for some, opacity in ((leads == 0, 0.45), (leads > 0, 0.85)):
+        plot.add_scattergl(
+            x=at[some, 0],
+            y=at[some, 1],
+            mode="markers",
+            marker={
+                "size": sizes[some],
+                "color": list(fills[some]),
+                "opacity": opacity,
+                "line": {"width": 0.8 if opacity > 0.5 else 0.3, "color": colours.ink},
+            },
+            text=texts[some],
+            customdata=np.stack([leads[some], frame["score"].to_numpy(float)[some]], axis=-1),
+            hovertemplate="%{text}: leads %{customdata[0]:,} reviews, log-odds %{customdata[1]:.2f}<extra></extra>",
+        )
+    w, b = np.asarray(decision[0], dtype=float), float(decision[1])
+    norm = float(np.hypot(*w))
+    if norm > 0:
+        foot, along = -b * w / norm**2, np.array([-w[1], w[0]]) / norm
+        reach = float(np.abs([low, high]).max() * 3 + np.hypot(*foot))
+        ends = np.array([foot - reach * along, foot + reach * along])
+        plot.add_scatter(
+            x=ends[:, 0], y=ends[:, 1], mode="lines", line={"color": colours.ink, "width": 1.8, "dash": "dash"}, hoverinfo="skip"
+        )
+    order = np.argsort(-leads, kind="stable")[:named]
+    order = order[leads[order] > 0]
+    if len(order):
+        pixels = np.stack([(at[order, 0] - low[0]) / unit, (high[1] - at[order, 1]) / unit], axis=-1)
+        room = [(text_columns(visible(str(frame["word"].iloc[i]))[:24]) * 7.2 + 4, 17.0) for i in order]
+        placed = label_places(pixels, room, list(sizes[order] / 2 + 3), (float(size[0]), float(size[1])))
+        for n, (x, y) in placed.items():
+            plot.add_annotation(
+                x=low[0] + x * unit,
+                y=high[1] - (y + 8.5) * unit,
+                xanchor="left",
+                yanchor="middle",
+                showarrow=False,
+                text=f"<b>{texts[order[n]]}</b>",
+                font={"size": 12, "color": colours.ink},
+            )
+    plot.update_xaxes(range=[low[0], high[0]], title="z₁", constrain="domain", automargin=False)
+    plot.update_yaxes(range=[low[1], high[1]], title="z₂", scaleanchor="x", constrain="domain", automargin=False)
+    some = int((leads > 0).sum())
+    caption = (
+        f"{len(frame):,} words where the embedding puts them, {some:,} of which lead a review; the area grows with the reviews led"
+        f" (largest {int(leads.max()):,}). Dashed: the decision line; orange {labels[0]}, blue {labels[1]}."
+    )
+    return Figure(file_safe("vocabulary"), plot, frame.reset_index(drop=True), caption)

@@ -1,0 +1,288 @@
+"""ROC and precision-recall curves, reliability, and what a decision threshold does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from sentviz.errors import InputError
+from sentviz.figures.confusion import SYMBOLS, legend_above
+from sentviz.figures.figure import Figure, Theme, base_layout, file_safe, interval_bars, palette, sentence
+from sentviz.figures.text import as_text
+
+__all__ = ["one_vs_rest", "reliability_diagram", "threshold_lines"]
+
+DASHES = ("solid", "dash", "dot", "dashdot")  # one per run
+POINTS = 400  # drawn of a curve
+
+
+def one_vs_rest(
+    curves: Mapping[str, pd.DataFrame],
+    areas: Mapping[str, pd.DataFrame],
+    said: Mapping[str, pd.DataFrame],
+    *,
+    kind: Literal["roc", "pr"] = "roc",
+    classes: Sequence[str],
+    theme: Theme = "light",
+) -> Figure:
+    """A panel per class, the runs overlaid, each with its area and interval; the marker is what the run says now.
+
+    Args:
+        curves, areas: run name to the frames of `sentviz.operating.curves` and `areas`.
+        said: run name to class, fpr, recall, precision: the operating point.
+        classes: the panels, in this order.
+    Frame:
+        run, class, threshold, fpr, recall, precision: the points drawn, at most 400 of a curve.
+    Raises:
+        InputError: no run, or no class.
+    """
+    if not curves or not classes:
+        raise InputError("Curves need a run and a class.")
+    x, y, metric = ("fpr", "recall", "AUC") if kind == "roc" else ("recall", "precision", "AP")
+    colours, runs = palette(theme), list(curves)
+    columns = min(2, len(classes))
+    lines = -(-len(classes) // columns)
+    plot = make_subplots(
+        rows=lines,
+        cols=columns,
+        subplot_titles=[as_text(name, 24) for name in classes],
+        horizontal_spacing=0.1,
+        vertical_spacing=0.3 / lines if lines > 1 else 0,
+    )
+    parts, gone = [], []
+    for p, name in enumerate(classes):
+        place = {"row": p // columns + 1, "col": p % columns + 1}
+        if kind == "roc":
+            chance = {"color": colours.muted, "width": 1, "dash": "dot"}
+            plot.add_scatter(x=[0, 1], y=[0, 1], mode="lines", line=chance, hoverinfo="skip", showlegend=False, **place)
+        for r, run in enumerate(runs):
+            line = curves[run][curves[run]["class"] == name]
+            if line.empty:
+                gone.append(name)
+                continue
+            line = _thinned(line, x, y)
+            parts.append(line.assign(run=run))
+            colour = colours.lines[r % len(colours.lines)]
+            area = areas[run].query("`class` == @name and metric == @metric").iloc[0]
+            plot.add_scatter(
+                x=line[x],
+                y=line[y],
+                mode="lines",
+                line={"color": colour, "width": 2, "dash": DASHES[r % len(DASHES)], "shape": "linear" if kind == "roc" else "vh"},
+                name=as_text(run, 32),
+                legendgroup=run,
+                showlegend=False,
+                customdata=line["threshold"],
+                hovertemplate=f"{as_text(run, 32)}<br>from %{{customdata:.3f}} on: {x} %{{x:.3f}}, {y} %{{y:.3f}}<extra></extra>",
+                **place,
+            )
+            now = said[run][said[run]["class"] == name]
+            plot.add_scatter(
+                x=now[x],
+                y=now[y],
+                mode="markers",
+                marker={"size": 11, "color": colour, "symbol": SYMBOLS[r % len(SYMBOLS)], "line": {"color": colours.paper, "width": 1.5}},
+                name=as_text(run, 32),
+                legendgroup=run,
+                showlegend=False,
+                hovertemplate=f"{as_text(run, 32)} now: {x} %{{x:.3f}}, {y} %{{y:.3f}}<extra></extra>",
+                cliponaxis=False,
+                **place,
+            )
+            plot.add_annotation(
+                x=0.98 if kind == "roc" else 0.03,
+                y=0.03,
+                xanchor="right" if kind == "roc" else "left",
+                yanchor="bottom",
+                yshift=17 * (len(runs) - 1 - r),
+                text=f"{metric} {area['value']:.3f} [{area['low']:.3f}, {area['high']:.3f}]",
+                showarrow=False,
+                font={"size": 12, "color": colour},
+                bgcolor=colours.paper,
+                **place,
+            )
+        if name in gone:
+            faint = {"size": 12, "color": colours.muted}
+            plot.add_annotation(x=0.5, y=0.5, text="no curve: only one kind of row", showarrow=False, font=faint, **place)
+    for r, run in enumerate(runs if len(runs) > 1 else []):
+        colour = colours.lines[r % len(colours.lines)]
+        plot.add_scatter(
+            x=[None],
+            y=[None],
+            mode="lines+markers",
+            name=as_text(run, 32),
+            legendgroup=run,
+            line={"color": colour, "width": 2, "dash": DASHES[r % len(DASHES)]},
+            marker={"size": 9, "symbol": SYMBOLS[r % len(SYMBOLS)]},
+        )
+    title = "ROC" if kind == "roc" else "Precision and recall"
+    drawn, top = (320, 210 * lines + 40)[lines > 1], 96 if len(runs) > 1 else 72
+    plot.update_layout(
+        base_layout(
+            theme,
+            title=title + (f", {as_text(runs[0], 40)}" if len(runs) == 1 else ""),
+            width=320 * columns + 60 if columns > 1 else 520,
+            height=top + drawn + 48,
+            margin=(58, top, 16, 48),
+            legend=legend_above(top, drawn),
+        )
+    )
+    plot.update_annotations(selector={"yref": "paper"}, font={"size": 13, "color": colours.muted})
+    words = ("false positive rate", "recall") if kind == "roc" else ("recall", "precision")
+    plot.update_xaxes(range=[-0.02, 1.02], nticks=5, automargin=False, title_standoff=4)
+    plot.update_yaxes(range=[-0.02, 1.04], nticks=5, automargin=False, title_standoff=4)
+    plot.update_xaxes(title_text=words[0], row=lines)
+    plot.update_yaxes(title_text=words[1], col=1)
+    nothing = pd.DataFrame(columns=["run", "class", "threshold", "fpr", "recall", "precision"])
+    frame = pd.concat(parts, ignore_index=True)[list(nothing)] if parts else nothing
+    n = int(max(table["n"].max() for table in areas.values()))
+    about = (
+        "AUC: how often a row of the class gets a higher probability than one of the rest; the dotted line is chance."
+        if kind == "roc"
+        else "AP: the mean of precision over recall; by chance it is the share of the class."
+    )
+    caption = sentence(
+        [
+            "Each class against the rest, at every threshold." if len(classes) > 1 else "At every threshold.",
+            about,
+            f"Brackets are 95% bootstrap intervals over {n:,} rows. The marker is what is said now.",
+        ]
+    )
+    return Figure(file_safe(kind, *runs), plot, frame, caption)
+
+
+def _thinned(line: pd.DataFrame, x: str, y: str) -> pd.DataFrame:
+    """At most 400 points of a curve, spread evenly over its length, ends included."""
+    if len(line) <= POINTS:
+        return line
+    step = np.hypot(np.diff(line[x], prepend=line[x].iloc[0]), np.diff(line[y], prepend=line[y].iloc[0]))
+    length = np.cumsum(step)
+    kept = np.searchsorted(length, np.linspace(0, length[-1], POINTS))
+    return line.iloc[np.unique(np.r_[0, np.minimum(kept, len(line) - 1), len(line) - 1])]
+
+
+def reliability_diagram(
+    states: Mapping[str, pd.DataFrame], spread: Mapping[str, pd.DataFrame], *, title: str, start: float = 0.0, theme: Theme = "light"
+) -> Figure:
+    """Accuracy against confidence, bin by bin, with intervals; below, how many rows have which confidence.
+
+    Args:
+        states: name (as it is, tempered) to the frame of `sentviz.operating.reliability`.
+        spread: the same names to frames of bins of one width, for the histogram.
+        title: above the figure.
+        start: the least confidence there can be, 1 / K.
+    Frame:
+        state, left, right, n, confidence, accuracy, low, high.
+    Raises:
+        InputError: nothing to draw.
+    """
+    if not states:
+        raise InputError("There is nothing to draw.")
+    colours = palette(theme)
+    plot = make_subplots(rows=2, cols=1, shared_xaxes=True, row_heights=[0.74, 0.26], vertical_spacing=0.05)
+    even = {"color": colours.muted, "width": 1, "dash": "dot"}
+    plot.add_scatter(x=[0, 1], y=[0, 1], mode="lines", line=even, name="calibrated", hoverinfo="skip", row=1, col=1)
+    for s, (state, bins) in enumerate(states.items()):
+        colour = colours.lines[s % len(colours.lines)]
+        values = bins[["accuracy", "low", "high"]].to_numpy(float)
+        plot.add_scatter(
+            x=bins["confidence"],
+            y=values[:, 0],
+            mode="lines+markers",
+            name=as_text(state, 40),
+            legendgroup=state,
+            line={"color": colour, "width": 2, "dash": DASHES[s]},
+            marker={"size": 8, "symbol": SYMBOLS[s]},
+            error_y=interval_bars(values, colour),
+            customdata=np.column_stack([values[:, 1:], bins["n"]]),
+            hovertemplate="confidence %{x:.1%}, right %{y:.1%} [%{customdata[0]:.1%}, %{customdata[1]:.1%}]"
+            "<br>%{customdata[2]:,.0f} rows<extra></extra>",
+            row=1,
+            col=1,
+        )
+        share = spread[state]
+        plot.add_bar(
+            x=(share["left"] + share["right"]) / 2,
+            y=share["n"] / share["n"].sum(),
+            width=(share["right"] - share["left"]) * 0.94,
+            marker={
+                "color": "rgba(0,0,0,0)" if s else colour,
+                "line": {"color": colour, "width": 2 if s else 0},
+                "opacity": 1 if s else 0.45,
+            },
+            showlegend=False,
+            hovertemplate=f"{as_text(state, 40)}: %{{y:.1%}} of the rows<extra></extra>",
+            row=2,
+            col=1,
+        )
+    drawn, top = 300, 72
+    layout = base_layout(theme, title=title, width=560, height=top + drawn + 48, margin=(58, top, 16, 48), barmode="overlay")
+    plot.update_layout(layout, legend=legend_above(top, drawn))
+    plot.update_xaxes(range=[start - 0.01, 1.01], tickformat=".0%", nticks=7, automargin=False)
+    plot.update_xaxes(title_text="confidence: probability of what is said", title_standoff=4, row=2)
+    plot.update_yaxes(automargin=False, tickformat=".0%", title_standoff=4)
+    plot.update_yaxes(range=[-0.02, 1.04], nticks=6, title_text="right", row=1)
+    plot.update_yaxes(nticks=3, rangemode="tozero", title_text="rows", row=2)
+    frame = pd.concat([bins.assign(state=state) for state, bins in states.items()], ignore_index=True)
+    frame = frame[["state", *(name for name in frame if name != "state")]]
+    n = int(next(iter(states.values()))["n"].sum())
+    caption = (
+        f"How often {n:,} rows are right, by how sure the answer is; below the dotted line it is surer than it should be."
+        " Bars on the points are 95% intervals (Wilson); the lower part is the share of rows in steps of confidence."
+    )
+    return Figure(file_safe("reliability", title), plot, frame, caption)
+
+
+def threshold_lines(
+    tables: Mapping[str, pd.DataFrame], classes: Sequence[str], *, threshold: float = 0.5, theme: Theme = "light"
+) -> Figure:
+    """Accuracy and the recall of both classes at every threshold; a line stands at the one in use.
+
+    Args:
+        tables: run name to the frame of `sentviz.operating.thresholds`.
+        classes: the two names.
+    Frame:
+        run, threshold, accuracy, recall_0, recall_1, precision_1.
+    Raises:
+        InputError: no run, or not two classes.
+    """
+    if not tables or len(classes) != 2:
+        raise InputError("A threshold decides between two classes of a run.")
+    colours = palette(theme)
+    shown = {"accuracy": "accuracy", "recall_0": f"recall of {as_text(classes[0], 16)}", "recall_1": f"recall of {as_text(classes[1], 16)}"}
+    plot = go.Figure()
+    for r, (run, table) in enumerate(tables.items()):
+        for m, (column, name) in enumerate(shown.items()):
+            if table[column].isna().all():
+                continue
+            plot.add_scatter(
+                x=table["threshold"],
+                y=table[column],
+                mode="lines",
+                name=name,
+                showlegend=r == 0,
+                line={"color": colours.lines[m], "width": 3 if column == "accuracy" else 2, "dash": DASHES[r % len(DASHES)]},
+                hovertemplate=f"from %{{x:.2f}} on: {name} %{{y:.1%}}<extra>{as_text(run, 32)}</extra>",
+            )
+    plot.add_vline(x=threshold, line={"color": colours.ink, "width": 1.5, "dash": "dot"})
+    plot.add_annotation(x=threshold, y=1, yref="paper", yanchor="bottom", text=f"{threshold:.2f}", font={"size": 12, "color": colours.ink})
+    for r, run in enumerate(tables if len(tables) > 1 else ()):
+        dash = {"color": colours.muted, "width": 2, "dash": DASHES[r % len(DASHES)]}
+        plot.add_scatter(x=[None], y=[None], mode="lines", name=as_text(run, 32), line=dash)
+    drawn, top = 220, 112 if len(tables) > 1 else 92
+    title = f"From which probability on “{as_text(classes[1], 20)}” is said"
+    layout = base_layout(theme, title=title, width=560, height=top + drawn + 48, margin=(58, top, 16, 48), legend=legend_above(top, drawn))
+    plot.update_layout(layout)
+    plot.update_xaxes(range=[0, 1], title_text="threshold", title_standoff=4, automargin=False)
+    plot.update_yaxes(range=[-0.02, 1.02], tickformat=".0%", automargin=False)
+    frame = pd.concat([table.assign(run=run) for run, table in tables.items()], ignore_index=True)
+    frame = frame[["run", *(name for name in frame if name != "run")]]
+    caption = (
+        "A lower threshold finds more rows of the second class and loses more of the first; one chosen for these rows flatters itself."
+    )
+    return Figure(file_safe("threshold", *tables), plot, frame, caption)

@@ -1,0 +1,329 @@
+"""Tokens that cluster around leaders: the scene of an animation, and one layer of it as a figure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import plotly.graph_objects as go
+
+from sentviz.errors import InputError
+from sentviz.figures.figure import Figure, Theme, base_layout, blend, file_safe, palette, sentence
+from sentviz.figures.text import as_text, text_columns, visible
+
+__all__ = ["NEAR", "PITCH", "YAW", "Scene", "hull", "label_places", "particles", "seen", "together"]
+
+Doubles = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+NEAR = 1e-2
+"""Tokens are at one place within this share of the layer's largest norm, as in sentviz.leaders."""
+YAW, PITCH = -0.6, 0.42  # how a scene of three dimensions is looked at first
+_WIDTH, _HEIGHT = 760, 560
+_PLOT = (52, 46, 20, 46)  # left, top, right, bottom
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """Tokens through K layers as they are drawn: in the plane, or in space where there is no decision."""
+
+    title: str
+    positions: Doubles  # (K + 1, n, 2 or 3)
+    words: tuple[str, ...]  # n
+    leaders: tuple[int, ...] = ()
+    since: tuple[int, ...] = ()  # state (0 = start) from which each leads
+    axes: tuple[str, ...] = ("z₁", "z₂")
+    toward: Ints | None = None  # (K, n) a member of C_i, another token where there is one
+    corners: Doubles | None = None  # (v, p) limits of the leaders
+    edges: tuple[tuple[int, int], ...] = ()  # of the polytope, pairs of corners
+    means: Doubles | None = None  # (K + 1, 2) mean token
+    probabilities: Doubles | None = None  # (K + 1,) of the second label, read from the mean
+    decision: tuple[Doubles, float] | None = None  # (w (2,), b): sigmoid(w . z + b) is the second label's probability
+    exact: bool = True  # the decision is the decoder's at every token, not only at the last mean
+    labels: tuple[str, str] = ("negative", "positive")
+    pinned: tuple[int, ...] = ()
+    note: str = ""  # of the projection
+    story: str = ""  # another one starts the animation anew
+
+    @property
+    def layers(self) -> int:
+        """K."""
+        return len(self.positions) - 1
+
+    @cached_property
+    def _together(self) -> list[Ints]:
+        return [together(state) for state in self.positions]
+
+    @property
+    def groups(self) -> Ints:
+        """(n,) the place where each token ends; 0 holds most."""
+        return self._together[-1]
+
+    @property
+    def clusters(self) -> Ints:
+        """(K + 1,) number of places that hold the tokens."""
+        return np.array([groups.max() + 1 for groups in self._together])
+
+
+def together(points: npt.ArrayLike, near: float = NEAR) -> Ints:
+    """(n,) the place of each of the points (n, p), places numbered from the fullest; one place is all within `near` of its first point."""
+    z = np.asarray(points, dtype=float)
+    room = near * max(float(np.linalg.norm(z, axis=1).max()), np.finfo(float).tiny)
+    distinct, back = np.unique(z, axis=0, return_inverse=True)
+    place = np.full(len(distinct), -1)
+    count = 0
+    for i in range(len(distinct)):
+        if place[i] < 0:
+            end = int(np.searchsorted(distinct[:, 0], distinct[i, 0] + room, side="right"))  # sorted by the first coordinate
+            others = distinct[i:end]
+            place[i:end][(np.linalg.norm(others - distinct[i], axis=1) <= room) & (place[i:end] < 0)] = count
+            count += 1
+    of = place[back.ravel()]
+    rank = np.argsort(np.argsort(-np.bincount(of, minlength=count), kind="stable"), kind="stable")
+    return np.asarray(rank[of], dtype=np.int64)
+
+
+def hull(points: npt.ArrayLike) -> Ints:
+    """Indices of the corners of the convex hull of points (n, 2), counter-clockwise; Andrew's monotone chain."""
+    z = np.asarray(points, dtype=float)
+    order = np.lexsort((z[:, 1], z[:, 0]))
+
+    def chain(along: Iterable[int]) -> list[int]:
+        kept: list[int] = []
+        for i in along:
+            while len(kept) > 1:
+                (ax, ay), (bx, by) = z[kept[-1]] - z[kept[-2]], z[i] - z[kept[-2]]
+                if ax * by - ay * bx > 0:
+                    break
+                kept.pop()
+            kept.append(int(i))
+        return kept[:-1] if len(kept) > 1 else kept
+
+    return np.array(list(dict.fromkeys([*chain(order), *chain(order[::-1])])), dtype=np.int64)
+
+
+def seen(points: npt.ArrayLike, yaw: float = YAW, pitch: float = PITCH) -> Doubles:
+    """Points (..., 2 or 3) as they are looked at: right and up (..., 2). Three dimensions are turned and projected along the view."""
+    z = np.asarray(points, dtype=float)
+    if z.shape[-1] == 2:
+        return z
+    x, y, up = z[..., 0], z[..., 1], z[..., 2]
+    away = x * np.sin(yaw) + y * np.cos(yaw)
+    return np.stack([x * np.cos(yaw) - y * np.sin(yaw), up * np.cos(pitch) + away * np.sin(pitch)], axis=-1)
+
+
+def label_places(
+    points: npt.NDArray[np.float64],
+    sizes: Sequence[tuple[float, float]],
+    gaps: Sequence[float],
+    frame: tuple[float, float],
+    taken: Iterable[tuple[float, float, float, float]] = (),
+) -> dict[int, tuple[float, float]]:
+    """Where labels stand so that none touches another: label -> left top corner, in pixels, y down; those without room are left out.
+
+    Args:
+        points: (n, 2) what is named, the most important first. sizes: width and height of each label. gaps: distance from its point.
+        frame: width and height of the picture. taken: boxes (left, top, width, height) to keep clear.
+    """
+    boxes = list(taken)
+    found: dict[int, tuple[float, float]] = {}
+    for i, ((x, y), (wide, high), gap) in enumerate(zip(points, sizes, gaps, strict=True)):
+        for left, top in (
+            (x + gap, y - high / 2),
+            (x - gap - wide, y - high / 2),
+            (x - wide / 2, y - gap - high),
+            (x - wide / 2, y + gap),
+            (x + gap, y - gap - high / 2),
+            (x + gap, y + gap - high / 2),
+        ):
+            inside = left >= 0 and top >= 0 and left + wide <= frame[0] and top + high <= frame[1]
+            if inside and not any(left < a + w and a < left + wide and top < b + h and b < top + high for a, b, w, h in boxes):
+                boxes.append((left, top, wide, high))
+                found[i] = (left, top)
+                break
+    return found
+
+
+def particles(scene: Scene, layer: int | None = None, *, name: str = "hardmax", theme: Theme = "light") -> Figure:
+    """The tokens after a layer, leaders as named diamonds, their hull, the limit polytope, the decision line and the mean's way so far.
+
+    Args:
+        scene: what is shown. layer: 0 = the start; the last by default.
+        name: first word of the file's name.
+    Frame:
+        layer, token, word, one column per axis, leader, place (0 holds most), and with a decoder the probability at the token's place.
+    Raises:
+        InputError: there is no such layer.
+    """
+    layer = scene.layers if layer is None else layer
+    if not 0 <= layer <= scene.layers:
+        raise InputError(f"There are the layers 0 (the start) to {scene.layers}, not {layer}.")
+    colours = palette(theme)
+    state = scene.positions[layer]
+    flat = seen(state)
+    when = f"after layer {layer} of {scene.layers}" if layer else "at the start"
+    title = f"{as_text(scene.title, 60)}, {when}"
+    plot = go.Figure(layout=base_layout(theme, title=title, width=_WIDTH, height=_HEIGHT, margin=_PLOT, showlegend=False))
+    low, high = _window(scene)
+    if scene.decision:
+        _shade(plot, scene.decision, low, high, theme)
+    _lines(plot, scene, layer, flat, theme)
+    probability = None
+    if scene.decision:
+        w, b = scene.decision
+        probability = 1 / (1 + np.exp(-(flat @ w + b)))
+        fills = blend(colours.diverging[1:-1], probability)
+    else:
+        fills = [colours.lines[group % len(colours.lines)] for group in scene.groups]
+    leads = np.zeros(len(state), dtype=bool)
+    leads[list(scene.leaders)] = True
+    radius = 8 if len(state) <= 200 else 6 if len(state) <= 700 else 4
+    for rows, symbol, size, edge in ((~leads, "circle", radius, 0.8), (leads, "diamond", 13, 1.6)):
+        at = np.flatnonzero(rows)
+        plot.add_scatter(
+            x=flat[at, 0],
+            y=flat[at, 1],
+            mode="markers",
+            marker={"size": size, "symbol": symbol, "color": [fills[i] for i in at], "line": {"width": edge, "color": colours.ink}},
+            opacity=0.9,
+            text=[as_text(scene.words[i]) for i in at],
+            hovertemplate="%{text} (%{x:.3f}, %{y:.3f})<extra></extra>",
+        )
+    if scene.means is not None:
+        way = scene.means[: layer + 1]
+        plot.add_scatter(x=way[:, 0], y=way[:, 1], mode="lines+markers", line={"color": colours.ink, "width": 1.6}, marker={"size": 4})
+        marker = {"symbol": "circle-cross-open", "size": 15, "color": colours.ink, "line": {"width": 2}}
+        plot.add_scatter(x=way[-1:, 0], y=way[-1:, 1], mode="markers", marker=marker)
+    _names(plot, scene, layer, flat, low, high, theme)
+    axes = scene.axes if len(scene.axes) == 2 else ("seen from the side", "up")
+    plot.update_xaxes(range=[low[0], high[0]], title={"text": as_text(axes[0], None), "standoff": 6}, constrain="domain", automargin=False)
+    plot.update_yaxes(
+        range=[low[1], high[1]], title={"text": as_text(axes[1], None)}, scaleanchor="x", constrain="domain", automargin=False
+    )
+    frame = pd.DataFrame({"layer": layer, "token": np.arange(len(state)), "word": list(scene.words)})
+    for c in range(state.shape[1]):
+        frame[f"axis_{c + 1}"] = state[:, c]
+    frame["leader"], frame["place"] = leads, together(state)
+    if probability is not None:
+        frame[f"probability_{file_safe(scene.labels[1])}"] = probability
+    return Figure(file_safe(name, f"layer{layer}"), plot, frame, _caption(scene, layer))
+
+
+def _caption(scene: Scene, layer: int) -> str:
+    said = [
+        f"{scene.positions.shape[1]:,} tokens at {scene.clusters[layer]:,} places; {len(scene.leaders)} leaders (diamonds, ×n tokens).",
+        "Thin line: convex hull.",
+        "Dotted: the polytope of the leaders' limits." if scene.edges else "",
+    ]
+    if scene.decision:
+        said.append("Dashed: the decoder's decision line; colours: its probability, orange low, blue high.")
+    if scene.probabilities is not None:
+        p = float(scene.probabilities[layer])
+        said.append(f"Cross: the mean of the tokens, {scene.labels[int(p >= 0.5)]} {max(p, 1 - p):.0%}.")
+    return sentence([*said, scene.note])
+
+
+def _window(scene: Scene) -> tuple[Doubles, Doubles]:
+    """Low and high ends of a view of every layer, the mean and the origin, as wide as the picture."""
+    flat = seen(scene.positions).reshape(-1, 2)
+    parts = [flat, np.zeros((1, 2))] + ([scene.means] if scene.means is not None else [])
+    points = np.concatenate(parts)
+    low, high = points.min(axis=0), points.max(axis=0)
+    left, top, right, bottom = _PLOT
+    room = np.array([_WIDTH - left - right - 90, _HEIGHT - top - bottom - 60])
+    unit = float(max(((high - low) / room).max(), 1e-12))
+    reach = unit * np.array([_WIDTH - left - right, _HEIGHT - top - bottom]) / 2
+    middle = (low + high) / 2
+    return middle - reach, middle + reach
+
+
+def _shade(plot: go.Figure, decision: tuple[Doubles, float], low: Doubles, high: Doubles, theme: Theme) -> None:
+    """The decoder's probability as bands, and the line where it is one half."""
+    w, b = decision
+    x, y = np.linspace(low[0], high[0], 61), np.linspace(low[1], high[1], 61)
+    z = 1 / (1 + np.exp(-(w[0] * x[None] + w[1] * y[:, None] + b)))
+    stops = palette(theme).diverging[1:-1]
+    scale = [[i / (len(stops) - 1), stop] for i, stop in enumerate(stops)]
+    bands = {"start": 0.05, "end": 0.95, "size": 0.1}
+    plot.add_contour(
+        x=x, y=y, z=z, zmin=0, zmax=1, colorscale=scale, contours=bands, line_width=0, opacity=0.28, showscale=False, hoverinfo="skip"
+    )
+    size = float(np.hypot(*w))
+    if size > 0:
+        foot, along = -b * w / size**2, np.array([-w[1], w[0]]) / size
+        reach = float(np.abs([low, high]).max() * 4 + np.hypot(*foot))
+        ends = np.array([foot - reach * along, foot + reach * along])
+        line = {"color": palette(theme).ink, "width": 1.8, "dash": "dash"}
+        plot.add_scatter(x=ends[:, 0], y=ends[:, 1], mode="lines", line=line, hoverinfo="skip")
+
+
+def _lines(plot: go.Figure, scene: Scene, layer: int, flat: Doubles, theme: Theme) -> None:
+    """Ways walked, the hull, the limit polytope."""
+    colours = palette(theme)
+    if layer:
+        ways = seen(scene.positions[: layer + 1]).transpose(1, 0, 2)
+        broken = np.concatenate([ways, np.full((len(ways), 1, 2), np.nan)], axis=1).reshape(-1, 2)
+        plot.add_scatter(
+            x=broken[:, 0], y=broken[:, 1], mode="lines", line={"color": colours.muted, "width": 0.7}, opacity=0.45, hoverinfo="skip"
+        )
+    around = hull(flat)
+    closed = flat[[*around, around[0]]]
+    plot.add_scatter(x=closed[:, 0], y=closed[:, 1], mode="lines", line={"color": colours.lines[0], "width": 1}, hoverinfo="skip")
+    if scene.corners is not None and scene.edges:
+        corners = seen(scene.corners)
+        pairs = np.array([[*corners[list(edge)], (np.nan, np.nan)] for edge in scene.edges]).reshape(-1, 2)
+        dots = {"color": colours.lines[0], "width": 2, "dash": "dot"}
+        plot.add_scatter(x=pairs[:, 0], y=pairs[:, 1], mode="lines", line=dots, hoverinfo="skip")
+
+
+def _names(plot: go.Figure, scene: Scene, layer: int, flat: Doubles, low: Doubles, high: Doubles, theme: Theme) -> None:
+    """Labels of the mean, the leaders, and as many words as find room."""
+    left, top, right, bottom = _PLOT
+    wide, tall = _WIDTH - left - right, _HEIGHT - top - bottom
+    unit = (high - low) / np.array([wide, tall])
+
+    def pixels(points: Doubles) -> Doubles:
+        return np.asarray(np.stack([(points[..., 0] - low[0]) / unit[0], (high[1] - points[..., 1]) / unit[1]], axis=-1))
+
+    leaders, texts = _ordered(scene, layer)
+    at = [flat[i] for i in leaders]
+    strong = [True] * len(leaders)
+    if scene.means is not None and scene.probabilities is not None:
+        p = float(scene.probabilities[layer])
+        at.insert(0, scene.means[layer])
+        texts.insert(0, f"mean: {scene.labels[int(p >= 0.5)]} {max(p, 1 - p):.0%}")
+        strong.insert(0, True)
+    if len(flat) <= 400:
+        rest = [int(i) for i in np.argsort(-np.abs(scene.positions[0]).sum(axis=1), kind="stable") if i not in set(leaders)]
+        at += [flat[i] for i in rest]
+        texts += [scene.words[i] for i in rest]
+        strong += [False] * len(rest)
+    if not at:
+        return
+    shown = [visible(text)[:24] for text in texts]
+    sizes = [(text_columns(text) * (7.4 if bold else 6.4) + 4, 17.0) for text, bold in zip(shown, strong, strict=True)]
+    points = pixels(np.array(at))
+    taken = [(x - 8, y - 8, 16, 16) for x, y in pixels(flat[leaders])] if leaders else []
+    placed = label_places(points, sizes, [11 if bold else 7 for bold in strong], (wide, tall), taken)
+    for i, (x, y) in placed.items():
+        label = as_text(texts[i])
+        plot.add_annotation(
+            x=low[0] + x * unit[0],
+            y=high[1] - (y + 8.5) * unit[1],
+            xanchor="left",
+            yanchor="middle",
+            text=f"<b>{label}</b>" if strong[i] else label,
+            font={"size": 13 if strong[i] else 11, "color": palette(theme).ink if strong[i] else palette(theme).muted},
+        )
+
+
+def _ordered(scene: Scene, layer: int) -> tuple[list[int], list[str]]:
+    """Leaders, the most followed first, and their labels."""
+    groups = together(scene.positions[layer])
+    sizes = np.bincount(groups)
+    leaders = sorted(scene.leaders, key=lambda i: -int(sizes[groups[i]]))
+    return leaders, [f"{scene.words[i]} ×{sizes[groups[i]]}" if sizes[groups[i]] > 1 else scene.words[i] for i in leaders]

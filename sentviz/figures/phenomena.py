@@ -1,0 +1,97 @@
+"""Accuracy of runs by phenomenon, each dot with its interval."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from sentviz.errors import InputError
+from sentviz.figures.figure import Figure, Theme, base_layout, file_safe, interval_bars, palette, sentence
+from sentviz.figures.text import as_text
+
+__all__ = ["MOST", "phenomena"]
+
+MOST = 6
+_SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x")
+_ALL = "all"
+
+
+def phenomena(frame: pd.DataFrame, *, chance: float = 0.5, chosen: str = "", theme: Theme = "light") -> Figure:
+    """A row of dots per phenomenon, the easiest on top, "all" below; colour and symbol tell the runs apart.
+
+    Args:
+        frame: run, phenomenon, n, accuracy, low, high, as `sentviz.phenomena.accuracy_by_phenomenon` gives; at most 6 runs.
+        chance: accuracy of guessing, drawn as a dotted line.
+        chosen: a phenomenon to stand out.
+    Raises:
+        InputError: no run, or too many.
+    """
+    runs = list(dict.fromkeys(frame["run"]))
+    if not 1 <= len(runs) <= MOST:
+        raise InputError(f"One to {MOST} runs fit in this picture; these are {len(runs)}.")
+    means = (
+        frame[frame["phenomenon"] != _ALL].groupby("phenomenon", sort=False)["accuracy"].mean().sort_values(ascending=False, kind="stable")
+    )
+    order = [*means.index, *([_ALL] if (frame["phenomenon"] == _ALL).any() else [])]
+    places = {name: i for i, name in enumerate(order)}
+    colours = palette(theme)
+    step = 13 if len(runs) > 2 else 16  # pixels between the dots of one phenomenon
+    row = max(34, step * len(runs) + 14)
+    legend = 22 * -(-len(runs) // 2)
+    height = 52 + row * len(order) + 56 + legend
+    plot = go.Figure(
+        layout=base_layout(
+            theme,
+            title="Accuracy by phenomenon, demo set",
+            width=620,
+            height=height,
+            margin=(140, 52, 28, 56 + legend),
+            legend={"orientation": "h", "x": 0, "y": 0, "yref": "container", "yanchor": "bottom", "xref": "container", "entrywidth": 210},
+        )
+    )
+    for i in range(0, len(order), 2):
+        plot.add_hrect(y0=i - 0.5, y1=i + 0.5, fillcolor=colours.neutral, opacity=0.5, line_width=0, layer="below")
+    if chosen in places:
+        at = places[chosen]
+        plot.add_shape(
+            type="rect", xref="paper", x0=0, x1=1, y0=at - 0.5, y1=at + 0.5, line={"color": colours.ink, "width": 1.5}, layer="below"
+        )
+    plot.add_vline(x=chance, line={"color": colours.muted, "width": 1, "dash": "dot"})
+    faint = {"size": 11, "color": colours.muted}
+    plot.add_annotation(x=chance, y=1, yref="paper", yanchor="bottom", text="guessing", font=faint)
+    for r, run in enumerate(runs):
+        rows = frame[frame["run"] == run]
+        values = rows[["accuracy", "low", "high"]].to_numpy(float)
+        shift = (r - (len(runs) - 1) / 2) * step / row
+        plot.add_scatter(
+            x=values[:, 0],
+            y=[places[name] + shift for name in rows["phenomenon"]],
+            mode="markers",
+            name=as_text(run, 30),
+            marker={"size": 9, "symbol": _SYMBOLS[r], "color": colours.lines[r]},
+            error_x=interval_bars(values, colours.lines[r]),
+            customdata=rows[["low", "high", "n", "phenomenon"]].to_numpy(object).tolist(),
+            hovertemplate=f"{as_text(run, 30)}<br>%{{x:.0%}} [%{{customdata[0]:.0%}}, %{{customdata[1]:.0%}}], n = %{{customdata[2]}}"
+            "<extra></extra>",
+            selected={"marker": {"opacity": 1}},
+            unselected={"marker": {"opacity": 1}},
+        )
+    sizes = frame.groupby("phenomenon")["n"].max()
+    plot.update_yaxes(
+        tickvals=list(range(len(order))),
+        ticktext=[f"{as_text(name, 20)} ({sizes[name]})" for name in order],
+        range=[len(order) - 0.5, -0.5],
+        showgrid=False,
+        automargin=False,
+    )
+    least = min(float(frame["low"].min()), chance)
+    plot.update_xaxes(range=[max(0.0, np.floor(least * 10) / 10 - 0.02), 1.02], tickformat=".0%", nticks=7, automargin=False)
+    caption = sentence(
+        [
+            "Share of the demo set's sentences that each run answers right, by phenomenon; the number of sentences stands in brackets.",
+            "Bars are Wilson's 95% intervals over sentences; the phenomena are sorted by the mean over the runs drawn.",
+            "Intervals that overlap do not show that two runs are alike: the sentences are the same, so a paired test decides.",
+        ]
+    )
+    return Figure(file_safe("phenomena", *(runs if len(runs) < 3 else [])), plot, frame.reset_index(drop=True), caption)

@@ -1,0 +1,307 @@
+"""Rows as points: a picture of embeddings in two or three dimensions, and how far it can be trusted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import plotly.graph_objects as go
+
+from sentviz.errors import InputError
+from sentviz.figures.figure import Figure, Palette, Theme, base_layout, file_safe, interval_bars, number, palette, sentence
+from sentviz.figures.text import as_text
+
+__all__ = ["COLOURS", "measured", "scatter"]
+
+COLOURS = {
+    "label": "label",
+    "predicted": "prediction",
+    "right": "right or wrong",
+    "confidence": "confidence",
+    "length": "length in words",
+}
+SYMBOLS = ("circle", "diamond", "square", "cross", "x")  # those that three dimensions have as well
+WEBGL = 2_000  # points from which the screen draws with WebGL
+HOVER = 5_000  # points up to which hovering shows the row
+FADED = 0.12
+GOLD = "#f0c94a"
+
+Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+
+
+def scatter(
+    frame: pd.DataFrame,
+    *,
+    classes: Sequence[str],
+    colour: str = "label",
+    title: str = "",
+    axes: Sequence[str] = ("", "", ""),
+    chosen: npt.ArrayLike | None = None,
+    outline: npt.ArrayLike | None = None,
+    star: Sequence[float] | None = None,
+    star_name: str = "your sentence",
+    about: str = "",
+    drag: str = "lasso",
+    webgl: bool | None = None,
+    theme: Theme = "light",
+) -> Figure:
+    """One point a row. Categories differ in colour and symbol; rows that the model gets wrong have an outline.
+
+    Args:
+        frame: id, x, y and, in three dimensions, z; label and predicted (class, -1 = unlabelled); right, confidence; length (words)
+            if it is the colour; text where rows may be read on hovering.
+        colour: one of `COLOURS`.
+        axes: their names; empty ones have no ticks, as in pictures whose units mean nothing.
+        chosen: (n,) bool; the other rows fade.
+        outline: (v, 2) corners of a lasso, drawn in two dimensions.
+        star: where one more text lies, drawn as a star with its name.
+        about: what the caption adds: method, layer, parameters, seed.
+        drag: what the pointer does in two dimensions: lasso, select (a box), pan or zoom.
+        webgl: draw with WebGL; unless given, on more than 2,000 points. Exports as SVG and PDF are vectors in any case; three
+            dimensions are drawn by WebGL and embedded as an image.
+    Frame:
+        id, x, y (, z), the colour field and right; chosen where there is a choice.
+    Raises:
+        InputError: nothing to draw, an unknown colour, or one that these rows do not have.
+    """
+    if frame.empty:
+        raise InputError("There is no row to draw.")
+    if colour not in COLOURS:
+        raise InputError(f"Points are coloured by {', '.join(COLOURS.values())}, not by {colour!r}.")
+    if colour not in frame:
+        raise InputError(f"The {COLOURS[colour]} of these rows is not at hand.")
+    flat, n, colours = "z" not in frame, len(frame), palette(theme)
+    dims = ["x", "y"] if flat else ["x", "y", "z"]
+    picked = np.ones(n, dtype=bool) if chosen is None else np.asarray(chosen, dtype=bool)
+    kind = "scatter3d" if not flat else "scattergl" if (n > WEBGL if webgl is None else webgl) else "scatter"
+    labelled = bool((frame["label"] >= 0).any())
+    wrong = (frame["label"] >= 0).to_numpy() & ~frame["right"].to_numpy(bool)
+    legend = 172
+    plot = go.Figure(layout=base_layout(theme, title=title, width=820, height=600, margin=(44 if axes[0] else 16, 44, legend, 44)))
+    size = float(np.clip(9 - np.log10(n), 4.5, 8)) if flat else float(np.clip(6 - np.log10(n), 2, 4))
+    draw = _Draw(plot, kind, frame, dims, _hover(frame, classes), size, colours)
+    if colour in ("confidence", "length"):
+        draw.scale(colour, classes, picked)
+    else:
+        draw.groups(_groups(frame, colour, classes), picked)
+    if labelled and colour != "right":
+        draw.outlines(wrong & picked, int(wrong.sum()))
+    if star is not None:
+        draw.star(star, star_name)
+    _axes(plot, frame[dims].to_numpy(float), star, axes, flat)
+    if flat and outline is not None:
+        corners = np.asarray(outline, dtype=float)
+        path = "M" + "L".join(f"{x},{y}" for x, y in corners) + "Z"
+        plot.add_shape(type="path", path=path, line={"color": colours.ink, "width": 1.5, "dash": "dot"})
+    plot.update_layout(legend={"x": 1, "xanchor": "left", "y": 1, "yanchor": "top", "itemsizing": "constant", "tracegroupgap": 4})
+    if flat:
+        plot.update_layout(dragmode=drag, newselection={"line": {"color": colours.ink, "width": 1.5, "dash": "dot"}})
+    caption = sentence(
+        [
+            f"{n:,} rows by {COLOURS[colour]}{f'; {int(picked.sum()):,} of them chosen, the others faded' if chosen is not None else ''}.",
+            "Outlined: wrong answers." if labelled and colour != "right" else "",
+            f"The star is “{as_plain(star_name)}”." if star is not None else "",
+            about,
+        ]
+    )
+    kept = frame[["id", *dims, *dict.fromkeys((colour, "right"))]].reset_index(drop=True)
+    if chosen is not None:
+        kept = kept.assign(chosen=picked)
+    return Figure(file_safe("embeddings", title, colour), plot, kept, caption)
+
+
+def measured(frame: pd.DataFrame, *, theme: Theme = "light") -> Figure:
+    """Silhouettes of all rows and of each class, in the vectors and in the picture, with intervals.
+
+    Args:
+        frame: as `sentviz.neighbourhood.measures` gives it.
+    Raises:
+        InputError: there is no silhouette.
+    """
+    rows = frame[frame["measure"] == "silhouette"]
+    if rows.empty:
+        raise InputError("A silhouette needs rows of two classes and vectors that differ.")
+    colours, names = palette(theme), list(dict.fromkeys(rows["class"]))
+    height = 108 + 44 * len(names)
+    left = 16 + 8 * min(16, max(len(name or "all rows") for name in names))
+    plot = go.Figure(layout=base_layout(theme, title="Silhouette", width=420, height=height, margin=(left, 44, 24, 64)))
+    places = {name: i for i, name in enumerate(names)}
+    for space, name, symbol, line, shift in (
+        ("vectors", "in the vectors", "circle", colours.lines[0], -0.14),
+        ("picture", "in the picture", "diamond", colours.lines[1], 0.14),
+    ):
+        part = rows[rows["space"] == space]
+        values = part[["value", "low", "high"]].to_numpy(float)
+        plot.add_scatter(
+            x=values[:, 0],
+            y=[places[c] + shift for c in part["class"]],
+            mode="markers+text",
+            name=name,
+            marker={"size": 9, "symbol": symbol, "color": line},
+            error_x=interval_bars(values, line),
+            text=[f"  {number(value)}" for value in values[:, 0]],
+            textposition="top center" if shift < 0 else "bottom center",
+            textfont={"size": 11, "color": colours.muted},
+            customdata=values,
+            hovertemplate="%{x:.3f} [%{customdata[1]:.3f}, %{customdata[2]:.3f}]<extra></extra>",
+        )
+    ticks = [as_text(name or "all rows", 16) for name in names]
+    plot.update_yaxes(tickvals=list(places.values()), ticktext=ticks, range=[len(names) - 0.4, -0.6], showgrid=False, automargin=False)
+    low = min(0.0, float(rows["low"].min()))
+    plot.update_xaxes(automargin=False, nticks=5, range=[low - 0.05, max(0.1, float(rows["high"].max())) + 0.08], zeroline=True)
+    plot.update_layout(legend={"orientation": "h", "x": 0, "y": 0, "yref": "container", "yanchor": "bottom"})
+    n = int(rows.loc[rows["class"] == "", "n"].max())
+    caption = f"Mean silhouette of {n:,} rows by class, from −1 to 1; bars are 95% bootstrap intervals over the rows."
+    return Figure(file_safe("silhouette"), plot, frame.reset_index(drop=True), caption)
+
+
+def as_plain(text: str, limit: int = 60) -> str:
+    """The beginning of a text for a caption, which is no markup."""
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+class _Draw:
+    """The traces of one scatter."""
+
+    def __init__(
+        self, plot: go.Figure, kind: str, frame: pd.DataFrame, dims: Sequence[str], hover: Any, size: float, colours: Palette
+    ) -> None:
+        self.plot, self.kind, self.frame, self.size, self.colours = plot, kind, frame, size, colours
+        self.at = {dim: frame[dim].to_numpy(np.float32) for dim in dims}
+        self.hover = hover
+
+    def points(self, rows: Bools, marker: dict[str, Any], **more: Any) -> None:
+        places = {dim: values[rows] for dim, values in self.at.items()}
+        shown = {"hoverinfo": "skip"} if self.hover is None else {"text": self.hover[rows], "hovertemplate": "%{text}<extra></extra>"}
+        self.plot.add_trace({"type": self.kind, "mode": "markers", "marker": marker, **places, **shown, **more})
+
+    def groups(self, groups: list[tuple[str, Bools]], picked: Bools) -> None:
+        """A trace a category, and a faded one of its rows that are not chosen."""
+        for i, (name, rows) in enumerate(groups):
+            colour, symbol = self.colours.lines[i % len(self.colours.lines)], SYMBOLS[i % len(SYMBOLS)]
+            marker = {"size": self.size, "symbol": symbol, "color": colour, "line": {"width": 0}}
+            if (rows & ~picked).any():
+                self.points(rows & ~picked, marker | {"opacity": FADED}, legendgroup=str(i), showlegend=False)
+            shown = f"{as_text(name)} ({int((rows & picked).sum()):,})"
+            self.points(rows & picked, marker | {"opacity": 0.8}, legendgroup=str(i), name=shown, showlegend=True)
+
+    def scale(self, colour: str, classes: Sequence[str], picked: Bools) -> None:
+        """One scale for the colour; symbols tell the predictions apart."""
+        values = self.frame[colour].to_numpy(float)
+        low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
+        stops = self.colours.sequential[1:]
+        bar = {"title": {"text": COLOURS[colour], "side": "top"}, "thickness": 12, "len": 0.5, "y": 0, "yanchor": "bottom", "x": 1.02}
+        said = self.frame["predicted"].to_numpy(int)
+        for k, name in enumerate(classes):
+            rows = said == k
+            if not rows.any():
+                continue
+            marker = {
+                "size": self.size + 0.5,
+                "symbol": SYMBOLS[k % len(SYMBOLS)],
+                "color": values[rows & picked],
+                "cmin": low,
+                "cmax": high if high > low else low + 1,
+                "colorscale": [[i / (len(stops) - 1), stop] for i, stop in enumerate(stops)],
+                "showscale": k == int(said.min()),
+                "colorbar": bar | ({"tickformat": ".0%"} if colour == "confidence" else {}),
+                "line": {"width": 0},
+            }
+            if (rows & ~picked).any():
+                faded = marker | {"color": values[rows & ~picked], "opacity": FADED, "showscale": False}
+                self.points(rows & ~picked, faded, legendgroup=str(k), showlegend=False)
+            shown = f"said {as_text(name)} ({int((rows & picked).sum()):,})"
+            self.points(rows & picked, marker, legendgroup=str(k), name=shown, showlegend=True)
+
+    def outlines(self, rows: Bools, all_wrong: int) -> None:
+        """A ring around each wrong answer."""
+        ring = {
+            "size": self.size + 4,
+            "symbol": "circle-open",
+            "color": self.colours.ink,
+            "line": {"width": 1.2, "color": self.colours.ink},
+        }
+        self.points(
+            rows, ring, name=f"wrong ({int(rows.sum()):,})", showlegend=all_wrong > 0, hoverinfo="skip", hovertemplate=None, text=None
+        )
+
+    def star(self, at: Sequence[float], name: str) -> None:
+        """One more text."""
+        flat, ink, paper = self.kind != "scatter3d", self.colours.ink, self.colours.paper
+        symbol = {"symbol": "star", "size": 20} if flat else {"symbol": "diamond", "size": 9}
+        halo = {"shadow": ", ".join([f"0 0 3px {paper}"] * 3)} if flat else {}
+        self.plot.add_trace(
+            {
+                "type": "scatter" if flat else "scatter3d",
+                "mode": "markers+text",
+                **{dim: [float(value)] for dim, value in zip("xyz", at, strict=False)},
+                "marker": {**symbol, "color": GOLD, "line": {"color": ink, "width": 1.6}},
+                "text": [as_text(name, 40)],
+                "textposition": "top center",
+                "textfont": {"size": 13, "color": ink, **halo},
+                "hovertemplate": f"{as_text(name, 80)}<extra></extra>",
+                "name": "your sentence",
+                "showlegend": True,
+            }
+        )
+
+
+def _groups(frame: pd.DataFrame, colour: str, classes: Sequence[str]) -> list[tuple[str, Bools]]:
+    """Names of categories with their rows; empty ones are left out."""
+    labels = frame["label"].to_numpy(int)
+    if colour == "right":
+        right = frame["right"].to_numpy(bool) & (labels >= 0)
+        parts = [("right", right), ("wrong", ~right & (labels >= 0))]
+    else:
+        values = labels if colour == "label" else frame["predicted"].to_numpy(int)
+        parts = [(name, values == k) for k, name in enumerate(classes)]
+    if colour != "predicted":
+        parts.append(("unlabelled", labels < 0))
+    return [(name, rows) for name, rows in parts if rows.any()]
+
+
+def _hover(frame: pd.DataFrame, classes: Sequence[str]) -> npt.NDArray[Any] | None:
+    """A label for each row, (n,), while there are few enough to hover over."""
+    if len(frame) > HOVER:
+        return None
+    ids = frame["id"].astype(str).tolist()
+    if not re.fullmatch(r"[\w.:/ -]*", "".join(ids), re.ASCII):
+        ids = [as_text(name, 40) for name in ids]
+    names = [*(as_text(name) for name in classes), "unlabelled"]
+    lines = [
+        f"{row}<br>labelled {names[label]}, said {names[said]} ({sure:.0%})"
+        for row, label, said, sure in zip(ids, frame["label"], frame["predicted"], frame["confidence"], strict=True)
+    ]
+    if "text" in frame:
+        lines = [f"{line}<br>{as_text(text[:400], 90)}" for line, text in zip(lines, frame["text"], strict=True)]
+    return np.array(lines, dtype=object)
+
+
+def _axes(plot: go.Figure, at: Floats, star: Sequence[float] | None, axes: Sequence[str], flat: bool) -> None:
+    ends = np.array([at.min(axis=0), at.max(axis=0)])
+    if star is not None:
+        ends = np.array([np.minimum(ends[0], star), np.maximum(ends[1], star)])
+    room = 0.04 * max(float((ends[1] - ends[0]).max()), 1e-6) + (ends[0] == ends[1]).all() * 1.0
+    looks = [
+        {
+            "range": [float(low - room), float(high + room)],
+            "showticklabels": bool(name),
+            "title": {"text": name, "font": {"size": 12}},
+            "zeroline": False,
+        }
+        for (low, high), name in zip(ends.T, axes, strict=False)
+    ]
+    if flat:
+        plot.update_xaxes(**looks[0], automargin=False, constrain="domain")
+        plot.update_yaxes(**looks[1], automargin=False, scaleanchor="x", constrain="domain")
+    else:
+        pane = {"showbackground": False, "showspikes": False}
+        plot.update_layout(
+            scene={f"{letter}axis": look | pane for letter, look in zip("xyz", looks, strict=True)}
+            | {"aspectmode": "data", "camera": {"eye": {"x": 1.6, "y": 1.6, "z": 1.0}}}
+        )

@@ -1,0 +1,223 @@
+"""One token's step: its direction, the projections of the others on it, the supporting line, the tokens it follows, and where it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import plotly.graph_objects as go
+
+from sentviz.errors import InputError
+from sentviz.figures.figure import Figure, Theme, base_layout, file_safe, number, palette
+from sentviz.figures.particles import hull, label_places
+from sentviz.figures.text import as_text, text_columns, visible
+
+__all__ = ["token_step"]
+
+Doubles = npt.NDArray[np.float64]
+_WIDTH, _HEIGHT, _PLOT = 560, 440, (46, 46, 16, 46)
+
+
+def token_step(
+    tokens: npt.ArrayLike,
+    token: int,
+    weights: npt.ArrayLike,
+    alpha: float,
+    words: Sequence[str],
+    *,
+    A: npt.ArrayLike | None = None,
+    pinned: bool = False,
+    theme: Theme = "light",
+) -> Figure:
+    """The step of one token in one layer, as in the poster of Alcalde, Fantuzzi and Zuazua 2024.
+
+    In more than two dimensions the plane is spanned by the direction A z_i and the step: projections, supporting line and step are exact.
+
+    Args:
+        tokens: (n, d) before the layer. token: i.
+        weights: (n,) attention of token i, summing to 1: even shares of C_i for hardmax.
+        alpha: step size. words: n names. A: (d, d), the identity by default.
+        pinned: the token is held in place.
+    Frame:
+        token, word, projection (on A z_i / |A z_i|), weight, follows (at least a tenth of the largest weight).
+    Raises:
+        InputError: there is no such token, or it has no direction because A z_i is zero.
+    """
+    z, share = np.asarray(tokens, dtype=float), np.asarray(weights, dtype=float)
+    if not 0 <= token < len(z):
+        raise InputError(f"There are the tokens 0 to {len(z) - 1}, not {token}.")
+    d = z.shape[1]
+    direction = (np.eye(d) if A is None else np.asarray(A, dtype=float)) @ z[token]
+    length = float(np.linalg.norm(direction))
+    if length == 0:
+        raise InputError(f"“{words[token]}” stands at zero, so it has no direction and is attracted by all tokens alike.")
+    along = direction / length
+    target = share @ z
+    goal = z[token] if pinned else z[token] + alpha / (1 + alpha) * (target - z[token])
+    basis = np.eye(2) if d == 2 else _plane(z, along, target - z[token])
+    flat, ray = z @ basis.T, basis @ along
+    here, aim, end = flat[token], basis @ target, basis @ goal
+    projection = z @ along
+    follows = share >= 0.1 * share.max()
+    colours = palette(theme)
+    name = as_text(words[token], 20)
+    plot = go.Figure(layout=base_layout(theme, title=f"The step of “{name}”", width=_WIDTH, height=_HEIGHT, margin=_PLOT, showlegend=False))
+    low, high = _window(np.concatenate([flat, [end, np.zeros(2)]]))
+    reach = float(np.abs(high - low).sum()) * 2
+    across = np.array([-ray[1], ray[0]])
+    _path(plot, [-ray * reach, ray * reach], colours.muted, 1, "solid", 0.6)
+    feet = np.outer(projection, ray)
+    chosen = np.flatnonzero(~follows)[:400]
+    ladder = np.stack([flat[chosen], feet[chosen], np.full((len(chosen), 2), np.nan)], axis=1).reshape(-1, 2)
+    _path(plot, ladder, colours.muted, 0.7, "dot", 0.55)
+    top = float(projection.max()) * ray
+    _path(plot, [top - across * reach, top + across * reach], colours.lines[1], 2, "dash", 1)
+    around = hull(flat)
+    _path(plot, flat[[*around, around[0]]], colours.lines[0], 1, "solid", 0.7)
+    _dots(plot, feet, [""] * len(feet), 4, colours.muted, "circle-open", 0.8)
+    others = np.flatnonzero(np.arange(len(z)) != token)
+    sizes = 7 + 9 * np.sqrt(share / max(float(share.max()), 1e-12))
+    labels = [as_text(word) for word in words]
+    for mask, colour, symbol in ((~follows, colours.muted, "circle"), (follows, colours.lines[1], "diamond")):
+        rows = others[mask[others]]
+        _dots(plot, flat[rows], [labels[i] for i in rows], sizes[rows], colour, symbol, 0.95)
+    _dots(plot, here[None], [labels[token]], 13, colours.lines[0], "diamond" if follows[token] else "circle", 1)
+    _path(plot, [here, aim], colours.lines[0], 1.2, "dot", 0.9)
+    unit = float((high - low)[0]) / (_WIDTH - _PLOT[0] - _PLOT[2])
+    if np.hypot(*(end - here)) > 4 * unit:
+        _arrow(plot, here, end, colours.lines[0])
+    _arrow(plot, here, here + ray * 64 * unit, colours.ink)
+    _write(plot, flat, words, token, share, follows, here + ray * 74 * unit, low, high, theme)
+    plot.update_xaxes(range=[low[0], high[0]], constrain="domain", automargin=False, title=None if d == 2 else {"text": "along A zᵢ"})
+    plot.update_yaxes(range=[low[1], high[1]], scaleanchor="x", constrain="domain", automargin=False)
+    frame = pd.DataFrame({"token": np.arange(len(z)), "word": list(words), "projection": projection, "weight": share, "follows": follows})
+    return Figure(file_safe("token-step", token), plot, frame, _caption(words, token, share, follows, projection, alpha, pinned))
+
+
+def _plane(z: Doubles, along: Doubles, step: Doubles) -> Doubles:
+    """The direction, and across it the step's own; where the step goes straight along, the widest direction of the tokens."""
+    across = step - (step @ along) * along
+    if np.linalg.norm(across) <= 1e-9 * max(float(np.linalg.norm(step)), 1e-300):
+        rest = z - z.mean(axis=0)
+        rest = rest - np.outer(rest @ along, along)
+        across = np.linalg.svd(rest.T @ rest)[2][0]
+        across = across - (across @ along) * along
+        if np.linalg.norm(across) < 1e-9:
+            across = np.eye(len(along))[int(np.abs(along).argmin())]
+            across = across - (across @ along) * along
+    across = across / np.linalg.norm(across)
+    return np.stack([along, across])
+
+
+def _window(points: Doubles) -> tuple[Doubles, Doubles]:
+    left, top, right, bottom = _PLOT
+    size = np.array([_WIDTH - left - right, _HEIGHT - top - bottom])
+    low, high = points.min(axis=0), points.max(axis=0)
+    unit = max(float(((high - low) / (size - 90)).max()), 1e-12)
+    middle = (low + high) / 2
+    return middle - size * unit / 2, middle + size * unit / 2
+
+
+def _path(plot: go.Figure, points: npt.ArrayLike, colour: str, width: float, dash: str, opacity: float) -> None:
+    at = np.asarray(points, dtype=float)
+    line = {"color": colour, "width": width, "dash": dash}
+    plot.add_scatter(x=at[:, 0], y=at[:, 1], mode="lines", line=line, opacity=opacity, hoverinfo="skip")
+
+
+def _dots(plot: go.Figure, at: Doubles, names: Sequence[str], size: npt.ArrayLike, colour: str, symbol: str, opacity: float) -> None:
+    marker = {"size": size, "color": colour, "symbol": symbol, "line": {"width": 1, "color": colour}}
+    shown = {"text": list(names), "hovertemplate": "%{text}<extra></extra>"} if any(names) else {"hoverinfo": "skip"}
+    plot.add_scatter(x=at[:, 0], y=at[:, 1], mode="markers", marker=marker, opacity=opacity, **shown)
+
+
+def _arrow(plot: go.Figure, start: Doubles, end: Doubles, colour: str) -> None:
+    plot.add_annotation(
+        x=end[0],
+        y=end[1],
+        ax=start[0],
+        ay=start[1],
+        xref="x",
+        yref="y",
+        axref="x",
+        ayref="y",
+        showarrow=True,
+        arrowhead=2,
+        arrowwidth=2.6,
+        arrowsize=1,
+        arrowcolor=colour,
+        text="",
+    )
+
+
+def _write(
+    plot: go.Figure,
+    flat: Doubles,
+    words: Sequence[str],
+    token: int,
+    share: Doubles,
+    follows: npt.NDArray[np.bool_],
+    tip: Doubles,
+    low: Doubles,
+    high: Doubles,
+    theme: Theme,
+) -> None:
+    """The token, its direction, those it follows, then as many others as find room."""
+    left, top, right, bottom = _PLOT
+    frame = (float(_WIDTH - left - right), float(_HEIGHT - top - bottom))
+    unit = (high - low) / np.array(frame)
+    first = [token, *(int(i) for i in np.argsort(-share, kind="stable") if follows[i] and i != token)][:12]
+    rest = [int(i) for i in np.argsort(-np.abs(flat).sum(axis=1), kind="stable") if i not in set(first)][:200]
+    order, texts = [*first, *rest], [words[i] for i in (*first, *rest)]
+    if share.max() < 0.99:
+        texts[: len(first)] = [f"{words[i]} {share[i]:.0%}" if follows[i] else words[i] for i in first]
+    points = np.array([*(flat[i] for i in order), tip])
+    pixels = np.stack([(points[:, 0] - low[0]) / unit[0], (high[1] - points[:, 1]) / unit[1]], axis=-1)
+    ranks = [0, len(order), *range(1, len(order))]
+    texts.append("A zᵢ")
+    shown = [visible(texts[i])[:24] for i in ranks]
+    strong = [i < len(first) or i == len(order) for i in ranks]
+    sizes = [(text_columns(text) * (7.6 if bold else 6.2) + 4, 16.0) for text, bold in zip(shown, strong, strict=True)]
+    shaft = pixels[0] + np.linspace(0.15, 0.9, 6)[:, None] * (pixels[-1] - pixels[0])
+    taken = [(x - 7, y - 7, 14.0, 14.0) for x, y in pixels[: len(first)]] + [(x - 4, y - 4, 8.0, 8.0) for x, y in shaft]
+    placed = label_places(pixels[ranks], sizes, [11 if bold else 7 for bold in strong], frame, taken)
+    colours = palette(theme)
+    for n, (x, y) in placed.items():
+        label = as_text(texts[ranks[n]])
+        plot.add_annotation(
+            x=low[0] + x * unit[0],
+            y=high[1] - (y + 8) * unit[1],
+            xanchor="left",
+            yanchor="middle",
+            showarrow=False,
+            text=f"<b>{label}</b>" if strong[n] else label,
+            font={"size": 13 if strong[n] else 11, "color": colours.ink if strong[n] else colours.muted},
+        )
+
+
+def _caption(
+    words: Sequence[str],
+    token: int,
+    share: Doubles,
+    follows: npt.NDArray[np.bool_],
+    projection: Doubles,
+    alpha: float,
+    pinned: bool,
+) -> str:
+    some = [f"“{words[i]}”" for i in np.argsort(-share, kind="stable") if follows[i]]
+    named = ", ".join(list(dict.fromkeys(some))[:6]) + (f" and {len(some) - 6} more" if len(set(some)) > 6 else "")
+    said = [
+        f"Of {len(words):,} tokens, {named} {'lies' if len(set(some)) == 1 else 'lie'} furthest along A zᵢ,"
+        f" at {number(float(projection.max()), 3)}: the dashed supporting line."
+        if share.max() > 0.99 or np.ptp(share[follows]) < 1e-9
+        else f"The weights spread over the tokens; {named} get most. Dashed: the supporting line at {number(float(projection.max()), 3)}.",
+        "Dotted: the projections of the others.",
+    ]
+    if pinned:
+        said.append(f"“{words[token]}” is pinned, so it stays.")
+    elif share[token] > 0.999:
+        said.append(f"“{words[token]}” follows itself alone: it is a leader and stays.")
+    else:
+        said.append(f"The arrow is the step: α/(1+α) = {alpha / (1 + alpha):.0%} of the way to {'their mean' if len(some) > 1 else 'it'}.")
+    return " ".join(said)

@@ -1,0 +1,82 @@
+"""Parameters against latency."""
+
+from __future__ import annotations
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from sentviz.errors import InputError
+from sentviz.figures.figure import Figure, Theme, base_layout, file_safe, interval_bars, palette, sentence
+from sentviz.figures.text import as_text
+
+__all__ = ["tradeoff"]
+
+BESIDE = {"vanilla-matched": ("right", -11), "diff": ("left", 0), "ndt-unit-2": ("right", 9)}  # these three lie together
+
+
+def tradeoff(frame: pd.DataFrame, printed: pd.DataFrame, *, title: str, theme: Theme = "light") -> Figure:
+    """Each model by its parameters (millions) and its time per test batch as a multiple of vanilla's.
+
+    Args:
+        frame: model, parameters, value, low, high: measured in one process.
+        printed: model, parameters, value, low, high: low and high are what the print's rounding leaves open. May be empty.
+        title: the data set.
+    Raises:
+        InputError: nothing measured and nothing printed.
+    """
+    if frame.empty and printed.empty:
+        raise InputError("Nothing was measured here and nothing is printed.")
+    colours = palette(theme)
+    plot = go.Figure(
+        layout=base_layout(
+            theme,
+            title=f"Parameters against time per batch, {as_text(title, 40)}",
+            width=620,
+            height=420,
+            margin=(64, 44, 44, 88),
+            legend={"orientation": "h", "x": 0, "y": -0.17, "yanchor": "top"},
+        )
+    )
+    kinds = (
+        ("measured, 95% interval over rounds", frame, "circle", colours.lines[0]),
+        ("printed, with its rounding", printed, "diamond-open", colours.lines[1]),
+    )
+    for name, rows, symbol, colour in kinds:
+        if rows.empty:
+            continue
+        values = rows[["value", "low", "high"]].to_numpy(float)
+        plot.add_scatter(
+            x=rows["parameters"],
+            y=values[:, 0],
+            mode="markers",
+            name=name,
+            marker={"size": 10, "symbol": symbol, "color": colour, "line": {"width": 2, "color": colour}},
+            error_y=interval_bars(values, colour),
+            customdata=[as_text(model, 30) for model in rows["model"]],
+            hovertemplate="%{customdata}: %{x:.2f} M, %{y:.2f} × vanilla<extra></extra>",
+        )
+        if rows is frame:
+            for row in rows.to_dict("records"):
+                side, up = BESIDE.get(row["model"], ("right", 0))
+                plot.add_annotation(
+                    x=row["parameters"],
+                    y=row["value"],
+                    text=as_text(row["model"].replace("ndt-unit-", "NDT, C = "), 30),
+                    xanchor=side,
+                    xshift=-9 if side == "right" else 9,
+                    yshift=up,
+                    font={"size": 11, "color": colours.muted},
+                )
+    plot.update_xaxes(title_text="parameters, millions", title_standoff=4, automargin=False, nticks=7)
+    plot.update_yaxes(title_text="× vanilla", title_standoff=4, automargin=False, rangemode="tozero")
+    caption = sentence(
+        [
+            "Time of the same test batches in one process, the models in turn, as a multiple of vanilla's." if len(frame) else "",
+            "The print is whole seconds over the number of batches; its bars are what half a second either way allows."
+            if len(printed)
+            else "",
+            "A constraint of lambda changes neither number." if len(frame) else "",
+        ]
+    )
+    together = pd.concat([frame.assign(source="measured"), printed.assign(source="printed")], ignore_index=True)
+    return Figure(file_safe("parameters-latency", title), plot, together, caption)

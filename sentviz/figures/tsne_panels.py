@@ -1,0 +1,104 @@
+"""t-SNE pictures side by side, each with its silhouettes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from sentviz.errors import InputError
+from sentviz.figures.figure import Figure, Theme, base_layout, number, palette, sentence
+from sentviz.figures.text import as_text
+
+__all__ = ["tsne_panels"]
+
+SYMBOLS = ("circle", "x", "triangle-up", "diamond", "cross")
+
+
+def tsne_panels(frame: pd.DataFrame, *, missing: Sequence[str] = (), theme: Theme = "light") -> Figure:
+    """A panel per data set, two a row; classes by colour and symbol.
+
+    Args:
+        frame: panel, run, label, x, y, silhouette, low, high (in the original space), drawn, drawn_low, drawn_high (in the picture), seed.
+        missing: names of the panels that cannot be drawn.
+    Raises:
+        InputError: no panel.
+    """
+    panels = list(frame["panel"].unique())
+    if not panels:
+        raise InputError("No run of an NDT configuration here carries its pooled vectors, so there is no picture of them.")
+    colours, per_row = palette(theme), min(len(panels), 2)
+    n_rows = -(-len(panels) // per_row)
+    first = frame.drop_duplicates("panel").set_index("panel")
+    titles = [
+        f"{as_text(str(panel), 30)} · {as_text(str(one['run']), 34)}<br>silhouette {_three(one, 'silhouette', 'low', 'high')},"
+        f" in the picture {_three(one, 'drawn', 'drawn_low', 'drawn_high')}"
+        for panel, one in first.iterrows()
+    ]
+    plot = make_subplots(
+        rows=n_rows,
+        cols=per_row,
+        horizontal_spacing=0.06,
+        vertical_spacing=0.26 / n_rows,
+        subplot_titles=titles,
+    )
+    legends = {}
+    for i, panel in enumerate(panels):
+        place, legend = {"row": i // per_row + 1, "col": i % per_row + 1}, "legend" + ("" if i == 0 else str(i + 1))
+        here = frame[frame["panel"] == panel]
+        for k, (label, rows) in enumerate(sorted(here.groupby("label"))):
+            plot.add_scattergl(
+                x=rows["x"],
+                y=rows["y"],
+                mode="markers",
+                name=as_text(str(label), 14),
+                legend=legend,
+                marker={
+                    "size": 5,
+                    "opacity": 0.75,
+                    "color": colours.lines[k % len(colours.lines)],
+                    "symbol": SYMBOLS[k % len(SYMBOLS)],
+                },
+                hovertemplate=f"{as_text(str(label), 14)}<extra></extra>",
+                **place,
+            )
+        across, up = (plot.get_subplot(place["row"], place["col"])[k].domain for k in (0, 1))
+        legends[legend] = {
+            "x": across[0], "y": up[0] - 0.008, "xanchor": "left", "yanchor": "top", "orientation": "h", "itemsizing": "constant",
+            "bgcolor": "rgba(0,0,0,0)", "font": {"size": 12},
+        }  # fmt: skip
+    plot.update_layout(
+        base_layout(
+            theme,
+            title="Pooled vectors of the best NDT of each data set, t-SNE",
+            width=480 * per_row + 40,
+            height=370 * n_rows + 90,
+            margin=(20, 84, 20, 44),
+        ),
+        **legends,
+    )
+    frameless = {"showgrid": False, "showticklabels": False, "showline": True, "mirror": True, "automargin": False}
+    plot.update_xaxes(**frameless)
+    plot.update_yaxes(**frameless)
+    plot.update_annotations(selector=_is_title, font={"size": 12, "color": colours.muted})
+    caption = sentence(
+        [
+            f"What the classifier reads, {', '.join(f'{panel} {n:,}' for panel, n in frame['panel'].value_counts(sort=False).items())} test"
+            f" rows, t-SNE with perplexity 30 and seed {int(frame['seed'].iloc[0])}.",
+            "t-SNE draws groups apart whatever their distance: the first silhouette is of the vectors, the second of the picture; brackets"
+            " are 95% bootstrap intervals over rows.",
+            f"No vectors here: {', '.join(missing)}." if missing else "",
+        ]
+    )
+    return Figure("tsne-panels", plot, frame.reset_index(drop=True), caption)
+
+
+def _three(one: pd.Series, *names: str) -> str:
+    value, low, high = (number(float(one[name])) for name in names)
+    return f"{value} [{low}, {high}]"
+
+
+def _is_title(annotation: go.layout.Annotation) -> bool:
+    return bool(annotation.yref == "paper")

@@ -1,0 +1,172 @@
+"""Leaders in a data set: which words the others gather around, and how fast.
+
+`survey` runs a split through the layers once; `sentviz.runs.attach` keeps its frame with the run as FILE. The other functions read it, so
+that thresholds can be moved without the model.
+
+    words     name, label, correct, confidence -> value reviews in which the word leads; confidence is the lower end of its step
+    reviews   label, correct, confidence -> value reviews
+    layers    name (measure), statistic, layer -> value over reviews
+
+Measures, before layer k: `leaders` up to that layer; `clusters`, places more than `NEAR` of the review's largest norm apart (words without
+one closer that comes before them in the vocabulary); `at leaders`, the share of tokens that close to a leader, where it is then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sentviz.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sentviz.datasets import Split
+    from sentviz.hardmax_model import HardmaxModel
+    from sentviz.model import Ids, Progress
+
+__all__ = ["CONFIDENCES", "FILE", "MEASURES", "NEAR", "followed", "frequent", "leading", "per_layer", "survey"]
+
+Doubles = npt.NDArray[np.float64]
+
+FILE = "leaders.parquet"
+NEAR = 0.01
+CONFIDENCES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
+MEASURES = ("leaders", "clusters", "at leaders")
+STATISTICS: dict[str, Callable[..., Any]] = {"mean": np.mean, **{f"q{q:02}": partial(np.quantile, q=q / 100) for q in (5, 25, 50, 75, 95)}}
+COLUMNS = ("table", "name", "statistic", "label", "correct", "confidence", "layer", "value")
+
+
+def followed(
+    model: HardmaxModel, rows: list[Ids], progress: Progress | None = None
+) -> tuple[Doubles, list[npt.NDArray[np.int64]], Doubles]:
+    """Reviews (ids of their words) through the layers.
+
+    Returns:
+        (N, K + 1, 3) the measures; the leading words' ids of each review, each once; (N,) the probability of the second class.
+    """
+    import torch
+
+    from sentviz.hardmax_model import attention, distinct
+    from sentviz.model import by_length
+
+    encoder, layers = model.hardmax, model.config.layers
+    measures = np.empty((len(rows), layers + 1, len(MEASURES)))
+    words: list[npt.NDArray[np.int64]] = [np.empty(0, dtype=np.int64)] * len(rows)
+    probabilities = np.empty(len(rows))
+    tolerance, pace = encoder.config.tolerance, encoder.blocks[0].step
+    done = 0
+    for batch in by_length([len(row) for row in rows], tokens=8_192):
+        ids, counts = distinct([rows[i] for i in batch])
+        mask, times = counts > 0, counts.double()
+        with torch.inference_mode():
+            z = encoder.embedding(ids)
+            near = NEAR * (z.norm(dim=-1) * mask).amax(dim=1)[:, None, None]
+            leads = torch.zeros_like(mask)
+            for k in range(layers + 1):
+                tied = attention(z, mask, 0.0, tolerance) > 0
+                if k < layers:
+                    leads |= tied.diagonal(dim1=1, dim2=2) & (tied.sum(dim=-1) == 1) & mask
+                close = (torch.cdist(z, z, compute_mode="donot_use_mm_for_euclid_dist") <= near) & mask[:, None, :]
+                at_leaders = (close & leads[:, None, :]).any(dim=-1) * times
+                measures[batch, k, 0] = leads.sum(dim=1).numpy()
+                measures[batch, k, 1] = (mask & ~close.tril(-1).any(dim=-1)).sum(dim=1).numpy()
+                measures[batch, k, 2] = (at_leaders.sum(dim=1) / times.sum(dim=1)).numpy()
+                if k < layers:
+                    shares = tied * times[:, None, :]
+                    z = z + pace * (shares @ z / shares.sum(dim=-1, keepdim=True) - z)
+            odds = encoder.classifier((z * times[:, :, None]).sum(dim=1) / times.sum(dim=1, keepdim=True))
+        probabilities[batch] = odds.softmax(dim=-1)[:, 1].numpy()
+        for place, i in enumerate(batch):
+            words[i] = ids[place][leads[place]].numpy()
+        done += len(batch)
+        if progress is not None:
+            progress(done, len(rows))
+    return measures, words, probabilities
+
+
+def survey(model: HardmaxModel, split: Split, progress: Progress | None = None) -> pd.DataFrame:
+    """A split through the model, as one tidy frame with the columns of COLUMNS; see the module."""
+    import pandas as pd
+
+    rows = model.tokenizer.ids_batch(split.frame["text"].tolist(), max_length=model.config.max_length)
+    measures, words, probabilities = followed(model, list(rows), progress)
+    labels = split.frame["label"].to_numpy(np.int64, copy=True)
+    predicted = (probabilities > 0.5).astype(np.int64)
+    confidence = np.maximum(probabilities, 1 - probabilities)
+    steps = np.array(CONFIDENCES)[np.searchsorted(CONFIDENCES, confidence, side="right") - 1]
+    names = [split.labels[label] for label in labels]
+    reviews = pd.DataFrame({"label": names, "correct": predicted == labels, "confidence": steps})
+    keys = ["label", "correct", "confidence"]
+    counted = reviews.groupby(keys).size().rename("value").reset_index().assign(table="reviews")
+    held = reviews.loc[np.repeat(np.arange(len(reviews)), [len(some) for some in words])].reset_index(drop=True)
+    spelt = {int(i): model.tokenizer.token_of(int(i)) for i in np.unique(np.concatenate(words))}
+    held["name"] = [spelt[int(i)] for some in words for i in some]
+    led = held.groupby(["name", *keys]).size().rename("value").reset_index().assign(table="words")
+    layers = pd.DataFrame(
+        [
+            {"table": "layers", "name": name, "statistic": statistic, "layer": k, "value": float(of(measures[:, k, column]))}
+            for column, name in enumerate(MEASURES)
+            for k in range(measures.shape[1])
+            for statistic, of in STATISTICS.items()
+        ]
+    )
+    frame = pd.concat([counted, led, layers], ignore_index=True)
+    frame = frame.assign(layer=frame["layer"].fillna(-1), correct=frame["correct"].eq(True), confidence=frame["confidence"].fillna(0))
+    frame[["name", "statistic", "label"]] = frame[["name", "statistic", "label"]].fillna("")
+    return frame.astype({"layer": "int8", "value": "float32", "confidence": "float32"})[list(COLUMNS)]
+
+
+def frequent(
+    frame: pd.DataFrame, vocabulary: pd.DataFrame, weight: npt.ArrayLike, *, distance: float = 2.0, confidence: float = 0.95, top: int = 15
+) -> pd.DataFrame:
+    """The most frequent leaders of correct reviews of at least that confidence, of each class.
+
+    Args:
+        frame: of `survey`.
+        vocabulary: of the model.
+        weight: (d,) the decoder's, of `model.decision`.
+        distance: least distance of a word from the decision line, on either side, in units of the embedding.
+        confidence: taken down to the next of CONFIDENCES.
+    Frame:
+        label (the reviews' class), word, count (reviews that it leads), share (of n), score (the decoder's log-odds at the word), distance
+        (signed, positive towards the second class), n (correct and confident reviews of that class); the most frequent first.
+    Raises:
+        InputError: a threshold that is no number in range.
+    """
+    import pandas as pd
+
+    if not CONFIDENCES[0] <= confidence <= 1 or not distance >= 0 or top < 1:
+        raise InputError("The confidence must be from 0.5 to 1, the distance from 0, the number of words at least 1.")
+    least = max(step for step in CONFIDENCES if step <= confidence)
+    right = frame[frame["correct"] & (frame["confidence"] >= np.float32(least))]
+    counts = right[right["table"] == "words"].groupby(["label", "name"], sort=False)["value"].sum().reset_index()
+    places = vocabulary.assign(distance=vocabulary["score"] / np.linalg.norm(np.asarray(weight, dtype=np.float64)))
+    merged = counts.rename(columns={"name": "word", "value": "count"}).merge(places[["word", "score", "distance"]], on="word")
+    merged = merged[merged["distance"].abs() >= distance].sort_values(["count", "word"], ascending=[False, True])
+    n = right[right["table"] == "reviews"].groupby("label")["value"].sum()
+    parts = []
+    for label in n.index:
+        part = merged[merged["label"] == label].head(top)
+        parts.append(part.assign(count=part["count"].astype(np.int64), share=part["count"] / n[label], n=int(n[label])))
+    columns = ["label", "word", "count", "share", "score", "distance", "n"]
+    return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
+
+
+def leading(frame: pd.DataFrame, vocabulary: pd.DataFrame) -> pd.DataFrame:
+    """The vocabulary with `leads`, the number of reviews of the split in which each word leads."""
+    counts = frame[frame["table"] == "words"].groupby("name")["value"].sum()
+    return vocabulary.assign(leads=vocabulary["word"].map(counts).fillna(0).astype(np.int64))
+
+
+def per_layer(frame: pd.DataFrame) -> pd.DataFrame:
+    """measure, layer (tokens before it; the last is after all), mean, q05, q25, q50, q75, q95 over reviews, n (reviews)."""
+    part = frame[frame["table"] == "layers"]
+    wide = part.pivot(index=["name", "layer"], columns="statistic", values="value").reset_index().rename(columns={"name": "measure"})
+    wide.columns.name = None
+    n = int(frame.loc[frame["table"] == "reviews", "value"].sum())
+    return wide[["measure", "layer", *STATISTICS]].assign(n=n)

@@ -1,0 +1,237 @@
+"""What pictures of embeddings are made from, kept in the user's cache: pooled vectors of every layer, and coordinates.
+
+Files are named after a digest of the run, the rows and the parameters, and are written whole or not at all. The oldest go when
+the folder grows beyond `DISK`. A disk that is full or may not be written is no reason to stop: results then live in memory only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sentviz.errors import InputError, RunError
+from sentviz.projection import Projection, Tick, project
+from sentviz.runs import Run
+
+if TYPE_CHECKING:
+    from sentviz.model import Model
+
+__all__ = ["Cache", "digest", "home", "layer_vectors", "pictures", "stored_sample"]
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+Half = npt.NDArray[np.float16]
+
+DISK = 1 << 30  # bytes
+MEMORY = 1 << 28
+
+
+def home() -> Path:
+    """The folder of the cache: ``pictures`` in ``$SENTVIZ_HOME`` or ``~/.cache/sentviz``."""
+    return Path(os.environ.get("SENTVIZ_HOME") or Path.home() / ".cache" / "sentviz") / "pictures"
+
+
+def digest(*parts: object) -> str:
+    """Sixteen hex digits of the parts' text."""
+    seen = hashlib.sha256()
+    for part in parts:
+        seen.update(str(part).encode("utf-8", "replace") + b"\0")
+    return seen.hexdigest()[:16]
+
+
+class Cache:
+    """Named sets of arrays, on disk and, the last used ones, in memory. Safe to share between threads."""
+
+    def __init__(self, folder: Path | None = None, disk: int = DISK, memory: int = MEMORY) -> None:
+        self.folder, self.problem = folder or home(), ""  # problem: why nothing is written, in one sentence
+        self._disk, self._memory = disk, memory
+        self._held: dict[str, Arrays] = {}
+        self._lock = threading.Lock()
+
+    def get(self, key: str) -> Arrays | None:
+        """What is kept under a key; a file that cannot be read counts as none."""
+        with self._lock:
+            if (held := self._held.pop(key, None)) is not None:
+                self._held[key] = held
+                return held
+        path = self._path(key)
+        if not path.is_file():
+            return None
+        from safetensors import SafetensorError
+        from safetensors.numpy import load_file
+
+        try:
+            found = load_file(path)
+            os.utime(path)
+        except (OSError, SafetensorError, ValueError):
+            return None
+        self._hold(key, found)
+        return found
+
+    def put(self, key: str, arrays: Arrays, *, disk: bool = True) -> None:
+        """Keep arrays; in memory only where `disk` is off or cannot be written."""
+        self._hold(key, arrays)
+        if not disk:
+            return
+        from safetensors.numpy import save
+
+        part = self.folder / f".{uuid.uuid4().hex}.part"
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            try:
+                part.write_bytes(save({name: np.ascontiguousarray(array) for name, array in arrays.items()}))
+                part.replace(self._path(key))
+            finally:
+                part.unlink(missing_ok=True)
+            self._prune(key)
+            self.problem = ""
+        except OSError as error:
+            self.problem = f"{self.folder} cannot be written ({error.strerror or error}), so what is computed is kept in memory only."
+
+    def _path(self, key: str) -> Path:
+        return self.folder / f"{key}.safetensors"
+
+    def _hold(self, key: str, arrays: Arrays) -> None:
+        with self._lock:
+            self._held.pop(key, None)
+            self._held[key] = arrays
+            while len(self._held) > 1 and sum(a.nbytes for held in self._held.values() for a in held.values()) > self._memory:
+                self._held.pop(next(iter(self._held)))
+
+    def _prune(self, newest: str) -> None:
+        files = sorted(self.folder.glob("*.safetensors"), key=lambda path: path.stat().st_mtime)
+        sizes = {path: path.stat().st_size for path in files}
+        for path in files:
+            if sum(sizes.values()) <= self._disk or path == self._path(newest):
+                break
+            path.unlink(missing_ok=True)
+            del sizes[path]
+
+
+# ---- vectors
+
+
+def stored_sample(run: Run, rows: int) -> tuple[npt.NDArray[np.int64], Half]:
+    """Places (s,) in the test split and pooled vectors (s, d) of the sample that ships with a run.
+
+    Args:
+        rows: of the test split as stored.
+    Raises:
+        RunError: missing or damaged.
+    """
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    try:
+        arrays = load_file(run.path("embeddings.safetensors"))
+        places, pooled = arrays["rows"].astype(np.int64), arrays["pooled"]
+    except (OSError, SafetensorError, KeyError, ValueError) as error:
+        raise (
+            error if isinstance(error, RunError) else RunError(f"{run.name}: embeddings.safetensors cannot be read ({error}).")
+        ) from error
+    good = pooled.ndim == 2 and places.shape == (len(pooled),) and len(places) > 0 and places.min() >= 0 and places.max() < rows
+    if not good or not np.isfinite(pooled).all():
+        raise RunError(f"{run.name}: embeddings.safetensors is damaged: its vectors do not fit the {rows:,} rows of the test split.")
+    return places, pooled
+
+
+def layer_vectors(model: Model, texts: Sequence[str], tick: Tick | None = None) -> Half:
+    """(L+1, n, d) what the classifier would read of every layer's states: the model's own final norm and pooling.
+
+    Row 0 is the embedding, the last one the pooled vector itself.
+
+    Raises:
+        InputError: a text that cannot be read, named by its place.
+    """
+    import torch
+
+    from sentviz.encoder import Watch
+    from sentviz.model import by_length, collate
+
+    ids = []
+    for place, text in enumerate(texts):
+        try:
+            ids.append(model.encode(text).ids)
+        except InputError as error:
+            raise InputError(f"Row {place + 1} of {len(texts)}: {error}") from error
+        if tick is not None and place % 1000 == 999:
+            tick(0.2 * place / len(texts), f"reading texts, {place + 1:,} of {len(texts):,}")
+    result = np.empty((model.config.layers + 1, len(texts), model.config.width), dtype=np.float16)
+    done = 0
+    for rows in by_length([len(row) for row in ids]):
+        batch = collate([ids[i] for i in rows])
+        with torch.inference_mode():
+            out = model.encoder(batch, Watch(maps=False))
+            for layer, state in enumerate(out.hidden):
+                result[layer, rows] = model.encoder.pool(state, batch.mask).numpy()
+        done += len(rows)
+        if tick is not None:
+            tick(0.2 + 0.8 * done / len(texts), f"asking the model, {done:,} of {len(texts):,} rows")
+    return result
+
+
+def pictures(
+    cache: Cache,
+    key: str,
+    vectors: Sequence[npt.NDArray[Any]],
+    method: str,
+    dims: int,
+    layer: int,
+    seed: int = 0,
+    *,
+    compute: bool = True,
+    disk: bool = True,
+    tick: Tick | None = None,
+) -> Projection | None:
+    """The picture of one layer, turned onto that of the layer above, and so on to the last, which stays as it is.
+
+    Layers that are missing are computed and kept; without `compute` the answer is None where one is.
+
+    Args:
+        key: digest of the run and its rows.
+        vectors: (n, d) of each of the L+1 layers; those below `layer` are not looked at.
+        layer: 0 = the embedding.
+    Raises:
+        InputError: as for `project`.
+    """
+    last, above = len(vectors) - 1, None
+    for step, here in enumerate(range(last, layer - 1, -1)):
+        name = digest(key, method, dims, seed, here)
+
+        def part(share: float, doing: str, step: int = step, here: int = here) -> None:
+            if tick is not None:
+                tick((step + share) / (last - layer + 1), f"layer {here} of {last}: {doing}")
+
+        found = cache.get(name) if method != "pca" else None
+        if found is not None and found["points"].shape != (len(vectors[here]), dims):
+            found = None
+        if found is not None:
+            extras = {str(k): float(v) for k, v in zip(_names(found["names"]), found["values"], strict=True)}
+            picture = Projection(method, seed, vectors[here], found["points"].astype(np.float64), extras)
+        elif compute or method == "pca":
+            picture = project(vectors[here], method, dims, seed, tick=part)
+            if method != "pca":
+                cache.put(
+                    name,
+                    {
+                        "points": picture.raw,
+                        "values": np.array(list(picture.parameters.values())),
+                        "names": np.frombuffer("\n".join(picture.parameters).encode() or b"\n", dtype=np.uint8),
+                    },
+                    disk=disk,
+                )
+        else:
+            return None
+        above = picture if above is None else picture.onto(above.points)
+    return above
+
+
+def _names(stored: npt.NDArray[Any]) -> list[str]:
+    return stored.tobytes().decode().split("\n") if stored.tobytes().strip() else []

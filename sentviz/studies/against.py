@@ -1,0 +1,171 @@
+"""Configurations compared over their seeds, many at once; and the study's question, answered per data set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import erfc, sqrt
+from typing import TYPE_CHECKING, Literal
+
+from sentviz.runs import Run
+from sentviz.studies.ndt import CONTROL, DATASETS, best_ndt, configurations
+from sentviz.studies.stats import holm, over_seeds, paired
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["BASES", "Answer", "Comparison", "Word", "against", "answer", "mixed"]
+
+BASES = {CONTROL: "the matched vanilla", "diff": "DT", "vanilla": "vanilla"}
+Word = Literal["better", "worse", "cannot be told"]
+LEVEL = 0.05
+_SAID = {"better": "beats", "worse": "is behind", "cannot be told": "cannot be told from"}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two configurations on the same test rows; the difference of mean accuracies as a share (0..1)."""
+
+    n: int
+    seeds: tuple[int, int]  # how many of each side are in it
+    accuracies: tuple[float, float]
+    difference: float
+    low: float
+    high: float
+    p: float
+    test: Literal["over seeds", "McNemar"]
+
+    def word(self, adjusted: float | None = None) -> Word:
+        """In one word, by the interval and, of several comparisons, by the adjusted p."""
+        if (self.p if adjusted is None else adjusted) > LEVEL or self.low <= 0 <= self.high:
+            return "cannot be told"
+        return "better" if self.difference > 0 else "worse"
+
+    @property
+    def points(self) -> str:
+        """The difference in percentage points with its interval."""
+        return f"{100 * self.difference:+.2f} [{100 * self.low:+.2f}, {100 * self.high:+.2f}]".replace("-", "−")
+
+    @property
+    def compared(self) -> str:
+        """Which seeds are in it."""
+        return f"{self.seeds[0]} against {self.seeds[1]} seeds" if self.test == "over seeds" else "one seed each"
+
+    @property
+    def numbers(self) -> str:
+        """In words: difference in points with interval, and what was compared."""
+        return f"{self.points} points, {self.compared}, n = {self.n:,}"
+
+
+def mixed(a: Sequence[Run], b: Sequence[Run], split: str = "test") -> Comparison:
+    """Two configurations: over rows and seeds where both have two seeds or more, else one run of each, the same seed where both have it.
+
+    Over seeds, p is that of the normal distribution whose 95 % interval is as wide as the bootstrap's (`stats.over_seeds`); of single runs
+    it is McNemar's exact test.
+
+    Raises:
+        InputError: a side is empty, or they were not tested on the same rows.
+    """
+    if min(len(a), len(b)) > 1:
+        found = over_seeds(a, b, split)
+        error = (found.high - found.low) / (2 * 1.96)
+        p = erfc(abs(found.difference) / error / sqrt(2)) if error else float(found.difference == 0)
+        means = tuple(sum(side) / len(side) for side in (found.accuracies_a, found.accuracies_b))
+        return Comparison(
+            found.n, (len(a), len(b)), (means[0], means[1]), found.difference, found.low, found.high, p, "over seeds"
+        )  # fmt: skip
+    common = {_seed(run) for run in a} & {_seed(run) for run in b}
+    one, other = (next((run for run in side if _seed(run) in common), side[0]) for side in (a, b))
+    pair = paired(one, other, split)
+    right = pair.both_right / pair.n
+    accuracies = (right + pair.only_a / pair.n, right + pair.only_b / pair.n)
+    return Comparison(pair.n, (1, 1), accuracies, pair.difference, pair.low, pair.high, pair.p, "McNemar")
+
+
+def against(runs: Iterable[Run], dataset: str, base: str, split: str = "test") -> pd.DataFrame:
+    """Every configuration here against one, Holm's correction over them all.
+
+    Columns: model, accuracy, difference, low, high, p, adjusted, verdict, seeds, base_seeds, n, test. Empty without the base.
+    """
+    import pandas as pd
+
+    here = configurations(runs, dataset)
+    others = {model: seeds for model, seeds in here.items() if model != base and split in seeds[0].metrics()}
+    found = {model: mixed(seeds, here[base], split) for model, seeds in others.items()} if base in here else {}
+    adjusted = holm({model: one.p for model, one in found.items()})
+    rows = []
+    for model, one in found.items():
+        numbers = one.accuracies[0], one.difference, one.low, one.high, one.p, adjusted[model]
+        rows.append((model, *numbers, one.word(adjusted[model]), *one.seeds, one.n, one.test))
+    columns = ["model", "accuracy", "difference", "low", "high", "p", "adjusted", "verdict", "seeds", "base_seeds", "n", "test"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Does NDT beat DT and the matched vanilla on a data set? The configuration was chosen on validation."""
+
+    dataset: str
+    model: str
+    accuracy: float
+    comparisons: dict[str, Comparison]
+
+    @property
+    def short(self) -> str:
+        """In words, without numbers."""
+        words = {base: self.comparisons[base].word() for base in ("diff", CONTROL) if base in self.comparisons}
+        if len(set(words.values())) == 1 and len(words) == 2:
+            word = words[CONTROL]
+            said = f"{_SAID[word]} {BASES['diff']} {'or' if word == 'cannot be told' else 'and'} {BASES[CONTROL]}"
+        else:
+            said = " and ".join(f"{_SAID[word]} {BASES[base]}" for base, word in words.items())
+        lost = [BASES[base] for base in ("diff", CONTROL) if base not in words]
+        rest = f"no run of {' or '.join(lost)} here" if lost else ""
+        return f"{DATASETS[self.dataset]}: " + "; ".join(filter(None, (f"NDT {said}" if said else "", rest)))
+
+    @property
+    def numbers(self) -> str:
+        """What the short answer rests on."""
+        against = [
+            f"{BASES[base]} ({one.accuracies[1]:.2%}) {one.points}{'' if one.seeds == self.seeds else f', {one.compared}'}"
+            for base, one in self.comparisons.items()
+        ]
+        if not against:
+            return f"{self.model}, {self.accuracy:.2%}; nothing here to hold it against."
+        one = next(iter(self.comparisons.values()))
+        return f"{self.model}, {self.accuracy:.2%}, against {'; '.join(against)}. {one.compared.capitalize()}, n = {one.n:,}."
+
+    @property
+    def sentence(self) -> str:
+        """The answer in one sentence with its numbers."""
+        return f"{self.short}: {self.numbers}"
+
+    @property
+    def seeds(self) -> tuple[int, int]:
+        """Of the first comparison."""
+        return next((one.seeds for one in self.comparisons.values()), (0, 0))
+
+    @property
+    def word(self) -> Literal["yes", "no", "cannot be told"]:
+        """On the whole question: yes if better than both, no if worse than one, else it cannot be told."""
+        words = [self.comparisons[base].word() if base in self.comparisons else "cannot be told" for base in ("diff", CONTROL)]
+        if "worse" in words:
+            return "no"
+        return "yes" if words == ["better", "better"] else "cannot be told"
+
+
+def answer(runs: Iterable[Run], dataset: str) -> Answer | None:
+    """The study's question on a data set; None without an NDT run of it."""
+    here = list(runs)
+    best = best_ndt(here, dataset)
+    if not best:
+        return None
+    those = configurations(here, dataset)
+    found = {base: mixed(best, those[base]) for base in BASES if base in those}
+    model = best[0].config["preset"]
+    accuracy = sum(run.metrics()["test"]["accuracy"]["value"] for run in best) / len(best)
+    return Answer(dataset, model, accuracy, found)
+
+
+def _seed(run: Run) -> int:
+    return int(run.config["recipe"]["seed"])

@@ -1,0 +1,69 @@
+"""Which average a printed precision or F1 column is: the paper does not say, but its distance from accuracy tells."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sentviz.studies import printed
+from sentviz.studies.ndt import printed_name
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["fits", "said"]
+
+COLUMNS = {"precision": "Precision", "f1": "F1"}
+AVERAGES = ("weighted", "macro", "positive")
+ROUNDING = 0.0005  # half a printed unit
+LEAST = 3  # configurations; fewer have no spread to judge by
+
+
+def fits(measured: pd.DataFrame, dataset: str) -> pd.DataFrame:
+    """Each printed column against each average: column, average, printed_gap, measured_gap, error, runs, fits.
+
+    A gap is the mean over configurations of the column minus accuracy, as a share. An average fits where its gap here lies within two
+    standard errors (of both means) and the print's rounding of the printed gap; below three configurations nothing is said to fit.
+
+    Args:
+        measured: as `sentviz.studies.ndt.summary` returns it.
+    """
+    import pandas as pd
+
+    table = printed.table("ndt_classification")
+    table = table[table["dataset"] == printed_name(dataset)]
+    wide = measured.pivot(index="model", columns="metric", values="value")
+    rows = []
+    for column in COLUMNS:
+        there = (table[column] - table["accuracy_pct"] / 100).to_numpy(float)
+        for average in AVERAGES:
+            if f"{column}_{average}" not in wide:
+                continue
+            here = (wide[f"{column}_{average}"] - wide["accuracy"]).to_numpy(float)
+            error = float(np.sqrt(_error(there) ** 2 + _error(here) ** 2))
+            near = abs(here.mean() - there.mean()) <= 2 * error + ROUNDING
+            rows.append((column, average, there.mean(), here.mean(), error, len(here), bool(near and len(here) >= LEAST)))
+    return pd.DataFrame(rows, columns=["column", "average", "printed_gap", "measured_gap", "error", "runs", "fits"])
+
+
+def said(frame: pd.DataFrame) -> str:
+    """The finding in words, with the gaps in points."""
+    if not frame.empty and frame["runs"].max() < LEAST:
+        return f"Which average the printed columns are cannot be told from {frame['runs'].max()} configurations."
+    sentences = []
+    for column, rows in frame.groupby("column", sort=False):
+        good = list(rows[rows["fits"]]["average"])
+        gaps = ", ".join(f"{row['average']} {100 * row['measured_gap']:+.2f}" for row in rows.to_dict("records"))
+        nearest = rows["average"].iloc[int((rows["measured_gap"] - rows["printed_gap"]).abs().to_numpy().argmin())]
+        found = f"fits {' and '.join(good)}" if good else f"fits none, {nearest} is nearest"
+        alike = "; the classes are nearly even, so these cannot be told apart" if len(good) > 1 else ""
+        printed_gap = 100 * float(rows["printed_gap"].iloc[0])
+        sentences.append(
+            f"Printed {COLUMNS[str(column)]} {found}: it lies {printed_gap:+.2f} points from accuracy on average, ours {gaps}{alike}."
+        )
+    return " ".join(sentences).replace("-", "−")
+
+
+def _error(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
+    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0

@@ -1,0 +1,163 @@
+"""Milliseconds per test batch of the study's models, measured beside each other in one process.
+
+`python -m sentviz.studies.latency sst2 imdb` measures anew; the numbers that ship are in `measured/ndt_latency.csv`. Timed is the
+processor time of one thread, which other processes disturb less than the clock on the wall.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sentviz.evaluation import Floats
+from sentviz.studies import printed
+from sentviz.studies.ndt import CONTROL, printed_name
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["FILE", "MODELS", "interleaved", "measure", "measured", "printed_ratios"]
+
+FILE = Path(__file__).parent / "measured" / "ndt_latency.csv"
+MODELS = ("vanilla", CONTROL, "diff", "ndt-unit-2", "ndt-unit-3", "ndt-unit-4")  # a constraint costs no time
+BATCHES = {"imdb": 391, "sst2": 160, "yelp_full": 411}  # the paper's number of test batches, from its milliseconds and whole seconds
+
+
+def interleaved(candidates: Mapping[str, Callable[[], object]], rounds: int, *, seed: int = 0) -> dict[str, Floats]:
+    """Processor seconds (rounds,) of each candidate; a round runs them all, in an order of its own, after one warm-up each."""
+    rng, names = np.random.default_rng(seed), list(candidates)
+    for run in candidates.values():
+        run()
+    seconds = {name: np.empty(rounds) for name in names}
+    for i in range(rounds):
+        for name in (names[j] for j in rng.permutation(len(names))):
+            start = time.thread_time()
+            candidates[name]()
+            seconds[name][i] = time.thread_time() - start
+    return seconds
+
+
+def measure(dataset: str, *, batches: int = 2, rounds: int = 9, note: str = "", seed: int = 0) -> pd.DataFrame:
+    """Forward passes over the same test batches of 64, for each of `MODELS` at the recipe's shape; random weights cost the same.
+
+    Ratios are taken within a round and their median is given, with a 95 % bootstrap interval over rounds.
+
+    Raises:
+        DataMissingError: the data set is not on this machine.
+    """
+    import pandas as pd
+    import torch
+
+    from sentviz import datasets
+    from sentviz.encoder import Encoder
+    from sentviz.model import collate
+    from sentviz.presets import preset
+    from sentviz.recipe import Recipe
+    from sentviz.text import Tokenizer
+
+    recipe, size = Recipe.read(dataset), 64
+    train, test = (datasets.load_split(dataset, split) for split in ("train", "test"))
+    tokenizer = Tokenizer.train_words(train.frame["text"], recipe.min_count)
+    texts = test.frame["text"].iloc[np.sort(np.random.default_rng(seed).permutation(len(test.frame))[: batches * size])].tolist()
+    rows = tokenizer.ids_batch(texts, max_length=recipe.max_length, cls=recipe.cls)
+    inputs = [collate(rows[i : i + size]) for i in range(0, len(rows), size)]
+    shape = {"vocab_size": tokenizer.vocab_size, "classes": len(train.labels), "max_length": recipe.max_length}
+    encoders = {name: Encoder(preset(name, **shape)).eval() for name in MODELS}
+
+    def forward(name: str) -> None:
+        with torch.inference_mode():
+            for batch in inputs:
+                encoders[name](batch)
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        seconds = interleaved({name: lambda name=name: forward(name) for name in MODELS}, rounds, seed=seed)  # type: ignore[misc]
+    finally:
+        torch.set_num_threads(before)
+    bases = {"vanilla": "vanilla", "matched": CONTROL}
+    out = []
+    for name in MODELS:
+        row: dict[str, object] = {"dataset": dataset, "model": name, "parameters": encoders[name].parameters_count()}
+        row["milliseconds"] = float(np.median(seconds[name])) * 1e3 / len(inputs)
+        for word, base in bases.items():
+            value, low, high = _median(seconds[name] / seconds[base], seed)
+            row |= {f"to_{word}": value, f"to_{word}_low": low, f"to_{word}_high": high}
+        row |= {"batch": size, "batches": len(inputs), "tokens": max(batch.ids.shape[1] for batch in inputs), "rounds": rounds}
+        out.append(row | {"hardware": _hardware(), "torch": torch.__version__, "note": note})
+    return pd.DataFrame(out)
+
+
+def measured(path: Path = FILE) -> pd.DataFrame:
+    """What was measured and stored: a row per data set and model, as `measure` returns them."""
+    import pandas as pd
+
+    return pd.read_csv(path, keep_default_na=False, na_values=[""]).fillna({"note": ""})
+
+
+def printed_ratios(dataset: str) -> pd.DataFrame:
+    """The printed milliseconds as ratios to the printed vanilla: model, value, low, high.
+
+    The print is whole seconds divided by the number of batches, so each second may be half a second off; low and high are the ratios at the
+    ends. Empty where the print is 0 (Twitter).
+    """
+    import pandas as pd
+
+    table = printed.table("ndt_inference_ms_per_batch")
+    table = table[table["dataset"] == printed_name(dataset)]
+    seconds = {
+        row["family"] if row["family"] != "ndt" else f"ndt-unit-{row['components']}": float(row["milliseconds"])
+        * BATCHES.get(dataset, 0)
+        / 1e3
+        for row in table.to_dict("records")
+    }
+    base = seconds.get("vanilla", 0.0)
+    rows = [
+        (model, value / base, max(0.0, value - 0.5) / (base + 0.5), (value + 0.5) / max(base - 0.5, 1e-9))
+        for model, value in seconds.items()
+        if base > 0.5
+    ]
+    return pd.DataFrame(rows, columns=["model", "value", "low", "high"]).astype(dict.fromkeys(("value", "low", "high"), float))
+
+
+def _median(values: Floats, seed: int) -> tuple[float, float, float]:
+    rng = np.random.default_rng(seed)
+    draws = np.median(values[rng.integers(0, len(values), size=(2_000, len(values)))], axis=1)
+    low, high = np.percentile(draws, [2.5, 97.5])
+    return float(np.median(values)), float(low), float(high)
+
+
+def _hardware() -> str:
+    """The processor's name as the system gives it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    name = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.processor())
+    return f"{name or platform.machine()}, {os.cpu_count()} cores"
+
+
+def main(names: Sequence[str], note: str = "") -> None:
+    """Measure data sets and store them in place of their old rows."""
+    import pandas as pd
+
+    new = pd.concat([measure(name, note=note) for name in names])
+    old = [frame[~frame["dataset"].isin(names)] for frame in ([measured()] if FILE.is_file() else [])]
+    FILE.parent.mkdir(exist_ok=True)
+    pd.concat([*old, new]).to_csv(FILE, index=False, float_format="%.4g")
+
+
+if __name__ == "__main__":
+    import argparse
+
+    parser = argparse.ArgumentParser(description="Measure milliseconds per test batch.")
+    parser.add_argument("dataset", nargs="+")
+    parser.add_argument("--note", default="", help="What else ran on the machine.")
+    given = parser.parse_args()
+    main(given.dataset, given.note)

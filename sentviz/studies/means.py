@@ -1,0 +1,108 @@
+"""A configuration's metrics over its seeds, with an interval for other test rows and other seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sentviz.errors import InputError
+from sentviz.evaluation import RESAMPLES, Floats, Ints, from_confusion, interval
+from sentviz.runs import Run
+from sentviz.studies.stats import seed_means
+
+__all__ = ["auc_draws", "combined", "means", "predictions"]
+
+AUC_RESAMPLES = 200
+
+
+def means(runs: Sequence[Run], split: str = "test", *, seed: int = 0, resamples: int = RESAMPLES) -> dict[str, dict[str, Any]]:
+    """Metric -> value, low, high, n, seeds: the mean over the runs of one configuration; empty where the split was not measured.
+
+    One run keeps the intervals stored with it, which are over test rows. Of several, each bootstrap draw resamples the rows, the same for
+    every seed, and the seeds, stretched as in `stats.over_seeds`. For AUC, loss and silhouette the stored intervals over rows and the
+    spread over seeds are added as variances instead.
+
+    Raises:
+        InputError: the runs were not tested on the same rows.
+        RunError: a file is missing or damaged.
+    """
+    stored = [run.metrics().get(split, {}) for run in runs]
+    if not stored or not all(stored):
+        return {}
+    names = [name for name, value in stored[0].items() if isinstance(value, dict) and all(name in one for one in stored)]
+    if len(runs) == 1:
+        return {name: {"n": stored[0]["n"]} | _of(stored[0][name]) | {"seeds": 1} for name in names}
+    rng = np.random.default_rng(seed)
+    labels, probabilities = predictions(runs, split)
+    values = {name: float(np.mean([one[name]["value"] for one in stored])) for name in names}
+    draws = _confusion_draws(labels, probabilities, rng, resamples)
+    result = {}
+    for name in names:
+        several = [one[name] for one in stored]
+        found = interval(values[name], seed_means(draws[name], rng)) if name in draws else combined(several)
+        result[name] = found | {"n": stored[0][name].get("n", stored[0]["n"]), "seeds": len(runs)}
+    return result
+
+
+def predictions(runs: Sequence[Run], split: str = "test") -> tuple[Ints, Floats]:
+    """Labels (N,) and probabilities (S, N, K) of runs tested on the same rows, in the order of the first.
+
+    Raises:
+        InputError: they were not.
+    """
+    tables = []
+    for run in runs:
+        frame = run.frame("test.parquet")
+        tables.append(frame[frame["split"] == split].set_index("id"))
+    first = tables[0]
+    for run, table in zip(runs, tables, strict=True):
+        same = len(table) == len(first) and first.index.isin(table.index).all()
+        if not same or (table["label"].reindex(first.index) != first["label"]).any():
+            raise InputError(f"{runs[0].name} and {run.name} were not tested on the same rows of {split}.")
+    classes = list(runs[0].labels)
+    stacked = np.stack([table.reindex(first.index)[classes].to_numpy(np.float64) for table in tables])
+    return first["label"].to_numpy(np.int64), stacked
+
+
+def auc_draws(positive: npt.NDArray[np.bool_], scores: Floats, weights: npt.NDArray[np.integer[Any]]) -> Floats:
+    """(R,) area under the ROC curve under each of (R, N) row weights: the Mann-Whitney count, ties half; NaN without both classes."""
+    order = np.argsort(scores, kind="stable")
+    starts = np.flatnonzero(np.diff(scores[order], prepend=np.nan) != 0)
+    of_positive = np.add.reduceat(np.where(positive[order], weights[:, order], 0), starts, axis=1).astype(float)
+    of_negative = np.add.reduceat(np.where(positive[order], 0, weights[:, order]), starts, axis=1).astype(float)
+    below = np.cumsum(of_negative, axis=1) - of_negative
+    pairs = of_positive.sum(axis=1) * of_negative.sum(axis=1)
+    won: Floats = (of_positive * (below + of_negative / 2)).sum(axis=1)
+    areas: Floats = np.divide(won, pairs, out=np.full(len(weights), np.nan), where=pairs > 0)
+    return areas
+
+
+def combined(stored: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """{value, low, high} of several seeds from their own: the mean, and the variance over rows plus that of a mean over seeds.
+
+    The rows are the same for every seed, so their part does not shrink with seeds. One keeps its interval.
+    """
+    if len(stored) == 1:
+        return {key: stored[0][key] for key in ("value", "low", "high")}
+    values = np.array([one["value"] for one in stored])
+    rows = np.mean([(one["high"] - one["low"]) / (2 * 1.96) for one in stored])
+    half = 1.96 * float(np.hypot(rows, values.std(ddof=1) / np.sqrt(len(values))))
+    mean = float(values.mean())
+    return {"value": round(mean, 5), "low": round(mean - half, 5), "high": round(mean + half, 5)}
+
+
+def _of(value: dict[str, Any]) -> dict[str, Any]:
+    return {key: value[key] for key in ("value", "low", "high", "n") if key in value}
+
+
+def _confusion_draws(labels: Ints, probabilities: Floats, rng: np.random.Generator, resamples: int) -> dict[str, Floats]:
+    """Metric -> (R, S). Rows answered alike by every seed are drawn together, by their number."""
+    seeds, _, classes = probabilities.shape
+    cells = labels * classes + probabilities.argmax(axis=2)  # (S, N)
+    patterns, counts = np.unique(cells, axis=1, return_counts=True)
+    drawn = rng.multinomial(len(labels), counts / len(labels), size=resamples)  # (R, patterns)
+    by_seed = [from_confusion((drawn @ np.eye(classes**2, dtype=np.int64)[row]).reshape(-1, classes, classes)) for row in patterns]
+    return {name: np.stack([by_seed[s][name] for s in range(seeds)], axis=1) for name in by_seed[0]}

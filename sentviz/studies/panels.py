@@ -1,0 +1,182 @@
+"""The numbers behind the paper's figures, from the runs here: confusion matrices, ROC curves, lambda over training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sentviz.evaluation import Floats, confusion
+from sentviz.presets import CONSTRAINT_SIGNS, parse
+from sentviz.runs import Run
+from sentviz.studies import printed
+from sentviz.studies.means import AUC_RESAMPLES, auc_draws, predictions
+from sentviz.studies.ndt import DATASETS, best_ndt, configurations, printed_name
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sentviz.figures.figure import Figure
+
+__all__ = ["confusions", "lambda_frames", "missing", "rocs", "shown", "sourced", "with_vectors"]
+
+MOST_POINTS = 250  # of a curve
+NAMED = 8  # runs that a caption names one by one
+
+
+def shown(runs: Iterable[Run], model: str = "ndt") -> dict[str, Run]:
+    """The run of each data set that stands in the paper's panels: its first seed of DT ("diff") or of the NDT best on validation."""
+    here, found = list(runs), {}
+    for dataset in DATASETS:
+        seeds = best_ndt(here, dataset) if model == "ndt" else configurations(here, dataset).get(model, [])
+        if seeds:
+            found[dataset] = seeds[0]
+    return found
+
+
+def missing(runs: Iterable[Run], model: str = "ndt") -> list[str]:
+    """Titles of the data sets that have no such run."""
+    there = shown(runs, model)
+    return [title for dataset, title in DATASETS.items() if dataset not in there]
+
+
+def with_vectors(runs: Iterable[Run]) -> dict[str, Run]:
+    """Of the NDT best on validation of each data set, the first seed that carries its pooled vectors."""
+    here, found = list(runs), {}
+    for dataset in DATASETS:
+        able = [run for run in best_ndt(here, dataset) if "embeddings.safetensors" in run.config["files"]]
+        if able:
+            found[dataset] = able[0]
+    return found
+
+
+def sourced(figure: Figure, runs: Iterable[Run]) -> Figure:
+    """The figure with where it comes from: each run where they are few, else how many, their seeds and one digest of them all."""
+    import hashlib
+
+    from sentviz.gallery import signed
+
+    here = list({run.name: run for run in runs}.values())
+    if len(here) <= NAMED:
+        return signed(figure, *here)
+    seeds = sorted({run.config["recipe"]["seed"] for run in here})
+    digest = hashlib.sha256("".join(sorted(run.digest for run in here)).encode()).hexdigest()[:12]
+    sizes = sorted({run.metrics()["test"]["n"] for run in here})
+    words = f"{len(here)} runs of {', '.join(dict.fromkeys(run.config['data']['name'] for run in here))}"
+    rest = f"seeds {', '.join(map(str, seeds))}; test n = {', '.join(f'{n:,}' for n in sizes)}; digest of all {digest}."
+    return replace(figure, source=f"{words}; {rest}")
+
+
+def confusions(runs: Iterable[Run]) -> pd.DataFrame:
+    """Of the best NDT of each data set: panel, run, label, predicted, count, share (of the label's rows)."""
+    import pandas as pd
+
+    rows = []
+    for dataset, run in shown(runs).items():
+        labels, probabilities = predictions([run])
+        counts = confusion(labels, probabilities[0].argmax(axis=1), len(run.labels))
+        shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+        rows += [
+            (DATASETS[dataset], run.name, true, said, int(counts[i, j]), float(shares[i, j]))
+            for i, true in enumerate(run.labels)
+            for j, said in enumerate(run.labels)
+        ]
+    return pd.DataFrame(rows, columns=["panel", "run", "label", "predicted", "count", "share"])
+
+
+def rocs(runs: Iterable[Run], *, seed: int = 0) -> pd.DataFrame:
+    """DT and the best NDT of each data set: row, panel, run, curve, fpr, tpr, auc, low, high, n.
+
+    Two classes have one curve, that of the second; more have one-vs-rest curves. The intervals are percentile bootstraps over test rows.
+    """
+    import pandas as pd
+    from sklearn.metrics import roc_auc_score, roc_curve
+
+    here, parts = list(runs), []
+    for row, model in (("DT", "diff"), ("best NDT", "ndt")):
+        for dataset, run in shown(here, model).items():
+            labels, (probabilities,) = predictions([run])
+            n, two = len(labels), len(run.labels) == 2
+            stored = run.metrics()["test"]["auc"]
+            weights = (
+                np.empty((0, n), dtype=np.int64)
+                if two
+                else np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=AUC_RESAMPLES)
+            )
+            for k in [1] if two else range(len(run.labels)):
+                if not 0 < (labels == k).sum() < n:
+                    continue
+                fpr, tpr, _ = roc_curve(labels == k, probabilities[:, k])
+                low, high = (
+                    (stored["low"], stored["high"])
+                    if two
+                    else np.nanpercentile(auc_draws(labels == k, probabilities[:, k], weights), [2.5, 97.5])
+                )
+                kept = _thin(fpr, tpr)
+                curve = pd.DataFrame({"fpr": fpr[kept], "tpr": tpr[kept]})
+                area = float(roc_auc_score(labels == k, probabilities[:, k]))
+                parts.append(
+                    curve.assign(row=row, panel=DATASETS[dataset], run=run.name, curve=run.labels[k], auc=area, low=low, high=high, n=n)
+                )
+    columns = ["row", "panel", "run", "curve", "fpr", "tpr", "auc", "low", "high", "n"]
+    return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
+
+
+def lambda_frames(runs: Iterable[Run], dataset: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Learned lambda over the steps, and the printed final values.
+
+    The first: model, constraint, components, layer, component (counted from 0), step, value, low, high, change, change_low, change_high,
+    seeds. Value and change from the start are means over seeds, low and high their least and largest; steps are those that every seed has.
+    The second: constraint, components, layer, component, value.
+    """
+    import pandas as pd
+
+    parts, marks = [], []
+    here = configurations(runs, dataset)
+    for model, seeds in sorted(here.items(), key=lambda one: one[0] == "diff"):
+        if (column := _constraint(model, seeds)) is None:
+            continue
+        components = int(seeds[0].config["model"]["components"])
+        of_runs = [_history(run) for run in seeds]
+        together = pd.concat([frame for frame in of_runs if not frame.empty] or of_runs[:1])
+        keys = ["layer", "component", "step"]
+        found = together.groupby(keys, as_index=False).agg(
+            value=("value", "mean"),
+            low=("value", "min"),
+            high=("value", "max"),
+            seeds=("value", "size"),
+            change_low=("change", "min"),
+            change_high=("change", "max"),
+            change=("change", "mean"),
+        )
+        found = found[found["seeds"] == found["seeds"].max()]
+        parts.append(found.assign(model=model, constraint=column, components=components))
+        marks.append(printed.lambdas(printed_name(dataset), model).assign(constraint=column, components=components))
+    columns = ["model", "constraint", "components", "layer", "component", "step", "value", "low", "high"]
+    columns += ["change", "change_low", "change_high", "seeds"]
+    of_print = ["constraint", "components", "layer", "component", "value"]
+    if not parts:
+        return pd.DataFrame(columns=columns), pd.DataFrame(columns=of_print)
+    return pd.concat(parts, ignore_index=True)[columns], pd.concat(marks, ignore_index=True)[of_print]
+
+
+def _constraint(model: str, seeds: Sequence[Run]) -> str | None:
+    if seeds[0].config["model"]["mixing"] == "none":
+        return None
+    family, constraint, _ = parse(model)
+    return "DT, −λ" if family == "diff" else CONSTRAINT_SIGNS[constraint]
+
+
+def _history(run: Run) -> pd.DataFrame:
+    frame = run.history()
+    frame = frame[(frame["name"] == "lambda") & (frame["component"] > 0)].sort_values("step")
+    frame = frame.astype({"layer": int, "component": int, "value": float})[["layer", "component", "step", "value"]]
+    return frame.assign(change=frame["value"] - frame.groupby(["layer", "component"])["value"].transform("first"))
+
+
+def _thin(fpr: Floats, tpr: Floats) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Positions of at most `MOST_POINTS` of a curve, evenly along its length, both ends among them."""
+    along = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(fpr)) + np.abs(np.diff(tpr)))])
+    return np.unique(np.searchsorted(along, np.linspace(0, along[-1], MOST_POINTS)).clip(0, len(fpr) - 1))

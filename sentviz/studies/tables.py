@@ -1,0 +1,190 @@
+"""The paper's tables with our numbers in them; every frame is numeric, so that it sorts and exports."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sentviz.presets import CONSTRAINT_SIGNS, parse
+from sentviz.runs import Run
+from sentviz.studies import latency, printed
+from sentviz.studies.against import BASES, against
+from sentviz.studies.averages import fits, said
+from sentviz.studies.ndt import DATASETS, beside, configurations, parameters, printed_name, summary
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["COLUMNS", "Table", "comparisons", "costs", "grid", "lambdas", "milliseconds", "results", "silhouettes", "totals"]
+
+COLUMNS = ("accuracy", "precision_weighted", "f1_weighted", "auc", "silhouette")  # what tables I, III, V, VII and IX print
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A frame with its words; ``name`` is a safe file name without suffix."""
+
+    name: str
+    title: str
+    frame: pd.DataFrame
+    caption: str
+
+
+def results(runs: Sequence[Run], dataset: str, split: str = "test", measured: pd.DataFrame | None = None) -> Table:
+    """Tables I, III, V, VII: model, seeds, n, and of each printed column ours, its interval, the print and the difference.
+
+    Args:
+        measured: what `summary` returned for this split, if it is at hand.
+    """
+    found = summary(runs, dataset, split) if measured is None else measured
+    frame = None
+    for metric in COLUMNS:
+        one = beside(found, dataset, metric)
+        one["difference"] = one["value"] - one["printed"]
+        if frame is None:
+            frame = one[["model", "seeds", "n"]]
+        names = {"value": metric, **{name: f"{metric}_{name}" for name in ("low", "high", "printed", "difference")}}
+        frame = frame.join(one[list(names)].rename(columns=names))
+    assert frame is not None
+    words = (
+        f"{DATASETS[dataset]}, {split}: measured with 95% intervals over test rows and, with several seeds, over seeds, beside the print."
+        f" {said(fits(found, dataset))} vanilla-matched is ours: NDT's block with one map."
+    )
+    return Table(f"results-{dataset}", f"Results on {DATASETS[dataset]}", frame, words.strip())
+
+
+def lambdas(runs: Sequence[Run], dataset: str) -> Table:
+    """Tables II, IV, VI, VIII: model, layer, component, start, value, low, high, change, printed, difference, seeds.
+
+    Layers and components count from 1, as in print; low and high are the least and largest of the seeds.
+    """
+    from sentviz.studies.panels import lambda_frames
+
+    curves, marks = lambda_frames(runs, dataset)
+    keys = ["model", "constraint", "components", "layer", "component"]
+    ends = curves.sort_values("step").groupby(keys, as_index=False, sort=False).last()
+    starts = (
+        curves.sort_values("step").groupby(keys, as_index=False, sort=False).first()[[*keys, "value"]].rename(columns={"value": "start"})
+    )
+    marks = marks.rename(columns={"value": "printed"})
+    frame = ends.merge(starts, on=keys).merge(marks, on=keys[1:], how="left")
+    frame["difference"] = frame["value"] - frame["printed"]
+    frame["order"] = frame["model"].map({model: i for i, model in enumerate(configurations(runs, dataset))})
+    frame = frame.sort_values(["order", "layer", "component"], ignore_index=True)
+    frame = frame.assign(layer=frame["layer"] + 1, component=frame["component"] + 1)
+    columns = ["model", "layer", "component", "start", "value", "low", "high", "change", "printed", "difference", "seeds"]
+    words = (
+        f"Final λ on {DATASETS[dataset]}, mean over seeds with their least and largest; the start is put in by the initialisation and"
+        " change is what training made of it. Of DT, −λ."
+    )
+    return Table(f"lambdas-{dataset}", f"Learned λ on {DATASETS[dataset]}", frame[columns], words)
+
+
+def silhouettes(runs: Sequence[Run]) -> Table:
+    """Table IX: model, and of each data set ours, its interval and the print."""
+    import pandas as pd
+
+    frame = None
+    for dataset in DATASETS:
+        here = [(model, seeds) for model, seeds in configurations(runs, dataset).items()]
+        one = beside(_stored(here, "silhouette"), dataset, "silhouette")
+        names = {"value": dataset, **{name: f"{dataset}_{name}" for name in ("low", "high", "printed")}}
+        part = one.set_index("model")[list(names)].rename(columns=names)
+        frame = part if frame is None else frame.join(part)
+    assert isinstance(frame, pd.DataFrame)
+    words = (
+        "Silhouette (euclidean) of the pooled vectors of up to 2,000 test rows, sample seed 0, with 95% intervals over rows and, with"
+        " several seeds, over seeds. The paper states neither rows nor distance."
+    )
+    return Table("silhouettes", "Silhouette scores", frame.reset_index(), words)
+
+
+def totals(runs: Sequence[Run]) -> Table:
+    """Table X: data, model, components, printed, value (millions), vocabulary."""
+    import pandas as pd
+
+    frames = [parameters(runs, dataset) for dataset in DATASETS]
+    together = [frame.assign(data=DATASETS[dataset]) for dataset, frame in zip(DATASETS, frames, strict=True) if not frame.empty]
+    columns = ["data", "model", "components", "printed", "value", "vocabulary"]
+    frame = pd.concat(together, ignore_index=True)[columns] if together else pd.DataFrame(columns=columns)
+    words = (
+        "Parameters in millions. At the printed vocabulary sizes the configurations meet every printed total; our vocabularies differ by a"
+        " few words. vanilla-matched has as many as NDT with two maps: the printed gap to vanilla is the wider block."
+    )
+    return Table("parameters", "Parameters", frame, words)
+
+
+def milliseconds() -> Table:
+    """Table XI: data, model, ours in milliseconds and as ratios with intervals, the print in milliseconds and as a ratio."""
+    import pandas as pd
+
+    frame = latency.measured()
+    parts = []
+    for dataset, rows in frame.groupby("dataset", sort=False):
+        ratios = latency.printed_ratios(str(dataset)).rename(columns={name: f"printed_{name}" for name in ("value", "low", "high")})
+        parts.append(rows.merge(ratios, on="model", how="left"))
+    together = pd.concat(parts, ignore_index=True)
+    together["dataset"] = together["dataset"].map(DATASETS)
+    kept = ["dataset", "model", "milliseconds", "to_vanilla", "to_vanilla_low", "to_vanilla_high", "to_matched", "to_matched_low"]
+    kept += ["to_matched_high", "printed_value", "printed_low", "printed_high", "batches", "tokens", "rounds"]
+    one = frame.iloc[0]
+    words = (
+        f"Milliseconds (processor time of one thread) per test batch of {one['batch']} and ratios within one process, median over rounds"
+        f" with 95% intervals, on {one['hardware']}, torch {one['torch']}{'; ' + one['note'] if one['note'] else ''}. The print is whole"
+        " seconds over the number of batches: its interval is what half a second either way allows; of Twitter it prints 0."
+    )
+    return Table("milliseconds", "Milliseconds per test batch", together[kept], words)
+
+
+def costs(dataset: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Parameters (millions) and time as a multiple of vanilla's, measured and printed: model, parameters, value, low, high."""
+    import pandas as pd
+
+    frame = latency.measured()
+    here = frame[frame["dataset"] == dataset]
+    names = {"to_vanilla": "value", "to_vanilla_low": "low", "to_vanilla_high": "high"}
+    ours = here[["model", "parameters", *names]].rename(columns=names).assign(parameters=here["parameters"] / 1e6)
+    table = printed.table("ndt_parameters")
+    table = table[table["dataset"] == printed_name(dataset)]
+    millions = {
+        row["family"] if row["family"] != "ndt" else f"ndt-unit-{row['components']}": float(row["parameters_millions"])
+        for row in table.to_dict("records")
+    }
+    ratios = latency.printed_ratios(dataset)
+    theirs = ratios.assign(parameters=[millions[model] for model in ratios["model"]])[["model", "parameters", "value", "low", "high"]]
+    return ours.reset_index(drop=True), pd.DataFrame(theirs)
+
+
+def grid(frame: pd.DataFrame) -> pd.DataFrame:
+    """`beside`'s rows with constraint ("" of a baseline) and components, as the accuracy grid draws them."""
+    known = [parse(model) for model in frame["model"]]
+    constraint = [CONSTRAINT_SIGNS.get(name, "") for _, name, _ in known]
+    return frame.assign(constraint=constraint, components=[total for *_, total in known])
+
+
+def comparisons(runs: Sequence[Run], dataset: str, base: str, split: str = "test") -> Table:
+    """Every configuration against one of `BASES`."""
+    frame = against(runs, dataset, base, split)
+    words = (
+        f"Every configuration on {DATASETS[dataset]}, {split}, against {BASES[base]}: difference of mean accuracy on the same rows with a"
+        f" 95% interval, and p after Holm's correction over the {len(frame)} comparisons. Where both have two"
+        " seeds or more, rows and seeds are resampled; otherwise one seed of each is compared by McNemar's exact test, and chance in"
+        " training is not in the interval."
+    )
+    return Table(f"against-{base}-{dataset}", f"Against {BASES[base]} on {DATASETS[dataset]}", frame, words)
+
+
+def _stored(here: Sequence[tuple[str, Sequence[Run]]], metric: str) -> pd.DataFrame:
+    """A metric whose interval needs no predictions, as `summary` has it."""
+    import pandas as pd
+
+    from sentviz.studies.means import combined
+
+    rows = []
+    for model, seeds in here:
+        stored = [run.metrics()["test"].get(metric) for run in seeds]
+        if all(stored):
+            one = combined([value for value in stored if value])
+            rows.append({"model": model, "metric": metric} | one | {"n": stored[0].get("n"), "seeds": len(seeds)})
+    return pd.DataFrame(rows, columns=["model", "metric", "value", "low", "high", "n", "seeds"])

@@ -1,0 +1,387 @@
+"""Words of predicted rows: how often each stands in which cell of the confusion matrix, and which belong to a cell.
+
+A word is an unbroken run of letters, digits and marks of any script, apostrophes inside it included, in lower case. Tags, entities and
+addresses of the web are no words.
+
+Keyness of a word in a cell is the log-odds ratio of the cell against all other rows with an informative Dirichlet prior (Monroe,
+Colaresi & Quinn 2008, "Fightin' Words", eqs. 15, 16, 20, 22). With y of the word's n occurrences in the cell, y' elsewhere, and a prior of
+a0 words drawn from all rows, a of them this one:
+
+    delta = ln((y + a) / (n + a0 - y - a)) - ln((y' + a) / (n' + a0 - y' - a))     variance = 1 / (y + a) + 1 / (y' + a)     z = delta / sd
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from sentviz.errors import InputError, RunError
+from sentviz.rows import Rows
+from sentviz.runs import Run, attach
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+__all__ = [
+    "FILE",
+    "LETTERS",
+    "LONGEST",
+    "PRIOR",
+    "STOP_WORDS",
+    "Cell",
+    "Counts",
+    "counted",
+    "keyness",
+    "largest",
+    "layout",
+    "plain",
+    "read",
+    "stop_words",
+    "store",
+    "unwritable",
+    "words_of",
+]
+
+Cell = tuple[int, int]  # label (-1 = rows without labels), prediction
+Ints = npt.NDArray[np.int64]
+
+FILE = "words.parquet"
+PRIOR = 500.0  # words
+LEAST, MANY = 5, 1_000  # rows that a word stands in, at least; of fewer rows than MANY, two are enough
+LETTERS = r"\pL\pN\pM"
+_MARKUP = r"<[/!]?[A-Za-z][^<>]*>|&(?:#\w+|[A-Za-z]\w*);|(?:https?://|www\.)[^\s<>]+"
+_Z = NormalDist().inv_cdf(0.975)
+SMALLEST, TRIES = 9.0, 24  # pixels of the smallest letters; free places that a word chooses from
+LONGEST = 20  # columns of a word in a cloud
+_WIDTHS = {"iljI'.": 0.26, "tfr": 0.37, "ckszvxyJ": 0.55, "mMWw": 0.94, "GOQCDNHRUKABEPSVXYZTL": 0.82}  # ems
+
+STOP_WORDS = {
+    "en": """
+a an the this that these those i me my mine myself we us our ours ourselves you your yours yourself he him his himself she her hers herself
+it its itself they them their theirs themselves one ones who whom whose which what there here
+of in on at by for with from to into onto upon about as than through during before after between among over under up down out off again
+and or if then so because while when where how that also both each other another any some such same own all
+am is are was were be been being have has had having do does did doing done will would shall should can could may might must
+i'm i've i'd i'll you're you've you'd you'll he's he'd he'll she's she'd she'll it's it'd it'll we're we've we'd we'll they're they've
+they'd they'll that's there's here's what's who's where's let's
+s t d ll m re ve 's 'd 'll 'm 're 've
+""",
+    "ko": """
+이 그 저 것 거 게 수 등 및 때 나 너 내 네 제 우리 저희 이런 그런 저런 이렇게 그렇게 저렇게 이거 그거 저거 이것 그것 저것 여기 거기 저기
+그리고 또 또는 및 즉 의 을 를 은 는 가 에 에서 로 으로 와 과 도 만 한 할 하는 하고 해서 있는 있다 이다 입니다
+""",
+}
+"""Our own lists by language. Negations and words of contrast or degree (not, but, very) are not on them: they decide."""
+
+
+def stop_words(languages: Iterable[str] = ("en", "ko")) -> frozenset[str]:
+    """The words of the lists of these languages.
+
+    Raises:
+        InputError: a language without a list.
+    """
+    wanted = list(languages)
+    if unknown := [language for language in wanted if language not in STOP_WORDS]:
+        raise InputError(f"There is no list of stop words for {unknown[0]!r}; there are {', '.join(STOP_WORDS)}.")
+    return frozenset(word for language in wanted for word in STOP_WORDS[language].split())
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """How often V words stand in the rows of G cells."""
+
+    words: tuple[str, ...]  # (V,)
+    cells: tuple[Cell, ...]  # (G,)
+    counts: Ints  # (G, V) occurrences
+    rows: Ints  # (G, V) rows that have the word
+    sizes: Ints  # (G,) rows
+    least: int  # every word stands in so many rows, taken together
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """word, label, predicted, count, rows; without the zeros."""
+        import pandas as pd
+
+        cell, word = np.nonzero(self.counts)
+        labels, said = np.array(self.cells, dtype=np.int64).reshape(-1, 2).T
+        return pd.DataFrame(
+            {
+                "word": np.array(self.words, dtype=object)[word],
+                "label": labels[cell],
+                "predicted": said[cell],
+                "count": self.counts[cell, word],
+                "rows": self.rows[cell, word],
+            }
+        )
+
+
+def plain(texts: pa.Array) -> pa.Array:
+    """Texts (n,) without tags, entities and web addresses, with one kind of apostrophe."""
+    import pyarrow.compute as pc
+
+    return pc.replace_substring(pc.replace_substring_regex(texts, _MARKUP, " "), "’", "'")
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text in their order."""
+    words, ids, _ = _split([text])
+    return [words[i] for i in ids]
+
+
+def counted(rows: Rows, least: int | None = None) -> Counts:
+    """Every word that stands in at least `least` rows, by cell; rows without labels count by prediction where no row has a label.
+
+    Args:
+        least: 5 unless given, 2 of fewer than 1,000 rows.
+    Raises:
+        InputError: the texts are not at hand.
+    """
+    from scipy import sparse
+
+    if not rows.has_text:
+        raise InputError("The texts of these rows are not at hand, so their words cannot be counted.")
+    k = range(len(rows.classes))
+    cells = tuple((label, said) for label in (k if rows.labelled else (-1,)) for said in k)
+    labels = rows.labels if rows.labelled else np.full(len(rows), -1)
+    kept = np.flatnonzero(labels >= (0 if rows.labelled else -1))
+    if least is None:
+        least = LEAST if len(kept) >= MANY else 2
+    words, ids, starts = _split(rows.frame["text"].iloc[kept].astype(str))
+    table = sparse.csr_matrix((np.ones(len(ids), dtype=np.int64), ids, starts), shape=(len(kept), len(words)))
+    table.sum_duplicates()
+    cell = np.array([cells.index(pair) for pair in zip(labels[kept].tolist(), rows.predicted[kept].tolist(), strict=True)], dtype=np.int64)
+    of_cell = sparse.csr_matrix((np.ones(len(kept), dtype=np.int64), (cell, np.arange(len(kept)))), shape=(len(cells), len(kept)))
+    counts = (of_cell @ table).toarray()
+    table.data[:] = 1
+    documents = (of_cell @ table).toarray()
+    common = np.flatnonzero(documents.sum(axis=0) >= least)
+    sizes = np.bincount(cell, minlength=len(cells))
+    return Counts(tuple(words[i] for i in common), cells, counts[:, common], documents[:, common], sizes, least)
+
+
+def _split(texts: Iterable[str]) -> tuple[list[str], Ints, Ints]:
+    """Distinct words (V,), the words of all texts as places in them (N,), and where each text begins and ends in those (n + 1,)."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    lists = pc.split_pattern_regex(pc.utf8_lower(plain(pa.array(texts, type=pa.large_string()))), f"[^{LETTERS}']+")
+    coded = lists.flatten().dictionary_encode()
+    found = pc.utf8_trim(coded.dictionary, "'")
+    words = found.dictionary_encode()
+    real = np.asarray(pc.match_substring_regex(found, r"[\pL\pN]").to_numpy(zero_copy_only=False), dtype=bool)
+    first = coded.indices.to_numpy()
+    good = real[first]
+    ids = words.indices.to_numpy().astype(np.int64)[first[good]]
+    starts = np.concatenate([[0], np.cumsum(good)])[lists.offsets.to_numpy() - lists.offsets[0].as_py()]
+    return words.dictionary.to_pylist(), ids, starts.astype(np.int64)
+
+
+def keyness(counts: Counts, cell: Cell, prior: float = PRIOR, *, once: bool = False) -> pd.DataFrame:
+    """Each word in a cell against all other rows.
+
+    Args:
+        prior: a0, words of the prior; the larger, the nearer to 0 are ratios of rare words.
+        once: a word counts once in a row, so that a single text full of a name does not make it a word of the cell.
+    Frame:
+        word, count, rows, share (of the cell's words, with its 95 % Wilson interval share_low, share_high), rest (its share elsewhere),
+        value (log-odds ratio), low, high (95 %), z, sure (whether z holds for as many words as there are, Bonferroni).
+    Raises:
+        InputError: no such cell, no word in it, or none elsewhere.
+    """
+    import pandas as pd
+
+    if cell not in counts.cells:
+        raise InputError(f"There is no cell {cell[0] + 1}, {cell[1] + 1}.")
+    if not prior > 0:
+        raise InputError("The prior needs more than 0 words.")
+    place = counts.cells.index(cell)
+    table = (counts.rows if once else counts.counts).astype(np.float64)
+    inside, total = table[place], table.sum(axis=0)
+    outside = total - inside
+    n, others = inside.sum(), outside.sum()
+    if not n or not others:
+        where = "these rows" if not n else "any other rows"
+        raise InputError(f"No word stands in {where}, so there is nothing to compare.")
+    known = prior * total / total.sum()
+    with np.errstate(divide="ignore"):  # a vocabulary of one word has no odds
+        here = np.log(inside + known) - np.log(n + prior - inside - known)
+        there = np.log(outside + known) - np.log(others + prior - outside - known)
+    value = np.nan_to_num(here - there, nan=0.0)
+    spread = np.sqrt(1 / (inside + known) + 1 / (outside + known))
+    times, every = counts.counts[place].astype(np.float64), counts.counts.sum(axis=0)
+    words = times.sum()
+    share = times / words
+    middle = (share + _Z**2 / (2 * words)) / (1 + _Z**2 / words)
+    half = _Z / (1 + _Z**2 / words) * np.sqrt(share * (1 - share) / words + _Z**2 / (4 * words**2))
+    z = value / spread
+    return pd.DataFrame(
+        {
+            "word": counts.words,
+            "count": counts.counts[place],
+            "rows": counts.rows[place],
+            "share": share,
+            "share_low": np.maximum(middle - half, 0),
+            "share_high": np.minimum(middle + half, 1),
+            "rest": (every - times) / (every.sum() - words),
+            "value": value,
+            "low": value - _Z * spread,
+            "high": value + _Z * spread,
+            "z": z,
+            "sure": z > NormalDist().inv_cdf(1 - 0.025 / len(counts.words)),
+        }
+    )
+
+
+def largest(frame: pd.DataFrame, by: str, most: int, stops: frozenset[str] = frozenset()) -> pd.DataFrame:
+    """The words of a frame of `keyness` with the highest z whose interval lies above 0 (by "keyness"), or that are the most frequent
+    ("count"), at most `most`, none of the stop words."""
+    if by not in ("keyness", "count"):
+        raise InputError(f"Words can be ordered by keyness or count, not by {by!r}.")
+    kept = frame[~frame["word"].isin(stops) & (frame["low"] > 0 if by == "keyness" else frame["count"] > 0)]
+    order = ["z", "count"] if by == "keyness" else ["count", "z"]
+    return kept.sort_values([*order, "word"], ascending=[False, False, True]).head(most).reset_index(drop=True)
+
+
+# ---- what a run keeps
+
+
+def store(run: Run) -> Run:
+    """The run with the words of its test split, written atomically; its other files stay, its digest changes.
+
+    Raises:
+        DataMissingError: the texts are not at hand.
+        RunError: a file of the run is damaged, its folder holds anything else (which would be lost), or may not be written.
+    """
+    from sentviz import datasets
+    from sentviz.rows import stored
+
+    split = datasets.load_split(run.config["data"]["name"], "test").frame
+    rows = stored(run).with_text(dict(zip(split["id"].astype(str), split["text"], strict=True)))
+    if not rows.has_text:
+        raise RunError(f"{run.name}: its test split has rows that the data set here does not have.")
+    return attach(run, FILE, counted(rows, LEAST).frame)
+
+
+def read(run: Run, rows: Rows) -> Counts:
+    """The words that `store` left with a run; `rows` are its stored rows of the test split, for the sizes of the cells.
+
+    Raises:
+        RunError: there are none, or the file is damaged.
+    """
+    frame = run.frame(FILE)
+    k = len(run.labels)
+    numbers = ["label", "predicted", "count", "rows"]
+    good = {"word", *numbers} <= set(frame) and not frame.isna().any(axis=None)
+    if not good or (frame[numbers] < 0).any(axis=None) or (frame[["label", "predicted"]] >= k).any(axis=None):
+        raise RunError(f"{run.name}: {FILE} is damaged.")
+    cells = tuple((label, said) for label in range(k) for said in range(k))
+    place = (frame["label"] * k + frame["predicted"]).to_numpy(np.int64)
+    words, word = np.unique(frame["word"].to_numpy(str), return_inverse=True)
+    tables = np.zeros((2, len(cells), len(words)), dtype=np.int64)
+    for table, column in zip(tables, ("count", "rows"), strict=True):
+        table[place, word] = frame[column]
+    sizes = np.bincount(rows.labels * k + rows.predicted, minlength=len(cells))
+    return Counts(tuple(words.tolist()), cells, tables[0], tables[1], sizes, LEAST)
+
+
+# ---- the places of words in a cloud
+
+
+def layout(weights: Mapping[str, float], width: int, height: int, seed: int = 0) -> pd.DataFrame:
+    """Places for words whose letters cover areas in proportion to their weights, the largest near the middle, no two boxes over another.
+
+    Free places are found by the occupancy map of the package `wordcloud`; letters are as wide as in Helvetica and a tenth more, so that
+    the picture is the same on every machine and holds in the fonts that figures use.
+
+    Args:
+        weights: word -> a number above 0.
+        width, height: pixels.
+    Frame:
+        word, x, y (the middle, pixels from the lower left), size (of the letters), width, height (of the box); the heaviest first.
+        Words that find no place at 9 pixels are left out.
+    Raises:
+        InputError: an area under 40 x 40 pixels, or a weight that is no number above 0.
+    """
+    import pandas as pd
+
+    if min(width, height) < 40:
+        raise InputError("A cloud needs at least 40 by 40 pixels.")
+    if not all(np.isfinite(weight) and weight > 0 for weight in weights.values()):
+        raise InputError("The weights of a cloud are numbers above 0.")
+    order = sorted(weights, key=lambda word: (-weights[word], word))
+    ems = np.array([_ems(word) for word in order])
+    shares = np.sqrt([weights[word] / weights[order[0]] for word in order])
+    top = min([height * 0.3, *(0.9 * width / (ems * shares))], default=0.0)
+    while True:
+        placed = _placed(np.maximum(top * shares, SMALLEST), ems, width, height, seed)
+        if len(placed) == len(order) or top < 1.2 * SMALLEST:
+            break
+        top *= 0.93
+    return pd.DataFrame([{"word": order[i], **box} for i, box in placed], columns=["word", "x", "y", "size", "width", "height"])
+
+
+def _placed(
+    sizes: npt.NDArray[np.float64], ems: npt.NDArray[np.float64], width: int, height: int, seed: int
+) -> list[tuple[int, dict[str, float]]]:
+    """Which words found a place, and where; the area is searched in squares of two pixels."""
+    from random import Random
+
+    from wordcloud.wordcloud import IntegralOccupancyMap
+
+    rng, tall, wide = Random(seed), height // 2, width // 2
+    free, taken = IntegralOccupancyMap(tall, wide, None), np.zeros((tall, wide), dtype=np.uint8)
+    placed = []
+    for i, (size, em) in enumerate(zip(sizes.tolist(), ems.tolist(), strict=True)):
+        box_width, box_height = size * em + 6, size * 1.2
+        across, down = int(np.ceil(box_width / 2)), int(np.ceil(box_height / 2))
+        tries = [free.sample_position(down, across, rng) for _ in range(TRIES)] if across < wide and down < tall else []
+        spots = [spot for spot in tries if spot is not None]
+        if not spots:
+            continue
+        # a free place is free from its second row and column on
+        y, x = 1 + np.array(min(spots, key=lambda spot: np.hypot((spot[0] + down / 2) / tall - 0.5, (spot[1] + across / 2) / wide - 0.5)))
+        taken[y : y + down, x : x + across] = 255
+        free.update(taken, y, x)
+        middle = {"x": 2.0 * x + across, "y": height - 2.0 * y - down}
+        placed.append((i, {**middle, "size": size, "width": box_width, "height": box_height}))
+    return placed
+
+
+def _ems(word: str) -> float:
+    """The width of a word of at most LONGEST columns, in sizes of its letters; longer ones are drawn cut."""
+    import unicodedata
+
+    from sentviz.figures.text import text_columns
+
+    def advance(letter: str) -> float:
+        if unicodedata.category(letter) in {"Mn", "Me", "Cf"}:
+            return 0.0
+        if unicodedata.east_asian_width(letter) in "WF":
+            return 1.1
+        return next((width for letters, width in _WIDTHS.items() if letter in letters), 0.62 if ord(letter) < 0x250 else 0.78)
+
+    return sum(map(advance, word[:LONGEST])) + (1.1 if text_columns(word) > LONGEST else 0.0)
+
+
+def unwritable(words: Iterable[str]) -> str:
+    """A letter that no font of this machine has; "" where there is none, or where nothing is known of its fonts."""
+    letters = sorted({letter for word in words for letter in word if ord(letter) > 0x24F})
+    program = shutil.which("fc-list")
+    if not letters or program is None:
+        return ""
+    for letter in dict.fromkeys((letters[0], letters[len(letters) // 2], letters[-1])):
+        try:
+            found = subprocess.run([program, f":charset={ord(letter):x}", "file"], capture_output=True, text=True, timeout=10, check=True)
+        except (OSError, subprocess.SubprocessError):
+            return ""
+        if not found.stdout.strip():
+            return letter
+    return ""

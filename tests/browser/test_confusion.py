@@ -1,0 +1,82 @@
+"""A person clicks a cell of the matrix, reads its rows, opens one of them in Explore."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.test_first_light import settled
+
+ROOT = Path(__file__).parents[2]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(not (ROOT / "checkpoints/sst2/ndt-unit-2").is_dir(), reason="sst2/ndt-unit-2 is not in checkpoints/"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # Playwright's own sockets
+]
+
+
+def cell(page: Any, row: int, column: int, figure: str = "matrix") -> None:
+    """Click a cell of a two by two figure, off its centre."""
+    settled(page)
+    page.locator(f".st-key-plot-{figure}").scroll_into_view_if_needed()
+    box = page.locator(f".st-key-plot-{figure} .nsewdrag").first.bounding_box()
+    page.mouse.click(box["x"] + (0.2 + 0.5 * column) * box["width"], box["y"] + (0.2 + 0.5 * row) * box["height"])
+    settled(page)
+
+
+def rows(page: Any) -> str:
+    """The drawer's heading."""
+    return str(page.locator(".st-key-drawer-head h5").inner_text())
+
+
+def test_from_a_cell_to_a_row_in_explore(page: Any, server: str) -> None:
+    """Over the demo set, whose texts ship: the cell's count is the drawer's, a second click lets go, a row opens with its text."""
+    page.goto(f"{server}/confusion?over=demo")
+    page.wait_for_selector(".st-key-plot-matrix .main-svg", timeout=120_000)
+    cell(page, 1, 0)
+    page.wait_for_url(re.compile("slice=cell"))
+    lines = page.locator(".st-key-plot-matrix .annotation-text").nth(2).locator("tspan").all_text_contents()
+    assert rows(page).endswith("positive, taken for negative")
+    assert re.search(r"([\d,]+) of", rows(page))[1] == lines[0].strip()  # type: ignore[index]
+
+    cell(page, 1, 0)
+    page.wait_for_function("!location.search.includes('slice')")
+    cell(page, 0, 1)
+    page.wait_for_url(re.compile("slice=cell"))
+    settled(page)
+    page.locator(".st-key-chip-slice button").first.click()
+    page.wait_for_function("!location.search.includes('slice')")
+    cell(page, 0, 1)  # what was let go by its chip can be picked again
+    page.wait_for_url(re.compile("slice=cell"))
+
+    settled(page)
+    page.locator("[data-testid=stDataFrame]").first.scroll_into_view_if_needed()
+    settled(page)
+    table = page.locator("[data-testid=stDataFrame] canvas").first.bounding_box()
+    page.mouse.click(table["x"] + 18, table["y"] + 36 + 17)  # the box that chooses the first row
+    settled(page)
+    page.locator(".st-key-drawer-open button").click()
+    page.wait_for_selector(".st-key-figure-map .main-svg", timeout=60_000)
+    assert "row=" in page.url
+    assert page.locator("h3").first.inner_text().startswith("Positive")
+    assert page.outside == []
+
+
+def test_two_runs_and_a_threshold(page: Any, server: str) -> None:
+    """A cell of the agreement is a part of the rows too; the slider moves matrix and URL together."""
+    page.goto(f"{server}/confusion?versus=sst2%2Fdiff")
+    page.wait_for_selector(".st-key-plot-agreement .main-svg", timeout=120_000)
+    cell(page, 0, 1, "agreement")
+    page.wait_for_url(re.compile("slice=agree"))
+    assert "only sst2/ndt-unit-2 is right" in rows(page)
+    before = page.locator(".st-key-plot-matrix").text_content()
+    slider = page.locator(".st-key-focus-threshold").get_by_role("slider")
+    slider.focus()
+    slider.press("ArrowRight")
+    page.wait_for_url(re.compile("threshold=0.51"), timeout=30_000)
+    settled(page)
+    assert page.locator(".st-key-plot-matrix").text_content() != before
+    assert page.outside == []

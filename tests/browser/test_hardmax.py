@@ -1,0 +1,152 @@
+"""The hardmax page in a real Chromium: play to the last layer, click a token, add points, take the animation away and play it offline."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from app.views.hardmax_playground import FIRST_CLICKS
+
+ROOT = Path(__file__).parents[2]
+RUN = "imdb/hardmax-d2"
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # Playwright's own sockets
+]
+
+
+def rested(page: Any) -> None:
+    """The script has run."""
+    page.wait_for_timeout(400)
+    page.wait_for_selector("[data-test-script-state=notRunning]", state="attached", timeout=60_000)
+
+
+def opened(page: Any, server: str, part: str) -> Any:
+    """The canvas of a part of the page."""
+    page.goto(f"{server}/hardmax")
+    page.locator(".st-key-focus-lab").wait_for(timeout=60_000)
+    rested(page)
+    if part != "A review":
+        page.locator(".st-key-focus-lab button", has_text=part).click(timeout=60_000)
+    canvas = page.locator(".particles canvas")
+    canvas.wait_for(timeout=60_000)
+    rested(page)
+    return canvas
+
+
+def reads(page: Any, layer: str) -> None:
+    """Wait until the line below the picture says so of the layer."""
+    page.locator(".readout .where", has_text=layer).wait_for(timeout=60_000)
+
+
+def pixels(canvas: Any) -> str:
+    """What is drawn."""
+    return str(canvas.evaluate("async c => { await new Promise(requestAnimationFrame); return c.toDataURL() }"))
+
+
+def play_to_the_end(page: Any, canvas: Any, layers: int) -> None:
+    """By keyboard: start, play fast, wait for the last layer."""
+    canvas.focus()
+    page.locator(".speed").select_option("4")
+    canvas.focus()
+    page.keyboard.press("Home")
+    reads(page, "At the start")
+    before = pixels(canvas)
+    page.keyboard.press(" ")
+    assert page.locator(".particles.playing").count() == 1
+    reads(page, f"After layer {layers} of {layers}")
+    page.wait_for_timeout(300)
+    assert page.locator(".particles.playing").count() == 0
+    assert pixels(canvas) != before
+
+
+def test_the_playground_plays_steps_and_hears_clicks(page: Any, server: str) -> None:
+    """Play to the last layer; step by arrows; a token chosen by keyboard and its step drawn below."""
+    canvas = opened(page, server, "Playground")
+    play_to_the_end(page, canvas, 10)
+    for key in ("ArrowLeft", "ArrowLeft"):
+        page.keyboard.press(key)
+    reads(page, "After layer 8 of 10")
+    page.keyboard.press("Home")
+    reads(page, "At the start")
+    page.keyboard.press("ArrowDown")
+    page.locator(".readout .what", has_text="#").wait_for(timeout=60_000)
+    page.keyboard.press("Enter")
+    page.get_by_text("in layer 1").wait_for(timeout=60_000)
+    page.locator(".st-key-figure-play-step .main-svg").first.wait_for(timeout=60_000)
+    page.keyboard.press("Escape")
+    assert page.outside == []
+
+
+def test_a_click_chooses_a_token_or_adds_one(page: Any, server: str) -> None:
+    """On the first four points: a click where token 1 is drawn, at (1, 0), draws its step; one beside all tokens adds a fifth."""
+    canvas = opened(page, server, "Playground")
+    page.locator(".st-key-play-start input").click()
+    page.get_by_role("option", name="clicked").click()
+    page.get_by_text("4 points.").wait_for(timeout=60_000)
+    rested(page)
+    canvas.scroll_into_view_if_needed()
+    page.locator("button.first").click()
+    reads(page, "At the start")
+    box = canvas.bounding_box()
+    points = np.array(FIRST_CLICKS)
+    low, high = points.min(axis=0), points.max(axis=0)
+    scale = min((box["width"] - 150) / (high - low)[0], (box["height"] - 84) / (high - low)[1])
+    right, up = (points[0] - (low + high) / 2) * scale
+    page.mouse.click(box["x"] + box["width"] / 2 + right, box["y"] + box["height"] / 2 - up)
+    page.locator("h5", has_text="Token 1 in layer 1").wait_for(timeout=60_000)
+    rested(page)
+    page.mouse.click(box["x"] + 0.93 * box["width"], box["y"] + 0.12 * box["height"])
+    page.get_by_text("5 points.").wait_for(timeout=60_000)
+
+
+def test_the_animation_plays_from_a_file_without_a_network(page: Any, server: str, chromium: Any, tmp_path: Path) -> None:
+    """The HTML of the export menu, opened from disk with the network closed, plays to the last layer."""
+    opened(page, server, "Playground")
+    page.get_by_role("button", name="Animation").click()
+    with page.expect_download(timeout=60_000) as download:
+        page.locator(".st-key-html-play button").click()
+    file = tmp_path / "animation.html"
+    download.value.save_as(file)
+    page.close()
+    tab = chromium.new_page()
+    asked: list[str] = []
+    errors: list[str] = []
+    tab.on("request", lambda request: asked.append(request.url))
+    tab.on("pageerror", lambda error: errors.append(str(error)))
+    chromium.set_offline(True)
+    try:
+        tab.goto(file.as_uri())
+        play_to_the_end(tab, tab.locator("canvas"), 10)
+    finally:
+        chromium.set_offline(False)
+        tab.close()
+    assert asked == [file.as_uri()]
+    assert errors == []
+
+
+@pytest.mark.skipif(not (ROOT / "checkpoints" / RUN).is_dir(), reason=f"{RUN} is not in checkpoints/")
+def test_a_typed_review_clusters_and_is_classified(page: Any, server: str) -> None:
+    """Type a review, play it to the end, choose a word, remove it: another answer."""
+    page.add_init_script("window.hacked = false")
+    canvas = opened(page, server, "A review")
+    box = page.locator(".st-key-hardmax-text textarea")
+    box.fill("A dull story with terrible acting, <img src=x onerror='window.hacked=true'> but the music is wonderful.")
+    box.press("Control+Enter")
+    page.get_by_text("onerror").first.wait_for(timeout=60_000)
+    rested(page)
+    play_to_the_end(page, canvas, 8)
+    before = page.locator("h3").first.inner_text()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.locator("h5", has_text="in layer 8").wait_for(timeout=60_000)
+    rested(page)
+    page.locator(".st-key-hardmax-remove button").first.click()
+    page.locator(".st-key-hardmax-edited").wait_for(timeout=60_000)
+    assert page.locator("h3").first.inner_text() != before
+    assert page.evaluate("window.hacked") is False
+    assert page.outside == []
+    assert "text=" not in page.url

@@ -1,0 +1,87 @@
+"""Made-up runs of a study: predictions, history and metrics, without weights."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pandas as pd
+
+from sentviz.evaluation import Evaluation, metrics
+from sentviz.presets import parse
+from sentviz.runs import Run, write
+
+N = 200
+MIXING = {"vanilla": "none", "vanilla-matched": "none", "diff": "differential"}
+
+
+def made_run(
+    root: Path,
+    dataset: str,
+    model: str,
+    seed: int = 0,
+    *,
+    wrong: int = 10,
+    first_wrong: int = 0,
+    validation: float = 0.9,
+    classes: tuple[str, ...] = ("negative", "positive"),
+    drift: float = 0.1,
+    name: str = "",
+    vectors: bool = False,
+) -> Run:
+    """A run that answers `wrong` of 200 rows wrongly, from row `first_wrong` on; each lambda starts at 0.2 and ends `drift` higher."""
+    rng = np.random.default_rng(seed)
+    labels = np.arange(N) % len(classes)
+    said = labels.copy()
+    rows = (first_wrong + np.arange(wrong)) % N
+    said[rows] = (labels[rows] + 1) % len(classes)
+    logits = rng.normal(size=(N, len(classes))) * 0.3
+    logits[np.arange(N), said] += 3
+    pooled = (labels[:, None] * 1.0 + rng.normal(size=(N, 4))).astype(np.float32)
+    ids = tuple(f"{dataset}-{i}" for i in range(N))
+    test = Evaluation("test", ids, labels, logits.astype(np.float32), pooled, classes)
+    _, _, components = parse(model)
+    history = [
+        (step, step / 10, "lambda", layer, c, 0.2 + drift * (layer + 1) * step / 20)
+        for step in (0, 10, 20)
+        for layer in range(2)
+        for c in range(1, components)
+    ]
+    frame = pd.DataFrame(history or [(0, 0.0, "train_loss", -1, -1, 1.0)], columns=["step", "epoch", "name", "layer", "component", "value"])
+    folder = name or model + (f"-s{seed}" if seed else "")
+    constraint = parse(model)[1]
+    config: dict[str, Any] = {
+        "model": {"components": components, "mixing": MIXING.get(model, constraint), "layers": 2, "heads": 2, "vocab_size": 100},
+        "preset": model,
+        "labels": list(classes),
+        "tokenizer": {"kind": "words"},
+        "temperature": 1.0,
+        "data": {"name": dataset},
+        "recipe": {"seed": seed},
+        "best": {"accuracy": validation, "epoch": 1.0},
+        "parameters": 1_000_000 + 1_000 * components,
+    }
+    with patch("sentviz.evaluation._auc_draw", lambda labels, probabilities, rng: 0.9 + 0.01 * rng.normal()):  # quick
+        report = json.dumps({"test": metrics(test, resamples=200)})
+    writers: dict[str, Any] = {
+        "history.parquet": lambda path: frame.to_parquet(path, index=False),
+        "test.parquet": lambda path: test.frame().to_parquet(path, index=False),
+        "metrics.json": lambda path: path.write_text(report),
+    }
+    if vectors:
+        from safetensors.numpy import save_file
+
+        writers["embeddings.safetensors"] = lambda path: save_file(
+            {"rows": np.arange(0, N, 2, dtype=np.int32), "pooled": pooled[::2].astype(np.float16)}, path
+        )
+    write(root / dataset / folder, config, writers)
+    return Run.open(root / dataset / folder, f"{dataset}/{folder}")
+
+
+def made_seeds(root: Path, dataset: str, model: str, seeds: int, **options: Any) -> list[Run]:
+    """The same configuration with several seeds, each wrong on other rows."""
+    start = options.pop("first_wrong", 0)
+    return [made_run(root, dataset, model, seed, first_wrong=start + 7 * seed, **options) for seed in range(seeds)]

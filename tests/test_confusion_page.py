@@ -1,0 +1,293 @@
+"""The Confusion page: its figures by what they draw, the page with Streamlit's AppTest on runs that ship and on rows made up here."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from app import store
+from app.focus import CHOICES, Focus
+from app.views import matrix_part
+from sentviz import operating
+from sentviz.errors import InputError, RunError
+from sentviz.evaluation import confusion
+from sentviz.figures.confusion import agreement_matrix, class_scores, confusion_matrix
+from sentviz.figures.operating import one_vs_rest, reliability_diagram, threshold_lines
+from sentviz.rows import Rows, stored
+from sentviz.runs import find
+from sentviz.slices import Slice
+from tests.test_app import RUN, opened, words
+
+SHIPPED = pytest.mark.skipif(not (Path(__file__).parents[1] / "checkpoints" / RUN).is_dir(), reason=f"{RUN} is not in checkpoints/")
+THREE = "twitter_financial/vanilla"
+
+
+# ---- figures
+
+
+def texts(plot: Any) -> list[str]:
+    """What stands in a figure as annotations, markup left out."""
+    return [re.sub(r"<[^>]+>", " ", note.text) for note in plot.layout.annotations]
+
+
+def test_a_matrix_says_counts_and_shares_and_outlines_the_cell() -> None:
+    """Class 2 has no rows: counts without shares; one more shape than cells, around row 1, column 0."""
+    figure = confusion_matrix([[8, 2, 0], [5, 1_000, 5], [0, 0, 0]], ["bad", "<b>", "good"], selected=(1, 0))
+    assert texts(figure.plot)[:2] == ["8  80.0% ", "2  20.0% "]
+    assert texts(figure.plot)[4].startswith("1,000")
+    assert texts(figure.plot)[6] == "0"
+    outline = figure.plot.layout.shapes[-1]
+    assert len(figure.plot.layout.shapes) == 10
+    assert (round((outline.x0 + outline.x1) / 2), round((outline.y0 + outline.y1) / 2)) == (0, 1)
+    assert figure.frame["count"].tolist() == [8, 2, 0, 5, 1_000, 5, 0, 0, 0]
+    assert figure.frame["share"].iloc[:2].tolist() == [0.8, 0.2]
+    assert figure.frame["share"].iloc[6:].isna().all()
+    assert "&lt;b&gt;" in figure.plot.layout.xaxis.ticktext[1]
+
+
+def test_a_click_anywhere_in_a_cell_finds_its_centre() -> None:
+    """Markers stand in every cell, unseen, chosen or not, and the nearest one is taken however far it is."""
+    plot = confusion_matrix(np.ones((5, 5), int), list("abcde")).plot
+    spots = plot.data[0]
+    assert sorted(zip(spots.y, spots.x, strict=True)) == [(i, j) for i in range(5) for j in range(5)]
+    assert spots.marker.opacity == spots.selected.marker.opacity == spots.unselected.marker.opacity == 0
+    assert plot.layout.hoverdistance == -1
+    assert len(texts(plot)) == 25
+
+
+def test_many_classes_keep_their_cells_and_lose_their_numbers() -> None:
+    figure = confusion_matrix(np.eye(14, dtype=int), [f"class {k}" for k in range(14)])
+    assert not figure.plot.layout.annotations
+    assert len(figure.frame) == 196
+
+
+def test_agreement_names_who_is_right() -> None:
+    figure = agreement_matrix([[6, 2], [1, 1]], ("one", "two"), selected=(0, 1))
+    assert figure.frame["share"].tolist() == [0.6, 0.2, 0.1, 0.1]
+    assert figure.plot.data[0].customdata[1].startswith("only one right")
+    assert figure.plot.data[0].customdata[2].startswith("only two right")
+
+
+def test_figures_refuse_what_they_cannot_draw() -> None:
+    for call in (
+        lambda: confusion_matrix([[0, 0], [0, 0]], ["a", "b"]),
+        lambda: confusion_matrix([[1, 0]], ["a", "b"]),
+        lambda: agreement_matrix([[0, 0], [0, 0]], ("a", "b")),
+        lambda: class_scores({}),
+        lambda: one_vs_rest({}, {}, {}, classes=["a"]),
+        lambda: reliability_diagram({}, {}, title="x"),
+        lambda: threshold_lines({}, ["a", "b"]),
+    ):
+        with pytest.raises(InputError):
+            call()
+
+
+def test_each_class_has_its_number_and_a_missing_one_says_so() -> None:
+    labels = np.array([0, 0, 1, 1])
+    figure = class_scores({"one": operating.per_class(labels, np.zeros(4, np.int64), ["a", "b"], resamples=50)})
+    said = texts(figure.plot)
+    assert sum(text.startswith("50.0%") for text in said) == 1  # precision of a
+    assert said.count("none") == 1  # precision of b
+    assert "None:" in figure.caption
+    assert len(figure.frame) == 6
+
+
+def test_curves_are_overlaid_with_their_areas_and_thinned() -> None:
+    rng = np.random.default_rng(0)
+    labels, one = rng.integers(0, 2, 3_000), rng.random(3_000)
+    shares = {"first": np.stack([1 - one, one], axis=1), "second": np.stack([one, 1 - one], axis=1)}
+    lines = {name: operating.curves(labels, p, ["a", "b"]) for name, p in shares.items()}
+    areas = {name: operating.areas(labels, p, ["a", "b"], draws=5) for name, p in shares.items()}
+    said = {name: operating.said(labels, p.argmax(axis=1), ["a", "b"]) for name, p in shares.items()}
+    for kind, metric in (("roc", "AUC"), ("pr", "AP")):
+        figure = one_vs_rest(lines, areas, said, kind=kind, classes=["b"])  # type: ignore[arg-type]
+        value = areas["second"].query("`class` == 'b' and metric == @metric")["value"].iloc[0]
+        assert any(text.startswith(f"{metric} {value:.3f} [") for text in texts(figure.plot))
+        sizes = figure.frame.groupby("run").size()
+        assert set(sizes.index) == {"first", "second"}
+        assert 150 < sizes.min() <= sizes.max() <= 402
+        assert figure.frame.groupby("run")["recall"].agg(["min", "max"]).to_numpy().tolist() == [[0, 1], [0, 1]]
+        dashes = {trace.line.dash for trace in figure.plot.data if trace.mode == "lines" and trace.name}
+        assert dashes == {"solid", "dash"}
+
+
+def test_a_class_without_a_curve_says_so() -> None:
+    labels, shares = np.zeros(3, np.int64), np.array([[0.7, 0.3]] * 3)
+    said = operating.said(labels, labels, ["a", "b"])
+    areas = operating.areas(labels, shares, ["a", "b"], draws=5)
+    figure = one_vs_rest({"x": operating.curves(labels, shares, ["a", "b"])}, {"x": areas}, {"x": said}, classes=["b"])
+    assert any("no curve" in text for text in texts(figure.plot))
+    assert figure.frame.empty
+
+
+def test_reliability_draws_both_states() -> None:
+    labels, shares = np.array([0, 1, 1, 0]), np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.55, 0.45]])
+    states = {
+        "as it is": operating.reliability(labels, shares),
+        "temperature 2.00": operating.reliability(labels, operating.tempered(shares, 2)),
+    }
+    figure = reliability_diagram(states, states, title="x", start=0.5)
+    assert set(figure.frame["state"]) == set(states)
+    assert figure.frame.groupby("state")["n"].sum().tolist() == [4, 4]
+
+
+# ---- the page
+
+
+def heading(app: AppTest) -> int:
+    """How many rows the drawer says it has."""
+    found = next(m.value for m in app.markdown if ":material/table_rows:" in m.value)
+    return int(re.search(r"([\d,]+) of", found)[1].replace(",", ""))  # type: ignore[index]
+
+
+@SHIPPED
+@pytest.mark.parametrize("view", CHOICES["view"])
+@pytest.mark.parametrize(("run", "beside"), [(RUN, ""), (RUN, "sst2/diff"), (THREE, "twitter_financial/ndt-unit-2")])
+def test_every_view_stands(view: str, run: str, beside: str) -> None:
+    app = opened("confusion", view=view, run=run, **({"versus": beside} if beside else {}))
+    assert not app.error
+    assert not app.warning, [w.value for w in app.warning]
+    metrics = find(run).metrics()["test"]
+    assert f"{metrics['accuracy']['value']:.1%}" in words(app)
+
+
+@SHIPPED
+@pytest.mark.parametrize("cell", [(0, 0), (1, 0)])
+def test_a_cell_of_the_link_is_the_drawers_rows(cell: tuple[int, int]) -> None:
+    app = opened("confusion", slice=f"cell={cell[0]},{cell[1]}")
+    assert heading(app) == find(RUN).metrics()["test"]["confusion"][cell[0]][cell[1]]
+    app.button(key="drawer-all").click().run()
+    assert heading(app) == find(RUN).metrics()["test"]["n"]
+    assert "slice" not in app.query_params
+
+
+@SHIPPED
+def test_the_threshold_moves_the_matrix_and_its_rows() -> None:
+    """From 0.9 on: the accuracy and the cell are those of a count by hand."""
+    app = opened("confusion", slice="cell=1,0")
+    app.slider(key="focus-threshold").set_value(0.9).run()
+    assert not app.exception, app.exception
+    assert app.query_params["threshold"] == ["0.9"] or app.query_params["threshold"] == "0.9"
+    rows = stored(find(RUN))
+    said = (rows.frame["p1"] >= 0.9).astype(int)
+    assert heading(app) == int(((rows.frame["label"] == 1) & (said == 0)).sum())
+    assert f"{(said == rows.frame['label']).mean():.1%}" in words(app)
+
+
+@SHIPPED
+def test_a_band_of_probabilities_is_a_part_of_the_rows() -> None:
+    """Moved, it is in the URL and its rows are those of a count; over the whole width it is none."""
+    app = opened("confusion", view="curves")
+    app.slider(key="band").set_range(0.4, 0.6).run()
+    assert not app.exception, app.exception
+    assert str(app.session_state["focus"].slice) == "p=1:0.40-0.60"
+    positive = stored(find(RUN)).frame["p1"]
+    assert heading(app) == int(((positive >= 0.4) & (positive <= 0.6)).sum())
+    assert app.slider(key="band").value == (0.4, 0.6)
+    app.slider(key="band").set_range(0.0, 1.0).run()
+    assert app.session_state["focus"].slice == ""
+
+
+@SHIPPED
+def test_two_runs_are_held_against_each_other() -> None:
+    """Counts and p of the sentence are those of the study's own comparison; a part of the agreement is the drawer's rows."""
+    from sentviz.studies.stats import paired
+
+    found = paired(find(RUN), find("sst2/diff"))
+    app = opened("confusion", versus="sst2/diff", slice="agree=second")
+    assert f"{found.only_a + found.only_b:,} rows that only one gets right, {found.only_a:,} are" in words(app)
+    assert f"p = {found.p:.3f}" in words(app)
+    assert heading(app) == found.only_b
+
+
+@SHIPPED
+def test_the_second_run_can_become_the_first() -> None:
+    app = opened("confusion", versus="sst2/diff", threshold="0.7")
+    app.button(key="swap").click().run()
+    assert not app.exception, app.exception
+    focus: Focus = app.session_state["focus"]
+    assert (focus.run, focus.versus, focus.threshold) == ("sst2/diff", (RUN,), 0.7)
+
+
+@pytest.mark.parametrize(("before", "points", "after"), [("", [(0, 1)], "cell=1,0"), ("cell=1,0", [(0, 1)], ""), ("cell=1,0", [], "")])
+def test_a_click_picks_a_cell_and_a_second_one_lets_it_go(
+    monkeypatch: pytest.MonkeyPatch, before: str, points: list[tuple[int, int]], after: str
+) -> None:
+    picked: dict[str, str] = {}
+    event = {"selection": {"points": [{"x": x, "y": y} for x, y in points]}}
+    monkeypatch.setattr(matrix_part.st, "session_state", {"plot-matrix": event})
+    monkeypatch.setattr(matrix_part.shell, "focus", lambda: Focus(slice=before))
+    monkeypatch.setattr(matrix_part.shell, "go", lambda **changes: picked.update(changes))
+    matrix_part._picks("matrix", lambda i, j: Slice("cell", f"{i},{j}"))()
+    assert picked == {"slice": after}
+
+
+def made(labels: list[int], shares: list[list[float]], classes: tuple[str, ...] = ("negative", "positive")) -> Rows:
+    """Rows as a run would give them."""
+    y, p = np.array(labels), np.array(shares)
+    frame = pd.DataFrame(
+        {"id": [f"r{i}" for i in range(len(y))], "label": y, "predicted": p.argmax(axis=1), "confidence": p.max(axis=1)}
+        | {"right": p.argmax(axis=1) == y, "loss": 0.5}
+        | {f"p{k}": p[:, k] for k in range(p.shape[1])}
+    )
+    return Rows(RUN, "0" * 12, "test", classes, frame)
+
+
+FIVE = tuple(f"{stars} stars" for stars in range(5))
+ODD = {
+    "three rows": made([0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]),
+    "one class only": made([1, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]),
+    "never predicted": made([0, 1, 1], [[0.9, 0.1], [0.8, 0.2], [0.6, 0.4]]),
+    "all equal": made([0, 1, 1], [[0.5, 0.5]] * 3),
+    "no mistake": made([0, 1], [[0.9, 0.1], [0.1, 0.9]]),
+    "one row": made([0], [[0.9, 0.1]]),
+    "partly labelled": made([0, -1, 1, -1], [[0.9, 0.1], [0.8, 0.2], [0.6, 0.4], [0.3, 0.7]]),
+    "five classes": made([0, 1, 2, 3, 4, 4], np.eye(5)[[0, 1, 1, 3, 4, 0]].tolist(), FIVE),
+    "names that are markup": made([0, 1], [[0.9, 0.1], [0.1, 0.9]], ("<b>a</b>", "$x$ **y**")),
+}
+
+
+@SHIPPED
+@pytest.mark.parametrize("view", CHOICES["view"])
+@pytest.mark.parametrize("name", ODD)
+def test_odd_rows_are_no_trouble_for_any_view(monkeypatch: pytest.MonkeyPatch, name: str, view: str) -> None:
+    monkeypatch.setattr(store, "table", lambda focus: ODD[name])
+    app = opened("confusion", view=view)
+    assert not app.error
+    assert not app.warning, [w.value for w in app.warning]
+    known = int((ODD[name].labels >= 0).sum())
+    assert f"of {known:,}**" in words(app)
+    assert ("without a label are left out" in words(app)) == (name == "partly labelled")
+
+
+@SHIPPED
+def test_rows_without_labels_say_that_none_is_right_or_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "table", lambda focus: made([-1, -1], [[0.9, 0.1], [0.2, 0.8]]))
+    app = opened("confusion")
+    assert "None of these rows has a label" in words(app)
+    assert heading(app) == 2
+
+
+@SHIPPED
+def test_damaged_answers_are_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def damaged(focus: Focus) -> Rows:
+        raise RunError("sst2/ndt-unit-2: test.parquet is damaged: some of its probabilities are none.")
+
+    monkeypatch.setattr(store, "table", damaged)
+    app = opened("confusion")
+    assert len(app.warning) == 1
+    assert "damaged" in app.warning[0].value
+
+
+def test_the_most_frequent_mistake_is_named() -> None:
+    rows = made([0, 0, 0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.3, 0.7], [0.6, 0.4], [0.1, 0.9]])
+    assert matrix_part.mistake(rows) == "Most frequent mistake: negative taken for positive, 2 rows (66.7% of negative)."
+    assert matrix_part.mistake(replace(rows, frame=rows.frame[rows.frame["right"]])) == "No row is mistaken."
+    assert confusion(rows.labels, rows.predicted, 2).tolist() == [[1, 2], [1, 1]]

@@ -1,0 +1,98 @@
+"""The demo set: balanced, ours, and of some length."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+import sentviz
+from sentviz import datasets, demo
+from sentviz.errors import SentvizError
+
+FRAME = demo.load()
+
+
+def test_each_phenomenon_has_thirty_sentences_half_of_them_negative() -> None:
+    assert set(FRAME["phenomenon"]) == set(demo.PHENOMENA)
+    counts = FRAME.groupby(["phenomenon", "label"]).size()
+    assert len(counts) == len(demo.PHENOMENA) * len(demo.LABELS)
+    assert (counts == 15).all()
+
+
+def test_ids_are_numbered_within_their_phenomenon() -> None:
+    for phenomenon, rows in FRAME.groupby("phenomenon"):
+        assert list(rows["id"]) == [f"demo-{phenomenon}-{i:02d}" for i in range(1, 31)]
+
+
+def plain(text: str) -> str:
+    """Words only, lower case."""
+    return " ".join(re.findall(r"\w+", text.casefold()))
+
+
+def test_no_sentence_stands_twice_and_none_is_a_scrap_or_an_essay() -> None:
+    assert FRAME["text"].map(plain).is_unique
+    words = FRAME["text"].str.split().str.len()
+    assert words.min() >= 5
+    assert words.max() <= 40
+    assert FRAME["text"].str.match(r"^\S.*[.!?]$").all()
+    assert (FRAME["text"].str.count(r"[.!?](?:\s|$)") > 1).sum() >= 3
+
+
+def test_openings_are_no_giveaway() -> None:
+    """No first word of a label's sentences is common there and absent in the other's: the model must read on."""
+    first = FRAME.assign(word=FRAME["text"].str.split().str[0]).groupby(["word", "label"]).size().unstack(fill_value=0)
+    assert not ((first.min(axis=1) == 0) & (first.max(axis=1) > 10)).any()
+
+
+def test_a_copy_may_be_changed() -> None:
+    mine = demo.load()
+    mine["label"] = "neutral"
+    assert set(demo.load()["label"]) == set(demo.LABELS)
+
+
+@pytest.mark.parametrize(
+    ("classes", "negative", "positive"),
+    [
+        (("negative", "positive"), 0, 1),
+        (("Positive", "Negative"), 1, 0),
+        (("bearish", "bullish", "neutral"), 0, 1),
+        (("negative", "neutral", "positive"), 0, 2),
+        (("1 star", "2 stars", "3 stars", "4 stars", "5 stars"), 0, 4),
+        (("5 stars", "1 star", "10 stars"), 1, 2),
+        (("very negative", "negative", "neutral", "positive", "very positive"), 1, 3),
+        (("none", "offensive", "hate"), -1, -1),
+        (("1 star",), -1, -1),
+        ((), -1, -1),
+    ],
+)
+def test_labels_become_classes_by_name(classes: tuple[str, ...], negative: int, positive: int) -> None:
+    assert demo.labels_for(classes) == {"negative": negative, "positive": positive}
+
+
+def test_it_ships_with_the_package() -> None:
+    assert (Path(sentviz.__file__).parent / "demo.csv").is_file()
+
+
+@pytest.mark.skipif("SENTVIZ_DATA" not in os.environ, reason="SENTVIZ_DATA names no data sets")
+@pytest.mark.parametrize("name", ["sst2", "sst5", "twitter_financial", "imdb"])
+def test_no_sentence_comes_from_a_data_set(name: str) -> None:
+    """None equals or contains a text of five words or more, and none stands in a longer text."""
+    ours = [plain(text) for text in FRAME["text"]]
+    phrases = set()
+    for text in ours:
+        words = text.split()
+        phrases |= {" ".join(words[i:j]) for i in range(len(words)) for j in range(i + 5, len(words) + 1)}
+    for split in datasets.info(name).splits:
+        if name == "imdb" and split != "test":
+            continue  # long reviews by the ten thousand
+        try:
+            texts = datasets.load_split(name, split).frame["text"]
+        except SentvizError as error:
+            pytest.skip(str(error))
+        short = texts[texts.str.len() <= 300]
+        assert not [text for text in short if plain(text) in phrases]
+        everything = "\n".join(texts).casefold()
+        assert not [text for text in FRAME["text"] if text.casefold() in everything]

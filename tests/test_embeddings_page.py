@@ -1,0 +1,173 @@
+"""The page Embeddings with Streamlit's AppTest, on the runs that ship."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from app.focus import CHOICES
+from sentviz.rows import stored
+from sentviz.runs import find
+from sentviz.slices import Slice
+from tests.test_app import RUN, opened, words
+
+pytestmark = pytest.mark.skipif(not (Path(__file__).parents[1] / "checkpoints" / RUN).is_dir(), reason=f"{RUN} is not in checkpoints/")
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path))
+
+
+def charts(app: AppTest) -> list[str]:
+    """The figures of a page, as JSON."""
+    return [chart.proto.spec for chart in app.get("plotly_chart")]
+
+
+def settled(app: AppTest, seconds: float = 120) -> AppTest:
+    """The page once nothing is computed beside it any more."""
+    end = time.monotonic() + seconds
+    while any((button.key or "").startswith("stop-") for button in app.button):
+        assert time.monotonic() < end, words(app)
+        time.sleep(0.2)
+        app.run()
+    assert not app.exception, app.exception
+    return app
+
+
+@pytest.mark.parametrize("run", [RUN, "imdb/ndt-unit-2", "twitter_financial/ndt-unit-3"])
+def test_first_seen_is_pca_of_the_stored_sample(run: str) -> None:
+    """A picture and its numbers at once, without any work beside the page."""
+    app = opened("embeddings", run=run)
+    assert not app.error
+    said = words(app)
+    assert "a stored sample of 1,000" in said.replace("\\", "")
+    assert "PCA, layer 2" in charts(app)[0]
+    assert "wrong (" in charts(app)[0]
+    assert "**Trustworthiness**" in said
+    assert "Silhouette" in charts(app)[1]
+    assert not any((button.key or "").startswith("stop-") for button in app.button)
+
+
+@pytest.mark.parametrize("colour", CHOICES["colour"])
+@pytest.mark.parametrize("dims", CHOICES["dims"])
+def test_every_colour_in_every_dimension(colour: str, dims: str) -> None:
+    app = opened("embeddings", colour=colour, dims=dims)
+    assert not app.exception
+    assert app.query_params.get("colour", "label") == colour
+    assert ("scatter3d" in charts(app)[0]) == (dims == "3") or colour == "length"
+
+
+def test_a_lasso_in_a_link_keeps_its_rows() -> None:
+    """The outline of a link chooses the same rows in the picture, in the drawer, and by hand."""
+    outline = [(-20, -20), (0, -20), (0, 20), (-20, 20)]
+    app = opened("embeddings", slice=str(Slice.lasso("pca", 2, outline)))
+    from sentviz.projection import project
+    from sentviz.projection_cache import stored_sample
+
+    run = find(RUN)
+    n = len(stored(run))
+    points = project(stored_sample(run, n)[1]).points
+    inside = int((points[:, 0] < 0).sum())
+    assert 0 < inside < 1000
+    assert f"{inside:,} of {n:,} rows" in words(app)
+    assert f"{inside:,} of them chosen" in words(app).replace("\\", "")
+    assert '"shapes"' in charts(app)[0]
+
+
+def test_a_cell_fades_the_others() -> None:
+    app = opened("embeddings", slice="cell=1,0")
+    assert "of them chosen" in words(app).replace("\\", "")
+
+
+@pytest.mark.parametrize("part", ["lasso=tsne.2:0,0;1,0;1,1", "lasso=isomap.9:0,0;1,0;1,1", "lasso=pca.2:x", "nonsense"])
+def test_a_lasso_whose_picture_is_not_here_is_one_sentence(part: str) -> None:
+    app = opened("embeddings", slice=part)
+    assert not app.exception
+    assert len(app.warning) == 1
+    assert "PCA, layer 2" in charts(app)[0]
+
+
+def test_the_demo_set_and_its_layers_are_asked_beside_the_page() -> None:
+    """Vectors of the demo set are computed with progress; then the layers below are there, turned onto those above."""
+    app = settled(opened("embeddings", over="demo", depth="0"))
+    assert "PCA, embedding" in charts(app)[0]
+    assert "Turned and scaled" in words(app)
+    app.select_slider(key="depth").set_value(1).run()
+    assert app.query_params["depth"] == "1"
+    assert "PCA, layer 1" in charts(settled(app))[0]
+    app.select_slider(key="depth").set_value(2).run()
+    assert "depth" not in app.query_params
+
+
+def test_tsne_of_the_demo_set_states_its_parameters() -> None:
+    app = settled(opened("embeddings", over="demo", method="tsne"))
+    assert "t-SNE, layer 2" in charts(app)[0]
+    assert "perplexity 30" in words(app)
+    assert "KL divergence" in words(app)
+
+
+def test_work_can_be_stopped_and_begun_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a picture is computed PCA is shown; stopped, it stays away until it is asked for."""
+    from app.views import embeddings_part
+
+    go, really = threading.Event(), embeddings_part.pictures
+
+    def slow(*args: Any, compute: bool = True, tick: Any = None, **more: Any) -> Any:
+        while tick is not None and not go.is_set():
+            tick(0.5, "t-SNE")
+            time.sleep(0.02)
+        return really(*args, compute=compute, **more)
+
+    monkeypatch.setattr(embeddings_part, "pictures", slow)
+    app = opened("embeddings", method="tsne", over="demo", run="sst2/ndt-unit-3")
+    while "PCA, layer 2" not in "".join(charts(app)):  # the vectors come first
+        time.sleep(0.1)
+        app.run()
+    next(button for button in app.button if (button.key or "").startswith("stop-")).click().run()
+    assert not app.exception
+    assert "PCA, layer 2" in charts(app)[0]
+    again = next(button for button in app.button if (button.key or "").startswith("again-"))
+    go.set()
+    again.click().run()
+    assert "t-SNE, layer 2" in charts(settled(app))[0]
+
+
+def test_a_typed_sentence_is_placed_as_text() -> None:
+    """A star with the sentence, which is never markup and never in the link."""
+    app = opened("embeddings")
+    app.text_input(key="placed-sentence").set_value("a <b>warm</b> and splendid song").run()
+    app = settled(app)
+    star = charts(app)[0]
+    assert '"symbol":"star"' in star
+    assert "<b>warm" not in star.split('"name":"your sentence"')[0]
+    assert "text" not in app.query_params
+
+
+def test_a_damaged_sample_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    from app.views import embeddings_part
+    from sentviz.errors import RunError
+
+    def damaged(*_: object) -> None:
+        raise RunError("The sample is damaged.")
+
+    monkeypatch.setattr(embeddings_part, "_sample", damaged)
+    app = opened("embeddings")
+    assert "The sample is damaged" in words(app)
+    assert not charts(app)
+
+
+def test_not_a_number_among_the_vectors_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    from app.views import embeddings_part
+
+    pooled = np.full((40, 8), np.nan, dtype=np.float16)
+    monkeypatch.setattr(embeddings_part, "_sample", lambda *_: (np.arange(40), pooled))
+    monkeypatch.setattr(embeddings_part, "_pca", lambda key, dims, layer, stack: embeddings_part.pictures(None, key, stack, "pca", 2, 2))
+    app = opened("embeddings")
+    assert "40 of 40 vectors" in words(app)

@@ -1,0 +1,239 @@
+"""Hardmax dynamics against the rule written out over all pairs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sentviz import hardmax
+from sentviz.errors import InputError
+from sentviz.hardmax import TOLERANCE, attended, simulate, step, weights
+
+Doubles = npt.NDArray[np.float64]
+
+
+def members(z: Doubles, a: Doubles, tolerance: float = TOLERANCE) -> list[list[int]]:
+    """C_i of every token, pair by pair of rows."""
+    radius = max(math.sqrt(float(x @ x)) for x in z)
+    found = []
+    for x in z:
+        u = a @ x
+        length = math.sqrt(float(u @ u))
+        if length == 0:
+            found.append(list(range(len(z))))
+            continue
+        along = z @ (u / length)
+        found.append([j for j in range(len(z)) if along[j] >= along.max() - tolerance * radius])
+    return found
+
+
+def positive(rng: np.random.Generator, d: int) -> Doubles:
+    q = rng.normal(size=(d, d))
+    return np.asarray(q @ q.T + 0.1 * np.eye(d))
+
+
+def rows(tokens: Doubles, a: Doubles, tolerance: float = TOLERANCE) -> list[list[int]]:
+    indptr, indices = attended(tokens, a, tolerance)
+    return [indices[start:end].tolist() for start, end in pairwise(indptr)]
+
+
+def scattered(rng: np.random.Generator, n: int, d: int) -> Doubles:
+    return rng.normal(size=(n, d))
+
+
+def on_a_grid(rng: np.random.Generator, n: int, d: int) -> Doubles:
+    return np.round(rng.normal(size=(n, d)) * 2) / 2
+
+
+def flat(rng: np.random.Generator, n: int, d: int) -> Doubles:
+    z = rng.normal(size=(n, d))
+    z[:, -1] = z[:, 0]
+    return z
+
+
+def on_a_sphere_twice(rng: np.random.Generator, n: int, d: int) -> Doubles:
+    z = rng.normal(size=(n, d))
+    z /= np.linalg.norm(z, axis=1, keepdims=True)
+    z[n // 2 :] = z[: n - n // 2]
+    return z
+
+
+def on_a_polygon(rng: np.random.Generator, n: int, d: int) -> Doubles:
+    """Many tokens on each of a few edges, and some in the middle of one."""
+    corners = rng.normal(size=(d + 3, d))
+    first, second = rng.integers(0, len(corners), size=(2, n))
+    share = rng.choice([0.0, 0.25, 0.5, 0.75, 1.0], size=(n, 1))
+    return np.asarray(share * corners[first] + (1 - share) * corners[second])
+
+
+@pytest.mark.parametrize("kind", [scattered, on_a_grid, flat, on_a_sphere_twice, on_a_polygon])
+@pytest.mark.parametrize("n", [1, 2, 5, 300, 700])  # below and above the size from which the hull is taken
+@pytest.mark.parametrize("d", [1, 2, 3, 5, 7])
+def test_the_rule_is_that_of_all_pairs(kind: Callable[[np.random.Generator, int, int], Doubles], n: int, d: int) -> None:
+    rng = np.random.default_rng([n, d])
+    z, a, alpha = kind(rng, n, d), positive(rng, d), float(rng.uniform(0.1, 5))
+    for matrix in (a, np.eye(d)):
+        expected = members(z, matrix)
+        assert rows(z, matrix) == expected
+        means = np.array([z[some].mean(axis=0) for some in expected])
+        np.testing.assert_allclose(step(z, matrix, alpha), z + alpha / (1 + alpha) * (means - z), atol=1e-12)
+
+
+@pytest.mark.parametrize("tolerance", [0.0, 1e-12, 1e-6, 1e-3, 0.05])
+@pytest.mark.parametrize("d", [2, 3])
+def test_ties_within_any_tolerance(tolerance: float, d: int) -> None:
+    rng = np.random.default_rng(d)
+    z, a = rng.normal(size=(600, d)), positive(rng, d)
+    z[300:] = z[:300] * (1 - 10 ** rng.uniform(-14, -1, size=(300, 1)))  # every token has another just inside
+    found = rows(z, a, tolerance)
+    assert found == members(z, a, tolerance)
+    if tolerance >= 1e-3:
+        assert max(map(len, found)) > 1
+
+
+def test_planted_ties() -> None:
+    square = np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0], [0.0, 0.5]])
+    assert rows(square, np.eye(2)) == [[0], [1], [2], [3], [0, 1]]
+    many = np.concatenate([square, 0.1 * np.random.default_rng(0).normal(size=(400, 2))])
+    assert rows(many, np.eye(2))[4] == [0, 1]
+    np.testing.assert_allclose(step(many, alpha=1.0)[4], [0, 0.75])  # half the way to (0, 1)
+
+
+def test_late_layers_are_those_of_all_pairs() -> None:
+    rng = np.random.default_rng(3)
+    z, a = rng.normal(size=(400, 2)), positive(rng, 2)
+    for position in simulate(z, a, 1.0, 60).positions[::12]:
+        assert rows(position, a) == members(position, a)
+
+
+def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    z = np.random.default_rng(1).normal(size=(500, 6))
+    whole, soft = step(z), step(z, temperature=0.5)
+    monkeypatch.setattr(hardmax, "BLOCK", 1_700)
+    np.testing.assert_array_equal(step(z), whole)
+    np.testing.assert_allclose(step(z, temperature=0.5), soft, atol=1e-14)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 10_000), st.integers(1, 4), st.integers(1, 40), st.floats(0.01, 100), st.booleans())
+def test_simulate_is_step_after_step(seed: int, d: int, n: int, alpha: float, grid: bool) -> None:
+    rng = np.random.default_rng(seed)
+    z, a = (on_a_grid if grid else scattered)(rng, n, d), positive(rng, d)
+    run = simulate(z, a, alpha, 6)
+    since: dict[int, int] = {}
+    for k in range(6):
+        here = run.positions[k]
+        found = members(here, a)
+        means = np.array([here[some].mean(axis=0) for some in found])
+        np.testing.assert_allclose(run.positions[k + 1], here + alpha / (1 + alpha) * (means - here), atol=1e-10)
+        for i, some in enumerate(found):
+            if all((z[j] == z[i]).all() for j in some) and i in some and z[i].any() and not any((z[j] == z[i]).all() for j in range(i)):
+                since.setdefault(i, k)
+    assert dict(zip(run.leaders.tolist(), run.since.tolist(), strict=True)) == since
+
+
+def test_leaders_by_hand() -> None:
+    run = simulate([[3.0, 0.0], [1.0, 0.0], [-1.0, 0.0], [-1.0, 0.0]], layers=2, alpha=1.0)
+    np.testing.assert_allclose(run.positions[:, :, 0], [[3, 1, -1, -1], [3, 2, -1, -1], [3, 2.5, -1, -1]])
+    assert run.leaders.tolist() == [0, 2] and run.since.tolist() == [0, 0]
+    assert run.notes == ("Tokens 2, 3 are equal; they move as one.",)
+    late = simulate([[1.0, 1.0], [-1.0, 1.0], [0.0, 1.0], [0.0, -1.0]], layers=3)
+    assert late.leaders.tolist() == [0, 1, 3]  # token 2 ties between two and stays
+
+
+def test_convergence_is_the_layer_where_nothing_moves() -> None:
+    assert simulate([[2.0], [-1.0]], layers=3).converged == 0
+    assert simulate([[2.0], [1.0]], alpha=1.0, layers=8).converged is None
+    run = simulate([[2.0], [1.0]], alpha=1.0, layers=40, tolerance=1e-6)
+    assert run.converged == 18  # half of 2^-k moved at layer k, of a norm of 2
+    assert simulate([[2.0], [1.0]], layers=0).positions.shape == (1, 2, 1)
+
+
+def test_softmax_becomes_hardmax() -> None:
+    rng = np.random.default_rng(0)
+    z, a = rng.normal(size=(30, 3)), positive(rng, 3)
+    s = z @ a @ z.T / 0.7
+    e = np.exp(s - s.max(axis=1, keepdims=True))
+    table = e / e.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(weights(z, a, 0.7), table, atol=1e-14)
+    np.testing.assert_allclose(step(z, a, 3.0, temperature=0.7), z + 0.75 * (table @ z - z), atol=1e-13)
+    hard = weights(z, a)
+    np.testing.assert_allclose(hard.sum(axis=1), 1)
+    gaps = [np.abs(weights(z, a, t) - hard).max() for t in (1.0, 0.1, 1e-4)]
+    assert gaps[0] > gaps[1] > gaps[2] and gaps[2] < 1e-6
+    run = simulate(z, a, temperature=0.3, layers=3)
+    assert run.temperature == 0.3 and not np.allclose(run.positions[3], simulate(z, a, layers=3).positions[3])
+
+
+def test_weights_share_ties_evenly() -> None:
+    table = weights(np.array([[1.0, 1.0], [-1.0, 1.0], [0.0, 0.5], [0.0, 0.0]]))
+    np.testing.assert_allclose(table, [[1, 0, 0, 0], [0, 1, 0, 0], [0.5, 0.5, 0, 0], [0.25] * 4])
+
+
+def test_pinned_tokens_stay_and_attract() -> None:
+    z = np.array([[2.0, 0.0], [1.0, 0.1], [0.5, 0.0]])
+    run = simulate(z, layers=4, pinned=[1])
+    np.testing.assert_array_equal(run.positions[:, 1], np.tile(z[1], (5, 1)))
+    np.testing.assert_allclose(run.positions[:, 2], simulate(z[[0, 2]], layers=4).positions[:, 1])
+    with pytest.raises(InputError, match="no token 7 to pin"):
+        simulate(z, pinned=[7])
+
+
+def test_a_zero_token_attends_to_all() -> None:
+    z = np.concatenate([np.zeros((1, 2)), np.random.default_rng(0).normal(size=(400, 2))])
+    assert rows(z, np.eye(2))[0] == list(range(401))
+    run = simulate(z, layers=1)
+    np.testing.assert_allclose(run.positions[1, 0], z.mean(axis=0) / 2)
+    assert run.notes == ("Token 0: zero, so without a direction; attends to all.",)
+    assert 0 not in run.leaders
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e-9, 1.0, 1e9, 1e150])
+def test_scale_changes_nothing(scale: float) -> None:
+    rng = np.random.default_rng(5)
+    z, a = rng.normal(size=(500, 2)), positive(rng, 2)
+    assert rows(z * scale, a) == rows(z, a)
+    assert rows(z, a * scale) == rows(z, a)
+    np.testing.assert_array_equal(simulate(z * scale, a).leaders, simulate(z, a).leaders)
+
+
+def test_degenerate_tokens_in_numbers() -> None:
+    for z in (np.ones((400, 2)), np.outer(np.linspace(-1, 2, 400), [1.0, 2.0]), np.zeros((400, 3)), np.tile([[1.0, 0], [0, 1]], (200, 1))):
+        run = simulate(z, layers=3)
+        assert np.isfinite(run.positions).all()
+        for position in run.positions:
+            assert rows(position, np.eye(z.shape[1])) == members(position, np.eye(z.shape[1]))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"tokens": [[np.nan, 1.0]]}, "Token 0 has a coordinate that is no finite number"),
+        ({"tokens": []}, "at least one"),
+        ({"tokens": [1.0, 2.0]}, "a row for each token"),
+        ({"tokens": [["a", "b"]]}, "table of numbers"),
+        ({"A": [[1.0, 2.0], [2.0, 1.0]]}, "smallest eigenvalue is -1"),
+        ({"A": [[1.0, 0.5], [0.0, 1.0]]}, "row 1, column 2 is 0.5, but row 2, column 1 is 0"),
+        ({"A": np.eye(3)}, "2 x 2 numbers"),
+        ({"A": [[np.inf, 0], [0, 1]]}, "no finite number"),
+        ({"A": np.zeros((2, 2))}, "smallest eigenvalue is 0"),
+        ({"alpha": 0.0}, "alpha must be a finite number above 0"),
+        ({"alpha": -1}, "alpha must be"),
+        ({"alpha": "much"}, "must be numbers"),
+        ({"temperature": -1.0}, "temperature"),
+        ({"tolerance": 1.5}, "tolerance"),
+        ({"layers": -1}, "number of layers"),
+        ({"layers": 2.5}, "number of layers"),
+    ],
+)
+def test_bad_input_is_named(change: dict[str, object], message: str) -> None:
+    arguments: dict[str, object] = {"tokens": [[1.0, 2.0], [0.5, 0.1]]} | change
+    with pytest.raises(InputError, match=message):
+        simulate(**arguments)  # type: ignore[arg-type]

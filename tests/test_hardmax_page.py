@@ -1,0 +1,304 @@
+"""The hardmax page with Streamlit's AppTest: a review, the playground, the leaders; bad input is one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from app.components.particles import Picked, picked, put
+from app.views.hardmax_playground import matrix_of, pasted, starts
+from sentviz.errors import InputError
+from sentviz.hardmax_model import HardmaxModel
+from sentviz.hardmax_training import HardmaxRecipe, train_hardmax
+from sentviz.leaders import FILE, survey
+from sentviz.runs import Run, attach
+from tests import makers
+
+ROOT = Path(__file__).parents[1]
+SONG = "what a warm, clever song! but a dull, clumsy soup, and zebras"
+
+
+@pytest.fixture(scope="module")
+def hardmax_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the runs toy/hardmax-d2 and toy/hardmax-d4, their leaders counted."""
+    root = tmp_path_factory.mktemp("hardmax")
+    with pytest.MonkeyPatch.context() as patch:
+        splits = makers.use_toy_data(patch)
+        for width in (2, 4):
+            recipe = HardmaxRecipe(
+                dataset="toy", width=width, min_count=1, epochs=3, batch_size=16, example="what a warm, clever song we saw!"
+            )
+            run = train_hardmax(recipe, root)
+            attach(run, FILE, survey(HardmaxModel.of(run), splits["test"]))
+    return root
+
+
+@pytest.fixture
+def page(hardmax_runs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A function that opens a part of the page on a toy run."""
+    monkeypatch.setenv("SENTVIZ_RUNS", str(hardmax_runs))
+    st.cache_resource.clear()
+
+    def opened(part: str = "review", text: str = SONG, width: int = 2) -> AppTest:
+        app = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=90).run()
+        app.session_state["hardmax-wanted"] = f"toy/hardmax-d{width}"
+        app.session_state["focus"] = app.session_state["focus"].with_(text=text)
+        app.switch_page("views/hardmax.py").run()
+        if part != "review":
+            app.button_group(key="focus-lab").set_value(part).run()
+        assert not app.exception, app.exception
+        return app
+
+    yield opened
+    st.cache_resource.clear()
+
+
+def words(app: AppTest) -> str:
+    """All text of the page without markdown's escapes."""
+    return "\n".join(str(e.value) for e in [*app.markdown, *app.caption, *app.warning, *app.info, *app.error]).replace("\\", "")
+
+
+def answer(app: AppTest) -> str:
+    return next(str(m.value) for m in app.markdown if str(m.value).startswith("### "))
+
+
+# ---- a review
+
+
+@pytest.mark.parametrize("width", [2, 4])
+def test_a_review_is_read_and_answered(page: Any, hardmax_runs: Path, width: int) -> None:
+    """The answer is the model's own; unknown words are named; the text is in no URL."""
+    app = page(width=width)
+    run = Run.open(hardmax_runs / f"toy/hardmax-d{width}")
+    review = HardmaxModel.of(run).follow(SONG)
+    p = review.probabilities[-1]
+    assert f"{p.max():.1%}" in answer(app)
+    assert run.labels[int(p.argmax())].capitalize() in answer(app)
+    said = words(app)
+    assert f"{len(review.words)} words read" in said
+    assert "zebras" in said
+    assert "text" not in app.query_params
+    assert app.selectbox(key="hardmax-look").value == "spread" if width > 2 else True
+
+
+def test_an_example_is_one_click(page: Any) -> None:
+    app = page()
+    app.text_area(key="hardmax-text").set_value("a warm, splendid garden").run()
+    assert "4" not in answer(app) or "3 words read" in words(app)
+    assert "3 words read" in words(app)
+    assert app.session_state["focus"].text == "a warm, splendid garden"
+
+
+def test_removed_and_pinned_words_move_the_answer(page: Any, hardmax_runs: Path) -> None:
+    """Removing is the model's own `without`; the undo button takes the answer back."""
+    app = page()
+    model = HardmaxModel.of(Run.open(hardmax_runs / "toy/hardmax-d2"))
+    before = answer(app)
+    base = model.follow(SONG)
+    token = int(np.linalg.norm(base.positions[1] - base.positions[0], axis=1).argmax())
+    app.button(key="hardmax-remove").click().run()
+    assert not app.exception, app.exception
+    p = model.follow(SONG, without=(token,)).probabilities[-1]
+    assert f"{p.max():.1%}" in answer(app)
+    assert "as trained" in answer(app)
+    app.button(key=f"hardmax-undo-without-{base.words[token]}").click().run()
+    assert answer(app) == before
+    app.button(key="hardmax-pin").click().run()
+    p = model.follow(SONG, pinned=(token,)).probabilities[-1]
+    assert f"{p.max():.1%}" in answer(app)
+    app.button(key="hardmax-undo").click().run()
+    assert answer(app) == before
+
+
+def test_all_words_can_be_removed_but_the_last(page: Any) -> None:
+    app = page(text="a dull song")
+    app.button(key="hardmax-remove").click().run()
+    app.button(key="hardmax-remove").click().run()
+    assert not app.exception, app.exception
+    assert "No token is left" in words(app)
+    app.button(key="hardmax-undo").click().run()
+    assert "2 words read" in words(app)
+
+
+def test_the_temperature_turns_softmax_to_hardmax(page: Any, hardmax_runs: Path) -> None:
+    app = page()
+    model = HardmaxModel.of(Run.open(hardmax_runs / "toy/hardmax-d2"))
+    app.select_slider(key="hardmax-temperature").set_value(10.0).run()
+    assert not app.exception, app.exception
+    assert f"{model.follow(SONG, 10.0).probabilities[-1].max():.1%}" in answer(app)
+
+
+def test_planes_of_more_dimensions(page: Any) -> None:
+    app = page(width=4)
+    for look in ("decision", "axes"):
+        app.selectbox(key="hardmax-look").set_value(look).run()
+        assert not app.exception, app.exception
+    app.selectbox(key="hardmax-right").set_value(4).run()
+    assert not app.exception, app.exception
+    assert 4 not in app.selectbox(key="hardmax-up").options
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("zebra xylophone", None),
+        ("\u200b\u200b", None),
+        ("warm", "One word alone"),
+        ("warm " * 100_000, "were not read"),
+        ("dull dull dull", None),
+        ("<script>alert(1)</script> warm **b** $x$ :red[r] song", "2 words read"),
+        ("warm مرحبا 😀 song", "2 words read"),
+    ],
+)
+def test_any_text_is_a_view_or_one_sentence(page: Any, text: str, said: str | None) -> None:
+    app = page(text=text)
+    assert not app.exception, app.exception
+    if said:
+        assert said in words(app)
+    if text.startswith("zebra"):
+        assert len(app.warning) == 1
+    assert not any("<script>" in str(m.value) for m in [*app.markdown, *app.caption])
+
+
+def test_without_a_run_the_page_teaches_and_the_playground_works(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for part in ("review", "leaders"):
+        monkeypatch.setattr(f"app.views.hardmax_{part}.runs", dict)
+        assert "sentviz train imdb" in words(page(part))
+    assert "holds" in words(page("playground"))
+
+
+# ---- the playground
+
+
+def test_the_playground_checks_the_theorem(page: Any) -> None:
+    app = page("playground")
+    said = words(app)
+    assert said.count("**holds**") >= 4
+    assert "**fails**" not in said
+    app.select_slider(key="play-temperature").set_value(1.0).run()
+    assert "does not apply" in words(app)
+
+
+@pytest.mark.parametrize("start", ["disc", "sphere", "clusters", "grid", "clicked"])
+def test_every_start_stands_in_both_dimensions(page: Any, start: str) -> None:
+    app = page("playground")
+    app.selectbox(key="play-start").set_value(start).run()
+    assert not app.exception and not app.warning
+    app.button_group(key="play-dimension").set_value("3").run()
+    assert not app.exception, app.exception
+    assert bool(app.warning) == (start == "clicked")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("play-alpha", 0.0, "alpha must be"),
+        ("play-alpha", -1.0, "alpha must be"),
+        ("play-eigen-2-1", 0.0, "positive definite"),
+        ("play-eigen-2-0", -2.0, "-2"),
+    ],
+)
+def test_impossible_numbers_are_one_sentence(page: Any, key: str, value: float, said: str) -> None:
+    app = page("playground")
+    app.number_input(key=key).set_value(value).run()
+    assert not app.exception, app.exception
+    assert len(app.warning) == 1
+    assert said in words(app).replace("−", "-")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("1 2\n3", "Line 2"),
+        ("1, x", "no number"),
+        ("nan 1", "not finite"),
+        ("", "type points"),
+        ("1 1", "One token"),
+        ("1 1\n" * 2, "one place"),
+    ],
+)
+def test_pasted_points(page: Any, text: str, said: str) -> None:
+    app = page("playground")
+    app.selectbox(key="play-start").set_value("pasted").run()
+    app.text_area(key="play-pasted-2").set_value(text).run()
+    assert not app.exception, app.exception
+    assert said in words(app)
+
+
+def test_a_typed_matrix_must_be_symmetric(page: Any) -> None:
+    app = page("playground")
+    app.button_group(key="play-way").set_value("typed").run()
+    app.text_area(key="play-matrix-2").set_value("2 1\n0 2").run()
+    assert not app.exception, app.exception
+    assert "A must be symmetric" in words(app)
+
+
+def test_numbers_in_many_spellings() -> None:
+    assert pasted("[1, 2]\n(3;4)\n\n 5\t6 ", 2).tolist() == [[1, 2], [3, 4], [5, 6]]
+    with pytest.raises(InputError, match="2,000"):
+        pasted("1 1\n" * 2001, 2)
+    A = matrix_of([3.0, 1.0], 30.0)
+    assert np.allclose(np.linalg.eigvalsh(A), [1, 3])
+    axis = np.array([np.cos(np.pi / 6), np.sin(np.pi / 6)])
+    assert np.allclose(A @ axis, 3 * axis)
+    for kind in ("gauss", "disc", "sphere", "clusters", "grid"):
+        z = starts(kind, 50, 3, 1)
+        assert z.shape[1] == 3 and 0 < len(z) <= 50 and (z == starts(kind, 50, 3, 1)).all()
+    assert np.allclose(np.linalg.norm(starts("sphere", 20, 3, 0), axis=1), 1)
+
+
+# ---- leaders
+
+
+@pytest.mark.parametrize("width", [2, 4])
+def test_leaders_over_the_test_set(page: Any, width: int) -> None:
+    """Lists, layers and, of two dimensions, the map; sliders that leave nothing say so."""
+    app = page("leaders", width=width)
+    app.select_slider(key="leaders-confidence").set_value(0.5).run()
+    slider = f"leaders-distance-toy/hardmax-d{width}"
+    app.slider(key=slider).set_value(0.0).run()
+    assert not app.exception and not app.warning, [w.value for w in app.warning]
+    said = words(app)
+    assert "places**" in said
+    assert ("words ever lead" in said) == (width == 2)
+    app.slider(key=slider).set_value(app.slider(key=slider).max).run()
+    assert not app.exception, app.exception
+    assert app.slider(key=slider).max < 2 or "lower the distance" in words(app)
+
+
+# ---- what the browser says
+
+
+def test_what_the_browser_says_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = {"id": "abc", "words": ["a", "b", "c"], "layers": 8}
+    state: dict[str, Any] = {}
+    monkeypatch.setattr(st, "session_state", {"canvas": state})
+
+    def token(**given: Any) -> Picked | None:
+        state["token"] = given
+        return picked("canvas", data)
+
+    assert token(id="abc", index=2, layer=8) == Picked(2, 8)
+    for index, layer in ((3, 0), (-1, 0), (0, 9), (True, 0), (1.0, 0), ("1", 0), (None, 0), (1, None)):
+        assert token(id="abc", index=index, layer=layer) is None
+    assert token(id="another", index=0, layer=0) is None
+    for given in (None, [1, 2], "token"):
+        state["token"] = given
+        assert picked("canvas", data) is None
+    for at, wanted in (
+        ([1, 2.5], (1.0, 2.5)),
+        ([1], None),
+        (["1", 2], None),
+        ([float("nan"), 0], None),
+        ([True, 0], None),
+        (None, None),
+        ([1e9, 0], None),
+    ):
+        state["point"] = at
+        assert put("canvas") == wanted

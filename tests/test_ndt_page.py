@@ -1,0 +1,63 @@
+"""The page of the NDT paper with Streamlit's AppTest, on the runs that ship."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from sentviz.studies.ndt import items
+from tests.test_app import RUN, opened, words
+
+pytestmark = pytest.mark.skipif(not (Path(__file__).parents[1] / "checkpoints" / RUN).is_dir(), reason=f"{RUN} is not in checkpoints/")
+
+
+def part(name: str, dataset: str = "sst2") -> AppTest:
+    app = opened("paper_ndt", study=dataset)
+    app.button_group(key="focus-part").set_value(name).run()
+    assert not app.exception, app.exception
+    return app
+
+
+def test_the_page_answers_first() -> None:
+    """A sentence with numbers for each data set that has runs, how to get the others; then figures and one numeric table."""
+    app = opened("paper_ndt")
+    said = words(app).replace("\\", "")
+    assert "Does NDT beat DT and the matched vanilla?" in said
+    assert "SST-2: NDT" in said
+    assert "n = 10,234" in said
+    table = app.dataframe[0].value
+    assert {"model", "Accuracy, %", "Accuracy, print", "Accuracy, Δ"} <= set(table.columns)
+    assert table["Accuracy, %"].dtype == float
+    assert (table["Accuracy, Δ"].dropna() - (table["Accuracy, %"] - table["Accuracy, print"]).dropna()).abs().max() < 1e-9
+
+
+def test_every_item_names_a_part_of_the_page() -> None:
+    """The list of all printed tables and figures is on it, and each part that it names can be opened."""
+    app = part("items")
+    shown = app.dataframe[0].value
+    assert len(shown) == len(items())
+    offered = set(app.button_group(key="focus-part").options)
+    assert {item["view"].removeprefix("paper_ndt/") for item in items() if item["state"] == "live"} <= offered
+
+
+@pytest.mark.parametrize("name", ["compare", "lambda", "cost"])
+@pytest.mark.parametrize("dataset", ["sst2", "yelp_full"])
+def test_every_part_stands_with_and_without_runs(name: str, dataset: str) -> None:
+    app = part(name, dataset)
+    assert not app.error
+
+
+def test_panels_wait_with_what_takes_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """t-SNE is not computed before it is asked for."""
+    monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path))
+    app = part("panels")
+    assert any(button.key == "ndt-tsne" for button in app.button)
+    assert not list(tmp_path.rglob("*.npy"))
+
+
+def test_all_configurations_are_on_the_page_of_lambdas() -> None:
+    app = opened("lambdas")
+    assert "All configurations of SST-2" in words(app)
+    assert not app.warning

@@ -1,0 +1,186 @@
+"""The paper's figures from made-up runs, against hand counts and scikit-learn."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import confusion_matrix, roc_auc_score, silhouette_samples
+
+from sentviz.errors import InputError
+from sentviz.figures.confusion_panels import confusion_panels
+from sentviz.figures.lambda_grid import lambda_grid
+from sentviz.figures.roc_panels import roc_panels
+from sentviz.figures.tradeoff import tradeoff
+from sentviz.figures.tsne_panels import tsne_panels
+from sentviz.runs import Run
+from sentviz.studies import panels, tables, tsne
+from sentviz.studies.export_paper import MAKERS, export_paper
+from sentviz.studies.ndt import items
+from tests.studies import made_run, made_seeds
+
+THREE = ("bearish", "bullish", "neutral")
+
+
+@pytest.fixture
+def several(tmp_path: Path) -> list[Run]:
+    """Two data sets; NDT with three seeds, DT with one on one of them."""
+    made = made_seeds(tmp_path, "sst2", "ndt-unit-3", 3)
+    made += [made_run(tmp_path, "sst2", "diff", wrong=30), made_run(tmp_path, "sst2", "vanilla")]
+    return [*made, made_run(tmp_path, "twitter_financial", "ndt-free-2", wrong=40, classes=THREE, vectors=True)]
+
+
+def test_confusions_are_counts_and_shares_of_the_label(several: list[Run]) -> None:
+    frame = panels.confusions(several)
+    for title, run in (("SST-2", several[0]), ("Twitter Financial News", several[-1])):
+        test = run.frame("test.parquet")
+        slow = confusion_matrix(test["label"], test[list(run.labels)].to_numpy().argmax(axis=1))
+        here = frame[frame["panel"] == title]
+        np.testing.assert_array_equal(here["count"], slow.ravel())
+        np.testing.assert_allclose(here["share"], (slow / slow.sum(axis=1, keepdims=True)).ravel())
+    figure = confusion_panels(frame, missing=panels.missing(several))
+    assert "No run here: IMDB, Yelp." in figure.caption
+    texts = [note.text for note in figure.plot.layout.annotations]
+    assert sum("%" in text for text in texts) == 4 + 9
+    with pytest.raises(InputError):
+        confusion_panels(panels.confusions([]))
+
+
+def test_roc_curves_have_scikit_learns_area(several: list[Run]) -> None:
+    """DT above, NDT below; three classes have a curve each; thinned curves keep their ends."""
+    frame = panels.rocs(several)
+    assert set(zip(frame["row"], frame["panel"], strict=True)) == {
+        ("DT", "SST-2"),
+        ("best NDT", "SST-2"),
+        ("best NDT", "Twitter Financial News"),
+    }
+    twitter = several[-1].frame("test.parquet")
+    for k, name in enumerate(THREE):
+        curve = frame[frame["curve"] == name]
+        assert curve["auc"].iloc[0] == pytest.approx(roc_auc_score(twitter["label"] == k, twitter[name]))
+        assert curve["low"].iloc[0] <= curve["auc"].iloc[0] <= curve["high"].iloc[0]
+        assert tuple(curve[["fpr", "tpr"]].iloc[0]) == (0, 0)
+        assert tuple(curve[["fpr", "tpr"]].iloc[-1]) == (1, 1)
+        assert np.trapezoid(curve["tpr"], curve["fpr"]) == pytest.approx(curve["auc"].iloc[0], abs=0.01)
+    figure = roc_panels(frame, order=("Twitter Financial News", "SST-2"))
+    assert "no run here" in figure.plot.layout.annotations[0].text
+    with pytest.raises(InputError):
+        roc_panels(panels.rocs([]))
+
+
+def test_lambda_over_seeds_is_their_mean_and_range(tmp_path: Path) -> None:
+    """Starts at 0.2; seeds end 0.1 and 0.3 higher in layer 1, twice that in layer 2."""
+    made = [made_run(tmp_path, "sst2", "ndt-unit-2", seed, drift=drift) for seed, drift in ((0, 0.1), (1, 0.3))]
+    made += [made_run(tmp_path, "sst2", "vanilla"), made_run(tmp_path, "sst2", "diff")]
+    frame, marks = panels.lambda_frames(made, "sst2")
+    end = frame[(frame["constraint"] == "[0,1]") & (frame["layer"] == 1)].iloc[-1]
+    assert (end["value"], end["low"], end["high"]) == pytest.approx((0.6, 0.4, 0.8))
+    assert (end["change"], end["change_low"], end["change_high"], end["seeds"]) == pytest.approx((0.4, 0.2, 0.6, 2))
+    assert list(frame["constraint"].unique()) == ["[0,1]", "DT, −λ"]
+    assert marks.query("layer == 0")["value"].tolist() == [0.1554]
+    figure = lambda_grid(frame, title="SST-2", printed=marks)
+    assert "Seeds per configuration: 1 to 2; lines are their means" in figure.caption
+    diamonds = [list(trace.y) for trace in figure.plot.data if trace.mode == "markers" and trace.marker.symbol == "diamond-open"]
+    assert diamonds == [[0.1554], [], [0.2032], [], [None]]  # the print has none for DT; the last is the legend's
+    low, high = figure.plot.layout.yaxis.range
+    assert low < 0.2 and 0.8 < high < 1
+    change = lambda_grid(frame, title="SST-2", change=True, printed=marks)
+    assert "change from the start" in change.caption
+    assert not any(trace.mode == "markers" and trace.marker.symbol == "diamond-open" for trace in change.plot.data)
+    table = tables.lambdas(made, "sst2").frame.set_index(["model", "layer"])
+    assert table.loc[("ndt-unit-2", 1), "difference"] == pytest.approx(0.2 + 0.2 - 0.1554)
+    assert table.loc[("ndt-unit-2", 2), "start"] == pytest.approx(0.2)
+    with pytest.raises(InputError):
+        lambda_grid(*panels.lambda_frames([made[2]], "sst2")[:1], title="x")
+
+
+def test_the_picture_is_computed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its silhouettes are those of the rows it shows; the second time it comes from the disk, a damaged file anew."""
+    monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path / "home"))
+    calls: list[int] = []
+
+    def places(vectors: Any, seed: int) -> Any:
+        calls.append(seed)
+        return np.asarray(vectors[:, :2], dtype=np.float32)
+
+    monkeypatch.setattr(tsne, "_tsne", places)
+    run = made_run(tmp_path, "sst2", "ndt-unit-2", vectors=True)
+    assert not tsne.cached(run)
+    first, second = tsne.picture(run), tsne.picture(run)
+    assert calls == [0]
+    assert tsne.cached(run)
+    np.testing.assert_array_equal(first.places, second.places)
+    labels = np.arange(0, 200, 2) % 2
+    np.testing.assert_array_equal(first.labels, labels)
+    assert first.original["low"] <= first.original["value"] <= first.original["high"] or np.isnan(first.original["value"])
+    (path,) = (tmp_path / "home" / "pictures").glob("*.npy")
+    path.write_bytes(b"half a file")
+    tsne.picture(run)
+    assert calls == [0, 0]
+
+
+def test_silhouettes_are_of_the_rows_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three classes by the rows' numbers, against scikit-learn on the same vectors."""
+    monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path / "home"))
+    run = made_run(tmp_path, "twitter_financial", "ndt-unit-2", classes=THREE, vectors=True)
+    from safetensors.numpy import load_file
+
+    stored = load_file(run.path("embeddings.safetensors"))
+    labels = np.arange(200)[stored["rows"]] % 3
+    found = tsne.picture(run)
+    assert found.places.shape == (100, 2)
+    assert found.original["value"] == pytest.approx(silhouette_samples(stored["pooled"].astype(float), labels).mean(), abs=1e-5)
+    assert found.drawn["value"] == pytest.approx(silhouette_samples(found.places, labels).mean(), abs=1e-5)
+    figure = tsne_panels(tsne.frame({"Twitter": found}))
+    assert "Twitter 100 test rows" in figure.caption
+    assert "seed 0" in figure.caption
+    symbols = {trace.marker.symbol for trace in figure.plot.data}
+    assert len(symbols) == 3
+
+
+def test_parameters_against_time_shows_measured_and_printed() -> None:
+    ours, theirs = tables.costs("imdb")
+    figure = tradeoff(ours, theirs, title="IMDB")
+    assert set(figure.frame["source"]) >= {"printed"}
+    assert "whole seconds" in figure.caption
+    with pytest.raises(InputError):
+        tradeoff(ours.iloc[:0], theirs.iloc[:0], title="x")
+
+
+def test_every_live_item_has_a_maker() -> None:
+    assert {item["id"] for item in items() if item["state"] == "live"} <= set(MAKERS)
+
+
+def test_a_paper_is_written_with_its_manifest(several: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a browser: tables in three formats, figures as numbers; the manifest names every file and what is missing."""
+    monkeypatch.setattr("sentviz.studies.export_paper.find_browser", lambda: None)
+    monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path / "home"))
+    seen: list[tuple[int, int]] = []
+    manifest = export_paper("ndt", tmp_path / "out", several, progress=lambda done, total: seen.append((done, total)))
+    assert seen[-1] == (len(MAKERS), len(MAKERS))
+    stored = json.loads((tmp_path / "out" / "manifest.json").read_text(encoding="utf-8"))
+    assert stored == json.loads(json.dumps(manifest))
+    named = {file for item in stored["items"] for part in item["parts"] for file in part["files"]}
+    assert named | {"manifest.json"} == {path.name for path in (tmp_path / "out").iterdir()}
+    states = {item["id"]: item["state"] for item in stored["items"]}
+    assert states["table-3"] == states["figure-1"] == "written"
+    assert states["table-1"] == "no run here"
+    assert len(stored["runs"]) == 6
+    table = pd.read_csv(tmp_path / "out" / "results-sst2.csv", encoding="utf-8-sig").set_index("model")
+    assert table.loc["diff", "accuracy"] == pytest.approx(0.85)
+    page = (tmp_path / "out" / "results-sst2.html").read_text(encoding="utf-8")
+    assert "default-src 'none'" in page and "://" not in page
+    with pytest.raises(InputError, match="no paper"):
+        export_paper("none", tmp_path / "out", several)
+
+
+def test_without_runs_everything_still_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sentviz.studies.export_paper.find_browser", lambda: None)
+    manifest = export_paper("ndt", tmp_path / "out", [])
+    states = {item["id"]: item["state"] for item in manifest["items"]}
+    assert states["figure-1"] == states["figure-3"] == "not written"
+    assert states["table-11"] == states["claims"] == "written"

@@ -1,0 +1,128 @@
+"""Two models on one sentence and on the same rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sentviz.errors import InputError
+from sentviz.figures.difference import difference_map
+from sentviz.model import Model
+from sentviz.rows import Rows
+from sentviz.text import Tokenizer
+from sentviz.versus import aligned, disagreements, map_difference
+from tests.makers import small_model
+from tests.test_phenomena import some
+
+TEXT = "what a warm, clever song"
+
+
+@pytest.fixture(scope="module")
+def words() -> Model:
+    return small_model(components=2, mixing="free")
+
+
+@pytest.fixture(scope="module")
+def pieces() -> Model:
+    """Another tokenizer, one component, special tokens."""
+    tokenizer = Tokenizer.train_bpe(["now then"] * 20, 260)
+    return small_model(seed=3, tokenizer=tokenizer, cls=True)
+
+
+@pytest.mark.parametrize("head", ["mean", "max", 1])
+def test_models_of_one_tokenizer_are_subtracted_token_by_token(words: Model, head: int | str) -> None:
+    """Also where one has more components than the other."""
+    other = small_model(seed=5)
+    a, b = words.trace(TEXT), other.trace(TEXT)
+    made = map_difference(a, b, 1, head)
+    assert made.kind == "tokens"
+    assert made.left_out == ()
+    assert made.trace.tokens == a.tokens
+    expected = np.array([[b.map(1, head)[i, j] - a.map(1, head)[i, j] for j in range(len(a.tokens))] for i in range(len(a.tokens))])
+    np.testing.assert_allclose(made.trace.map(1, head), expected, atol=1e-7)
+
+
+def test_a_component_is_subtracted_where_both_have_it(words: Model) -> None:
+    other = small_model(seed=7, components=3, mixing="free")
+    a, b = words.trace(TEXT), other.trace(TEXT)
+    np.testing.assert_allclose(map_difference(a, b, 0, 0, 1).trace.map(0, 0, 1), b.map(0, 0, 1) - a.map(0, 0, 1), atol=1e-7)
+    with pytest.raises(KeyError, match="component"):
+        map_difference(a, b, 0, 0, 2)
+
+
+def test_other_tokens_are_matched_as_words_by_their_characters(words: Model, pieces: Model) -> None:
+    """Sum over a word's keys, mean over its queries, by a loop; specials of one model only are left out."""
+    a, b = words.trace(TEXT), pieces.trace(TEXT)
+    made = map_difference(a, b, 0, 1)
+    spans = [(0, 4), (5, 6), (7, 11), (11, 12), (13, 19), (20, 24)]
+    assert made.kind == "words"
+    assert made.trace.tokens == tuple(TEXT[start:end] for start, end in spans)
+    assert set(made.left_out) == {token for token, special in zip(b.tokens, b.specials, strict=True) if special}
+
+    def word_map(trace, i, j):  # type: ignore[no-untyped-def]
+        def inside(span):  # type: ignore[no-untyped-def]
+            return [k for k, (s, e) in enumerate(trace.offsets) if not trace.specials[k] and span[0] <= s and e <= span[1] and e > s]
+
+        return np.mean([sum(trace.map(0, 1)[q, k] for k in inside(spans[j])) for q in inside(spans[i])])
+
+    expected = [[word_map(b, i, j) - word_map(a, i, j) for j in range(len(spans))] for i in range(len(spans))]
+    np.testing.assert_allclose(made.trace.map(0, 1), expected, atol=1e-6)
+
+
+def test_a_model_beside_itself_shows_nothing(pieces: Model) -> None:
+    made = map_difference(pieces.trace(TEXT), pieces.trace(TEXT), 0)
+    assert made.kind == "tokens"
+    assert made.shared == len(made.trace.tokens)
+    assert not made.trace.map(0).any()
+
+
+def test_two_texts_are_no_comparison(words: Model) -> None:
+    with pytest.raises(InputError, match="one text"):
+        map_difference(words.trace("what a song"), words.trace("what a garden"), 0)
+
+
+def test_the_picture_says_which_way_round(words: Model) -> None:
+    changed = map_difference(words.trace(TEXT), small_model(seed=5).trace(TEXT), 0)
+    made = difference_map(changed.trace, "toy/<first>", 0, pieces=changed.kind)
+    assert "minus toy/<first>" in made.caption
+    assert "<first>" not in made.plot.layout.title.text
+    assert "row sum" not in made.caption.lower()
+    assert float(made.frame["attention"].min()) < 0 < float(made.frame["attention"].max())
+    low, high = made.plot.layout.coloraxis.cmin, made.plot.layout.coloraxis.cmax
+    assert low == -high
+
+
+def test_rows_are_put_in_the_same_order_or_refused() -> None:
+    a, b = some(0), some(1, run="toy/b")
+    labels = dict(zip(a.frame["id"], a.labels, strict=True))
+    mixed = b.frame.assign(label=b.frame["id"].map(labels)).sample(frac=1, random_state=0)
+    ordered = aligned(a, replace(b, frame=mixed))
+    assert list(ordered.frame["id"]) == list(a.frame["id"])
+    for row in ordered.frame.to_dict("records"):
+        assert row["p1"] == b.frame.set_index("id").loc[row["id"], "p1"]
+    with pytest.raises(InputError, match="same rows"):
+        aligned(a, replace(b, frame=mixed.iloc[1:]))
+    with pytest.raises(InputError, match="same labels"):
+        aligned(a, replace(b, frame=mixed.assign(label=1 - mixed["label"])))
+
+
+def test_disagreements_begin_with_the_largest_difference() -> None:
+    a = some(0)
+    b = replace(some(1), frame=some(1).frame.assign(label=a.labels))
+    made = disagreements(a, b)
+    assert list(made["difference"].abs()) == sorted(made["difference"].abs(), reverse=True)
+    for row in made.to_dict("records"):
+        i = row["row"]
+        assert row["id"] == a.frame["id"][i]
+        assert row["difference"] == pytest.approx(b.frame["p1"][i] - a.frame["p1"][i])
+        assert (row["first"], row["second"]) == (a.predicted[i], b.predicted[i])
+
+
+def test_of_three_classes_the_total_variation_is_taken() -> None:
+    shares = np.array([[[0.5, 0.3, 0.2], [1, 0, 0]], [[0.2, 0.3, 0.5], [0, 0.5, 0.5]]])
+    base = some(0, n=2).frame
+    first, second = (Rows("r", "0", "test", ("x", "y", "z"), base.assign(p0=p[:, 0], p1=p[:, 1], p2=p[:, 2])) for p in shares)
+    assert list(disagreements(first, second)["difference"]) == pytest.approx([1.0, 0.3])
+    assert list(disagreements(first, second)["row"]) == [1, 0]

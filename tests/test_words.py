@@ -1,0 +1,374 @@
+"""Words: against plain loops over characters, Counters and the printed formulas; places without overlap; figures of hostile words."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sentviz import words as lib
+from sentviz.errors import InputError, RunError
+from sentviz.figures.words import PANEL, cloud, word_bars
+from sentviz.rows import Rows, stored
+from sentviz.runs import Run
+from sentviz.words import Counts, counted, keyness, largest, layout, read, stop_words, store, unwritable, words_of
+from tests import makers
+
+VOCABULARY = ["dull", "bright", "garden", "the", "not", "soup", "warm", "isn't", "cold", "영화", "아주", "ключ", "straße", "song"]
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "a" * 5_000,
+    "👩‍👩‍👧‍👦",
+    "مرحبا",
+    "$x$",
+    "&lt;b&gt;",
+    "영화가",
+    "%{customdata}",
+    "e" + "\u0301" * 300,
+]
+
+
+def made(n: int = 60, classes: int = 2, seed: int = 0, labelled: bool = True) -> Rows:
+    """Rows of random words and answers."""
+    rng = np.random.default_rng(seed)
+    texts = [" ".join(rng.choice(VOCABULARY, rng.integers(0, 12))) for _ in range(n)]
+    label = rng.integers(0, classes, n) if labelled else np.full(n, -1)
+    said = rng.integers(0, classes, n)
+    frame = pd.DataFrame({"id": [f"r{i}" for i in range(n)], "label": label, "predicted": said, "right": label == said, "text": texts})
+    return Rows("toy/run", "0" * 12, "test", tuple("abcde"[:classes]), frame)
+
+
+def by_hand(text: str) -> Iterator[str]:
+    """Words letter by letter, for texts without markup."""
+    word = ""
+    for char in text.lower() + " ":
+        if unicodedata.category(char)[0] in "LNM" or char in "'’":
+            word += "'" if char == "’" else char
+            continue
+        word = word.strip("'")
+        if any(unicodedata.category(c)[0] in "LN" for c in word):
+            yield word
+        word = ""
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("It’s DULL, isn't it? 'Quoted' ''twice''", ["it's", "dull", "isn't", "it", "quoted", "twice"]),
+        ("One.<br /><br />Two<BR>three </i> 4 < 5 & a <3 b", ["one", "two", "three", "4", "5", "a", "3", "b"]),
+        ("fish &amp; chips&#39; &quot;x", ["fish", "chips", "x"]),
+        ("see https://example.org/a-b?c=d and www.example.org now", ["see", "and", "now"]),
+        ("영화가 정말 좋았다!! ㅋㅋㅋ", ["영화가", "정말", "좋았다", "ㅋㅋㅋ"]),
+        ("naïve e\u0301tude हिन्दी مرحبا 10/10 snake_case #tag @you", None),
+        ("<script>alert(1)</script>", ["alert", "1"]),
+        ("❤️ 👩‍👩‍👧 ' '' !", []),
+        ("", []),
+    ],
+)
+def test_words_of_a_text(text: str, words: list[str] | None) -> None:
+    assert words_of(text) == (list(by_hand(text)) if words is None else words)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.text(alphabet=st.characters(codec="ascii", exclude_characters="<&\0") | st.sampled_from("’éçаж영화ㅋ́🙂ا"), max_size=40))
+def test_words_are_those_of_a_loop_over_characters(text: str) -> None:
+    if "://" not in text and "www." not in text.lower():
+        assert words_of(text) == list(by_hand(text))
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("least", [1, 4])
+def test_counts_are_those_of_counters(classes: int, least: int) -> None:
+    """Occurrences and rows in each cell; rows without a label are left out where others have one."""
+    rows = made(80, classes)
+    rows.frame.loc[[3, 4], "label"] = -1
+    found = counted(rows, least)
+    every: dict[tuple[int, int], tuple[Counter[str], Counter[str]]] = {cell: (Counter(), Counter()) for cell in found.cells}
+    for row in rows.frame.to_dict("records"):
+        if row["label"] >= 0:
+            words = list(by_hand(row["text"]))
+            times, once = every[row["label"], row["predicted"]]
+            times.update(words)
+            once.update(set(words))
+    documents = sum((once for _, once in every.values()), Counter())
+    assert set(found.words) == {word for word, n in documents.items() if n >= least}
+    for g, cell in enumerate(found.cells):
+        times, once = every[cell]
+        assert found.counts[g].tolist() == [times[word] for word in found.words]
+        assert found.rows[g].tolist() == [once[word] for word in found.words]
+        known = (rows.labels == cell[0]) & (rows.predicted == cell[1])
+        assert found.sizes[g] == known.sum()
+
+
+def test_rows_without_labels_count_by_prediction() -> None:
+    rows = made(labelled=False)
+    found = counted(rows)
+    assert found.cells == ((-1, 0), (-1, 1))
+    assert found.least == 2
+    assert found.sizes.tolist() == [int((rows.predicted == k).sum()) for k in (0, 1)]
+    with pytest.raises(InputError, match="texts of these rows are not at hand"):
+        counted(Rows("toy/run", "", "test", rows.classes, rows.frame.drop(columns="text")))
+
+
+@pytest.mark.parametrize("prior", [1.0, 500.0])
+def test_keyness_is_the_printed_formula(prior: float) -> None:
+    """Monroe, Colaresi & Quinn's equations word by word, and Wilson's interval of the share."""
+    counts = counted(made(), 1)
+    total = counts.counts.sum(axis=0)
+    for g, cell in enumerate(counts.cells):
+        frame = keyness(counts, cell, prior)
+        n, others = int(counts.counts[g].sum()), int(total.sum() - counts.counts[g].sum())
+        for v, row in enumerate(frame.to_dict("records")):
+            y, other = int(counts.counts[g, v]), int(total[v] - counts.counts[g, v])
+            a = prior * int(total[v]) / int(total.sum())
+            delta = math.log((y + a) / (n + prior - y - a)) - math.log((other + a) / (others + prior - other - a))
+            sd = math.sqrt(1 / (y + a) + 1 / (other + a))
+            assert row["value"] == pytest.approx(delta)
+            assert row["z"] == pytest.approx(delta / sd)
+            assert [row["low"], row["high"]] == pytest.approx([delta - 1.959964 * sd, delta + 1.959964 * sd])
+            p, z2 = y / n, 1.959964**2
+            middle, half = (p + z2 / (2 * n)) / (1 + z2 / n), math.sqrt(z2 * p * (1 - p) / n + z2**2 / (4 * n**2)) / (1 + z2 / n)
+            assert [row["share_low"], row["share_high"]] == pytest.approx([max(middle - half, 0), min(middle + half, 1)], abs=1e-7)
+            assert row["rest"] == pytest.approx(other / others)
+
+
+def test_keyness_by_hand_and_its_mirror() -> None:
+    """Two cells of 100 words, "dull" 10 times here and once there, a prior of 22 words: 1.1 of them are "dull"."""
+    counts = Counts(("dull", "soup"), ((0, 0), (0, 1)), np.array([[10, 90], [1, 99]]), np.ones((2, 2), int), np.array([9, 9]), 1)
+    here, there = keyness(counts, (0, 0), 20.0), keyness(counts, (0, 1), 20.0)
+    assert here["value"][0] == pytest.approx(math.log(11.1 / 108.9) - math.log(2.1 / 117.9))
+    np.testing.assert_allclose(here[["value", "z"]], -there[["value", "z"]])
+    assert here["sure"].tolist() == [abs(z) > 2.2414 and z > 0 for z in here["z"]]  # two words: 0.025 / 2 on one side
+
+
+def test_counted_once_a_row_a_crowded_word_is_not_key() -> None:
+    """The same formula over rows instead of occurrences; shares stay those of occurrences."""
+    counts = counted(made(), 1)
+    of_rows = Counts(counts.words, counts.cells, counts.rows, counts.rows, counts.sizes, 1)
+    for cell in counts.cells:
+        once, bare = keyness(counts, cell, once=True), keyness(of_rows, cell)
+        pd.testing.assert_frame_equal(once[["value", "low", "high", "z", "sure"]], bare[["value", "low", "high", "z", "sure"]])
+        pd.testing.assert_series_equal(once["share"], keyness(counts, cell)["share"])
+    crowded = Counts(
+        ("name", "most"), ((0, 0), (0, 1)), np.array([[80, 900], [1, 900]]), np.array([[1, 300], [1, 300]]), np.array([9, 9]), 1
+    )
+    assert keyness(crowded, (0, 0))["z"][0] > 5 > 1 > abs(keyness(crowded, (0, 0), once=True)["z"][0])
+
+
+def test_rare_words_are_shrunk_and_common_words_are_not_key() -> None:
+    """A word seen twice, both in the cell, is less sure than one seen fifty times to ten; one alike in both is not key at all."""
+    words = ("rare", "often", "alike", "most")
+    counts = Counts(words, ((0, 0), (0, 1)), np.array([[2, 50, 90, 9000], [0, 10, 90, 9000]]), np.ones((2, 4), int), np.array([9, 9]), 1)
+    frame = keyness(counts, (0, 0)).set_index("word")
+    assert frame.loc["often", "z"] > frame.loc["rare", "z"] > 0
+    assert abs(frame.loc["alike", "z"]) < 1.5
+    assert largest(frame.reset_index(), "keyness", 9)["word"].tolist() == ["often"]
+    assert largest(frame.reset_index(), "count", 2, frozenset({"often"}))["word"].tolist() == ["most", "alike"]
+
+
+def test_what_has_no_keyness_says_so() -> None:
+    counts = counted(made(), 1)
+    with pytest.raises(InputError, match="no cell 8, 8"):
+        keyness(counts, (7, 7))
+    with pytest.raises(InputError, match="prior"):
+        keyness(counts, (0, 0), 0)
+    one = made()
+    one.frame[["label", "predicted"]] = 0
+    with pytest.raises(InputError, match="any other rows"):
+        keyness(counted(one), (0, 0))
+    with pytest.raises(InputError, match="these rows"):
+        keyness(counted(one), (1, 0))
+    with pytest.raises(InputError, match="not by 'size'"):
+        largest(keyness(counts, (0, 0)), "size", 3)
+    with pytest.raises(InputError, match="no list of stop words for 'xx'"):
+        stop_words(["xx"])
+
+
+def test_stop_words_leave_what_decides() -> None:
+    """Every stop word is a word as texts are split; negation, contrast and degree are none."""
+    every = stop_words()
+    assert all(words_of(word) == [word.strip("'")] for word in every)
+    assert {"the", "it's", "그리고"} <= every
+    assert every.isdisjoint({"not", "no", "never", "n't", "but", "very", "too", "isn't", "안", "못", "너무"})
+
+
+# ---- places
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("weights", [range(40, 0, -1), [3.0] * 40, [1000, 30, *range(28, 0, -1)]])
+def test_no_two_boxes_of_a_cloud_overlap(seed: int, weights: list[float]) -> None:
+    """All boxes inside the area, none over another, areas of letters in proportion to weights, the same for the same seed."""
+    words = [f"{word}{i}" for i, word in zip(range(len(list(weights))), VOCABULARY * 4, strict=False)]
+    given = dict(zip(words, map(float, weights), strict=True))
+    placed = layout(given, *PANEL, seed=seed)
+    assert len(placed) >= 0.8 * len(given)
+    wide, high = PANEL
+    boxes = [(r.x - r.width / 2, r.x + r.width / 2, r.y - r.height / 2, r.y + r.height / 2) for r in placed.itertuples()]
+    for left, right, low, top in boxes:
+        assert left >= -1 and low >= -1 and right <= wide + 1 and top <= high + 1
+    for one, other in combinations(boxes, 2):
+        assert one[0] >= other[1] or other[0] >= one[1] or one[2] >= other[3] or other[2] >= one[3]
+    heaviest = placed.iloc[0]
+    for row in placed.itertuples():
+        assert row.size == pytest.approx(max(lib.SMALLEST, heaviest["size"] * math.sqrt(given[row.word] / given[heaviest["word"]])))
+    pd.testing.assert_frame_equal(placed, layout(given, *PANEL, seed=seed))
+    assert not placed[["x", "y"]].equals(layout(given, *PANEL, seed=seed + 7)[["x", "y"]])
+
+
+def test_places_of_odd_words_and_sizes() -> None:
+    assert layout({}, *PANEL).empty
+    one = layout({"dull": 2.0}, *PANEL)
+    assert len(one) == 1 and one["width"][0] <= PANEL[0]
+    odd = layout(dict.fromkeys(HOSTILE, 1.0), *PANEL)
+    assert set(odd["word"]) == set(HOSTILE)
+    assert (odd["width"] <= PANEL[0]).all()
+    wide = layout({"영화영화": 1.0}, *PANEL)
+    latin = layout({"even": 1.0}, *PANEL)
+    assert wide["width"][0] / wide["size"][0] > latin["width"][0] / latin["size"][0]  # Hangul is as wide as it is high
+    for weights in ({"a": 0.0}, {"a": math.nan}, {"a": -1.0}):
+        with pytest.raises(InputError, match="numbers above 0"):
+            layout(weights, *PANEL)
+    with pytest.raises(InputError, match="40 by 40"):
+        layout({"a": 1.0}, 10, 300)
+
+
+def test_letters_without_a_font_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What fc-list does not find is named; without fc-list nothing is said; plain Latin never asks."""
+    answers: list[str] = []
+
+    def asked(command: list[str], **_: object) -> object:
+        answers.append(command[1])
+        return type("Done", (), {"stdout": "" if command[1] == ":charset=c601" else "font.ttf"})()
+
+    monkeypatch.setattr(lib.shutil, "which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(lib.subprocess, "run", asked)
+    assert unwritable(["영", "dull"]) == "영"
+    assert unwritable(["ключ"]) == ""
+    answers.clear()
+    assert unwritable(["dull", "naïve"]) == "" and not answers
+    monkeypatch.setattr(lib.shutil, "which", lambda name: None)
+    assert unwritable(["영화"]) == ""
+
+
+# ---- figures
+
+
+def drawn(words: list[str]) -> pd.DataFrame:
+    """Words with places and made-up numbers, in one cloud."""
+    places = layout({word: 9.0 - 0.1 * i for i, word in enumerate(words)}, *PANEL)
+    numbers = {"count": 5, "rows": 4, "share": 0.01, "share_low": 0.005, "share_high": 0.02, "rest": 0.001}
+    return places.assign(
+        cell=0, **numbers, value=1.5, low=0.5, high=2.5, z=np.linspace(9, 2, len(places)), sure=[True] + [False] * (len(places) - 1)
+    )
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_hostile_words_are_drawn_as_text(theme: str) -> None:
+    """No markup of a word reaches a label, long words are cut, the frame keeps them whole."""
+    frame = drawn(HOSTILE)
+    for figure in (cloud(frame, ["<b>x</b>"], theme=theme), word_bars(frame, title="<b>x</b>", theme=theme)):  # type: ignore[arg-type]
+        assert set(figure.frame["word"]) == set(HOSTILE)
+        shown = [a.text for a in figure.plot.layout.annotations] + [figure.plot.layout.title.text or ""]
+        shown += list(figure.plot.layout.yaxis.ticktext or []) + [
+            str(row[0]) for trace in figure.plot.data for row in (trace.customdata if trace.customdata is not None else [])
+        ]
+        assert not any("<" in text or "$" in text for text in shown)
+        assert max(map(len, shown)) < 350
+
+
+def test_a_cloud_says_its_cells_marks_the_chosen_word_and_fills_empty_ones() -> None:
+    """Annotations stand where the layout put them; an empty cloud has its sentence; one word is framed."""
+    frame = drawn(["dull", "soup", "garden"])
+    figure = cloud(frame, ["first", "second"], right=[True, False], selected=(0, "soup"), about="About.")
+    notes = {a.text: a for a in figure.plot.layout.annotations}
+    for row in frame.itertuples():
+        assert (notes[row.word].x, notes[row.word].y, notes[row.word].font.size) == (row.x, row.y, row.size)
+    assert [text for text, note in notes.items() if note.borderwidth] == ["soup"]
+    assert {"first", "second", "No word stands out."} <= set(notes)
+    assert "About." in figure.caption and figure.name == "words-keyness"
+    picked = figure.plot.data[0].customdata
+    assert {row[5] for row in picked} == {"dull", "soup", "garden"}
+    assert all(row[4] == 0 for row in picked)
+    with pytest.raises(InputError, match="no cloud"):
+        cloud(frame, [])
+    assert len(cloud(frame.head(0), ["none"], by="count").plot.data[0].x) == 0
+
+
+def test_bars_carry_values_intervals_and_what_is_sure() -> None:
+    frame = drawn(["dull", "soup", "garden"])
+    key, often = word_bars(frame, title="here", selected="soup"), word_bars(frame, title="here", by="count")
+    assert key.plot.data[0].x.tolist() == [1.5] * 3
+    assert key.plot.data[0].error_x.array.tolist() == [1.0] * 3
+    assert len({*key.plot.data[0].marker.color}) == 2  # one filled, two hollow
+    assert "Hollow" in key.caption
+    assert len(key.plot.layout.shapes) == 1
+    assert often.plot.data[0].x.tolist() == [10.0] * 3
+    assert often.plot.data[1].x.tolist() == [1.0] * 3
+    with pytest.raises(InputError, match="No word"):
+        word_bars(frame.head(0), title="here")
+
+
+# ---- what a run keeps
+
+
+def test_stored_words_are_those_counted(tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Written with the run, its other files as they were; read back they give the same keyness; only counts of common words are in it."""
+    texts = makers.use_toy_data(monkeypatch)["test"].frame
+    folder = tmp_path / "toy" / "run"
+    shutil.copytree(tiny_run, folder)
+    before = Run.open(folder)
+    after = store(before)
+    assert after.digest != before.digest
+    assert {name: digest for name, digest in after.config["files"].items() if name != lib.FILE} == before.config["files"]
+    rows = stored(after)
+    full = counted(rows.with_text(dict(zip(texts["id"], texts["text"], strict=True))), lib.LEAST)
+    kept = read(after, rows)
+    assert sorted(kept.words) == sorted(full.words)
+    assert kept.sizes.tolist() == full.sizes.tolist()
+    frame = after.frame(lib.FILE)
+    assert frame.groupby("word")["rows"].sum().min() >= lib.LEAST
+    assert not frame["word"].str.contains(" ").any()
+    for cell in full.cells:
+        if full.sizes[full.cells.index(cell)]:
+            one, other = (keyness(c, cell).sort_values("word", ignore_index=True) for c in (full, kept))
+            pd.testing.assert_frame_equal(one, other)
+    (folder / "notes.txt").write_text("mine")
+    with pytest.raises(RunError, match=r"notes\.txt"):
+        store(Run.open(folder))
+
+
+@pytest.mark.parametrize("damage", ["column", "negative", "class", "missing"])
+def test_damaged_words_are_named(tiny_run: Path, monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
+    run = Run.open(tiny_run)
+    frame = pd.DataFrame({"word": ["dull", "soup"], "label": [0, 1], "predicted": [0, 1], "count": [7.0, 8.0], "rows": [6, 6]})
+    rows = stored(run)
+    match damage:
+        case "column":
+            frame = frame.drop(columns="rows")
+        case "negative":
+            frame.loc[0, "count"] = -1
+        case "class":
+            frame.loc[0, "label"] = 2
+        case _:
+            frame.loc[0, "count"] = np.nan
+    monkeypatch.setattr(Run, "frame", lambda self, file: frame)
+    with pytest.raises(RunError, match=r"words.parquet is damaged"):
+        read(run, rows)
+
+
+def test_a_figure_is_plain_json() -> None:
+    """What a page sends holds no NaN and every word as text."""
+    sent = json.loads(cloud(drawn(HOSTILE), ["x"]).plot.to_json())
+    assert sent["layout"]["annotations"]

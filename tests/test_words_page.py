@@ -1,0 +1,153 @@
+"""The Words page with Streamlit's AppTest, on the runs that ship, on the demo set and on words stored with a run."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import streamlit as st
+
+from sentviz import datasets
+from sentviz.errors import DataMissingError
+from sentviz.rows import stored
+from sentviz.runs import Run
+from sentviz.slices import Slice
+from sentviz.words import counted, keyness, largest, stop_words, store
+from tests.test_app import ROOT, RUN, opened, words
+
+FOLDER = ROOT / "checkpoints" / RUN
+pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason=f"{RUN} is not in checkpoints/")
+OURS = ("a dull garden", "a bright song and a warm soup", "the soup isn't bright", "nobody sang, it was dull", "warm, warm bread")
+
+
+class Texts:
+    """A data set whose texts are ours, or that is not here."""
+
+    def __init__(self) -> None:
+        frame = stored(Run.open(FOLDER)).frame
+        cell = (2 * frame["label"] + frame["predicted"]).tolist()
+        texts = [OURS[cell[i] if i % 3 else i % 5] for i in range(len(frame))]
+        self.frame = pd.DataFrame({"id": frame["id"], "text": texts, "label": frame["label"]})
+        self.here = True
+
+    def load_split(self, name: str, split: str) -> Any:
+        if not self.here:
+            raise DataMissingError("not here")
+        return type("Split", (), {"frame": self.frame})()
+
+
+@pytest.fixture
+def texts(monkeypatch: pytest.MonkeyPatch) -> Iterator[Texts]:
+    """The texts of every data set are made up of our own sentences; caches hold nothing of other tests."""
+    made = Texts()
+    monkeypatch.setattr(datasets, "load_split", made.load_split)
+    st.cache_resource.clear()
+    yield made
+    st.cache_resource.clear()
+
+
+def captions(app: Any) -> str:
+    return "\n".join(caption.value for caption in app.caption).replace("\\", "")
+
+
+@pytest.mark.parametrize("by", ["keyness", "count"])
+@pytest.mark.parametrize("stops", ["drop", "keep"])
+def test_every_kind_of_cloud_stands(texts: Texts, by: str, stops: str) -> None:
+    """What is large and whether stop words are left out is in the URL and in the caption."""
+    app = opened("words", words=by, stops=stops)
+    assert not app.error and not app.warning
+    said = captions(app)
+    assert "Click a word" in said
+    assert ("Keyness:" in said) == (by == "keyness")
+    assert ("Stop words are left out." in said) == (stops == "drop")
+    assert len(app.get("plotly_chart")) == 2
+    assert app.query_params.get("words", ["keyness"]) in (by, [by])
+
+
+def test_a_word_in_the_link_is_the_part_of_the_rows_and_its_cell_is_listed(texts: Texts) -> None:
+    """As many rows below as the word's count of rows in its cell says."""
+    rows = stored(Run.open(FOLDER)).with_text(dict(zip(texts.frame["id"], texts.frame["text"], strict=True)))
+    counts = counted(rows)
+    row = largest(keyness(counts, (0, 1)), "count", 1, stop_words()).iloc[0]
+    app = opened("words", slice=str(Slice("word", f"{row['word']}@0,1")), words="count")
+    assert f"{row['rows']:,} of {len(rows):,} rows" in words(app)
+    assert app.selectbox(key="words-cell").value == (0, 1)
+
+
+def test_the_list_s_cell_is_the_part_of_the_rows(texts: Texts) -> None:
+    app = opened("words")
+    app.selectbox(key="words-cell").set_value((1, 1)).run()
+    assert not app.exception, app.exception
+    assert app.query_params["slice"] in ("cell=1,1", ["cell=1,1"])
+
+
+def test_the_demo_set_has_its_words() -> None:
+    app = opened("words", over="demo")
+    assert not app.error
+    assert "in at least 2 of" in captions(app)
+    assert len(app.get("plotly_chart")) == 2
+
+
+def test_a_pair_of_three_classes_is_chosen() -> None:
+    """Four clouds of two classes; another pair by hand, or by the cell in the link."""
+    run = "twitter_financial/ndt-unit-2"
+    if not (ROOT / "checkpoints" / run).is_dir():
+        pytest.skip(f"{run} is not in checkpoints/")
+    app = opened("words", run=run, over="demo")
+    box = app.selectbox(key="words-pair")
+    other = next(pair for pair in ((0, 1), (0, 2), (1, 2)) if pair != box.value)
+    box.set_value(other).run()
+    assert not app.exception, app.exception
+    assert app.selectbox(key="words-pair").value == other
+    assert set(app.selectbox(key="words-cell").options) and len(app.selectbox(key="words-cell").options) == 4
+    assert opened("words", run=run, over="demo", slice="cell=0,2").selectbox(key="words-pair").value == (0, 2)
+
+
+def test_without_texts_the_page_says_what_is_missing(texts: Texts) -> None:
+    texts.here = False
+    app = opened("words")
+    assert "words cannot be counted" in words(app)
+    assert "rows" in words(app)
+    assert not app.get("plotly_chart")
+
+
+def test_without_texts_the_stored_words_are_drawn(texts: Texts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that keeps its words draws them in a clone without data, says so, and refuses another threshold."""
+    folder = tmp_path / "kept" / "words"
+    shutil.copytree(FOLDER, folder)
+    store(Run.open(folder))
+    monkeypatch.setenv("SENTVIZ_RUNS", str(tmp_path))
+    texts.here = False
+    app = opened("words", run="kept/words")
+    assert not app.error
+    assert "from the words stored with the run" in captions(app)
+    assert len(app.get("plotly_chart")) == 2
+    assert "another threshold needs the texts" in words(opened("words", run="kept/words", threshold="0.3"))
+
+
+@pytest.mark.parametrize("part", ["word=<script>alert(1)</script>", "word=nowhere@0,1", "cell=7,7", "nonsense", "tag=negation"])
+def test_odd_parts_in_the_link_are_no_trouble(texts: Texts, part: str) -> None:
+    app = opened("words", slice=part)
+    assert not app.exception, app.exception
+    assert "<script>" not in words(app)
+    assert app.get("plotly_chart")
+
+
+@pytest.mark.parametrize("label", ["", "label"])
+def test_the_words_of_a_visitor_s_file(label: str) -> None:
+    """Without labels two clouds by prediction and no list of cells; with them the four cells; either kept for the visit only."""
+    from app.views.myfile_part import MyFile
+
+    app = opened("words", over="mine")
+    frame = pd.DataFrame({"text": [OURS[i % 5] for i in range(40)], "label": [str(i % 2) for i in range(40)]})
+    app.session_state["mine"] = MyFile("mine.csv", frame, "text", label, "0" * 16)
+    app.run()
+    assert not app.exception, app.exception
+    assert app.get("plotly_chart")
+    assert [box.key for box in app.selectbox].count("words-cell") == (1 if label else 0)
+    assert "mine-words" in app.session_state
+    assert "mine-words" not in opened("words", over="mine").session_state
