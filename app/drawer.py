@@ -133,8 +133,9 @@ def end(rows: Rows) -> None:
         on_select="rerun",
         selection_mode="single-row",
         column_config={
-            "confidence": st.column_config.NumberColumn(format="percent", width="small"),
-            "loss": st.column_config.NumberColumn(format="%.2f", width="small"),
+            "": st.column_config.TextColumn(width=30),
+            "confidence": st.column_config.NumberColumn(format="percent", width=90),
+            "loss": st.column_config.NumberColumn(format="%.2f", width=60),
             "text": st.column_config.TextColumn(width="large"),
         },
     )
@@ -213,10 +214,9 @@ def _table(rows: Rows) -> pd.DataFrame:
         shown["loss"] = frame["loss"].to_numpy()
     if "tag" in frame:
         shown["tag"] = frame["tag"].to_numpy()
-    shown["id"] = frame["id"].to_numpy()
     if rows.has_text:
         shown["text"] = frame["text"].str.slice(0, CUT).to_numpy()
-    return pd.DataFrame(shown)
+    return pd.DataFrame(shown | {"id": frame["id"].to_numpy()})
 
 
 def _csv(rows: Rows) -> bytes:

@@ -99,6 +99,13 @@ PAGES = {
             icon=":material/article:",
             help="arXiv 2603.20704: every printed number beside ours.",
         ),
+        st.Page(
+            "views/paper_hardmax.py",
+            title="Hardmax transformer",
+            url_path="hardmax-paper",
+            icon=":material/article:",
+            help="arXiv 2407.01602: clusters, leaders, and what they carry.",
+        ),
         st.Page("views/claims.py", title="Claims", icon=":material/gavel:", help="Each claim, the test, the verdict."),
     ],
     "Library": [

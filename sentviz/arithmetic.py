@@ -219,7 +219,8 @@ def _read(model: Model, trace: Trace, layer: int, head: int, query: int, key: in
     block: Any = model.encoder.blocks[layer]
     temperature = block.attention.temperature
     scale = config.key_size**-0.5 if temperature is None else float(temperature)
-    seen = _seen(config.window, config.global_tokens, n, query)
+    window = getattr(block.attention, "window", config.window)
+    seen = _seen(window, config.global_tokens, n, query)
     parts = []
     for c in range(len(maps)):
         product = float(q[c] @ k[c])
@@ -253,7 +254,7 @@ def _read(model: Model, trace: Trace, layer: int, head: int, query: int, key: in
         scale=scale,
         cosine=temperature is not None,
         rotary=config.positions == "rotary",
-        window=config.window,
+        window=window,
         parts=tuple(parts),
         attention=float(row[key]),
         seen=seen,

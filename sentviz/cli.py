@@ -49,13 +49,26 @@ def main() -> None:
 @click.option("--model", help="Preset instead of the recipe's: vanilla, diff, ndt-unit-2, cls-last-scaled, hardmax-d2, ...")
 @click.option("--seed", type=int, help="Seed instead of the recipe's.")
 @click.option("--variant", help="A change by name: equal, swapped or frozen (how lambda starts), 512 (reads 512 tokens).")
+@click.option("--hub", help="Fine-tune this Hugging Face encoder, a name or a folder, on the data set RECIPE.")
+@click.option("--injection", help="Of a lexicon into that encoder: xia, all, all-scaled, last, last-scaled.")
+@click.option("--lexicon", help="Whose polarities it gets, as in lexicon_ko_knu.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True, help="Folder for the run.")
 @click.option("--device", default="", help="cpu or cuda; by default the GPU if there is one.")
 @click.option("--threads", type=int, help="CPU threads.")
 @click.option("--quiet", is_flag=True, help="No progress bar.")
 @command
 def train(
-    recipe: str, model: str | None, seed: int | None, variant: str | None, out: Path, device: str, threads: int | None, quiet: bool
+    recipe: str,
+    model: str | None,
+    seed: int | None,
+    variant: str | None,
+    hub: str | None,
+    injection: str | None,
+    lexicon: str | None,
+    out: Path,
+    device: str,
+    threads: int | None,
+    quiet: bool,
 ) -> None:
     """Train RECIPE, a TOML file or the name of one that ships. A stopped run goes on with the same command."""
     if model and model.startswith("hardmax-"):
@@ -64,6 +77,14 @@ def train(
         trained = train_hardmax(HardmaxRecipe.named(recipe, model, seed=seed or 0), out, say=click.echo)
         _say_metrics(trained.name, trained.metrics())
         click.echo(f"Written to {trained.folder}")
+        return
+    if hub:
+        from sentviz.hub import finetune
+
+        settings: dict[str, Any] = {} if seed is None else {"seed": seed}
+        tuned = finetune(hub, recipe, out, lexicon=lexicon or "", injection=injection or "", device=device, progress=not quiet, **settings)
+        _say_metrics(tuned.name, tuned.metrics())
+        click.echo(f"Written to {tuned.folder}")
         return
     from sentviz.recipe import Recipe
 

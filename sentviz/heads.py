@@ -35,7 +35,7 @@ MEASURES = ("entropy", "previous", "next", "same", "specials", "first")
 CLS_MEASURES = ("from_cls", "to_cls")
 FILE = "heads.parquet"
 WEIGHTS_PER_BATCH = 1 << 24
-SPECIAL_IDS = (2, 3)  # [CLS], [SEP] of every vocabulary
+SPECIAL_IDS = (2, 3)  # [CLS], [SEP] of every vocabulary of ours
 
 
 def patterns(maps: Tensor, lengths: Tensor, specials: Tensor, cls: bool) -> Tensor:
@@ -116,7 +116,7 @@ def over_rows(model: Model, rows: Sequence[Ids], progress: Progress | None = Non
             inputs = collate(some)
             maps = model.encoder(inputs, Watch()).attention
             assert maps is not None
-            specials = torch.isin(inputs.ids, torch.tensor(SPECIAL_IDS))
+            specials = torch.isin(inputs.ids, torch.tensor(getattr(model.tokenizer, "frame_ids", SPECIAL_IDS)))
             each = patterns(maps, torch.tensor([len(row) for row in some]), specials, model.cls).double().numpy()
         each = np.concatenate([each, _mean_of_heads(each)[:, :, None]], axis=2)
         known = np.isfinite(each)

@@ -235,7 +235,8 @@ class _Equation:
             first = model.trace(text, text_pair, queries=(0,), scores=True, **chosen).biases
             biases = tuple(attention.KeyTerm(name, torch.tensor(values[..., 0, :])) for name, values in first.items())
         places = sorted({place % n for place in config.global_tokens if -n <= place < n})
-        pattern = attention.Pattern(config.window, torch.tensor([places], dtype=torch.long)) if config.window else None
+        window = getattr(block.attention, "window", config.window)
+        pattern = attention.Pattern(window, torch.tensor([places], dtype=torch.long)) if window else None
         self.structure = attention.Structure(biases=biases, pattern=pattern)
 
     def rows(self, start: int, stop: int, head: int | str, component: int | str) -> Floats:

@@ -96,10 +96,15 @@ class Model:
     def of(cls, run: Run) -> Model:
         """The model of a run folder."""
         config = run.config
-        if config["model"].get("kind") == "hardmax":
-            from sentviz.hardmax_model import HardmaxModel
+        match config["model"].get("kind"):
+            case "hardmax":
+                from sentviz.hardmax_model import HardmaxModel
 
-            return HardmaxModel.of(run)
+                return HardmaxModel.of(run)
+            case "hub":
+                from sentviz.hub import HubModel
+
+                return HubModel.of(run)
         if missing := sorted({item.name for item in fields(EncoderConfig)} - config["model"].keys()):
             raise RunError(f"{run.name}: config.json was written by another version (its model is without {', '.join(missing)}).")
         try:

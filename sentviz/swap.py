@@ -39,8 +39,8 @@ def neighbours(model: Model, token: int, k: int = 6) -> list[tuple[str, float]]:
     cosine[[0, 1, 2, 3, token]] = -2
     found: list[tuple[str, float]] = []
     for index in np.argsort(-cosine)[: 8 * k + 8]:
-        word = model.tokenizer.token_of(int(index)).removeprefix("Ġ")
-        if word.isalpha() and word.isascii() == model.tokenizer.token_of(token).removeprefix("Ġ").isascii():
+        word = model.tokenizer.token_of(int(index)).lstrip("Ġ▁")
+        if word.isalpha() and word.isascii() == model.tokenizer.token_of(token).lstrip("Ġ▁").isascii():
             found.append((word, float(cosine[index])))
     return found[:k]
 

@@ -26,6 +26,7 @@ PAGES = (
     "lambdas",
     "curves",
     "paper_ndt",
+    "paper_hardmax",
     "claims",
     "runs",
     "data",

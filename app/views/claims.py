@@ -26,9 +26,9 @@ frame = verdicts(tuple(run.digest for run in runs), runs)
 ICONS = {"holds": ":material/check_circle:", "does not hold": ":material/cancel:", "cannot be told": ":material/help:"}
 counts = frame["verdict"].value_counts()
 st.markdown(" · ".join(f"{ICONS[name]} {name}: **{counts.get(name, 0)}**" for name in ICONS))
-for against in ("its own tables", "runs here"):
-    st.markdown(f"##### Held against {against}")
-    for row in frame[frame["against"] == against].to_dict("records"):
+for (paper, against), group in frame.groupby(["paper", "against"], sort=False):
+    st.markdown(f"##### {paper}, held against {against}")
+    for row in group.to_dict("records"):
         with st.container(border=True, horizontal=True, gap="medium", vertical_alignment="center"):
             st.markdown(f"{ICONS[row['verdict']]} **{row['verdict']}**", width=150)
             with st.container(gap=None):

@@ -67,11 +67,14 @@ run = store.run(shell.focus().run)
 st.markdown(f"##### {shell.md(run.name)}")
 config = run.config
 data, best = config["data"], config["best"]
+splits = ", ".join(f"{split} {part['n']:,} texts, digest {part['digest']}" for split, part in data["splits"].items())
+reached = f" with {best['accuracy']:.2%} on validation" if "accuracy" in best else ""
+trained = (
+    f"Trained with seed {config['recipe']['seed']}; stored at epoch {best['epoch']:.1f}" if config["steps"] else "Adopted, not trained here"
+)
 st.markdown(
     shell.md(
-        f"Trained on {data['name']} ({data['splits']['train']['n']:,} texts, {data['splits']['validation']['n']:,} for validation, "
-        f"digests {data['splits']['train']['digest']} and {data['splits']['validation']['digest']}) with seed {config['recipe']['seed']}; "
-        f"stored at epoch {best['epoch']:.1f} with {best['accuracy']:.2%} on validation; {config['seconds']:,} seconds on "
+        f"{data['name']}: {splits}. {trained}{reached}; {config['seconds']:,} seconds on "
         f"{config['hardware']}; sentviz {config['version']['sentviz']}, torch {config['version']['torch']}, {config['created']}; "
         f"digest {run.digest}."
     )

@@ -1,10 +1,10 @@
-"""`python -m tests.benchmarks [trace latency training start enter removal gradients methods view tsne hardmax growth sphere words]`"""
+"""`python -m tests.benchmarks [NAME ...]`: ratios measured in one run; the names are those of ALL."""
 
 from __future__ import annotations
 
 import sys
 
-from tests.benchmarks import app, explanations, hardmax, models, projection, views, words
+from tests.benchmarks import app, explanations, hardmax, hub, models, projection, views, words
 
 ALL = {
     "trace": models.trace,
@@ -16,6 +16,9 @@ ALL = {
     "gradients": explanations.gradients,
     "methods": explanations.methods,
     "view": views.first_view,
+    "hub-trace": hub.hub_trace,
+    "hub-injection": hub.injection,
+    "rank-three": hub.rank_three,
     "tsne": projection.tsne,
     "hardmax": hardmax.layer,
     "growth": hardmax.growth,

@@ -1,0 +1,80 @@
+"""The hardmax paper: its pipeline, its numbers beside ours, its pictures and its claims."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from app import shell, store
+from app.views import hardmax_parts
+from sentviz import studies
+from sentviz.figures.beside import measured_beside_printed
+from sentviz.figures.clustering import layer_bands, leader_bars
+from sentviz.gallery import signed
+from sentviz.leaders import FILE, frequent, leading, per_layer
+from sentviz.runs import Run
+from sentviz.studies.claims import judged
+from sentviz.studies.hardmax_claims import beside
+
+shell.intro(
+    "What “Clustering in pure-attention hardmax transformers” (arXiv 2407.01602) claims, beside what the runs here measure.",
+    "The poster prints no accuracies: those of the authors' public code stand in, best test accuracies of theirs against one run of ours.",
+)
+ICONS = {"holds": ":material/check_circle:", "does not hold": ":material/cancel:", "cannot be told": ":material/help:"}
+
+
+@st.cache_data(max_entries=4, show_spinner="Testing the claims")
+def verdicts(digests: tuple[str, ...], _runs: list[Run]) -> pd.DataFrame:
+    return judged(_runs, ["Hardmax"])
+
+
+runs = list(store.runs().values())
+own = [run for run in runs if run.config["model"].get("kind") == "hardmax"]
+st.markdown("##### Do words gather around leaders that carry the sentiment?")
+for row in verdicts(tuple(run.digest for run in own), runs).to_dict("records"):
+    with st.container(gap=None):
+        st.markdown(f"{ICONS[row['verdict']]} **{shell.md(row['claim'])}**: {row['verdict']}")
+        st.caption(shell.md(row["evidence"]))
+st.markdown(
+    "**Embedding** (each word a point in d dimensions) → **8 hardmax layers** (each point moves towards those furthest in its own"
+    " direction) → **mean** → **decoder** (which side of a line)."
+)
+st.page_link("views/hardmax.py", label="Watch it on a review of your own", icon=":material/bubble_chart:")
+if not own:
+    hardmax_parts.without_runs()
+    st.stop()
+
+table = beside(runs)
+left, right = shell.halves("hardmax-paper")
+with left:
+    frame = table.assign(model=[f"d = {d}" for d in table["d"]], printed=table["public"], seeds=1)
+    sources = [run for run in own if run.name in set(table["run"])]
+    shell.figure(
+        lambda theme: signed(measured_beside_printed(frame, title="Test accuracy by dimension", percent=True, theme=theme), *sources),
+        "hardmax-accuracy",
+    )
+    st.caption("Diamonds: the public code's best test accuracy, which the paper does not print.")
+surveyed = next((run for run in own if run.config["preset"] == "hardmax-d2" and FILE in run.config["files"]), None)
+if surveyed is not None:
+    with right:
+        bands = per_layer(surveyed.frame(FILE))
+        shell.figure(
+            lambda theme, of=surveyed: signed(layer_bands(bands, "at leaders", "Share of words at a leader", share=True, theme=theme), of),  # type: ignore[misc]
+            "hardmax-depth",
+        )
+    asked = hardmax_parts.model(surveyed)
+    words = leading(surveyed.frame(FILE), asked.vocabulary)
+    reach = float((words.loc[words["leads"] > 0, "score"].abs() / np.linalg.norm(asked.decision[0])).max())
+    led = frequent(surveyed.frame(FILE), asked.vocabulary, asked.decision[0], distance=reach / 3, confidence=0.95, top=15)
+    for column, label in zip(shell.halves("hardmax-led"), surveyed.labels, strict=False):
+        with column:
+            shell.figure(lambda theme, label=label: signed(leader_bars(led, label, theme=theme), surveyed), f"paper-led-{label}")  # type: ignore[misc]
+    st.caption(f"Leaders at least {reach / 3:.2f} from the line, a third of how far leaders reach here; other thresholds on Hardmax.")
+with st.expander("Every printed picture and number, and where it is here"):
+    source = (Path(studies.__file__).with_name("hardmax.toml")).read_text(encoding="utf-8")
+    shown = pd.DataFrame(tomllib.loads(source)["item"])
+    st.dataframe(shown[["printed", "title", "state", "view", "runs", "why"]], hide_index=True, height="content")

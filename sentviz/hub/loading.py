@@ -1,0 +1,213 @@
+"""Hugging Face models by name or folder. Safetensors only unless the user insists; code of a repository is never run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from sentviz.errors import InputError, RunError
+from sentviz.hub.encoder import ARCHITECTURES, IMPLEMENTATION, HubEncoder, register, transformers
+from sentviz.hub.model import HubModel, fuse, injected, shape
+from sentviz.hub.tokens import HubTokenizer
+
+if TYPE_CHECKING:
+    from sentviz.lexicon import Lexicon
+
+__all__ = ["Opened", "load", "opened", "short_name"]
+
+PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A checkpoint as read: the model of transformers with our attention, its tokenizer, its labels."""
+
+    name: str
+    model: Any
+    tokenizer: HubTokenizer
+    tokenizer_limit: int
+    labels: tuple[str, ...]
+
+    def wrapped(self, lexicon: Lexicon | None, injection: str, **changes: Any) -> HubModel:
+        """As a model of the library, with or without an injection.
+
+        Raises:
+            InputError: an injection without a lexicon, or the other way round.
+        """
+        settings = injected(injection)
+        if injection and lexicon is None:
+            raise InputError(f"{injection} injects a lexicon, and none is given.")
+        if lexicon is not None and not injection:
+            raise InputError("A lexicon needs an injection, last-scaled for example.")
+        encoder = HubEncoder(shape(self.model.config, self.tokenizer_limit, **settings, **changes), self.model)
+        if lexicon is not None:
+            fuse(encoder, self.tokenizer, lexicon)
+        return HubModel(self.name, encoder, self.tokenizer, self.labels)
+
+
+def load(name_or_folder: str | Path, *, lexicon: Lexicon | None = None, injection: str = "", allow_pickle: bool = False) -> HubModel:
+    """A Hugging Face sequence classifier: BERT, ELECTRA, RoBERTa, XLM-R, DistilBERT or ModernBERT.
+
+    Args:
+        name_or_folder: a folder, or a name on the hub such as ``"user/model"``.
+        lexicon, injection: polarities to put into the scores, and how: a name of `sentviz.presets.INJECTIONS`.
+        allow_pickle: also read weights that are pickled; transformers reads them as plain tensors only.
+    Raises:
+        RunError: unknown, another kind of model, without a classification head or tokenizer, pickled, or in need of its repository's code.
+        InputError: an injection that does not exist, or one without a lexicon.
+    """
+    return opened(name_or_folder, allow_pickle=allow_pickle).wrapped(lexicon, injection)
+
+
+def short_name(name_or_folder: str | Path) -> str:
+    """What a model is called here: the last part of its name or folder."""
+    return Path(name_or_folder).resolve().name if Path(name_or_folder).is_dir() else str(name_or_folder).rpartition("/")[2]
+
+
+def opened(name_or_folder: str | Path, *, labels: Sequence[str] = (), allow_pickle: bool = False) -> Opened:
+    """Read a checkpoint. With `labels` it gets a new head where its own does not fit them, to be fine-tuned.
+
+    Raises:
+        RunError: as `load`.
+    """
+    register()
+    name = str(name_or_folder)
+    kind = _checked(name, _settings(name), classifies=not labels)
+    with _quiet():
+        backend, limit = _tokenizer(name)
+        model = _model(name, labels, allow_pickle)
+    words = backend.backend_tokenizer
+    rows = model.get_input_embeddings().num_embeddings
+    if words.get_vocab_size(with_added_tokens=True) > rows:
+        raise RunError(f"{name}: its tokenizer knows {words.get_vocab_size():,} tokens, its model {rows:,}; they do not belong together.")
+    tokenizer = HubTokenizer(words, vocab_size=rows, special_ids=backend.all_special_ids, unknown=backend.unk_token_id)
+    named = tuple(str(model.config.id2label[k]) for k in range(model.config.num_labels))
+    if len(set(named)) < len(named):
+        raise RunError(f"{name}: two of its labels have the same name ({', '.join(named)}).")
+    assert kind == model.config.model_type
+    return Opened(short_name(name), model, tokenizer, limit, named)
+
+
+def _settings(name: str) -> dict[str, Any]:
+    """config.json as it is, without running anything of it."""
+    folder = Path(name)
+    if folder.is_dir() and not (folder / "config.json").is_file():
+        raise RunError(f"{name} is no Hugging Face model: config.json is missing.")
+    if not folder.is_dir() and (folder.is_absolute() or name.startswith((".", "~")) or name.count("/") > 1):
+        raise RunError(f"There is no folder {name}.")
+    try:
+        with _quiet():
+            settings, _ = transformers().PreTrainedConfig.get_config_dict(name)
+    except (OSError, ValueError) as error:
+        raise RunError(_unreachable(name, error)) from error
+    return dict(settings)
+
+
+def _unreachable(name: str, error: BaseException) -> str:
+    """Why a name leads nowhere, from the kinds of the errors behind the error."""
+    kinds: set[str] = set()
+    cause: BaseException | None = error
+    while cause is not None:
+        kinds |= {kind.__name__ for kind in type(cause).__mro__}
+        cause = cause.__cause__ or cause.__context__
+    if "GatedRepoError" in kinds:
+        return f"{name} asks for an agreement on the hub: accept it there, and set HF_TOKEN."
+    if kinds & {"RepositoryNotFoundError", "HFValidationError", "EntryNotFoundError"} and "LocalEntryNotFoundError" not in kinds:
+        return f"The hub has no model {name!r}, or it is private."
+    if kinds & {"LocalEntryNotFoundError", "OfflineModeIsEnabled", "ConnectionError", "TimeoutError"}:
+        return f"{name!r} is no folder, nothing of it was kept from earlier, and the hub cannot be reached."
+    return f"{name}: config.json cannot be read ({' '.join(str(error).split())[:200]})."
+
+
+def _checked(name: str, settings: dict[str, Any], *, classifies: bool) -> str:
+    """The model's kind, if it is one that can be read."""
+    readable = ", ".join(dict.fromkeys(known.title for known in ARCHITECTURES.values()))
+    kind = str(settings.get("model_type", ""))
+    if settings.get("auto_map"):
+        raise RunError(f"{name} needs code of its own repository, which is never run here; there are {readable}.")
+    if kind not in ARCHITECTURES:
+        raise RunError(f"{name} is a model of the kind {kind or 'unknown'!r}, no encoder that can be read here; there are {readable}.")
+    if settings.get("is_decoder") or settings.get("is_encoder_decoder"):
+        raise RunError(f"{name} is a decoder: it reads from left to right.")
+    if classifies and settings.get("problem_type") in ("regression", "multi_label_classification"):
+        raise RunError(f"{name} does not choose one of several labels (it was trained for {settings['problem_type'].replace('_', ' ')}).")
+    return kind
+
+
+def _tokenizer(name: str) -> tuple[Any, int]:
+    try:
+        found = transformers().AutoTokenizer.from_pretrained(name, trust_remote_code=False)
+    except (OSError, ValueError, KeyError, ImportError, TypeError, AttributeError) as error:
+        raise RunError(f"{name} has no tokenizer that can be read ({' '.join(str(error).split())[:160]}).") from error
+    if not getattr(found, "is_fast", False):
+        raise RunError(f"{name} has no fast tokenizer (tokenizer.json), and without one nothing tells where in the text a token stands.")
+    if len(found) <= len(found.all_special_ids):
+        raise RunError(f"{name} has no tokenizer: tokenizer.json or its vocabulary is missing.")
+    return found, min(int(found.model_max_length), 1 << 30)
+
+
+def _model(name: str, labels: Sequence[str], allow_pickle: bool) -> Any:
+    """The model in single precision; every weight comes from the checkpoint, but for a new head's."""
+    head: dict[str, Any] = {}
+    if labels:
+        head = {"id2label": dict(enumerate(labels)), "label2id": {label: k for k, label in enumerate(labels)}}
+        head |= {"num_labels": len(labels), "problem_type": "single_label_classification", "ignore_mismatched_sizes": True}
+    try:
+        model, info = transformers().AutoModelForSequenceClassification.from_pretrained(
+            name,
+            attn_implementation=IMPLEMENTATION,
+            dtype=torch.float32,
+            trust_remote_code=False,
+            use_safetensors=None if allow_pickle else True,
+            output_loading_info=True,
+            **head,
+        )
+    except OSError as error:
+        raise RunError(_no_weights(name, error, allow_pickle)) from error
+    except Exception as error:  # safetensors and torch raise kinds of their own
+        raise RunError(f"{name}: its weights cannot be read ({' '.join(str(error).split())[:200]}).") from error
+    known, layers = ARCHITECTURES[model.config.model_type], model.config.num_hidden_layers
+    lost = sorted({*info["missing_keys"], *(entry[0] for entry in info["mismatched_keys"])})
+    body = tuple(f"{model.base_model_prefix}.{part}." for part in ("embeddings", *(f"{known.layers}.{layer}" for layer in range(layers))))
+    if broken := [key for key in lost if key.startswith(body)]:
+        raise RunError(f"{name}: its weights do not fit its configuration ({broken[0]} is missing or of another shape).")
+    if lost and not labels:
+        raise RunError(f"{name} has no classification head ({lost[0]} is not in its weights); `sentviz train` with --hub gives it one.")
+    if not labels and model.config.num_labels < 2:
+        raise RunError(f"{name} has one output, a score; the classes of a text are at least two.")
+    return model
+
+
+def _no_weights(name: str, error: BaseException, allow_pickle: bool) -> str:
+    if Path(name).is_dir():
+        pickled = any((Path(name) / file).is_file() for file in PICKLES)
+    else:
+        from huggingface_hub import file_exists
+
+        try:
+            pickled = any(file_exists(name, file) for file in PICKLES)
+        except Exception:  # whatever keeps the hub from answering
+            return _unreachable(name, error)
+    if pickled and not allow_pickle:
+        return f"{name} has pickled weights only, which can hide code; save it as safetensors, or allow pickle if you trust its author."
+    return f"{name} has no weights: model.safetensors is missing."
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """No reports and bars of transformers: what matters of them is checked here."""
+    logging = transformers().utils.logging
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()

@@ -1,0 +1,132 @@
+"""A loaded foreign encoder: whatever takes a `Model` takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from sentviz.encoder import Change
+from sentviz.errors import InputError, RunError
+from sentviz.hub.encoder import ARCHITECTURES, IMPLEMENTATION, HubConfig, HubEncoder, register, transformers
+from sentviz.hub.tokens import HubTokenizer
+from sentviz.lexicon import NEUTRAL
+from sentviz.model import Model
+from sentviz.presets import INJECTIONS
+from sentviz.weights import load_weights
+
+if TYPE_CHECKING:
+    from sentviz.lexicon import Lexicon
+    from sentviz.runs import Run
+
+__all__ = ["LONGEST", "HubModel", "fuse", "injected", "normalise", "shape"]
+
+LONGEST = 512  # tokens read at most, also where a model could read more: a map of all its layers has to fit into memory
+
+
+class HubModel(Model):
+    """A Hugging Face classifier with its tokenizer and labels. One attention map a head, so that there is no lambda to set."""
+
+    tokenizer: HubTokenizer
+    encoder: HubEncoder
+
+    def __init__(self, name: str, encoder: HubEncoder, tokenizer: HubTokenizer, labels: Sequence[str], *, temperature: float = 1.0) -> None:
+        super().__init__(name, encoder, tokenizer, labels, temperature=temperature, cls=True)
+
+    @classmethod
+    def of(cls, run: Run) -> HubModel:
+        """The model of a run folder that `adopt` or `finetune` wrote.
+
+        Raises:
+            RunError: no such run, damaged, or transformers is missing.
+        """
+        register()
+        stored, words = run.config["model"], run.config["tokenizer"]
+        if stored.get("kind") != "hub":
+            raise RunError(f"{run.name} is no Hugging Face model.")
+        try:
+            config = HubConfig(**stored)
+            settings = dict(run.config["hub"])
+            inner = transformers().AutoConfig.for_model(settings.pop("model_type"), **settings)
+            model = transformers().AutoModelForSequenceClassification.from_config(
+                inner, attn_implementation=IMPLEMENTATION, dtype=torch.float32
+            )
+            encoder = HubEncoder(config, model)
+            special_ids, unknown = words["special_ids"], words["unknown"]
+        except (AttributeError, KeyError, TypeError, ValueError, RuntimeError) as error:
+            raise RunError(f"{run.name}: config.json describes no Hugging Face model that this version knows ({error}).") from error
+        if len(run.labels) != config.classes:
+            raise RunError(f"{run.name}: config.json names {len(run.labels)} labels for {config.classes} classes.")
+        try:
+            load_weights(encoder, run.path("model.safetensors"))
+        except RunError as error:
+            raise error if str(error).startswith(run.name) else RunError(f"{run.name}: {error}") from error
+        normalise(encoder)
+        tokenizer = HubTokenizer.read(run.path("tokenizer.json"), vocab_size=config.vocab_size, special_ids=special_ids, unknown=unknown)
+        return cls(run.name, encoder, tokenizer, run.labels, temperature=run.config["temperature"])
+
+    def change(self, lambdas: Any = None, heads_off: Collection[tuple[int, int]] = (), strength: float = 1.0) -> Change:
+        """An intervention; lambdas may only be ones.
+
+        Raises:
+            InputError: another lambda, a head that is not there, or a strength that is no number.
+        """
+        given = super().change(lambdas, heads_off, strength)
+        if given.lambdas is not None and bool((given.lambdas != 1).any()):
+            raise InputError(f"{self.name} has one attention map a head, so there is no lambda to change.")
+        return Change(None, given.heads_off, strength=given.strength)
+
+
+def injected(injection: str) -> dict[str, Any]:
+    """The settings of an injection by name; none for "".
+
+    Raises:
+        InputError: no such injection.
+    """
+    if injection and injection not in INJECTIONS:
+        raise InputError(f"There is no injection {injection!r}; there are {', '.join(INJECTIONS)}.")
+    return INJECTIONS.get(injection, {})
+
+
+def shape(inner: Any, tokenizer_limit: int, **changes: Any) -> HubConfig:
+    """The library's configuration of a transformers configuration.
+
+    Args:
+        tokenizer_limit: tokens that the tokenizer allows.
+        changes: fields to set, those of the injection for example.
+    """
+    kind, layers = inner.model_type, inner.num_hidden_layers
+    known, modern = ARCHITECTURES[kind], kind == "modernbert"
+    offset = inner.pad_token_id + 1 if known.pool is ARCHITECTURES["roberta"].pool else 0  # its positions begin behind the padding's
+    windows: tuple[int, ...] = ()
+    if modern:  # half of local_attention, rounded down, is seen on each side
+        windows = tuple(inner.local_attention // 2 * 2 if layer == "sliding_attention" else 0 for layer in inner.layer_types)
+    settings: dict[str, Any] = {
+        "architecture": kind,
+        "vocab_size": inner.vocab_size,
+        "classes": inner.num_labels,
+        "max_length": min(inner.max_position_embeddings - offset, tokenizer_limit, LONGEST),
+        "width": inner.hidden_size,
+        "layers": layers,
+        "heads": inner.num_attention_heads,
+        "windows": windows,
+        "pooling": inner.classifier_pooling if modern else "cls",
+        "segments": inner.type_vocab_size if known.types else 1,
+        "positions": "rotary" if modern else "learned",
+    }
+    return HubConfig(**(settings | changes))
+
+
+def fuse(encoder: HubEncoder, tokenizer: HubTokenizer, lexicon: Lexicon) -> None:
+    """Put a lexicon's polarities into an encoder that was made with an injection; specials stay neutral."""
+    table = lexicon.polarity(tokenizer)
+    table[list(tokenizer.special_ids)] = NEUTRAL
+    encoder.polarity.copy_(torch.from_numpy(np.asarray(table, dtype=np.float32)))
+
+
+def normalise(encoder: HubEncoder) -> None:
+    """Sums of exactly 1, whatever the stored precision, so that a neutral row stays constant."""
+    if encoder.config.lexicon != "none":
+        encoder.polarity /= encoder.polarity.sum(dim=-1, keepdim=True)

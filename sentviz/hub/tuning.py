@@ -1,0 +1,148 @@
+"""Fine-tune a Hugging Face encoder on a data set, with or without a lexicon in its scores; resumable like any training."""
+
+from __future__ import annotations
+
+import copy
+import math
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from sentviz import datasets, runs
+from sentviz.errors import RunError
+from sentviz.evaluation import evaluate
+from sentviz.hub.encoder import HubEncoder
+from sentviz.hub.loading import opened
+from sentviz.hub.model import HubModel, normalise
+from sentviz.hub.runs import EXAMPLE, configuration, digests, hardware, write
+from sentviz.lexicon import Lexicon
+from sentviz.recipe import Recipe
+from sentviz.runs import Run
+from sentviz.training import Progress, Trainer
+from sentviz.weights import load_weights, save_weights
+
+__all__ = ["HubTrainer", "finetune"]
+
+
+def finetune(
+    name_or_folder: str | Path,
+    dataset: str,
+    out: str | Path,
+    *,
+    lexicon: str = "",
+    injection: str = "",
+    example: str = EXAMPLE,
+    device: str = "",
+    progress: bool = True,
+    allow_pickle: bool = False,
+    **settings: Any,
+) -> Run:
+    """Train a foreign encoder to a run folder `out/<data set>/<model>`; a run that stopped goes on where it was.
+
+    AdamW, linear warm-up and decay, dropout as in the model's configuration; the weights with the best validation accuracy stay, and
+    training stops after `patience` evaluations without a better one. A checkpoint without a head for the data set's classes gets a new one.
+
+    Args:
+        lexicon, injection: polarities to put into its scores, by the lexicon's name, and how: a name of `sentviz.presets.INJECTIONS`.
+        settings: of `Recipe`, on top of 3 epochs of batches of 32 at a rate of 2e-5, weight decay 0.01, warm-up 0.1, 128 tokens.
+    Raises:
+        DataMissingError: the data set is not here. RunError: as `load`, or a resume point of another recipe.
+        InputError: a setting that does not exist. KeyboardInterrupt: after saving a resume point.
+    """
+    values: dict[str, Any] = {"epochs": 3, "batch_size": 32, "learning_rate": 2e-5, "weight_decay": 0.01, "warmup": 0.1, "max_length": 128}
+    values |= {"patience": 3, "evaluations": 2} | settings
+    Recipe.of(values | {"dataset": dataset})  # checks the settings; the model's name is none of a preset's
+    recipe = Recipe(
+        **values,
+        dataset=dataset,
+        model=configuration(name_or_folder, injection),
+        lexicon=lexicon,
+        cls=True,
+        tokenizer="bpe",
+        example=example,
+    )
+    folder = Path(out) / recipe.name
+    with runs.claim(folder) as mine:
+        if not mine:
+            raise RunError(f"{recipe.name} is being trained by another process in {out}.")
+        wanted = device or ("cuda" if torch.cuda.is_available() else "cpu")
+        trainer = HubTrainer(recipe, folder, name_or_folder, injection, device=wanted, allow_pickle=allow_pickle)
+        trainer.resume()
+        trainer.fit(progress=progress)
+        return trainer.finish()
+
+
+class HubTrainer(Trainer):
+    """One fine-tuning run."""
+
+    encoder: HubEncoder
+
+    def __init__(
+        self, recipe: Recipe, folder: Path, source: str | Path, injection: str, *, device: str = "cpu", allow_pickle: bool = False
+    ) -> None:
+        self.recipe, self.folder, self.device = recipe, folder, torch.device(device)
+        self.resume_folder = folder.with_name(f".{folder.name}.tmp-resume")
+        self.train_split = datasets.load_split(recipe.dataset, "train")
+        self.validation = datasets.load_split(recipe.dataset, "validation")
+        torch.manual_seed(recipe.seed)
+        read = opened(source, labels=self.train_split.labels, allow_pickle=allow_pickle)
+        read = replace(read, tokenizer_limit=min(read.tokenizer_limit, recipe.max_length))
+        first = read.wrapped(Lexicon.load(recipe.lexicon) if recipe.lexicon else None, injection)
+        self.source, self.words = read.name, first.tokenizer
+        self.encoder = first.encoder.requires_grad_(True).to(self.device)
+        texts = self.train_split.frame["text"].tolist()
+        self.rows = self.words.ids_batch(texts, max_length=first.config.max_length, cls=True)
+        self.lengths = np.array([len(row) for row in self.rows])
+        self.targets = torch.tensor(self.train_split.frame["label"].to_numpy(np.int64, copy=True))
+        self.best_state = {k: v.detach().clone() for k, v in self.encoder.state_dict().items()}
+        plain = [p for p in self.encoder.parameters() if p.ndim < 2]  # biases and norms
+        chosen = {id(p) for p in plain}
+        rest = [p for p in self.encoder.parameters() if id(p) not in chosen]
+        groups = [
+            {"params": rest, "lr": recipe.learning_rate, "weight_decay": recipe.weight_decay},
+            {"params": plain, "lr": recipe.learning_rate, "weight_decay": 0.0},
+        ]
+        self.optimizer = torch.optim.AdamW(groups, fused=True)
+        self.rates = [group["lr"] for group in self.optimizer.param_groups]
+        self.steps_per_epoch = math.ceil(len(self.rows) / recipe.batch_size)
+        self.total = self.steps_per_epoch * recipe.epochs
+        self.at = Progress()
+
+    def _schedule(self, step: int) -> float:
+        """Linear warm-up, then linear to zero."""
+        warm = max(1, round(self.recipe.warmup * self.total))
+        return (step + 1) / warm if step < warm else (self.total - step) / max(1, self.total - warm)
+
+    def _model(self) -> HubModel:
+        """A copy that can be evaluated while the encoder trains on."""
+        return HubModel(self.recipe.name, copy.deepcopy(self.encoder).cpu(), self.words, self.train_split.labels)
+
+    def finish(self) -> Run:
+        """Write the run folder; every metric is computed from the weights as stored."""
+        model = self._model()
+        model.encoder.load_state_dict({k: v.cpu() for k, v in self.best_state.items()})
+        stored = self.folder.with_name(f".{self.folder.name}.tmp-weights")
+        save_weights(model.encoder, stored)
+        load_weights(model.encoder, stored)
+        normalise(model.encoder)
+        run = write(
+            self.folder,
+            model,
+            lambda path: shutil.copyfile(stored, path),
+            recipe=self.recipe.as_dict() | {"source": self.source},
+            splits=digests((self.train_split, self.validation)),
+            validation=evaluate(model, self.validation),
+            history=self.at.history,
+            best=self.at.best,
+            example=self.recipe.example,
+            steps=self.at.step,
+            seconds=lambda: self.at.seconds,
+            hardware=hardware() if self.device.type == "cpu" else torch.cuda.get_device_name(),
+        )
+        stored.unlink()
+        shutil.rmtree(self.resume_folder, ignore_errors=True)
+        return run

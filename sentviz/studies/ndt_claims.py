@@ -1,0 +1,289 @@
+"""The NDT paper's claims: its sentences against its own tables, and against the runs here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sentviz.runs import Run
+from sentviz.studies import printed
+from sentviz.studies.against import mixed
+from sentviz.studies.claim import Claim, Finding, Verdict
+from sentviz.studies.ndt import configurations
+from sentviz.studies.stats import holm
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["NDT_CLAIMS"]
+
+
+def _accuracies(dataset: str) -> tuple[float, list[float]]:
+    """Printed accuracies in percent: DT's, and those of the 12 NDT variants."""
+    frame = printed.table("ndt_classification")
+    rows = frame[frame["dataset"] == dataset].to_dict("records")
+    dt = next(float(row["accuracy_pct"]) for row in rows if row["family"] == "diff")
+    return dt, [float(row["accuracy_pct"]) for row in rows if row["family"] == "ndt"]
+
+
+def _beats(dataset: str, said: int) -> Callable[[Sequence[Run]], Finding]:
+    def test(_: Sequence[Run]) -> Finding:
+        dt, ndt = _accuracies(dataset)
+        found = sum(value > dt for value in ndt)
+        return Finding("holds" if found == said else "does not hold", f"the table has {found} of {len(ndt)} above DT's {dt:.2f}")
+
+    return test
+
+
+def _spreads(_: Sequence[Run]) -> Finding:
+    twitter, imdb = (max(ndt) - min(ndt) for ndt in (_accuracies("twitter_financial")[1], _accuracies("imdb")[1]))
+    found: Verdict = "holds" if twitter < imdb else "does not hold"
+    return Finding(found, f"NDT's spread is {twitter:.2f} on Twitter and {imdb:.2f} on IMDB")
+
+
+def _yelp(_: Sequence[Run]) -> Finding:
+    ndt = _accuracies("yelp")[1]
+    spread = max(ndt) - min(ndt)
+    return Finding("holds" if spread < 0.6 else "does not hold", f"from {min(ndt):.2f} to {max(ndt):.2f}: {spread:.2f} points")
+
+
+def _falls(_: Sequence[Run]) -> Finding:
+    frame = printed.table("ndt_lambdas").sort_values("component")
+    rows = [group["lambda"].abs().to_numpy() for _, group in frame.groupby(["dataset", "model", "layer"]) if len(group) > 1]
+    kept = sum(bool((np.diff(row) < 0).all()) for row in rows)
+    return Finding(
+        "holds" if kept == len(rows) else "does not hold", f"by size, in {kept} of {len(rows)} printed rows with several lambdas"
+    )
+
+
+def _negative(_: Sequence[Run]) -> Finding:
+    frame = printed.table("ndt_lambdas")
+    values = frame[frame["constraint"] == "[-1,1]"]
+    positive = values[values["lambda"] >= 0]
+    where = ", ".join(f"{row['dataset']} layer {row['layer']}" for row in positive.to_dict("records")) or "nowhere"
+    return Finding(
+        "holds" if positive.empty else "does not hold", f"{len(positive)} of {len(values)} printed values are not negative: {where}"
+    )
+
+
+def _grows(_: Sequence[Run]) -> Finding:
+    frame = printed.table("ndt_lambdas")
+    frame = frame[frame["constraint"].isin(["[0,inf)", "(-inf,inf)"])]
+    wide = frame.pivot_table(index=["dataset", "model", "component"], columns="layer", values="lambda")
+    kept = int((wide[2] > wide[1]).sum())
+    return Finding("holds" if kept == len(wide) else "does not hold", f"in {kept} of {len(wide)} printed pairs of the unbounded variants")
+
+
+def _better(dataset: str, first: str, second: str) -> Callable[[Sequence[Run]], Finding]:
+    """First beats second on the same test rows, over all seeds here; `ndt` is every NDT configuration, with Holm's correction over them."""
+
+    def test(runs: Sequence[Run]) -> Finding:
+        here = configurations(runs, dataset)
+        those = {model: seeds for model, seeds in here.items() if model == first or (first == "ndt" and model.startswith("ndt-"))}
+        if second not in here or not those:
+            return Finding("cannot be told", "the runs are not here")
+        found = {model: mixed(seeds, here[second]) for model, seeds in those.items()}
+        adjusted = holm({model: one.p for model, one in found.items()})
+        name, best = max(found.items(), key=lambda entry: entry[1].difference)
+        how = "McNemar p" if best.test == "McNemar" else "p over rows and seeds"
+        said = f"{name} − {second}: {best.numbers}, {how} = {best.p:.2g}"
+        if len(found) > 1:
+            said += f", {adjusted[name]:.2g} after Holm over {len(found)} NDT configurations"
+        word = best.word(adjusted[name])
+        return Finding("holds" if word == "better" else "does not hold" if word == "worse" else "cannot be told", said)
+
+    return test
+
+
+def _best(dataset: str, model: str) -> Callable[[Sequence[Run]], Finding]:
+    """A configuration is the best of the NDT ones: better than every other after Holm; refuted by one that is better than it."""
+
+    def test(runs: Sequence[Run]) -> Finding:
+        here = {name: seeds for name, seeds in configurations(runs, dataset).items() if name.startswith("ndt-")}
+        if model not in here or len(here) == 1:
+            return Finding("cannot be told", "the runs are not here")
+        found = {name: mixed(here[model], seeds) for name, seeds in here.items() if name != model}
+        adjusted = holm({name: one.p for name, one in found.items()})
+        words = [one.word(adjusted[name]) for name, one in found.items()]
+        rival, one = min(found.items(), key=lambda entry: entry[1].difference)
+        said = f"better than {words.count('better')} and worse than {words.count('worse')} of {len(words)}; against {rival}: {one.numbers}"
+        if "worse" in words:
+            return Finding("does not hold", said)
+        return Finding("holds" if set(words) == {"better"} and len(words) == 11 else "cannot be told", said)
+
+    return test
+
+
+def _changes(runs: Sequence[Run], dataset: str) -> dict[str, list[pd.Series[float]]]:
+    """Change of lambda from its start by configuration, a series over (layer, component) for each seed."""
+    found: dict[str, list[pd.Series[float]]] = {}
+    for model, seeds in configurations(runs, dataset).items():
+        for run in seeds if model.startswith("ndt-") else ():
+            frame = run.history().query("name == 'lambda'").sort_values("step")
+            ends = frame.groupby(["layer", "component"])["value"].agg(lambda value: value.iloc[-1] - value.iloc[0])
+            found.setdefault(model, []).append(ends)
+    return found
+
+
+def _moves(dataset: str) -> Callable[[Sequence[Run]], Finding]:
+    """Whether lambda's growth with depth is learned: the change from the start, not the start itself."""
+
+    def test(runs: Sequence[Run]) -> Finding:
+        of_runs = [ends for seeds in _changes(runs, dataset).values() for ends in seeds]
+        changes = [ends[1, c] - ends[0, c] for ends in of_runs for layer, c in ends.index if layer == 0]
+        return _sign(changes, len(of_runs), "training moved layer 2's lambda further up than layer 1's", "the rest is the start")
+
+    return test
+
+
+def _turns_negative(dataset: str) -> Callable[[Sequence[Run]], Finding]:
+    """Whether training itself pushes lambda down under [-1,1], where it starts negative."""
+
+    def test(runs: Sequence[Run]) -> Finding:
+        of_runs = [ends for model, seeds in _changes(runs, dataset).items() if "symmetric" in model for ends in seeds]
+        changes = [-float(change) for ends in of_runs for change in ends]
+        return _sign(changes, len(of_runs), "training moved lambda down", "the sign is that of the start")
+
+    return test
+
+
+def _sign(changes: Sequence[float], runs: int, said: str, rest: str) -> Finding:
+    """All, none or some of the changes have the claimed sign."""
+    if not changes:
+        return Finding("cannot be told", "the runs are not here")
+    up = sum(change > 0 for change in changes)
+    found: Verdict = "holds" if up == len(changes) else "does not hold"
+    return Finding(found, f"{said} in {up} of {len(changes)} cases ({runs} runs); {rest}")
+
+
+def _tight(dataset: str, points: float) -> Callable[[Sequence[Run]], Finding]:
+    """All twelve NDT variants lie within so many points, by their mean accuracy over seeds."""
+
+    def test(runs: Sequence[Run]) -> Finding:
+        here = {model: seeds for model, seeds in configurations(runs, dataset).items() if model.startswith("ndt-")}
+        means = [100 * float(np.mean([run.metrics()["test"]["accuracy"]["value"] for run in seeds])) for seeds in here.values()]
+        if len(means) < 12:
+            return Finding("cannot be told", f"{len(means)} of 12 variants are here")
+        spread = max(means) - min(means)
+        return Finding("holds" if spread < points else "does not hold", f"from {min(means):.2f} to {max(means):.2f}: {spread:.2f} points")
+
+    return test
+
+
+def _agree(dataset: str) -> Callable[[Sequence[Run]], Finding]:
+    """Silhouette and accuracy order the configurations alike (Spearman, over configurations, means over seeds)."""
+
+    def test(runs: Sequence[Run]) -> Finding:
+        from scipy.stats import spearmanr
+
+        rows = [[run.metrics()["test"] for run in seeds] for seeds in configurations(runs, dataset).values()]
+        pairs = [[float(np.mean([one[name]["value"] for one in row])) for name in ("accuracy", "silhouette")] for row in rows]
+        if len(pairs) < 5:
+            return Finding("cannot be told", f"{len(pairs)} configurations are here, too few for a rank correlation")
+        rho, p = spearmanr(np.array(pairs))
+        found: Verdict = "cannot be told" if p > 0.05 else "holds" if rho > 0 else "does not hold"
+        return Finding(found, f"rank correlation {rho:+.2f} over {len(pairs)} configurations, p = {p:.2g}".replace("-", "−"))
+
+    return test
+
+
+def _printed_lead(dataset: str, model: str, vanilla: float, diff: float) -> Callable[[Sequence[Run]], Finding]:
+    """The best printed NDT, and its lead in points over vanilla and DT."""
+
+    def test(_: Sequence[Run]) -> Finding:
+        frame = printed.table("ndt_classification")
+        rows = frame[frame["dataset"] == dataset].set_index("model")["accuracy_pct"].astype(float)
+        best = str(rows[rows.index.str.startswith("ndt-")].idxmax())
+        leads = rows[best] - rows["vanilla"], rows[best] - rows["diff"]
+        same = best == model and abs(leads[0] - vanilla) < 0.005 and abs(leads[1] - diff) < 0.005
+        said = f"the best is {best}: {leads[0]:+.2f} over vanilla, {leads[1]:+.2f} over DT"
+        return Finding("holds" if same else "does not hold", said)
+
+    return test
+
+
+def _yelp_falls(_: Sequence[Run]) -> Finding:
+    frame = printed.table("ndt_lambdas").query("dataset == 'yelp'").sort_values("component")
+    rows = {key: group["lambda"].abs().to_numpy() for key, group in frame.groupby(["model", "layer"]) if len(group) > 1}
+    against = [f"{model} layer {layer}" for (model, layer), row in rows.items() if not (np.diff(row) < 0).all()]
+    said = f"by size, in {len(rows) - len(against)} of {len(rows)} rows" + (f"; not in {', '.join(against)}" if against else "")
+    return Finding("does not hold" if against else "holds", said)
+
+
+def _twitter_lambda(_: Sequence[Run]) -> Finding:
+    lambdas = printed.table("ndt_lambdas").query("dataset == 'twitter_financial' and layer == 1")
+    largest = lambdas.iloc[int(lambdas["lambda"].to_numpy().argmax())]
+    rows = printed.table("ndt_classification").query("dataset == 'twitter_financial'").set_index("model")["accuracy_pct"]
+    best = str(rows.astype(float).idxmax())
+    found: Verdict = "holds" if largest["model"] == best else "does not hold"
+    its = f"{largest['lambda']:.4f} is {largest['model']}'s ({rows[largest['model']]:.2f}%)"
+    return Finding(found, f"{its}, the best is {best} ({rows[best]:.2f}%)")
+
+
+def _auc(_: Sequence[Run]) -> Finding:
+    frame = printed.table("ndt_classification")
+    said, good = [], []
+    for dataset, higher in (("imdb", "diff"), ("sst2", "diff"), ("yelp", "ndt"), ("twitter_financial", "ndt")):
+        rows = frame[frame["dataset"] == dataset]
+        ndt = rows[rows["family"] == "ndt"]
+        best = ndt.iloc[int(ndt["accuracy_pct"].to_numpy(float).argmax())]
+        dt = float(rows[rows["family"] == "diff"]["auc"].iloc[0])
+        good.append((dt > best["auc"]) == (higher == "diff"))
+        said.append(f"{dataset} {dt:.3f} against {best['auc']:.3f}")
+    return Finding("holds" if all(good) else "does not hold", f"DT against the most accurate NDT: {', '.join(said)}")
+
+
+def _added(_: Sequence[Run]) -> Finding:
+    frame = printed.table("ndt_parameters")
+    base = frame[frame["family"] == "vanilla"].set_index("dataset")["parameters_millions"].astype(float)
+    ndt = frame[frame["family"] == "ndt"]
+    added = ndt["parameters_millions"].astype(float) - ndt["dataset"].map(base)
+    inside = ((added > 0.155) & (added < 0.235)).all()
+    return Finding("holds" if inside else "does not hold", f"the table has {added.min():.2f} to {added.max():.2f} M more than vanilla")
+
+
+NDT_CLAIMS = (
+    Claim("The best NDT on IMDB leads vanilla by 1.57 and DT by 1.36 points", "section IV-B1",
+          "its own tables", _printed_lead("imdb", "ndt-unit-2", 1.57, 1.36)),
+    Claim("The best NDT on SST-2 leads vanilla by 1.00 and DT by 0.32 points", "section IV-C1",
+          "its own tables", _printed_lead("sst2", "ndt-unit-3", 1.00, 0.32)),
+    Claim("The best NDT on Yelp leads vanilla by 0.09 and DT by 0.32 points", "section IV-D1",
+          "its own tables", _printed_lead("yelp", "ndt-symmetric-3", 0.09, 0.32)),
+    Claim("The best NDT on Twitter leads vanilla by 1.34 and DT by 1.00 points", "section IV-E1",
+          "its own tables", _printed_lead("twitter_financial", "ndt-free-4", 1.34, 1.00)),
+    Claim("11 of 12 NDT variants are above DT on IMDB", "section IV-B1", "its own tables", _beats("imdb", 11)),
+    Claim("6 of 12 NDT variants are above DT on SST-2", "section IV-C1", "its own tables", _beats("sst2", 6)),
+    Claim("8 of 12 NDT variants are above DT on Twitter", "section IV-E1", "its own tables", _beats("twitter_financial", 8)),
+    Claim("NDT's spread on Twitter is narrower than on IMDB", "section IV-E1", "its own tables", _spreads),
+    Claim("On Yelp all NDT variants lie within 0.6 points", "section IV-D1", "its own tables", _yelp),
+    Claim("Unbounded lambdas grow from layer 1 to layer 2", "section IV-B2", "its own tables", _grows),
+    Claim("Lambda falls with the component index in every configuration", "sections IV-B2 to IV-D2", "its own tables", _falls),
+    Claim("On Yelp lambda falls with the component index in every configuration", "section IV-D2", "its own tables", _yelp_falls),
+    Claim("Under [-1,1] all lambdas are negative", "sections IV-B2, IV-D2; IV-C2 names the exception", "its own tables", _negative),
+    Claim("On Twitter the largest layer-1 lambda is the best configuration's", "section IV-E2", "its own tables", _twitter_lambda),
+    Claim("DT has the higher AUC on IMDB and SST-2, the best NDT on Yelp and Twitter", "section IV-G2", "its own tables", _auc),
+    Claim("NDT adds 0.16 to 0.23 M parameters to vanilla", "section IV-H2", "its own tables", _added),
+    Claim("The best NDT beats vanilla on IMDB", "section IV-B1", "runs here", _better("imdb", "ndt", "vanilla")),
+    Claim("The best NDT beats DT on IMDB", "section IV-B1", "runs here", _better("imdb", "ndt", "diff")),
+    Claim("The best NDT beats vanilla on SST-2", "section IV-C1", "runs here", _better("sst2", "ndt", "vanilla")),
+    Claim("The best NDT beats DT on SST-2", "section IV-C1", "runs here", _better("sst2", "ndt", "diff")),
+    Claim("DT beats vanilla on SST-2", "table III", "runs here", _better("sst2", "diff", "vanilla")),
+    Claim("On SST-2 [0,1] with three maps is the best NDT", "section IV-C1", "runs here", _best("sst2", "ndt-unit-3")),
+    Claim("The best NDT beats vanilla on Yelp", "section IV-D1", "runs here", _better("yelp_full", "ndt", "vanilla")),
+    Claim("The best NDT beats DT on Yelp", "section IV-D1", "runs here", _better("yelp_full", "ndt", "diff")),
+    Claim("On Yelp all NDT variants lie within 0.6 points", "section IV-D1", "runs here", _tight("yelp_full", 0.6)),
+    Claim("The best NDT beats vanilla on Twitter", "section IV-E1", "runs here", _better("twitter_financial", "ndt", "vanilla")),
+    Claim("The best NDT beats DT on Twitter", "section IV-E1", "runs here", _better("twitter_financial", "ndt", "diff")),
+    Claim("On Twitter (-inf,inf) with four maps is the best NDT", "section IV-E1", "runs here", _best("twitter_financial", "ndt-free-4")),
+    Claim("Not the wider block: NDT beats vanilla-matched on IMDB", "ours", "runs here", _better("imdb", "ndt", "vanilla-matched")),
+    Claim("Not the wider block: NDT beats vanilla-matched on SST-2", "ours", "runs here", _better("sst2", "ndt", "vanilla-matched")),
+    Claim("Not the wider block: NDT beats vanilla-matched on Yelp", "ours", "runs here", _better("yelp_full", "ndt", "vanilla-matched")),
+    Claim("Not the wider block: NDT beats vanilla-matched on Twitter", "ours",
+          "runs here", _better("twitter_financial", "ndt", "vanilla-matched")),
+    Claim("Training itself makes lambda grow with depth on SST-2", "section IV-B2", "runs here", _moves("sst2")),
+    Claim("Training itself makes lambda more negative under [-1,1] on SST-2", "section IV-C2", "runs here", _turns_negative("sst2")),
+    Claim("Silhouette and accuracy order the configurations of SST-2 alike", "section IV-F", "runs here", _agree("sst2")),
+    Claim("Silhouette and accuracy order the configurations of Twitter alike", "section IV-F", "runs here", _agree("twitter_financial")),
+)  # fmt: skip
