@@ -64,7 +64,7 @@ def test_falling_lambdas_from_the_raw_file() -> None:
 def test_without_runs_what_needs_them_cannot_be_told() -> None:
     frame = judged([])
     assert set(frame[frame["against"] == "runs here"]["verdict"]) == {"cannot be told"}
-    assert len(frame) == len(CLAIMS)
+    assert len(frame) == sum(map(len, CLAIMS.values()))
 
 
 def test_with_shipped_runs_every_claim_has_numbers() -> None:

@@ -149,7 +149,8 @@ def _public(runs: Sequence[Run]) -> Finding:
 
 
 HARDMAX_CLAIMS = (
-    Claim("The theorem: leaders exist, tokens cluster on a polytope's boundary, leaders at its vertices", "theorem", "simulated runs", _theorem),
+    Claim("The theorem: leaders exist, tokens cluster on a polytope's boundary, leaders at its vertices", "theorem",
+          "simulated runs", _theorem),
     Claim("Eight layers are enough to come near the clustered state", "training and results", "runs here", _enough),
     Claim("The most frequent leaders 2 or more from the line convey sentiment", "training and results", "runs here", _sentiment(DISTANCE)),
     Claim("The most frequent leaders in the outer two thirds of the leaders' reach convey sentiment", "ours, in our embedding's scale",
