@@ -8,6 +8,7 @@ import streamlit as st
 
 from app import drawer, shell
 from app.views import matrix_part, operating_part
+from app.views.phenomena_part import phenomena
 from sentviz.operating import accuracy
 
 focus = shell.focus()
@@ -53,4 +54,6 @@ match focus.view:
         operating_part.calibration(runs)
     case _:
         matrix_part.show(runs)
+        if rows.over == "demo":
+            phenomena({each.run: each for each in runs})
 drawer.end(every)

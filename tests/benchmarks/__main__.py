@@ -12,6 +12,7 @@ ALL = {
     "training": models.training,
     "start": app.start,
     "enter": app.enter,
+    "select": app.select,
     "removal": explanations.leave_one_out,
     "gradients": explanations.gradients,
     "methods": explanations.methods,

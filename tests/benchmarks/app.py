@@ -9,6 +9,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -63,12 +65,10 @@ def start() -> None:
     say("cold start to first text", {name: statistics.median(values) for name, values in seconds.items()}, "one line")
 
 
-def enter() -> None:
-    """From Enter to the new answer in the browser, torch loaded, against the library's part of it."""
+@contextmanager
+def served(path: str = "") -> Iterator[Any]:
+    """A page of the app in a fresh browser; the app's own process goes with it."""
     from playwright.sync_api import sync_playwright
-
-    from sentviz import load
-    from sentviz.explain import explained
 
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -79,31 +79,93 @@ def enter() -> None:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    model = load("sst2/ndt-unit-2")
-    seconds: dict[str, list[float]] = {"library alone": [], "Enter to answer": []}
-    texts: list[str] = []
     try:
         with sync_playwright() as playwright:
             page = playwright.chromium.launch(executable_path=find_browser(), args=QUIET.split()).new_page()
+            page.set_default_timeout(120_000)
             time.sleep(4)
-            page.goto(f"http://127.0.0.1:{port}")
-            page.wait_for_selector(".st-key-figure-map .main-svg", timeout=60_000)
-            for i in range(12):
-                text = f"Take {i}: the jokes are fine, but {'the ending is a let-down' if i % 2 else 'I loved the ending'}."
-                box = page.get_by_placeholder("Type a sentence and press Enter")
-                box.fill(text)
-                before = page.locator("h3").first.inner_text()
-                begin = time.perf_counter()
-                box.press("Enter")
-                page.wait_for_function("before => document.querySelector('h3')?.innerText !== before", arg=before)
-                seconds["Enter to answer"].append(time.perf_counter() - begin)
-                texts.append(text)
-                time.sleep(0.7)
+            page.goto(f"http://127.0.0.1:{port}/{path}")
+            yield page
     finally:
         server.terminate()
         server.wait()
+
+
+def enter() -> None:
+    """From Enter to the new answer in the browser, torch loaded, against the library's part of it."""
+    from sentviz import load
+    from sentviz.explain import explained
+
+    model = load("sst2/ndt-unit-2")
+    seconds: dict[str, list[float]] = {"library alone": [], "Enter to answer": []}
+    texts: list[str] = []
+    with served() as page:
+        page.wait_for_selector(".st-key-figure-map .main-svg")
+        for i in range(12):
+            text = f"Take {i}: the jokes are fine, but {'the ending is a let-down' if i % 2 else 'I loved the ending'}."
+            box = page.get_by_placeholder("Type a sentence and press Enter")
+            box.fill(text)
+            before = page.locator("h3").first.inner_text()
+            begin = time.perf_counter()
+            box.press("Enter")
+            page.wait_for_function("before => document.querySelector('h3')?.innerText !== before", arg=before)
+            seconds["Enter to answer"].append(time.perf_counter() - begin)
+            texts.append(text)
+            time.sleep(0.7)
     for text in texts:
         begin = time.perf_counter()
         explained(model, model.trace(text))
         seconds["library alone"].append(time.perf_counter() - begin)
     say("a new sentence", {name: statistics.median(values[2:]) for name, values in seconds.items()}, "library alone")
+
+
+def select() -> None:
+    """From a selection to its rows in the browser: a cell of 10,234 rows, a box among 10,234 points; against the library's mask alone."""
+    from sentviz.rows import stored
+    from sentviz.runs import find
+    from sentviz.slices import Slice
+
+    rows, part = stored(find("sst2/ndt-unit-2")), Slice.parse("cell=1,0")
+    assert part is not None
+    seconds: dict[str, list[float]] = {"library alone": [], "a cell": [], "a box": []}
+    for _ in range(9):
+        begin = time.perf_counter()
+        part.mask(rows)
+        seconds["library alone"].append(time.perf_counter() - begin)
+    heading = ".st-key-drawer-head h5"
+    changed = "before => document.querySelector('.st-key-drawer-head h5')?.innerText !== before"
+
+    def timed(page: Any, act: Callable[[], object]) -> float:
+        before = page.locator(heading).inner_text()
+        begin = time.perf_counter()
+        act()
+        page.wait_for_function(changed, arg=before)
+        took = time.perf_counter() - begin
+        time.sleep(1.5)
+        return took
+
+    with served("confusion") as page:
+        page.wait_for_selector(".st-key-plot-matrix .main-svg")
+        page.wait_for_selector(heading)
+        time.sleep(3)
+        for i in range(10):
+            box = page.locator(".st-key-plot-matrix .nsewdrag").first.bounding_box()
+            x, y = box["x"] + (0.2 + 0.5 * (i % 2)) * box["width"], box["y"] + (0.7 - 0.5 * (i % 2)) * box["height"]
+            seconds["a cell"].append(timed(page, lambda x=x, y=y: page.mouse.click(x, y)))
+    with served("embeddings?sample=all") as page:
+        page.set_default_timeout(400_000)
+        page.wait_for_selector(".st-key-figure-scatter .nsewdrag, [class*=st-key-plot] .nsewdrag")
+        page.get_by_text("box", exact=True).first.click()
+        time.sleep(4)
+        for i in range(6):
+            box = page.locator("[class*=st-key-plot] .nsewdrag").first.bounding_box()
+
+            def drag(box: Any = box, i: int = i) -> None:
+                x, y = box["x"] + (0.1 + 0.1 * i) * box["width"], box["y"] + 0.2 * box["height"]
+                page.mouse.move(x, y)
+                page.mouse.down()
+                page.mouse.move(x + 0.3 * box["width"], y + 0.5 * box["height"], steps=4)
+                page.mouse.up()
+
+            seconds["a box"].append(timed(page, drag))
+    say("from a selection to its rows", {name: statistics.median(values[1:]) for name, values in seconds.items()}, "library alone")
