@@ -13,6 +13,7 @@ from app.views.ndt_answer import digests
 from app.views.ndt_table import plain
 from sentviz.figures.lambda_grid import lambda_grid
 from sentviz.runs import Run
+from sentviz.studies.controls import controls, said
 from sentviz.studies.ndt import DATASETS, configurations
 from sentviz.studies.panels import lambda_frames, sourced
 from sentviz.studies.tables import lambdas
@@ -33,11 +34,29 @@ def _frames(dataset: str, key: tuple[str, ...], _runs: Sequence[Run]) -> tuple[p
 def show(runs: Sequence[Run], dataset: str) -> None:
     shell.choose(st.segmented_control, "Scale", "scale", CHOICES["scale"], format_func=SCALES.get, label_visibility="collapsed")
     grid(runs, dataset)
+    _controls(runs, dataset)
     table = lambdas(runs, dataset)
     if not table.frame.empty:
         st.markdown("##### Final λ, measured and printed")
         plain(table.frame, key="ndt-lambda-table", digits=4, layer="{:.0f}", component="{:.0f}", seeds="{:.0f}")
         st.caption(shell.md(table.caption))
+
+
+def _controls(runs: Sequence[Run], dataset: str) -> None:
+    """What the start puts in and what training does, where controlled runs are here."""
+    frame = controls(runs, dataset)
+    if frame.empty:
+        return
+    st.markdown("##### Learned, or put in by the start?")
+    st.markdown("\n".join(f"- {shell.md(line)}" for line in said(frame)))
+    with st.expander("Every lambda of these runs", on_change="rerun", key="ndt-controls") as more:
+        if more.open:
+            shown = frame.assign(
+                layer=frame["layer"] + 1, component=frame["component"] + 1, variant=frame["variant"].replace("", "as it is")
+            )
+            plain(shown[["model", "variant", "layer", "component", "start", "end", "change"]], key="ndt-controls-table", digits=3,
+                  layer="{:.0f}", component="{:.0f}")  # fmt: skip
+    st.caption(f"`sentviz study ndt-controls --dataset {dataset}` trains them; one seed each.")
 
 
 def grid(runs: Sequence[Run], dataset: str) -> None:

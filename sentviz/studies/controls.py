@@ -1,0 +1,56 @@
+"""What the start of a lambda puts in and what training does: the same models from equal, swapped and frozen starts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sentviz.runs import Run
+from sentviz.variants import LAMBDA_CONTROLS, VARIANTS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["controls", "said"]
+
+COLUMNS = ["model", "variant", "layer", "component", "start", "end", "change", "accuracy", "low", "high", "n", "seed", "run"]
+
+
+def controls(runs: Sequence[Run], dataset: str) -> pd.DataFrame:
+    """A row per lambda of every controlled run and of its original: start, end and change, and the run's test accuracy.
+
+    Layers and components are counted from 0; variant is "" for the preset's own start.
+    """
+    import pandas as pd
+
+    here = [run for run in runs if run.config["data"]["name"] == dataset and run.config["model"].get("mixing") not in (None, "none")]
+    controlled = {run.config["recipe"]["model"] for run in here if run.config["recipe"].get("variant") in LAMBDA_CONTROLS}
+    rows = []
+    for run in here:
+        recipe = run.config["recipe"]
+        variant = recipe.get("variant", "")
+        if recipe["model"] not in controlled or variant not in ("", *LAMBDA_CONTROLS):
+            continue
+        history, test = run.history().query("name == 'lambda' and component > 0").sort_values("step"), run.metrics()["test"]
+        for (layer, component), part in history.groupby(["layer", "component"]):
+            start, end = float(part["value"].iloc[0]), float(part["value"].iloc[-1])
+            rows.append(
+                {"model": recipe["model"], "variant": variant, "layer": layer, "component": component, "start": start, "end": end}
+                | {"change": end - start, **test["accuracy"], "n": test["n"], "seed": recipe["seed"], "run": run.name}
+            )
+    frame = pd.DataFrame(rows).rename(columns={"value": "accuracy"}) if rows else pd.DataFrame(columns=COLUMNS)
+    order = {name: i for i, name in enumerate(("", *LAMBDA_CONTROLS))}
+    return frame[COLUMNS].sort_values(["model", "variant", "layer", "component"], key=lambda c: c.map(order) if c.name == "variant" else c)
+
+
+def said(frame: pd.DataFrame) -> list[str]:
+    """What the controls show, a sentence each; empty without them."""
+    lines = []
+    for (model, variant), part in frame.groupby(["model", "variant"], sort=False):
+        start = "its own starts" if not variant else VARIANTS[str(variant)]
+        accuracy = f"{part['accuracy'].iloc[0]:.2%} [{part['low'].iloc[0]:.2%}, {part['high'].iloc[0]:.2%}]"
+        kept = int((part["start"] * part["end"] > 0).sum())
+        most = max(part["change"], key=abs)
+        moved = f"largest change {most:+.3f} from starts of {part['start'].abs().mean():.3f} in size; {kept} of {len(part)} keep their sign"
+        lines.append(f"{model}, {variant or 'as it is'} ({start}): {moved}; accuracy {accuracy}.".replace("-0.", "−0."))
+    return lines

@@ -1,0 +1,48 @@
+"""The controls of lambda's start against the histories they are read from."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sentviz.runs import Run
+from sentviz.studies.controls import controls, said
+
+
+def varied(run: Path, folder: Path, variant: str, model: str = "ndt-free-2") -> Run:
+    """A copy of a run that says it is a variant of another preset."""
+    shutil.copytree(run, folder)
+    config: dict[str, Any] = json.loads((folder / "config.json").read_text())
+    config["recipe"] |= {"variant": variant, "model": model}
+    (folder / "config.json").write_text(json.dumps(config))
+    return Run.open(folder, f"toy/{folder.name}")
+
+
+def test_every_lambda_is_there_with_its_start_end_and_change(tiny_run: Path, tmp_path: Path) -> None:
+    first, second = varied(tiny_run, tmp_path / "as-is", ""), varied(tiny_run, tmp_path / "frozen", "frozen")
+    other = varied(tiny_run, tmp_path / "other", "", "ndt-unit-2")
+    frame = controls([first, second, other], first.config["data"]["name"])
+    assert set(frame["run"]) == {first.name, second.name}
+    assert frame["variant"].unique().tolist() == ["", "frozen"]
+    history = first.history()
+    for row in frame.itertuples():
+        values = [v for name, layer, c, v in history[["name", "layer", "component", "value"]].to_numpy() if name == "lambda"
+                  and layer == row.layer and c == row.component]  # fmt: skip
+        assert row.start == pytest.approx(values[0])
+        assert row.change == pytest.approx(values[-1] - values[0])
+        assert row.accuracy == first.metrics()["test"]["accuracy"]["value"]
+    lines = said(frame)
+    assert len(lines) == 2
+    assert "every lambda stays at the preset's start" in lines[1]
+
+
+def test_without_controls_there_is_nothing_to_say(tiny_run: Path) -> None:
+    run = Run.open(tiny_run)
+    assert controls([run], run.config["data"]["name"]).empty
+    assert said(controls([], "sst2")) == []
+    assert dataclasses.is_dataclass(run)

@@ -1,0 +1,123 @@
+"""The section Test set: which rows it is about and the drawer below, on the runs that ship, with no data set on the machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from sentviz import demo
+from sentviz.runs import Run
+from tests.test_app import RUN, opened, words
+
+ROOT = Path(__file__).parents[1]
+pytestmark = pytest.mark.skipif(not (ROOT / "checkpoints" / RUN).is_dir(), reason=f"{RUN} is not in checkpoints/")
+
+
+@pytest.fixture(autouse=True)
+def no_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A clone without any data set."""
+    monkeypatch.setenv("SENTVIZ_DATA", str(tmp_path))
+    monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path))
+
+
+def heading(app: Any) -> str:
+    return next(item.value for item in app.markdown if "table_rows" in item.value)
+
+
+def test_without_texts_rows_are_ids_and_the_way_to_the_texts_is_said() -> None:
+    app = opened("confusion", run=RUN)
+    assert not app.exception, app.exception
+    shown = app.dataframe[-1].value
+    assert "text" not in shown
+    assert shown["id"].str.match(r"[a-z]+-\d+").all()
+    assert "not on this machine" in words(app)
+
+
+@pytest.mark.parametrize("slice_", ["cell=1,0", "p=1:0.4-0.6"])
+def test_the_slice_in_the_link_is_what_the_drawer_counts(slice_: str) -> None:
+    """Against the stored predictions, counted here."""
+    frame = Run.open(ROOT / "checkpoints" / RUN).frame("test.parquet").query("split == 'test'")
+    said = frame["positive"] > frame["negative"]
+    wanted = {
+        "cell=1,0": int((frame["label"].eq(1) & ~said).sum()),
+        "p=1:0.4-0.6": int(frame["positive"].between(0.4, 0.6).sum()),
+    }[slice_]
+    app = opened("confusion", run=RUN, slice=slice_)
+    assert f"{wanted:,} of {len(frame):,} rows" in heading(app)
+    app.button(key="drawer-all").click().run()
+    assert f"{len(frame):,} of {len(frame):,} rows" in heading(app)
+    assert "slice" not in app.query_params
+
+
+@pytest.mark.parametrize("page", ["confusion", "words", "embeddings"])
+def test_every_page_works_on_the_demo_set(page: str) -> None:
+    app = opened(page, run=RUN, over="demo")
+    assert not app.exception, app.exception
+    assert f"of {len(demo.load())} rows" in heading(app)
+    assert "text" in app.dataframe[-1].value
+
+
+def test_search_length_and_order() -> None:
+    """Each against the demo set's own sentences."""
+    texts = demo.load()["text"]
+    app = opened("confusion", run=RUN, over="demo")
+    app.text_input(key="focus-find").set_value("never|nobody").run()
+    shown = app.dataframe[-1].value["text"]
+    assert sorted(shown) == sorted(texts[texts.str.contains("never|nobody", case=False)])
+    app.text_input(key="focus-find").set_value("").run()
+    app.number_input(key="focus-least").set_value(18).run()
+    shown = app.dataframe[-1].value["text"]
+    assert sorted(shown) == sorted(texts[texts.str.split().str.len() >= 18])
+    app.number_input(key="focus-least").set_value(0).run()
+    app.selectbox(key="focus-order").set_value("doubtful").run()
+    assert app.dataframe[-1].value["confidence"].is_monotonic_increasing
+
+
+@pytest.mark.parametrize("pattern", ["(", "(?<=a)b", "(a+)+$", "<script>alert(1)</script>", "*" * 50])
+def test_an_odd_search_is_one_sentence_or_no_row(pattern: str) -> None:
+    app = opened("confusion", run=RUN, over="demo", find=pattern)
+    assert not app.exception, app.exception
+    assert "is no regular expression" in words(app).replace("\\", "") or "No row is left" in words(app) or app.dataframe
+
+
+@pytest.mark.parametrize(
+    ("slice_", "said"),
+    [("nonsense", "is no part of the rows"), ("cell=7,0", "there is no cell"), ("word=dull", "not at hand"), ("agree=first", "second run")],
+)
+def test_a_slice_that_means_nothing_here_says_so_and_shows_all_rows(slice_: str, said: str) -> None:
+    app = opened("confusion", run=RUN, slice=slice_)
+    assert not app.exception, app.exception
+    assert said in words(app).replace("\\", "")
+
+
+def test_a_forgotten_file_asks_for_itself_again() -> None:
+    """A link to somebody's own file has nothing to show but the uploader."""
+    app = opened("confusion", run=RUN, over="mine")
+    assert not app.exception, app.exception
+    assert not app.dataframe
+
+
+def test_my_file_is_asked_and_kept_for_the_visit() -> None:
+    """A table put where the uploader puts it: labels compared, unlabelled rows left out, another column chosen."""
+    from app.views.myfile_part import MyFile
+
+    frame = pd.DataFrame(
+        {
+            "review": ["A fine, warm film.", "Dull and far too long.", "A film."],
+            "stars": ["positive", "negative", ""],
+            "note": ["x", "y", "z"],
+        }
+    )
+    app = opened("confusion", run=RUN)
+    app.session_state["mine"] = MyFile("mine.csv", frame, "review", "stars", "digest")
+    app.button_group(key="focus-over").set_value("mine").run()
+    assert not app.exception, app.exception
+    assert "3 of 3 rows" in heading(app)
+    shown = app.dataframe[-1].value
+    assert sorted(shown["text"]) == sorted(frame["review"])
+    app.selectbox(key="mine-label").set_value("").run()
+    assert not app.exception, app.exception
+    assert "None of these rows has a label" in words(app)
