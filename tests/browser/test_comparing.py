@@ -26,7 +26,7 @@ def opened(page: Any, server: str, query: str = "over=demo") -> None:
 
 def test_a_row_of_the_table_becomes_the_sentence(page: Any, server: str) -> None:
     opened(page, server)
-    page.get_by_role("button", name=re.compile(r"^only sst2/ndt-unit-2 right")).click()
+    page.locator(".st-key-compare-agree button", has_text="only sst2/ndt-unit-2 right").click()
     page.wait_for_url("**slice=agree*", timeout=30_000)
     table = page.locator("[data-testid=stDataFrame]").last
     table.scroll_into_view_if_needed()
@@ -36,8 +36,8 @@ def test_a_row_of_the_table_becomes_the_sentence(page: Any, server: str) -> None
     chosen = re.search(r"row=(demo-[a-z]+-\d+)", page.url)
     assert chosen is not None
     text = demo.load().set_index("id")["text"][chosen[1]]
-    box = page.get_by_placeholder("Type a sentence and press Enter")
-    page.wait_for_function("([box, text]) => box.value === text", arg=[box.element_handle(), text], timeout=60_000)
+    shown = "text => document.querySelector('.st-key-compare-sentence input').value === text"
+    page.wait_for_function(shown, arg=text, timeout=60_000)
     assert page.outside == []
 
 
