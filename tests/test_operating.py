@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 
 import numpy as np
 import pytest
@@ -343,13 +342,3 @@ def test_a_handful_of_rows_is_no_trouble(n: int) -> None:
     operating.areas(labels, shares, NAMES)
     operating.calibration(labels, shares, 2)
     assert operating.reliability(labels, shares, by="mass")["n"].sum() == n
-
-
-def test_a_large_split_takes_about_a_second() -> None:
-    """25,000 rows of two classes with every interval, in processor time; the bound leaves room for slower machines."""
-    labels, shares = drawn(25_000, k=2, decimals=5)
-    begin = time.process_time()
-    operating.per_class(labels, shares.argmax(axis=1), NAMES[:2])
-    operating.areas(labels, shares, NAMES[:2])
-    operating.calibration(labels, shares, 2)
-    assert time.process_time() - begin < 3

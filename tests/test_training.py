@@ -72,7 +72,7 @@ def test_ctrl_c_within_a_step_loses_nothing(place: str, tmp_path: Path, monkeypa
     """A real SIGINT before the forward pass, in a validation, or after dropout drew its numbers; then it goes on."""
     straight = whole(tmp_path / "straight", dropout=0.3)
     owner, name = {"softmax": (F, "cross_entropy")}.get(place, (training, place))
-    plain, calls = getattr(owner, name), []
+    plain, calls, before = getattr(owner, name), [], signal.getsignal(signal.SIGINT)
 
     def interrupted(*args: Any, **kwargs: Any) -> Any:
         calls.append(1)
@@ -83,7 +83,7 @@ def test_ctrl_c_within_a_step_loses_nothing(place: str, tmp_path: Path, monkeypa
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(owner, name, interrupted)
         Trainer(toy_recipe(dropout=0.3), tmp_path / "broken").fit(progress=False)
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is before
     again = Trainer(toy_recipe(dropout=0.3), tmp_path / "broken")
     assert again.resume() and again.at.step == (15 if place == "evaluate" else 3)
     again.fit(progress=False)
