@@ -217,8 +217,10 @@ def text(focus: Focus) -> str:
     raise InputError(f"{name} has no row {focus.row!r}.")
 
 
-def trace(focus: Focus) -> Trace:
-    """The trace of the text in focus under the lambdas in focus, with its removal scores and the score in focus; kept for this visit only.
+def trace(focus: Focus, *, scored: bool = True) -> Trace:
+    """The trace of the text in focus under the interventions in focus, kept for this visit only.
+
+    Unless `scored` is off, with its removal scores and the score in focus: they ask the model once a word, which long texts feel.
 
     Raises:
         SentvizError: in one sentence for the visitor.
@@ -231,9 +233,10 @@ def trace(focus: Focus) -> Trace:
     key = (source.digest, wanted, focus.mix, focus.off)
     if key not in kept:
         loaded, changes = model(source), change(source, focus)
-        kept[key] = explained(loaded, loaded.trace(wanted, **changes), **changes)
-    if focus.score in available(kept[key], asking=True) and focus.score not in available(kept[key]):
-        kept[key] = explained(model(source), kept[key], [focus.score], **change(source, focus))
+        kept[key] = loaded.trace(wanted, **changes)
+    asked = [name for name in dict.fromkeys(("removal", focus.score)) if name in available(kept[key], asking=True)]
+    if scored and (missing := [name for name in asked if name not in available(kept[key])]):
+        kept[key] = explained(model(source), kept[key], missing, **change(source, focus))
     while len(kept) > KEPT_TRACES:
         kept.pop(next(iter(kept)))
     return kept[key]

@@ -15,7 +15,7 @@ shell.intro(
     "High attention does not prove that a word matters: ask word removal on Explore.",
 )
 try:
-    trace = store.trace(focus)
+    trace = store.trace(focus, scored=focus.look == "scores")
 except SentvizError as error:
     st.warning(shell.md(str(error)), icon=":material/edit:")
     st.stop()

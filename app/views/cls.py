@@ -62,7 +62,7 @@ dashed = baselines if len(baselines) < len(chosen) else []
 sentence: pd.DataFrame | None = None
 if focus.text or focus.row:
     try:
-        sentence = of_trace(store.trace(focus.with_(run=run.name)))
+        sentence = of_trace(store.trace(focus.with_(run=run.name), scored=False))
     except SentvizError as error:
         st.caption(shell.md(str(error)))
 
