@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+import streamlit as st
 
 from sentviz import demo
 from sentviz.runs import Run
@@ -21,6 +22,7 @@ def no_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A clone without any data set."""
     monkeypatch.setenv("SENTVIZ_DATA", str(tmp_path))
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path))
+    st.cache_resource.clear()  # what another test read
 
 
 def heading(app: Any) -> str:

@@ -109,7 +109,7 @@ def test_a_pair_of_three_classes_is_chosen() -> None:
 
 def test_without_texts_the_page_says_what_is_missing(texts: Texts) -> None:
     texts.here = False
-    app = opened("words")
+    app = opened("words", run="sst2/diff")
     assert "words cannot be counted" in words(app)
     assert "rows" in words(app)
     assert not app.get("plotly_chart")

@@ -28,6 +28,8 @@ def test_a_row_of_the_table_becomes_the_sentence(page: Any, server: str) -> None
     opened(page, server)
     page.locator(".st-key-compare-agree button", has_text="only sst2/ndt-unit-2 right").click()
     page.wait_for_url("**slice=agree*", timeout=30_000)
+    page.wait_for_timeout(2000)
+    page.wait_for_selector("[data-test-script-state=notRunning]", state="attached", timeout=60_000)
     table = page.locator("[data-testid=stDataFrame]").last
     table.scroll_into_view_if_needed()
     page.wait_for_timeout(1000)
