@@ -25,7 +25,7 @@ from sentviz.encoder import Batch, Change, Encoder, LayerSeen, Output, Watch
 from sentviz.errors import InputError, RunError
 from sentviz.hardmax import TOLERANCE, Clustering, simulate
 from sentviz.hardmax_text import WordsTokenizer
-from sentviz.model import Ids, Model, Progress, by_length, collate
+from sentviz.model import Ids, Model, collate
 from sentviz.runs import Run
 from sentviz.text import SPECIALS, Encoded
 from sentviz.weights import load_weights
@@ -301,30 +301,12 @@ class HardmaxModel(Model):
         other.softmax_temperature = temperature
         return other
 
-    def forward(
-        self,
-        rows: Sequence[Ids],
-        change: Change | None = None,
-        progress: Progress | None = None,
-        segments: Sequence[Ids] | None = None,
-    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-        """Logits (N, 2) and means (N, d) of token ids; `segments` say nothing here."""
-        logits = np.empty((len(rows), self.config.classes), dtype=np.float32)
-        pooled = np.empty((len(rows), self.config.width), dtype=np.float32)
-        done = 0
-        for batch in by_length([len(row) for row in rows]):
-            some = [rows[i] for i in batch]
-            with torch.inference_mode():
-                if change is None or not change.heads_off:
-                    said, means = self.hardmax.short(*distinct(some), self.softmax_temperature)
-                else:
-                    out = self.hardmax(collate(some), change=change, temperature=self.softmax_temperature)
-                    said, means = out.logits, out.pooled
-            logits[batch], pooled[batch] = said.numpy(), means.numpy()
-            done += len(batch)
-            if progress is not None:
-                progress(done, len(rows))
-        return logits, pooled
+    def answers(self, rows: Sequence[Ids], segments: Sequence[Ids] | None, change: Change | None) -> Output:
+        """One batch of `forward`; equal words go through the layers once, and `segments` say nothing here."""
+        if change is None or not change.heads_off:
+            return Output(*self.hardmax.short(*distinct(rows), self.softmax_temperature))
+        out: Output = self.hardmax(collate(rows), change=change, temperature=self.softmax_temperature)
+        return out
 
     @property
     def hardmax(self) -> HardmaxEncoder:

@@ -191,12 +191,17 @@ class Model:
         for batch in by_length([len(row) for row in rows]):
             with torch.inference_mode():
                 parts = None if segments is None else [segments[i] for i in batch]
-                out = self.encoder(collate([rows[i] for i in batch], segments=parts), change=change)
+                out = self.answers([rows[i] for i in batch], parts, change)
             logits[batch], pooled[batch] = out.logits.numpy(), out.pooled.numpy()
             done += len(batch)
             if progress is not None:
                 progress(done, len(rows))
         return logits, pooled
+
+    def answers(self, rows: Sequence[Ids], segments: Sequence[Ids] | None, change: Change | None) -> Output:
+        """One batch of `forward`."""
+        out: Output = self.encoder(collate(rows, segments=segments), change=change)
+        return out
 
     def predict(
         self,

@@ -6,6 +6,7 @@ import streamlit as st
 
 from app import shell, store
 from app.views import bertviz_part, layers_part, map_part, maps_part, scores_part
+from app.views.parts import sentence_box
 from sentviz.errors import SentvizError
 
 focus = shell.focus()
@@ -21,14 +22,9 @@ except SentvizError as error:
     st.stop()
 
 
-def take_text() -> None:
-    shell.go(text=st.session_state["attention-sentence"])
-
-
 with st.container(horizontal=True, gap="small"):
     shell.choose(st.selectbox, "Model", "run", list(store.models()), label_visibility="collapsed", width=260)
-    st.session_state["attention-sentence"] = trace.text
-    st.text_input("Sentence", key="attention-sentence", on_change=take_text, label_visibility="collapsed")
+    sentence_box(trace.text, "attention-sentence")
 
 LOOKS = {
     "maps": "Maps",

@@ -9,7 +9,7 @@ import streamlit as st
 from app import shell, store
 from app.views import compare_maps, compare_rows
 from app.views.compare_pick import pick
-from app.views.getdata_part import offer
+from app.views.parts import sentence_box, text_in_focus
 from sentviz.errors import SentvizError
 from sentviz.explain import SCORES, answer, available
 from sentviz.figures import probability_bars
@@ -25,20 +25,8 @@ shell.intro(
 other = pick(run)
 
 
-def take_text() -> None:
-    shell.go(text=st.session_state["compare-sentence"])
-
-
-try:
-    text = store.text(focus)
-except SentvizError as error:
-    st.warning(shell.md(str(error)), icon=":material/database_off:")
-    offer(run.config["data"]["name"])
-    st.stop()
-st.session_state["compare-sentence"] = text
-st.text_input(
-    "Sentence", key="compare-sentence", on_change=take_text, label_visibility="collapsed", placeholder="Type a sentence and press Enter"
-)
+text = text_in_focus(run)
+sentence_box(text, "compare-sentence")
 plain = replace(focus, text=text, row="", mix=(), off=())
 try:
     traces = [store.trace(replace(plain, run=each.name)) for each in (run, other)]

@@ -6,8 +6,7 @@ import streamlit as st
 
 from app import shell, store
 from app.views.edit_part import faithful, remember, report, side_by_side, swap_words, tries
-from app.views.getdata_part import offer
-from app.views.parts import interventions, map_controls, map_figure, notebook
+from app.views.parts import interventions, map_controls, map_figure, notebook, sentence_box, text_in_focus
 from sentviz.errors import SentvizError
 from sentviz.examples import examples_for
 from sentviz.explain import SCORES, answer, available
@@ -20,10 +19,6 @@ ICONS = {"wrong": "error", "cut": "content_cut", "unknown": "translate", "calibr
 focus = shell.focus()
 run = store.asked(focus.run)
 kinds = examples_for(run.labels)
-
-
-def take_text() -> None:
-    shell.go(text=st.session_state["sentence"])
 
 
 def take_example() -> None:
@@ -39,20 +34,8 @@ left, right = shell.halves("explore")
 
 with left:
     shell.choose(st.selectbox, "Model", "run", list(store.models()), label_visibility="collapsed")
-    try:
-        text = store.text(focus)
-    except SentvizError as error:
-        st.warning(shell.md(str(error)), icon=":material/database_off:")
-        offer(run.config["data"]["name"])
-        st.stop()
-    st.session_state["sentence"] = text
-    st.text_input(
-        "Sentence",
-        key="sentence",
-        on_change=take_text,
-        label_visibility="collapsed",
-        placeholder="Type a sentence and press Enter",
-    )
+    text = text_in_focus(run)
+    sentence_box(text)
     st.session_state["examples"] = next((kind for kind, example in kinds.items() if example.text == text), None)
     st.pills("Examples", list(kinds), key="examples", on_change=take_example, label_visibility="collapsed")
     try:

@@ -7,13 +7,15 @@ from typing import Any
 import streamlit as st
 
 from app import shell, store
+from app.views.getdata_part import offer
+from sentviz.errors import SentvizError
 from sentviz.figures import component_name, heatmap
 from sentviz.gallery import code, signed
 from sentviz.glossary import tip
 from sentviz.runs import Run
 from sentviz.trace import Trace
 
-__all__ = ["component_choice", "interventions", "map_controls", "map_figure", "notebook", "place"]
+__all__ = ["component_choice", "interventions", "map_controls", "map_figure", "notebook", "place", "sentence_box", "text_in_focus"]
 
 
 def place(value: str) -> int | str:
@@ -25,6 +27,26 @@ def notebook(run: Run, figure: str, trace: Trace, **options: Any) -> str:
     """The lines that make a sentence's figure in a notebook."""
     mixed = [[round(float(value), 4) for value in row] for row in trace.lambdas] if shell.focus().mix else None
     return code(run.name, figure, text=trace.text, lambdas=mixed, heads_off=trace.heads_off or None, **options)
+
+
+def sentence_box(text: str, key: str = "sentence") -> None:
+    """The text in focus, to be typed over; what is typed becomes the focus."""
+
+    def take() -> None:
+        shell.go(text=st.session_state[key])
+
+    st.session_state[key] = text
+    st.text_input("Sentence", key=key, on_change=take, label_visibility="collapsed", placeholder="Type a sentence and press Enter")
+
+
+def text_in_focus(run: Run) -> str:
+    """The text in focus; the page stops with a sentence, and the way to the data set, where it cannot be had."""
+    try:
+        return store.text(shell.focus())
+    except SentvizError as error:
+        st.warning(shell.md(str(error)), icon=":material/database_off:")
+        offer(run.config["data"]["name"])
+        st.stop()
 
 
 def map_controls(trace: Trace) -> None:

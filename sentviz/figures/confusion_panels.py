@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
-from sentviz.figures.figure import Figure, Theme, base_layout, blend, ink_on, palette, sentence
+from sentviz.figures.figure import Figure, Theme, base_layout, blend, ink_on, is_panel_title, palette, sentence
 from sentviz.figures.text import as_text
 
 __all__ = ["confusion_panels"]
@@ -76,7 +75,7 @@ def confusion_panels(frame: pd.DataFrame, *, missing: Sequence[str] = (), theme:
             },
         )
     )
-    plot.update_annotations(selector=_is_title, font={"size": 13, "color": colours.muted})
+    plot.update_annotations(selector=is_panel_title, font={"size": 13, "color": colours.muted})
     totals = frame.groupby("panel", sort=False)["count"].sum()
     caption = sentence(
         [
@@ -87,7 +86,3 @@ def confusion_panels(frame: pd.DataFrame, *, missing: Sequence[str] = (), theme:
         ]
     )
     return Figure("confusion-panels", plot, frame.reset_index(drop=True), caption)
-
-
-def _is_title(annotation: go.layout.Annotation) -> bool:
-    return bool(annotation.yref == "paper")

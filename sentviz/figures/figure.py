@@ -151,6 +151,11 @@ def interval_bars(values: npt.NDArray[np.float64], colour: str) -> dict[str, Any
     return {"type": "data", "symmetric": False, "array": above, "arrayminus": below, "color": colour, "thickness": 1.6, "width": 0}
 
 
+def is_panel_title(annotation: go.layout.Annotation) -> bool:
+    """Whether an annotation is the title of a panel, for `update_annotations`."""
+    return bool(annotation.yref == "paper")
+
+
 def number(value: float, digits: int = 2) -> str:
     """A number for a label, with a true minus sign."""
     text = f"{value:.{digits}f}"

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
-from sentviz.figures.figure import Figure, Theme, base_layout, file_safe, number, palette, sentence
+from sentviz.figures.figure import Figure, Theme, base_layout, file_safe, is_panel_title, number, palette, sentence
 from sentviz.figures.text import as_text
 
 __all__ = ["lambda_evolution"]
@@ -149,7 +149,7 @@ def lambda_evolution(
     plot.update_yaxes(tickformat=".2f" if room > 0.05 else ".3f", range=[low - 0.1 * room, high + 0.1 * room], automargin=False)
     if change:
         plot.add_hline(y=0, line={"color": colours.muted, "width": 1, "dash": "dot"})
-    plot.update_annotations(selector=_is_title, font={"size": 13, "color": colours.muted})
+    plot.update_annotations(selector=is_panel_title, font={"size": 13, "color": colours.muted})
     caption = sentence(
         [
             f"Learned λ of {_listed(runs)} over the training steps; open circles are the start, filled ones the end.",
@@ -194,10 +194,6 @@ def _label_ends(plot: go.Figure, ends: list[tuple[float, str, str]], x: float, r
             xshift=shift,
             font={"size": 12, "color": colour},
         )
-
-
-def _is_title(annotation: go.layout.Annotation) -> bool:
-    return bool(annotation.yref == "paper")
 
 
 def _lambda(component: int) -> str:

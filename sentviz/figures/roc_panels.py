@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pandas as pd
-import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
-from sentviz.figures.figure import Figure, Theme, base_layout, palette, sentence
+from sentviz.figures.figure import Figure, Theme, base_layout, is_panel_title, palette, sentence
 from sentviz.figures.text import as_text
 
 __all__ = ["roc_panels"]
@@ -81,7 +80,7 @@ def roc_panels(frame: pd.DataFrame, *, order: Sequence[str] = (), missing: Seque
     plot.update_yaxes(range=[-0.02, 1.04], **short)
     plot.update_xaxes(title_text="false positive rate", title_standoff=4, row=len(rows))
     plot.update_yaxes(title_text="true positive rate", title_standoff=4, col=1)
-    plot.update_annotations(selector=_is_title, font={"size": 12, "color": colours.muted})
+    plot.update_annotations(selector=is_panel_title, font={"size": 12, "color": colours.muted})
     sizes = frame.drop_duplicates("panel").set_index("panel").loc[panels].reset_index()
     caption = sentence(
         [
@@ -92,7 +91,3 @@ def roc_panels(frame: pd.DataFrame, *, order: Sequence[str] = (), missing: Seque
         ]
     )
     return Figure("roc-panels", plot, frame.reset_index(drop=True), caption)
-
-
-def _is_title(annotation: go.layout.Annotation) -> bool:
-    return bool(annotation.yref == "paper")

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pandas as pd
-import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
-from sentviz.figures.figure import Figure, Theme, base_layout, number, palette, sentence
+from sentviz.figures.figure import Figure, Theme, base_layout, is_panel_title, number, palette, sentence
 from sentviz.figures.text import as_text
 
 __all__ = ["tsne_panels"]
@@ -82,7 +81,7 @@ def tsne_panels(frame: pd.DataFrame, *, missing: Sequence[str] = (), theme: Them
     frameless = {"showgrid": False, "showticklabels": False, "showline": True, "mirror": True, "automargin": False}
     plot.update_xaxes(**frameless)
     plot.update_yaxes(**frameless)
-    plot.update_annotations(selector=_is_title, font={"size": 12, "color": colours.muted})
+    plot.update_annotations(selector=is_panel_title, font={"size": 12, "color": colours.muted})
     caption = sentence(
         [
             f"What the classifier reads, {', '.join(f'{panel} {n:,}' for panel, n in frame['panel'].value_counts(sort=False).items())} test"
@@ -98,7 +97,3 @@ def tsne_panels(frame: pd.DataFrame, *, missing: Sequence[str] = (), theme: Them
 def _three(one: pd.Series, *names: str) -> str:
     value, low, high = (number(float(one[name])) for name in names)
     return f"{value} [{low}, {high}]"
-
-
-def _is_title(annotation: go.layout.Annotation) -> bool:
-    return bool(annotation.yref == "paper")
