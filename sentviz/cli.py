@@ -354,11 +354,11 @@ def heads(run: str, split: str) -> None:
     from sentviz.runs import attach, find
 
     found = find(run)
-    texts = datasets.load_split(found.config["data"]["name"], split).frame["text"].tolist()
-    with click.progressbar(length=len(texts), label="Texts", file=sys.stderr) as bar:
-        frame = over_split(Model.of(found), texts, progress=lambda done, _: bar.update(done - bar.pos))
+    rows = datasets.load_split(found.config["data"]["name"], split).frame
+    with click.progressbar(length=len(rows), label="Texts", file=sys.stderr) as bar:
+        frame = over_split(Model.of(found), rows, progress=lambda done, _: bar.update(done - bar.pos))
     mean = frame[frame["head"] < 0].pivot(index="layer", columns="measure", values="value")
-    click.echo(f"{found.name}, {len(texts):,} texts of {split}, mean over heads by layer (from 0)")
+    click.echo(f"{found.name}, {len(rows):,} texts of {split}, mean over heads by layer (from 0)")
     click.echo(mean.to_string(float_format="{:.4f}".format))
     attach(found, FILE, frame)
     click.echo(f"Stored in {found.folder}")

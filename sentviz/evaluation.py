@@ -57,8 +57,8 @@ class Evaluation:
 
 def evaluate(model: Model, split: Split, progress: Progress | None = None) -> Evaluation:
     """Run a split through a model."""
-    rows = model.tokenizer.ids_batch(split.frame["text"].tolist(), max_length=model.config.max_length, cls=model.cls)
-    logits, pooled = model.forward(rows, progress=progress)
+    rows, segments = model.read(split.frame)
+    logits, pooled = model.forward(rows, progress=progress, segments=segments)
     return Evaluation(
         split.split,
         tuple(split.frame["id"].astype(str)),

@@ -92,7 +92,7 @@ def of_trace(trace: Trace) -> pd.DataFrame:
     ]
 
 
-def over_rows(model: Model, rows: Sequence[Ids], progress: Progress | None = None) -> pd.DataFrame:
+def over_rows(model: Model, rows: Sequence[Ids], progress: Progress | None = None, segments: Sequence[Ids] | None = None) -> pd.DataFrame:
     """Means over the texts of some token ids: layer, head (-1 = mean over heads), measure, value, low, high, sd, n.
 
     Raises:
@@ -113,7 +113,7 @@ def over_rows(model: Model, rows: Sequence[Ids], progress: Progress | None = Non
     for batch in _batches([len(row) for row in rows], config.layers * config.components * config.heads):
         some = [rows[i] for i in batch]
         with torch.inference_mode():
-            inputs = collate(some)
+            inputs = collate(some, segments=None if segments is None else [segments[i] for i in batch])
             maps = model.encoder(inputs, Watch()).attention
             assert maps is not None
             specials = torch.isin(inputs.ids, torch.tensor(getattr(model.tokenizer, "frame_ids", SPECIAL_IDS)))
@@ -131,9 +131,10 @@ def over_rows(model: Model, rows: Sequence[Ids], progress: Progress | None = Non
     return _table(mean[:, :-1], deviation[:, :-1], mean[:, -1], deviation[:, -1], counts, model.cls)
 
 
-def over_split(model: Model, texts: Sequence[str], progress: Progress | None = None) -> pd.DataFrame:
-    """`over_rows` of texts."""
-    return over_rows(model, model.tokenizer.ids_batch(list(texts), max_length=model.config.max_length, cls=model.cls), progress)
+def over_split(model: Model, frame: pd.DataFrame, progress: Progress | None = None) -> pd.DataFrame:
+    """`over_rows` of the texts, or pairs of texts, of a frame."""
+    rows, segments = model.read(frame)
+    return over_rows(model, rows, progress, segments)
 
 
 def _mean_of_heads(each: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

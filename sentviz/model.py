@@ -23,7 +23,7 @@ from sentviz.weights import load_weights
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Model", "collate", "load"]
+__all__ = ["Model", "collate", "load", "read"]
 
 Ids = npt.NDArray[np.integer[Any]]
 Progress = Callable[[int, int], None]
@@ -53,6 +53,20 @@ def collate(rows: Sequence[Ids], device: torch.device | str = "cpu", segments: S
     if min(lengths) < max(lengths):
         mask = torch.from_numpy(np.arange(max(lengths))[None, :] < np.array(lengths)[:, None]).to(device)
     return Batch(padded(rows), mask, None if segments is None else padded(segments))
+
+
+def read(tokenizer: Tokenizer, frame: pd.DataFrame, *, max_length: int, cls: bool, segments: bool) -> tuple[list[Ids], list[Ids] | None]:
+    """Token ids of every row of a frame, text and, where it has one, text_pair; with `segments` also which of the two a token is of.
+
+    Raises:
+        InputError: a text that cannot be read.
+    """
+    texts = frame["text"].tolist()
+    pairs = frame["text_pair"].tolist() if "text_pair" in frame else None
+    if pairs is None or not segments:
+        return list(tokenizer.ids_batch(texts, pairs, max_length=max_length, cls=cls)), None
+    encoded = tokenizer.encode_batch(texts, pairs, max_length=max_length, cls=cls)
+    return [each.ids for each in encoded], [each.segments for each in encoded]
 
 
 def by_length(lengths: Sequence[int], tokens: int = TOKENS_PER_BATCH) -> list[list[int]]:
@@ -172,6 +186,10 @@ class Model:
             raise InputError("The strength of the injection must be a finite number.")
         return Change(values, frozenset(heads_off), strength=float(strength))
 
+    def read(self, frame: pd.DataFrame) -> tuple[list[Ids], list[Ids] | None]:
+        """`read` of a frame as this model reads texts: what `forward` takes."""
+        return read(self.tokenizer, frame, max_length=self.config.max_length, cls=self.cls, segments=self.config.segments > 1)
+
     def lambdas(self) -> npt.NDArray[np.float32]:
         """(L, C) the learned mixing."""
         with torch.inference_mode():
@@ -270,7 +288,8 @@ class Model:
         query_ids = _choice(queries, n, "query")
         watch = Watch(tuple(layers), tuple(heads), tuple(components), tuple(queries), maps, scores, projections)
         with torch.inference_mode():
-            out: Output = self.encoder(self.batch(encoded), watch, changed)
+            inputs = self.encoder.ready(self.batch(encoded))
+            out: Output = self.encoder(inputs, watch, changed)
         seen = [out.seen[layer] for layer in layer_ids]
         attention = None if out.attention is None else out.attention[:, 0].numpy()
         for layer, head in changed.heads_off:  # nothing of V passes a silenced head
@@ -298,6 +317,7 @@ class Model:
             pooling=config.pooling,
             heads_off=tuple(sorted(changed.heads_off)),
             strength=changed.strength,
+            polarity=None if inputs.polarity is None else inputs.polarity[0].numpy(),
             attention=attention,
             components=None if out.components is None else out.components[:, 0].numpy(),
             hidden=_stack(list(out.hidden)),

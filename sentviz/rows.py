@@ -116,13 +116,14 @@ def predicted(model: Model, digest: str, frame: pd.DataFrame, over: str, progres
 
     if frame.empty:
         raise InputError("There is no row to ask about.")
-    ids = []
-    for place, text in enumerate(frame["text"]):
+    encoded = []
+    pairs = frame["text_pair"].astype(str) if "text_pair" in frame else [None] * len(frame)
+    for place, (text, pair) in enumerate(zip(frame["text"], pairs, strict=True)):
         try:
-            ids.append(model.encode(str(text)).ids)
+            encoded.append(model.encode(str(text), pair))
         except InputError as error:
             raise InputError(f"Row {place + 1} of {len(frame)}: {error}") from error
-    logits, _ = model.forward(ids, progress=progress)
+    logits, _ = model.forward([each.ids for each in encoded], progress=progress, segments=[each.segments for each in encoded])
     columns: dict[str, Any] = {"id": frame["id"].astype(str).to_numpy(), "label": np.full(len(frame), -1)}
     columns |= {name: frame[name].to_numpy() for name in ("label", "text", "tag") if name in frame}
     return _rows(model.name, digest, over, model.labels, columns, softmax(logits).astype(np.float64))

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from sentviz.evaluation import Evaluation, evaluate, fit_temperature, metrics
 from sentviz.explain import explained
 from sentviz.lexicon import Lexicon
 from sentviz.mixing import Constrained, Differential
-from sentviz.model import Ids, Model, collate
+from sentviz.model import Ids, Model, collate, read
 from sentviz.presets import preset
 from sentviz.recipe import Recipe
 from sentviz.runs import Run
@@ -107,13 +107,16 @@ class Trainer:
         self.resume_folder = folder.with_name(f".{folder.name}.tmp-resume")
         self.train_split = datasets.load_split(recipe.dataset, "train")
         self.validation = datasets.load_split(recipe.dataset, "validation")
-        texts = self.train_split.frame["text"].tolist()
+        frame = self.train_split.frame
+        pairs = "text_pair" in frame
+        texts = [*frame["text"], *(frame["text_pair"] if pairs else ())]
         self.tokenizer = (
             Tokenizer.train_bpe(texts, recipe.vocab_size) if recipe.tokenizer == "bpe" else Tokenizer.train_words(texts, recipe.min_count)
         )
-        self.rows: Sequence[Ids] = self.tokenizer.ids_batch(texts, max_length=recipe.max_length, cls=recipe.cls)
+        self.rows: Sequence[Ids]
+        self.rows, self.segments = read(self.tokenizer, frame, max_length=recipe.max_length, cls=recipe.cls, segments=pairs)
         self.lengths = np.array([len(row) for row in self.rows])
-        self.targets = torch.tensor(self.train_split.frame["label"].to_numpy(np.int64, copy=True))
+        self.targets = torch.tensor(frame["label"].to_numpy(np.int64, copy=True))
         torch.manual_seed(recipe.seed)
         self.encoder = Encoder(
             preset(
@@ -122,7 +125,7 @@ class Trainer:
                 classes=len(self.train_split.labels),
                 max_length=recipe.max_length,
                 dropout=recipe.dropout,
-                **recipe.shape,
+                **{"segments": 2 if pairs else 1} | recipe.shape,
             )
         ).to(self.device)
         if self.encoder.config.lexicon != "none":
@@ -179,7 +182,8 @@ class Trainer:
         self.encoder.train()
         for group, rate in zip(self.optimizer.param_groups, self.rates, strict=True):
             group["lr"] = rate * self._schedule(self.at.step)
-        batch = collate([self.rows[i] for i in rows], self.device)
+        parts = None if self.segments is None else [self.segments[i] for i in rows]
+        batch = collate([self.rows[i] for i in rows], self.device, parts)
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
             logits = self.encoder(batch).logits
         loss = F.cross_entropy(logits.float(), self.targets[rows].to(self.device), label_smoothing=self.recipe.label_smoothing)
@@ -309,6 +313,8 @@ class Trainer:
         temperature_source = evaluate(model, self.validation)
         splits = ["test", *(s for s in ("official_test",) if s in datasets.info(recipe.dataset).splits)]
         evaluations = [evaluate(model, datasets.load_split(recipe.dataset, split)) for split in splits]
+        if recipe.transfer:
+            evaluations.append(replace(evaluate(model, datasets.load_split(recipe.transfer, "test")), split=recipe.transfer))
         report: dict[str, Any] = {e.split: metrics(e) for e in evaluations}
         report["validation"] = {
             "n": len(temperature_source.labels),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from types import SimpleNamespace
 from typing import Any
@@ -50,9 +51,19 @@ def toy_splits(seed: int = 0) -> dict[str, datasets.Split]:
     return splits
 
 
-def use_toy_data(patch: pytest.MonkeyPatch) -> dict[str, datasets.Split]:
+def toy_pairs() -> dict[str, datasets.Split]:
+    """The made-up set as pairs: the second text is the next row's, and the label says whether the two agree."""
+    splits = {}
+    for split, one in toy_splits().items():
+        frame, after = one.frame, one.frame.iloc[[*range(1, len(one)), 0]].reset_index(drop=True)
+        frame = frame.assign(text_pair=after["text"], label=(frame["label"] == after["label"]).astype(np.int64))
+        splits[split] = replace(one, frame=frame)
+    return splits
+
+
+def use_toy_data(patch: pytest.MonkeyPatch, *, pairs: bool = False) -> dict[str, datasets.Split]:
     """Make `sentviz.datasets` answer every name with the made-up set."""
-    splits = toy_splits()
+    splits = toy_pairs() if pairs else toy_splits()
     patch.setattr(datasets, "load_split", lambda name, split: splits[split])
     patch.setattr(datasets, "info", lambda name: SimpleNamespace(name=name, labels=LABELS, splits=SIZES))
     return splits

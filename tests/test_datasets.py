@@ -65,8 +65,8 @@ def test_unknown_names_are_refused() -> None:
         info("sst3")
     with pytest.raises(InputError, match="no part 'meta'; it has train, dev, test"):
         load_file("sst2", "meta")
-    with pytest.raises(InputError, match="no split 'test'; it has train, validation"):
-        load_split("klue_nli", "test")
+    with pytest.raises(InputError, match="no split 'train'; it has validation, test"):
+        load_split("kornli_xnli", "train")
     with pytest.raises(InputError, match="it has none"):
         load_split("lexicon_en_vader", "train")
 

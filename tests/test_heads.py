@@ -40,7 +40,7 @@ def by_loops(maps: np.ndarray, specials: np.ndarray, cls: bool) -> dict[str, flo
 def test_the_mean_over_texts_is_that_of_the_texts_one_by_one(form: str) -> None:
     """Batched and padded against traces of single texts by loops; means, deviations and intervals."""
     model = small_model(cls=form == "cls", **FORMS[form])
-    got = over_split(model, TEXTS)
+    got = over_split(model, pd.DataFrame({"text": TEXTS}))
     rows = []
     for text in TEXTS:
         trace = model.trace(text)
@@ -63,7 +63,7 @@ def test_one_sentence_is_the_mean_of_one_text() -> None:
     """The trace's own table against the streamed one, and against sentviz.layers where they measure the same."""
     model = small_model(components=2, mixing="free")
     trace = model.trace(TEXTS[0])
-    own, streamed = of_trace(trace), over_split(model, TEXTS[:1])
+    own, streamed = of_trace(trace), over_split(model, pd.DataFrame({"text": TEXTS[:1]}))
     pd.testing.assert_frame_equal(own, streamed[["layer", "head", "measure", "value"]], atol=1e-5, check_dtype=False)
     wide = own[own["head"] >= 0].pivot(index=["layer", "head"], columns="measure", values="value").reset_index()
     shared = ["layer", "head", "entropy", "previous", "next", "same", "first"]
@@ -72,7 +72,7 @@ def test_one_sentence_is_the_mean_of_one_text() -> None:
 
 def test_batches_do_not_change_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
     model = small_model(pooling="cls", cls=True)
-    whole = over_split(model, TEXTS)
+    whole = over_split(model, pd.DataFrame({"text": TEXTS}))
     monkeypatch.setattr("sentviz.heads.WEIGHTS_PER_BATCH", 1)
     seen: list[tuple[int, int]] = []
     rows = model.tokenizer.ids_batch(TEXTS, cls=True)

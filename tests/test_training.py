@@ -16,7 +16,9 @@ from torch.nn import functional as F
 
 from sentviz import training
 from sentviz.errors import InputError, RunError
+from sentviz.model import Model, softmax
 from sentviz.recipe import Recipe, recipe_names
+from sentviz.rows import predicted
 from sentviz.training import Trainer, batches, train
 from tests.makers import toy_recipe, use_toy_data
 
@@ -280,3 +282,26 @@ def test_recipes_are_read_from_files(tmp_path: Path) -> None:
         own.write_bytes(content)
         with pytest.raises(InputError, match=r"cannot be read|needs a dataset"):
             Recipe.read(own)
+
+
+def test_pairs_go_in_as_pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is stored of each row is the trace of its two texts, told apart by segment; another set's test split is asked as well."""
+    splits = use_toy_data(monkeypatch, pairs=True)
+    recipe = toy_recipe("cls", cls=True, transfer="elsewhere", epochs=1)
+    run = train(recipe, tmp_path, progress=False)
+    model = Model.of(run)
+    assert model.config.segments == 2
+    stored = run.frame("test.parquet")
+    assert stored["split"].value_counts().to_dict() == {"test": 60, "elsewhere": 60}
+    assert run.metrics()["elsewhere"]["accuracy"] == run.metrics()["test"]["accuracy"]
+    frame = splits["test"].frame
+    for row in (0, 7):
+        text, pair = frame.loc[row, ["text", "text_pair"]]
+        trace = model.trace(text, pair)
+        assert trace.tokens.count("[SEP]") == 2 and set(trace.segments.tolist()) == {0, 1}
+        np.testing.assert_allclose(stored.iloc[row][list(model.labels)].to_numpy(float), trace.probabilities, atol=2e-5)
+        assert not np.allclose(model.trace(pair, text).probabilities, trace.probabilities, atol=1e-6)
+    rows, segments = model.read(frame)
+    again = predicted(model, "digest", frame, "test").probabilities
+    np.testing.assert_allclose(again, softmax(model.forward(rows, segments=segments)[0]), atol=1e-6)
+    assert not np.allclose(again, softmax(model.forward(rows)[0]), atol=1e-4)  # without segments it is another question

@@ -94,8 +94,7 @@ class HubTrainer(Trainer):
         first = read.wrapped(Lexicon.load(recipe.lexicon) if recipe.lexicon else None, injection)
         self.source, self.words = read.name, first.tokenizer
         self.encoder = first.encoder.requires_grad_(True).to(self.device)
-        texts = self.train_split.frame["text"].tolist()
-        self.rows = self.words.ids_batch(texts, max_length=first.config.max_length, cls=True)
+        self.rows, self.segments = first.read(self.train_split.frame)
         self.lengths = np.array([len(row) for row in self.rows])
         self.targets = torch.tensor(self.train_split.frame["label"].to_numpy(np.int64, copy=True))
         self.best_state = {k: v.detach().clone() for k, v in self.encoder.state_dict().items()}

@@ -21,8 +21,19 @@ if TYPE_CHECKING:
 
 __all__ = ["STUDIES", "Outcome", "collect", "finished", "light", "plan", "run_study"]
 
-STUDIES = {"ndt": ("sst2", "twitter_financial", "imdb", "yelp_full"), "ndt-controls": ("sst2",), "fused": ("nsmc", "sst2")}
-CONTROLLED = ("ndt-symmetric-3", "ndt-free-3")
+OUT_OF_DOMAIN = ("korean_hate_speech", "question_pair", "klue_nli")  # without PAWS, whose Korean training pairs cannot be had
+STUDIES = {
+    "ndt": ("sst2", "twitter_financial", "imdb", "yelp_full"),
+    "ndt-controls": ("sst2",),
+    "fused": ("nsmc", "sst2"),
+    "fused-ood": OUT_OF_DOMAIN,
+}
+MODELS = {
+    "ndt": NDT_FAMILIES,
+    "ndt-controls": ("ndt-symmetric-3", "ndt-free-3"),
+    "fused": FUSED_FAMILIES,
+    "fused-ood": ("cls", "cls-last-scaled"),
+}
 
 
 @dataclass
@@ -38,7 +49,7 @@ def plan(study: str, dataset: str, seeds: int = 1, models: Sequence[str] = ()) -
     """The recipes of a study on a data set, seed by seed, so that a study cut short has whole seeds.
 
     ndt: the 15 configurations. ndt-controls: two NDTs as they are and with every control of their lambdas.
-    fused: a [CLS] encoder as it is, and with each injection of a lexicon.
+    fused: a [CLS] encoder as it is, and with each injection of a lexicon. fused-ood: as it is, and with the paper's best injection.
 
     Raises:
         InputError: no such study, data set or model, or no seed.
@@ -50,8 +61,8 @@ def plan(study: str, dataset: str, seeds: int = 1, models: Sequence[str] = ()) -
     if seeds < 1:
         raise InputError("A study needs at least one seed.")
     variants = ("", *LAMBDA_CONTROLS) if study == "ndt-controls" else ("",)
-    models = models or {"ndt": NDT_FAMILIES, "ndt-controls": CONTROLLED, "fused": FUSED_FAMILIES}[study]
-    source = f"fused_{dataset}" if study == "fused" else dataset
+    models = models or MODELS[study]
+    source = f"fused_{dataset}" if study.startswith("fused") else dataset
     return [
         Recipe.read(source, model=model, seed=seed, variant=variant) for seed in range(seeds) for model in models for variant in variants
     ]
