@@ -1,0 +1,196 @@
+"""One file from a server that breaks off, lies, stalls or refuses."""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sentviz import download
+from sentviz.download import Remote, Stopped, fetch, look
+from sentviz.errors import DataMissingError, SentvizError
+from tests.fakehub import BODY, Hub, Server, handler
+
+
+def parts(folder: Path) -> list[Path]:
+    return sorted(folder.glob(".*.part"))
+
+
+@pytest.mark.parametrize("linked", [True, False], ids=["large", "small"])
+def test_a_file_arrives_whole(hub: Hub, file: str, tmp_path: Path, linked: bool) -> None:
+    hub.linked, seen, target = linked, [], tmp_path / "x" / "big"
+    remote = look(file)
+    assert remote.size == len(BODY) and len(remote.etag) == (64 if linked else 40)
+    fetch(remote, target, progress=lambda done, total: seen.append((done, total)))
+    assert target.read_bytes() == BODY and not parts(target.parent)
+    for _ in range(200):  # the server counts a block after it has left
+        if hub.sent == len(BODY):
+            break
+        time.sleep(0.01)
+    assert hub.sent == len(BODY)
+    assert seen[0] == (0, len(BODY)) and seen[-1] == (len(BODY), len(BODY)) and seen == sorted(seen)
+
+
+def test_a_moved_repository_is_followed(hub: Hub, file: str, tmp_path: Path) -> None:
+    fetch(look(file.replace("/datasets", "/moved/datasets")), tmp_path / "big")
+    assert (tmp_path / "big").read_bytes() == BODY
+
+
+def test_an_interrupted_download_goes_on(hub: Hub, file: str, tmp_path: Path) -> None:
+    """Stopped after the first block, started again: the second request asks for the rest only."""
+    target, stop = tmp_path / "big", threading.Event()
+    with pytest.raises(Stopped, match="goes on from here"):
+        fetch(look(file), target, progress=lambda done, _: done and stop.set(), stop=stop)
+    (part,) = parts(tmp_path)
+    have = part.stat().st_size
+    assert 0 < have < len(BODY) and not target.exists()
+    fetch(look(file), target)
+    assert hub.asked[-1][2] == f"bytes={have}-" and target.read_bytes() == BODY and not parts(tmp_path)
+
+
+def test_ctrl_c_keeps_what_came(file: str, tmp_path: Path) -> None:
+    def interrupt(done: int, _: int) -> None:
+        if done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fetch(look(file), tmp_path / "big", progress=interrupt)
+    assert parts(tmp_path)[0].stat().st_size > 0
+    fetch(look(file), tmp_path / "big")
+    assert (tmp_path / "big").read_bytes() == BODY
+
+
+def test_a_broken_connection_is_taken_up_again(hub: Hub, file: str, tmp_path: Path) -> None:
+    remote = look(file)
+    hub.trouble = [("cut", 300_000), 500, ("cut", 1)]
+    fetch(remote, tmp_path / "big")
+    assert (tmp_path / "big").read_bytes() == BODY and hub.sent == len(BODY)
+    assert {asked for _, _, asked in hub.asked} >= {"bytes=300000-", "bytes=300001-"}
+
+
+def test_a_server_without_ranges_starts_anew(hub: Hub, file: str, tmp_path: Path) -> None:
+    remote, hub.ranges, hub.trouble = look(file), False, [("cut", 100_000)]
+    fetch(remote, tmp_path / "big")
+    assert (tmp_path / "big").read_bytes() == BODY
+    hub.trouble = [("cut", 100_000)] * 99  # never gets further: given up in the end
+    with pytest.raises(DataMissingError, match="the connection ended early"):
+        fetch(remote, tmp_path / "small")
+
+
+def test_changed_content_starts_anew(hub: Hub, file: str, tmp_path: Path) -> None:
+    stop = threading.Event()
+    with pytest.raises(Stopped):
+        fetch(look(file), tmp_path / "big", progress=lambda done, _: done and stop.set(), stop=stop)
+    hub.files["/datasets/a/b/resolve/main/big.parquet"] = new = BODY[::-1]
+    fetch(look(file), tmp_path / "big")
+    assert hub.asked[-1][2] == "" and (tmp_path / "big").read_bytes() == new and not parts(tmp_path)
+
+
+def test_waiting_as_told(hub: Hub, file: str, tmp_path: Path) -> None:
+    hub.trouble = [("after", 1), None]
+    start = time.monotonic()
+    fetch(look(file), tmp_path / "big")
+    assert 1 <= time.monotonic() - start < 5 and (tmp_path / "big").read_bytes() == BODY
+    hub.trouble = [("after", 3600)]
+    with pytest.raises(DataMissingError, match="it answered 429; try again in 3600 seconds"):
+        look(file)
+
+
+@pytest.mark.parametrize("linked", [True, False], ids=["large", "small"])
+def test_wrong_digest_leaves_nothing(hub: Hub, file: str, tmp_path: Path, linked: bool) -> None:
+    hub.linked = linked
+    remote = look(file)
+    hub.trouble = [("lie", BODY[::-1])]
+    with pytest.raises(DataMissingError, match=r"big\.parquet did not arrive as announced .* was removed"):
+        fetch(remote, tmp_path / "big")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (401, "granted access .401.; set HF_TOKEN"),
+        (403, "granted access .403.; set HF_TOKEN"),
+        (404, "has no big.parquet .404.: it was moved or withdrawn"),
+        (418, "does not give big.parquet: it answered 418"),
+    ],
+)
+def test_refusals_are_said_at_once(hub: Hub, file: str, status: int, said: str) -> None:
+    hub.trouble = [status] * 9
+    with pytest.raises(DataMissingError, match=said):
+        look(file)
+    assert len(hub.asked) == 1
+
+
+def test_troubled_servers_are_left_after_a_while(hub: Hub, file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for trouble, said in ((503, "it answered 503"), ("drop", "the connection broke")):
+        hub.trouble, hub.asked = [trouble] * 9, []
+        with pytest.raises(DataMissingError, match=f"cannot be used now, {said}; the same command goes on"):
+            look(file)
+        assert len(hub.asked) == download.ATTEMPTS
+    hub.trouble = []
+    remote = look(file)
+    hub.trouble = [("stall", 1.0)] * 9
+    monkeypatch.setattr(download, "TIMEOUT", 0.1)
+    with pytest.raises(DataMissingError, match="it does not answer in time"):
+        fetch(remote, tmp_path / "big")
+
+
+def test_no_network(hub: Hub, tmp_path: Path) -> None:
+    with pytest.raises(DataMissingError, match="the connection is refused"):
+        look("http://127.0.0.1:9/datasets/a/b/resolve/main/c")
+    stop = threading.Event()
+    stop.set()
+    with pytest.raises(Stopped):
+        look("http://127.0.0.1:9/x", stop=stop)
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
+def test_no_space(file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    def full(*_: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(download, "_write", full)
+    with pytest.raises(SentvizError, match=r"There is no space left in .*; nothing half-written was kept"):
+        fetch(look(file), tmp_path / "big")
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_space_is_seen_before(file: str, tmp_path: Path) -> None:
+    with pytest.raises(SentvizError, match=r"no space left in .* \(1,000,000,000,000 MB are needed\)"):
+        fetch(replace(look(file), size=10**18), tmp_path / "big")
+
+
+def test_a_folder_that_cannot_be_written(file: str, tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("")
+    with pytest.raises(SentvizError, match="cannot be written"):
+        fetch(look(file), tmp_path / "taken" / "big")
+
+
+def test_the_token_stays_at_home(hub: Hub, file: str, tmp_path: Path) -> None:
+    elsewhere = Server(("127.0.0.1", 0), handler(hub))
+    thread = threading.Thread(target=elsewhere.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    hub.network = f"http://127.0.0.1:{elsewhere.server_port}"
+    try:
+        fetch(look(file, token="secret"), tmp_path / "big", token="secret")
+    finally:
+        elsewhere.shutdown()
+        elsewhere.server_close()
+        thread.join()
+    assert [(path[:4], token) for (_, path, _), token in zip(hub.asked, hub.tokens, strict=True)] == [
+        ("/dat", "Bearer secret"),
+        ("/dat", "Bearer secret"),
+        ("/cdn", ""),
+    ]
+
+
+def test_unknown_sizes_and_digests(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"abc")
+    assert Remote("u", 0, "").same(tmp_path / "x") and Remote("u", 3, "opaque").same(tmp_path / "x")
+    assert not Remote("u", 4, "").same(tmp_path / "x")

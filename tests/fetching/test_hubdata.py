@@ -1,0 +1,253 @@
+"""A whole data set from the hub: conversion, the digests of rows, the command and the button."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from streamlit.testing.v1 import AppTest
+
+from sentviz import datasets, hubdata
+from sentviz.cli import main
+from sentviz.datasets import DatasetInfo, content, info, load_file, verify
+from sentviz.download import Stopped
+from sentviz.errors import DataMissingError, InputError
+from tests.fakehub import ROWS, Hub, put, recipe
+
+needs_data = pytest.mark.skipif(not os.environ.get("SENTVIZ_DATA"), reason="SENTVIZ_DATA names no folder with the data sets")
+FOLDER = os.environ.get("SENTVIZ_DATA", "")
+HUB_PARTS = [(name, part) for name in datasets.datasets()["name"] for part in info(name).hub.files]
+
+
+# ---- conversion
+
+
+def test_columns_and_labels() -> None:
+    theirs = pd.DataFrame({"guid": [7, 8, 9], "premise": [" a\r\n", "NS", None], "hypothesis": ["x", "y", "z "], "gold": ["0", "1", "2"]})
+    file = recipe(text="premise", text_pair="hypothesis", label="gold", labels=(2, 1, 0), id="guid", strip=True, without="NS")
+    made = hubdata.ours(theirs, file)
+    assert made.to_dict("list") == {"id": ["7", "9"], "text": ["a", ""], "text_pair": ["x", "z"], "label": [2, 0]}
+    file = recipe(text="premise", label="gold", id="dev-{row}", labels=(1, 0))
+    assert hubdata.ours(theirs, file).to_dict("list") == {
+        "id": ["dev-0", "dev-1", "dev-2"],
+        "text": [" a\r\n", "NS", ""],
+        "label": [1, 0, -1],
+    }
+
+
+def test_content_is_what_it_says() -> None:
+    frame = pd.DataFrame({"id": ["a", "b"], "text": ["é\n", '"'], "label": [0, 1]})
+    lines = '["a", "é\\n", 0]\n["b", "\\"", 1]\n'
+    assert content(frame) == hashlib.sha256(lines.encode()).hexdigest()
+    assert content(frame.assign(more=1)[["label", "more", "text", "id"]]) == content(frame)
+    assert content(frame[::-1]) != content(frame) != content(frame.assign(id=["a", "c"]))
+    scores = frame.assign(label=np.array([3.8, 5.0], dtype=np.float32))
+    assert content(scores.astype({"label": "float64"})) == content(scores.assign(label=[3.8, 5.0]))
+
+
+# ---- a data set
+
+
+def litter() -> list[str]:
+    """What no finished or failed download should leave in the cache."""
+    kept = [path for path in datasets.folders()[-1].rglob("*") if path.is_file() and path.suffix != ".lock"]
+    return [path.name for path in kept if path.name.startswith(".") or path.suffix != ".parquet"]
+
+
+def test_a_data_set_arrives(hub: Hub, toy: DatasetInfo) -> None:
+    seen: list[tuple[int, int]] = []
+    assert hubdata.lacking("toy") == ("train", "test") and not toy.available
+    got = hubdata.get("toy", progress=lambda done, total: seen.append((done, total)))
+    assert [(one.part, one.rows, one.exact, one.remark) for one in got] == [("train", 41, True, ""), ("test", 10, True, "")]
+    assert toy.available and hubdata.lacking("toy") == () and not litter()
+    assert seen[-1][0] == seen[-1][1] == sum(map(len, hub.files.values())) and len({total for _, total in seen}) == 1
+    assert load_file("toy", "train")["id"].tolist()[:2] == ["train-0", "train-1"]
+    assert len(datasets.load_split("toy", "train")) == 40
+    verify("toy")  # not the known bytes, but the known rows
+    asked = len(hub.asked)
+    assert hubdata.get("toy") == [] and len(hub.asked) == asked
+    assert len(hubdata.get("toy", again=True)) == 2
+
+
+def test_rows_in_another_order_are_put_in_ours(hub: Hub, toy: DatasetInfo, monkeypatch: pytest.MonkeyPatch) -> None:
+    rank = ROWS.sort_values(["label", "text"], kind="stable").index.to_numpy()
+    order = np.empty(len(ROWS), np.uint16)
+    order[rank] = np.arange(len(ROWS))
+    monkeypatch.setattr(hubdata, "_orders", lambda: {"toy/train": order})
+    put(hub, ROWS.sample(frac=1, random_state=1), ROWS[:10])
+    assert all(got.exact for got in hubdata.get("toy"))
+    verify("toy")
+
+
+def test_a_different_copy_is_said_and_marked(hub: Hub, toy: DatasetInfo) -> None:
+    put(hub, ROWS.assign(text=ROWS["text"].str.upper()), ROWS[:10].assign(label=0))
+    train, test = hubdata.get("toy")
+    assert not train.exact and "its texts or their order differ; its row ids begin with hub" in train.remark
+    assert not test.exact and "its labels are counted [10, 0], not [5, 5]" in test.remark
+    assert load_file("toy", "test")["id"].tolist()[:2] == ["test-hub-0", "test-hub-1"]
+    with pytest.raises(DataMissingError, match=r"train\.parquet is not the known file"):
+        verify("toy")
+
+
+@pytest.mark.parametrize(
+    ("train", "said"),
+    [
+        (ROWS[:30], "a/b, a/train.parquet holds 30 rows, not 41, and was not kept"),
+        (ROWS.assign(label=3), "holds labels other than 0 to 1 and was not kept"),
+        (ROWS.drop(columns="label"), "a/b, a/train.parquet is not laid out as expected .KeyError"),
+    ],
+)
+def test_what_cannot_be_used_is_not_kept(hub: Hub, toy: DatasetInfo, train: pd.DataFrame, said: str) -> None:
+    put(hub, train, ROWS[:10])
+    with pytest.raises(DataMissingError, match=said):
+        hubdata.get("toy")
+    assert hubdata.lacking("toy") == ("train", "test") and not litter()
+
+
+def test_no_parquet_at_all(hub: Hub, toy: DatasetInfo) -> None:
+    hub.files["/datasets/a/b/resolve/main/a/train.parquet"] = b"<html>sign in</html>"
+    with pytest.raises(DataMissingError, match="is not laid out as expected"):
+        hubdata.get("toy")
+    assert not litter()
+
+
+def test_two_at_once(hub: Hub, toy: DatasetInfo) -> None:
+    """The second waits, then finds everything there."""
+    got: list[int] = []
+    hub.trouble = [None] * 4 + [("stall", 0.3)]
+    both = [threading.Thread(target=lambda: got.append(len(hubdata.get("toy")))) for _ in range(2)]
+    for thread in both:
+        thread.start()
+    for thread in both:
+        thread.join(20)
+    assert sorted(got) == [0, 2] and sum(method == "HEAD" for method, _, _ in hub.asked) == 2 and not litter()
+
+
+def test_what_the_hub_does_not_have() -> None:
+    with pytest.raises(InputError, match="no data set 'sst3'; known are"):
+        hubdata.get("sst3")
+    with pytest.raises(
+        DataMissingError, match=r"yelp_full is not on the hub: .* make it from RWooters.*yelp_full/train\.parquet.*text, label"
+    ):
+        hubdata.get("yelp_full")
+    with pytest.raises(DataMissingError, match=r"columns term and polarity"):
+        hubdata.get("lexicon_en_vader")
+
+
+@pytest.mark.parametrize("item", [info(name) for name in datasets.datasets()["name"]], ids=lambda item: item.name)
+def test_recipes_are_complete(item: DatasetInfo) -> None:
+    hub = item.hub
+    assert hub.why or set(hub.files) == set(item.parts)
+    assert not hub.files or hub.megabytes > 0
+    for part, file in hub.files.items():
+        known = item.parts[part]
+        assert len(known.content) == 64 and sum(known.counts) == known.rows and len(known.counts) == len(item.labels)
+        assert bool(file.text_pair) == item.pair and "/" in file.repo and Path(file.path).suffix in (".parquet", ".csv", ".jsonl")
+        assert hubdata.url(file).startswith("http") and " " not in hubdata.url(file)
+    assert "refs%2Fconvert%2Fparquet" in hubdata.url(info("nsmc").hub.files["test"])
+
+
+@needs_data
+@pytest.mark.parametrize(("name", "part"), HUB_PARTS, ids=str)
+def test_digests_of_the_real_rows(name: str, part: str) -> None:
+    known, frame = info(name).parts[part], load_file(name, part)
+    assert content(frame) == known.content
+    assert np.bincount(frame["label"]).tolist() == list(known.counts)
+
+
+@needs_data
+@pytest.mark.parametrize(("name", "part"), [("imdb", "test"), ("sst2", "dev"), ("sst2", "test")])
+def test_real_rows_come_back_from_any_order(tmp_path: Path, name: str, part: str) -> None:
+    item, file = info(name), info(name).hub.files[part]
+    shuffled = load_file(name, part).sample(frac=1, random_state=0).rename(columns={"text": file.text})
+    source = tmp_path / Path(file.path).name
+    if source.suffix == ".parquet":
+        shuffled.to_parquet(source)
+    else:
+        source.write_text("".join(json.dumps(row) + "\n" for row in shuffled[["text", "label"]].to_dict("records")))
+    frame, exact, remark = hubdata.convert(item, part, source)
+    assert exact and not remark and frame["id"].tolist()[:3] == ["0", "1", "2"]
+
+
+# ---- command and page
+
+
+def test_commands(hub: Hub, toy: DatasetInfo) -> None:
+    run = CliRunner().invoke
+    first = run(main, ["data", "get", "toy"])
+    assert first.exit_code == 0 and "41 rows" in first.stdout and "Not here: meta; meta is ours alone." in first.stderr
+    assert "here already; --again" in run(main, ["data", "get", "toy"]).stdout
+    assert "toy is what it should be" in run(main, ["data", "verify", "toy"]).stdout
+    assert "data: toy" in run(main, ["data", "where"]).stdout
+    hub.trouble = [404]
+    failed = run(main, ["data", "get", "toy", "--again", "--quiet"])
+    assert failed.exit_code == 1 and "has no train.parquet" in failed.stderr and "Traceback" not in failed.output
+    assert "no data set 'nothing'" in run(main, ["data", "verify", "nothing"]).stderr
+
+
+def test_ctrl_c_says_how_to_go_on(toy: DatasetInfo, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(hubdata, "get", interrupted)
+    ended = CliRunner().invoke(main, ["data", "get", "toy"])
+    assert ended.exit_code == 130 and "`sentviz data get toy` goes on from here" in ended.stderr
+
+
+def page() -> None:
+    import streamlit as st
+
+    from app.views.getdata_part import offer
+
+    st.write("here" if offer("toy") else "not here")
+
+
+def test_the_button_fetches(hub: Hub, toy: DatasetInfo, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = AppTest.from_function(page, default_timeout=20).run()
+    assert app.markdown[-1].value == "not here" and "About 1 MB" in app.caption[0].value
+    remote_get, going = hubdata.get, threading.Event()
+    monkeypatch.setattr(hubdata, "get", lambda *args, **rest: going.wait(10) and remote_get(*args, **rest))
+    app.button(key="get-toy").click().run()
+    assert app.button(key="stop-toy") and not app.exception
+    going.set()
+    for thread in [thread for thread in threading.enumerate() if thread.name == "get-toy"]:
+        thread.join(10)
+    app.run()
+    assert app.markdown[-1].value == "here" and not app.exception and not app.button
+
+
+def test_the_button_stops_and_says_what_failed(hub: Hub, toy: DatasetInfo, monkeypatch: pytest.MonkeyPatch) -> None:
+    def until_stopped(*_: object, stop: threading.Event, **__: object) -> None:
+        assert stop.wait(10)
+        raise Stopped("Stopped; the same download goes on from here.")
+
+    def thread_ends() -> None:
+        for thread in [thread for thread in threading.enumerate() if thread.name == "get-toy"]:
+            thread.join(10)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(hubdata, "get", until_stopped)
+        app = AppTest.from_function(page, default_timeout=20).run()
+        app.button(key="get-toy").click().run()
+        app.button(key="stop-toy").click().run()
+        thread_ends()
+    app.run()
+    assert "goes on from here" in app.info[0].value.replace("\\", "")
+    hub.trouble = [404]
+    app.button(key="get-toy").click().run()
+    thread_ends()
+    app.run()
+    assert "withdrawn" in app.error[0].value and app.button(key="get-toy")
+
+
+def test_an_operator_can_switch_it_off(toy: DatasetInfo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SENTVIZ_NO_DOWNLOAD", "1")
+    app = AppTest.from_function(page, default_timeout=20).run()
+    assert not app.button and "switched off" in app.caption[-1].value
