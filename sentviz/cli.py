@@ -72,7 +72,7 @@ def train(
 ) -> None:
     """Train RECIPE, a TOML file or the name of one that ships. A stopped run goes on with the same command."""
     if model and model.startswith("hardmax-"):
-        from sentviz.hardmax_training import HardmaxRecipe, train_hardmax
+        from sentviz.hardmax.training import HardmaxRecipe, train_hardmax
 
         trained = train_hardmax(HardmaxRecipe.named(recipe, model, seed=seed or 0), out, say=click.echo)
         _say_metrics(trained.name, trained.metrics())
@@ -333,8 +333,8 @@ def words(run: str) -> None:
 def leaders(run: str, split: str) -> None:
     """Which words lead the clusters of hardmax RUN over a whole split, and how many layers it takes; stored with the run."""
     from sentviz import datasets
-    from sentviz.hardmax_model import HardmaxModel
-    from sentviz.leaders import FILE, survey
+    from sentviz.hardmax.leaders import FILE, survey
+    from sentviz.hardmax.model import HardmaxModel
     from sentviz.runs import attach, find
 
     found = find(run)

@@ -112,7 +112,7 @@ class Model:
         config = run.config
         match config["model"].get("kind"):
             case "hardmax":
-                from sentviz.hardmax_model import HardmaxModel
+                from sentviz.hardmax.model import HardmaxModel
 
                 return HardmaxModel.of(run)
             case "hub":

@@ -14,7 +14,7 @@ faithfulness.parquet   explanations against random ones (sentviz.faithfulness)
 heads.parquet          what each head attends to over a split, [CLS] in particular (sentviz.heads)
 components.parquet     whether components specialise (sentviz.specialise)
 words.parquet          counts of words per cell of the confusion matrix (sentviz.words)
-leaders.parquet        leaders and clusters of a hardmax run over a split (sentviz.leaders)
+leaders.parquet        leaders and clusters of a hardmax run over a split (sentviz.hardmax.leaders)
 """
 
 from __future__ import annotations

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sentviz import hardmax
 from sentviz.errors import InputError
-from sentviz.hardmax import TOLERANCE, attended, simulate, step, weights
+from sentviz.hardmax import dynamics as hardmax
+from sentviz.hardmax.dynamics import TOLERANCE, attended, simulate, step, weights
 
 Doubles = npt.NDArray[np.float64]
 

@@ -12,9 +12,9 @@ import torch
 from sentviz.errors import InputError, RunError
 from sentviz.explain import SCORES, explained, score
 from sentviz.hardmax import simulate, weights
-from sentviz.hardmax_model import HardmaxConfig, HardmaxEncoder, HardmaxModel, attention, distinct
-from sentviz.hardmax_text import WordsTokenizer, stop_words
-from sentviz.hardmax_training import HardmaxRecipe, train_hardmax
+from sentviz.hardmax.model import HardmaxConfig, HardmaxEncoder, HardmaxModel, attention, distinct
+from sentviz.hardmax.text import WordsTokenizer, stop_words
+from sentviz.hardmax.training import HardmaxRecipe, train_hardmax
 from sentviz.layers import verdict_by_layer
 from sentviz.model import collate
 from sentviz.runs import FILES, Run, catalog

@@ -14,9 +14,9 @@ from streamlit.testing.v1 import AppTest
 from app.components.particles import Picked, picked, put
 from app.views.hardmax_playground import matrix_of, pasted, starts
 from sentviz.errors import InputError
-from sentviz.hardmax_model import HardmaxModel
-from sentviz.hardmax_training import HardmaxRecipe, train_hardmax
-from sentviz.leaders import FILE, survey
+from sentviz.hardmax.leaders import FILE, survey
+from sentviz.hardmax.model import HardmaxModel
+from sentviz.hardmax.training import HardmaxRecipe, train_hardmax
 from sentviz.runs import Run, attach
 from tests import makers
 

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from sentviz.errors import InputError
-from sentviz.hardmax_model import HardmaxModel
-from sentviz.hardmax_training import HardmaxRecipe, train_hardmax
-from sentviz.leaders import CONFIDENCES, FILE, MEASURES, NEAR, followed, frequent, leading, per_layer, survey
+from sentviz.hardmax.leaders import CONFIDENCES, FILE, MEASURES, NEAR, followed, frequent, leading, per_layer, survey
+from sentviz.hardmax.model import HardmaxModel
+from sentviz.hardmax.training import HardmaxRecipe, train_hardmax
 from sentviz.runs import Run, attach
 from tests import makers
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sentviz.hardmax import simulate
-from sentviz.polytope import ACCURACY, Statement, limit, projection, theory
+from sentviz.hardmax.polytope import ACCURACY, Statement, limit, projection, theory
 
 
 def by_name(statements: list[Statement]) -> dict[str, Statement]:

@@ -10,7 +10,7 @@ from app.views.hardmax_parts import hardmax_run, model, runs, without_runs
 from sentviz.errors import SentvizError
 from sentviz.figures.clustering import layer_bands, leader_bars, vocabulary_map
 from sentviz.gallery import signed
-from sentviz.leaders import CONFIDENCES, FILE, frequent, leading, per_layer
+from sentviz.hardmax.leaders import CONFIDENCES, FILE, frequent, leading, per_layer
 from sentviz.runs import Run
 
 __all__ = ["show"]

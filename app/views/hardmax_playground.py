@@ -277,7 +277,7 @@ def _theorem(clustering: Clustering, setting: _Setting) -> None:
     if setting.temperature > 0:
         st.caption("It speaks of hardmax; at a temperature above 0 it does not apply.")
         return
-    from sentviz.polytope import theory
+    from sentviz.hardmax.polytope import theory
 
     for note in clustering.notes:
         st.caption(shell.md(note))

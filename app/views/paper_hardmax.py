@@ -15,7 +15,7 @@ from sentviz import studies
 from sentviz.figures.beside import measured_beside_printed
 from sentviz.figures.clustering import layer_bands, leader_bars
 from sentviz.gallery import signed
-from sentviz.leaders import FILE, frequent, leading, per_layer
+from sentviz.hardmax.leaders import FILE, frequent, leading, per_layer
 from sentviz.runs import Run
 from sentviz.studies.claims import judged
 from sentviz.studies.hardmax_claims import beside

@@ -16,7 +16,7 @@ from sentviz.studies.stats import paired
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["HARDMAX_CLAIMS", "PUBLIC", "beside"]
+__all__ = ["HARDMAX_CLAIMS", "PUBLIC", "beside", "frequent_leaders", "trained"]
 
 PUBLIC = {2: 0.791, 4: 0.823, 8: 0.851, 16: 0.882}  # best test accuracy of the authors' public code by d
 SIMULATED = 60
@@ -24,7 +24,7 @@ MISSING = Finding("cannot be told", "the runs are not here")
 DISTANCE, CONFIDENCE, TOP = 2.0, 0.95, 15
 
 
-def _trained(runs: Sequence[Run]) -> dict[int, Run]:
+def trained(runs: Sequence[Run]) -> dict[int, Run]:
     """The softmax-trained hardmax runs by d, seed 0."""
     return {
         int(run.config["model"]["width"]): run
@@ -38,7 +38,7 @@ def beside(runs: Sequence[Run]) -> pd.DataFrame:
     import pandas as pd
 
     rows = []
-    for d, run in sorted(_trained(runs).items()):
+    for d, run in sorted(trained(runs).items()):
         test = run.metrics()["test"]
         rows.append({"d": d, **test["accuracy"], "n": test["n"], "public": PUBLIC.get(d, np.nan), "run": run.name})
     return pd.DataFrame(rows, columns=["d", "value", "low", "high", "n", "public", "run"])
@@ -47,7 +47,7 @@ def beside(runs: Sequence[Run]) -> pd.DataFrame:
 def _theorem(_: Sequence[Run]) -> Finding:
     """Random tokens, matrices and steps in 2 to 4 dimensions, each continued to its limit."""
     from sentviz.hardmax import simulate
-    from sentviz.polytope import theory
+    from sentviz.hardmax.polytope import theory
 
     rng = np.random.default_rng(0)
     held, broken, open_, worst = 0, 0, 0, 0.0
@@ -64,9 +64,9 @@ def _theorem(_: Sequence[Run]) -> Finding:
 
 
 def _enough(runs: Sequence[Run]) -> Finding:
-    from sentviz.leaders import FILE, per_layer
+    from sentviz.hardmax.leaders import FILE, per_layer
 
-    run = _trained(runs).get(2)
+    run = trained(runs).get(2)
     if run is None or FILE not in run.config["files"]:
         return MISSING
     table = per_layer(run.frame(FILE))
@@ -77,12 +77,12 @@ def _enough(runs: Sequence[Run]) -> Finding:
     return Finding("holds" if last["q05"] >= 0.95 else "does not hold", f"{said} fewer), d = 2, n = {int(last['n']):,}")
 
 
-def _frequent(runs: Sequence[Run], distance: float) -> tuple[pd.DataFrame, float] | None:
+def frequent_leaders(runs: Sequence[Run], distance: float) -> tuple[pd.DataFrame, float] | None:
     """The most frequent leaders of each class, and the distance asked for; None where nothing is here."""
-    from sentviz.leaders import FILE, frequent, leading
+    from sentviz.hardmax.leaders import FILE, frequent, leading
     from sentviz.model import Model
 
-    run = _trained(runs).get(2)
+    run = trained(runs).get(2)
     if run is None or FILE not in run.config["files"]:
         return None
     model = Model.of(run)
@@ -100,7 +100,7 @@ def _sentiment(distance: float) -> Callable[[Sequence[Run]], Finding]:
     def test(runs: Sequence[Run]) -> Finding:
         from sentviz.lexicon import LEXICONS, Lexicon
 
-        found = _frequent(runs, distance)
+        found = frequent_leaders(runs, distance)
         if found is None:
             return MISSING
         rows, least = found
@@ -128,7 +128,7 @@ def _sentiment(distance: float) -> Callable[[Sequence[Run]], Finding]:
 
 
 def _grows(runs: Sequence[Run]) -> Finding:
-    here = sorted(_trained(runs).items())
+    here = sorted(trained(runs).items())
     if len(here) < 2:
         return MISSING
     said, good = [], True

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.hardmax import Clustering, _radius, _targets, _together
+from sentviz.hardmax.dynamics import Clustering, _radius, _targets, _together
 
 __all__ = ["ACCURACY", "Limit", "Statement", "limit", "projection", "theory"]
 

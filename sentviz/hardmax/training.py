@@ -22,8 +22,8 @@ from sentviz import datasets, runs
 from sentviz.errors import InputError, RunError
 from sentviz.evaluation import Evaluation, evaluate, fit_temperature, metrics
 from sentviz.explain import explained
-from sentviz.hardmax_model import HardmaxConfig, HardmaxEncoder, HardmaxModel, distinct
-from sentviz.hardmax_text import WordsTokenizer
+from sentviz.hardmax.model import HardmaxConfig, HardmaxEncoder, HardmaxModel, distinct
+from sentviz.hardmax.text import WordsTokenizer
 from sentviz.model import Ids, by_length
 from sentviz.runs import Run
 from sentviz.training import EMBEDDINGS, batches

@@ -23,8 +23,8 @@ from torch import Tensor, nn
 
 from sentviz.encoder import Batch, Change, Encoder, LayerSeen, Output, Watch
 from sentviz.errors import InputError, RunError
-from sentviz.hardmax import TOLERANCE, Clustering, simulate
-from sentviz.hardmax_text import WordsTokenizer
+from sentviz.hardmax.dynamics import TOLERANCE, Clustering, simulate
+from sentviz.hardmax.text import WordsTokenizer
 from sentviz.model import Ids, Model, collate
 from sentviz.runs import Run
 from sentviz.text import SPECIALS, Encoded

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sentviz.datasets import Split
-    from sentviz.hardmax_model import HardmaxModel
+    from sentviz.hardmax.model import HardmaxModel
     from sentviz.model import Ids, Progress
 
 __all__ = ["CONFIDENCES", "FILE", "MEASURES", "NEAR", "followed", "frequent", "leading", "per_layer", "survey"]
@@ -51,7 +51,7 @@ def followed(
     """
     import torch
 
-    from sentviz.hardmax_model import attention, distinct
+    from sentviz.hardmax.model import attention, distinct
     from sentviz.model import by_length
 
     encoder, layers = model.hardmax, model.config.layers
