@@ -247,7 +247,7 @@ def _opened(rows: Rows, row: pd.Series[Any]) -> None:
     source = {"text": str(row["text"])} if rows.over == "mine" else {"row": str(row["id"])}
     if edit:
         try:
-            st.session_state["pinned"] = store.trace(replace(shell.focus().with_(**source), mix=(), off=()))
+            st.session_state["pinned"] = store.trace(shell.focus().with_(**source).as_trained())
         except SentvizError as error:
             st.warning(shell.md(str(error)), icon=":material/block:")
             return

@@ -10,7 +10,7 @@ __all__ = ["CHOICES", "DEFAULT_RUN", "Focus"]
 
 DEFAULT_RUN = "sst2/ndt-unit-2"
 CHOICES = {
-    "look": ("maps", "long", "bertviz", "layers", "scores"),
+    "look": ("maps", "long", "bertviz", "layers", "scores", "lexicon"),
     "specials": ("show", "hide"),
     "scale": ("value", "change"),
     "axis": ("epoch", "step"),
@@ -29,6 +29,7 @@ CHOICES = {
     "lab": ("review", "playground", "leaders"),
     "colour": ("label", "predicted", "right", "confidence", "length"),
 }
+STRONGEST = 10.0  # of the lexicon, and of a lambda
 TEXT_IN_URL = 2_000  # characters; longer links break in mail programs and proxies
 
 
@@ -46,6 +47,8 @@ class Focus:
     score: str = "removal"
     mix: tuple[tuple[int, int, float], ...] = ()  # lambdas changed by hand: layer, component, value
     off: tuple[tuple[int, int], ...] = ()  # silenced heads: layer, head
+    strength: float = 1.0  # of the lexicon's injection
+    token: int = 0  # of the text; 0 = the page's choice
     over: str = "test"  # which rows the Test set pages are about: a stored split, the demo set, the visitor's own file
     slice: str = ""  # part of those rows, as in cell=1,0: see sentviz.slices
     find: str = ""  # words or a regular expression that the drawer's rows must have
@@ -82,6 +85,8 @@ class Focus:
                 "component": "effective",
                 "mix": (),
                 "off": (),
+                "strength": 1.0,
+                "token": 0,
                 "slice": "",
                 "row": "",
                 "threshold": -1.0,
@@ -94,10 +99,14 @@ class Focus:
             changes = {"slice": ""} | changes
         if "text" in changes:
             whole = str(changes["text"]).encode("utf-8", "replace").decode()  # half characters cannot travel to a browser
-            changes = {"shared": False, "row": ""} | changes | {"text": whole}
+            changes = {"shared": False, "row": "", "token": 0} | changes | {"text": whole}
         if changes.get("row"):
-            changes = {"text": "", "shared": False} | changes
+            changes = {"text": "", "shared": False, "token": 0} | changes
         return replace(self, **changes)
+
+    def as_trained(self) -> Focus:
+        """The same view of the model as it was trained: nothing changed by hand."""
+        return replace(self, mix=(), off=(), strength=1.0)
 
     def query(self, *, with_text: bool = False) -> dict[str, str]:
         """As URL parameters, defaults left out. A text is private: it is there only if asked for or if it came from a link."""
@@ -147,12 +156,14 @@ class Focus:
                     values["score"] = value
                 case _ if name in CHOICES and value in CHOICES[name]:
                     values[name] = value
-                case "top" | "least" | "most" if _place(value):
+                case "top" | "least" | "most" | "token" if _place(value):
                     values[name] = int(value)
                 case "depth" if value == "0" or _place(value):
                     values["depth"] = int(value)
                 case "threshold" if (share := _number(value)) is not None and 0 <= share <= 1:
                     values["threshold"] = share
+                case "strength" if (factor := _number(value)) is not None and abs(factor) <= STRONGEST:
+                    values["strength"] = factor
                 case "off":
                     pairs = [part.partition(".") for part in value.split("~")]
                     values["off"] = tuple((int(layer), int(head)) for layer, _, head in pairs if _place(layer) and _place(head))
@@ -170,7 +181,7 @@ class Focus:
                     pass
         return cls(**values), notes
 
-    def fit(self, *, layers: int, heads: int, components: int) -> tuple[Focus, list[str]]:
+    def fit(self, *, layers: int, heads: int, components: int, lexicon: bool = False) -> tuple[Focus, list[str]]:
         """The focus within a model's shape, and a note for what had to give way."""
         changes: dict[str, Any] = {}
         if self.layer > layers:
@@ -184,6 +195,8 @@ class Focus:
             changes["mix"] = inside
         if any(layer > layers or head > heads for layer, head in self.off):
             changes["off"] = tuple((layer, head) for layer, head in self.off if layer <= layers and head <= heads)
+        if self.strength != 1 and not lexicon:
+            changes["strength"] = 1.0
         if self.depth > layers:
             changes["depth"] = -1
         notes = [f"{self.run} has no such {name}; the default is shown." for name in changes]
@@ -208,7 +221,7 @@ def _mix(value: str) -> tuple[tuple[tuple[int, int, float], ...], str]:
         place, _, number = part.partition(":")
         layer, _, component = place.partition(".")
         weight = _number(number)
-        if weight is None or not (_place(layer) and _place(component) and abs(weight) <= 10):
+        if weight is None or not (_place(layer) and _place(component) and abs(weight) <= STRONGEST):
             return tuple(changes), part
         changes.append((int(layer), int(component), weight))
     return tuple(changes), ""

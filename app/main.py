@@ -106,6 +106,13 @@ PAGES = {
             icon=":material/article:",
             help="arXiv 2407.01602: clusters, leaders, and what they carry.",
         ),
+        st.Page(
+            "views/paper_fused.py",
+            title="Sentiment-Fused Attention",
+            url_path="fused",
+            icon=":material/article:",
+            help="Jang, Kim and Shin: a sentiment lexicon in the attention scores.",
+        ),
         st.Page("views/claims.py", title="Claims", icon=":material/gavel:", help="Each claim, the test, the verdict."),
     ],
     "Library": [

@@ -128,13 +128,15 @@ def _chip(name: str, value: str) -> str:
         case "score":
             return SCORES[value].title
         case "look":
-            return {"long": "long texts", "bertviz": "BertViz", "layers": "layers and heads", "scores": "explanations"}[value]
+            return {"long": "long texts", "bertviz": "BertViz", "layers": "layers and heads", "scores": "explanations"}.get(value, value)
         case "specials":
             return "specials hidden"
         case "top":
             return f"top {value} tokens"
         case "off":
             return "silenced: " + ", ".join(f"layer {layer} head {head}" for layer, head in focus().off)
+        case "strength":
+            return f"lexicon × {focus().strength:g}"
         case "over":
             return {"official_test": "official test", "demo": "demo set", "mine": "your file"}[value]
         case "slice":

@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from app.focus import Focus
-from sentviz.errors import InputError, RunError
+from sentviz.errors import InputError, RunError, SentvizError
 from sentviz.explain import SCORES, available, explained, score
+from sentviz.lexicon import Lexicon
 from sentviz.rows import Rows
 from sentviz.runs import Run
 from sentviz.runs import runs as read_runs
 from sentviz.trace import Trace
 
+if TYPE_CHECKING:
+    from sentviz.injection import Entries
+
 __all__ = [
     "asked",
     "broken",
     "change",
+    "entries",
     "example",
     "explanations",
+    "injects",
+    "language",
     "lexicon",
+    "lexicon_title",
     "model",
     "models",
     "run",
@@ -77,10 +85,17 @@ def asked(name: str) -> Run:
     return found
 
 
-def shape(name: str) -> dict[str, int]:
-    """Layers, heads and components of a run; empty where there is none."""
+def shape(name: str) -> dict[str, Any]:
+    """Layers, heads and components of a run, and whether it has a lexicon; empty where there is none."""
     found = runs().get(name)
-    return {key: found.config["model"][key] for key in ("layers", "heads", "components")} if found else {}
+    if found is None:
+        return {}
+    return {key: found.config["model"][key] for key in ("layers", "heads", "components")} | {"lexicon": injects(found)}
+
+
+def injects(of: Run) -> bool:
+    """Whether a run puts a lexicon into its scores."""
+    return bool(of.config["model"].get("lexicon", "none") != "none")
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
@@ -112,11 +127,53 @@ def _split(name: str, split: str) -> Any:
     return datasets.load_split(name, split).frame
 
 
+@st.cache_resource(max_entries=2, show_spinner=False)
+def _lexicon(name: str) -> Lexicon:
+    return Lexicon.load(name)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _entries(name: str, digest: str, token: int) -> Entries:
+    from sentviz.injection import entries_of
+
+    of = runs()[name]
+    return entries_of(_lexicon(of.config["recipe"]["lexicon"]), model(of).tokenizer, token)
+
+
+def entries(of: Run, text: str, place: int) -> Entries:
+    """What the lexicon of a run says of a token of a text.
+
+    Raises:
+        DataMissingError, InputError: the lexicon is not on this machine.
+    """
+    return _entries(of.name, of.digest, int(model(of).encode(text).ids[place]))
+
+
+def language(of: Run) -> str:
+    """The language of the texts that a run was trained on, as in "ko"."""
+    from sentviz import datasets
+
+    try:
+        return datasets.info(of.config["data"]["name"]).language
+    except SentvizError:
+        return "en"
+
+
+def lexicon_title(of: Run) -> str:
+    """What the lexicon of a run is called."""
+    from sentviz import datasets
+
+    name = str(of.config["recipe"].get("lexicon", ""))
+    try:
+        return datasets.info(name).title
+    except SentvizError:
+        return name or "Its lexicon"
+
+
 @st.cache_resource(max_entries=1, show_spinner=False)
 def lexicon() -> dict[str, float]:
     """Polarity by English word, from the first lexicon at hand; empty where there is none."""
     from sentviz import datasets
-    from sentviz.errors import SentvizError
 
     for name in ("lexicon_en_vader", "lexicon_en_opinion"):
         try:
@@ -170,7 +227,6 @@ def table_of(of: Run, focus: Focus) -> Rows:
 
 @st.cache_resource(max_entries=8, show_spinner=False)
 def _stored_rows(name: str, digest: str, split: str) -> Rows:
-    from sentviz.errors import SentvizError
     from sentviz.rows import stored
 
     of = runs()[name]
@@ -217,20 +273,22 @@ def text(focus: Focus) -> str:
     raise InputError(f"{name} has no row {focus.row!r}.")
 
 
-def trace(focus: Focus, *, scored: bool = True) -> Trace:
+def trace(focus: Focus, *, scored: bool = True, exact: bool = False) -> Trace:
     """The trace of the text in focus under the interventions in focus, kept for this visit only.
 
     Unless `scored` is off, with its removal scores and the score in focus: they ask the model once a word, which long texts feel.
+    An `exact` one is never the run's stored example, whose maps are of half precision: small differences need it.
 
     Raises:
         SentvizError: in one sentence for the visitor.
     """
     source, wanted = run(focus.run), text(focus)
     stored = example(source)
-    if wanted == stored.text and not focus.mix and not focus.off and focus.score in available(stored):
+    whole = focus.score in available(stored) and (stored.polarity is not None or not injects(source))
+    if whole and not exact and wanted == stored.text and not change(source, focus):
         return stored
     kept: dict[Any, Trace] = st.session_state.setdefault("traces", {})
-    key = (source.digest, wanted, focus.mix, focus.off)
+    key = (source.digest, wanted, focus.mix, focus.off, focus.strength)
     if key not in kept:
         loaded, changes = model(source), change(source, focus)
         kept[key] = loaded.trace(wanted, **changes)
@@ -246,14 +304,16 @@ def change(of: Run, focus: Focus) -> dict[str, Any]:
     """The interventions in focus as `Model.trace` takes them; none where nothing was changed by hand."""
     import numpy as np
 
-    off = {"heads_off": tuple((layer - 1, head - 1) for layer, head in focus.off)} if focus.off else {}
+    changed: dict[str, Any] = {"heads_off": tuple((layer - 1, head - 1) for layer, head in focus.off)} if focus.off else {}
+    if focus.strength != 1:
+        changed["strength"] = focus.strength
     if not focus.mix:
-        return off
+        return changed
     sizes = of.config["model"]
     lambdas = np.full((sizes["layers"], sizes["components"]), np.nan)
     for layer, component, value in focus.mix:
         lambdas[layer - 1, component - 1] = value
-    return off | {"lambdas": lambdas}
+    return changed | {"lambdas": lambdas}
 
 
 def explanations(focus: Focus) -> tuple[Trace, Any]:
@@ -270,7 +330,7 @@ def explanations(focus: Focus) -> tuple[Trace, Any]:
 
     source = run(focus.run)
     seen, loaded, changes = trace(focus), model(source), change(source, focus)
-    key = (source.digest, seen.text, focus.mix, focus.off)
+    key = (source.digest, seen.text, focus.mix, focus.off, focus.strength)
     if st.session_state.get("explanations", (None,))[0] == key:
         kept: tuple[Any, tuple[Trace, Any]] = st.session_state["explanations"]
         return kept[1]

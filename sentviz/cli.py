@@ -105,6 +105,26 @@ def train(
 
 
 @main.command()
+@click.argument("model")
+@click.option("--dataset", required=True, help="Whose test split it is asked about, as in sst2 or nsmc.")
+@click.option("--labels", default="", help="Its own classes in its order, in the data set's names, as in positive,negative.")
+@click.option("--injection", default="", help="Of a lexicon, without any training: xia, all, all-scaled, last, last-scaled.")
+@click.option("--lexicon", default="", help="Whose polarities it gets, as in lexicon_ko_knu.")
+@click.option("--example", default="", help="The sentence that opens its pages.")
+@click.option("--allow-pickle", is_flag=True, help="Also weights that are pickled, as plain tensors.")
+@click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True, help="Folder for the run.")
+@command
+def adopt(model: str, dataset: str, labels: str, injection: str, lexicon: str, example: str, allow_pickle: bool, out: Path) -> None:
+    """Make a run of a Hugging Face classifier, MODEL by name or folder, as it is: every page then shows it."""
+    from sentviz.hub import adopt as adopted
+
+    named = [label.strip() for label in labels.split(",") if label.strip()]
+    run = adopted(model, dataset, out, lexicon=lexicon, injection=injection, labels=named, example=example, allow_pickle=allow_pickle)
+    _say_metrics(run.name, run.metrics())
+    click.echo(f"Written to {run.folder}")
+
+
+@main.command()
 @click.argument("study")
 @click.option("--dataset", required=True, help="sst2, twitter_financial, imdb or yelp_full.")
 @click.option("--seeds", type=int, default=1, show_default=True, help="Seeds per configuration, from 0.")

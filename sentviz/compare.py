@@ -57,6 +57,7 @@ def difference(first: Trace, second: Trace) -> Trace:
         hidden=None,
         scores=None,
         biases={},
+        polarity=None,
         queries=None,
         keys=None,
         values=None,

@@ -15,6 +15,7 @@ class Example:
     kind: str
     text: str
     reading: str  # the name of the class
+    language: str = "en"
 
 
 EXAMPLES = (
@@ -37,10 +38,18 @@ EXAMPLES = (
     Example("Figures", "Dividend of 20 cents declared, unchanged from last year.", "neutral"),
     Example("Stars", "The food was cold and the waiter forgot us twice, but the dessert made up for some of it.", "2 stars"),
     Example("Praise", "Best coffee in town, friendly people and a sunny yard; we will be back.", "5 stars"),
+    Example("Contrast", "배우들의 연기는 좋았지만 이야기는 끝까지 지루했다.", "negative", "ko"),
+    Example("Plain", "엉성한 각본에 어색한 연기, 결말까지 뻔하다.", "negative", "ko"),
+    Example("Negation", "전혀 지루하지 않았고 끝까지 눈을 뗄 수 없었다.", "positive", "ko"),
+    Example("Warmth", "오랜만에 마음이 따뜻해지는 영화를 만났다.", "positive", "ko"),
+    Example("Sarcasm", "잠이 안 올 때 틀어 놓으면 딱 좋은 대단한 명작이네요.", "negative", "ko"),
+    Example("Mixed", "음악은 정말 훌륭했는데 나머지는 하나같이 실망스러웠다.", "negative", "ko"),
+    Example("Chat", "ㅋㅋㅋ 이걸 돈 내고 봤다니 내 두 시간 돌려줘", "negative", "ko"),
 )
 
 
-def examples_for(labels: Sequence[str]) -> dict[str, Example]:
-    """The examples that a model with these classes can be asked, by kind; all where no reading fits."""
-    fitting = {example.kind: example for example in EXAMPLES if example.reading in labels}
-    return fitting or {example.kind: example for example in EXAMPLES}
+def examples_for(labels: Sequence[str], language: str = "en") -> dict[str, Example]:
+    """The examples that a model of a language with these classes can be asked, by kind; all of the language where no reading fits."""
+    spoken = [example for example in EXAMPLES if example.language == language]
+    fitting = {example.kind: example for example in spoken if example.reading in labels}
+    return fitting or {example.kind: example for example in spoken}

@@ -96,6 +96,7 @@ def draw(
     text: str | None = None,
     lambdas: Any = None,
     heads_off: Sequence[tuple[int, int]] = (),
+    strength: float = 1.0,
     layer: int = 0,
     head: int | str = "mean",
     component: int | str = "effective",
@@ -109,7 +110,7 @@ def draw(
 
     Args:
         name: the run. figure: one of `FIGURES`.
-        text: the sentence, the run's example unless given. lambdas, heads_off: interventions, as in `Model.trace`.
+        text: the sentence, the run's example unless given. lambdas, heads_off, strength: interventions, as in `Model.trace`.
         layer, head, component: of the map, counted from 0. score: of the strip.
         versus: further runs, for lambda and curves. change: lambda from its start. x: axis of the curves.
     Raises:
@@ -124,8 +125,8 @@ def draw(
         return signed(curves({r.name: r.history() for r in (run, *others)}, x=x, theme=theme), run, *others)
     trace = run.example()
     asks = figure == "strip" and score in SCORES and score not in available(trace)
-    changed: dict[str, Any] = {"lambdas": lambdas, "heads_off": heads_off}
-    if lambdas is not None or heads_off or (text is not None and text != trace.text) or asks:
+    changed: dict[str, Any] = {"lambdas": lambdas, "heads_off": heads_off, "strength": strength}
+    if lambdas is not None or heads_off or strength != 1 or (text is not None and text != trace.text) or asks:
         from sentviz.model import Model
 
         model = Model.of(run)

@@ -325,6 +325,7 @@ def merged(
         scores=None,
         token_scores={},
         biases={},
+        polarity=None,
         queries=None,
         keys=None,
         values=None,

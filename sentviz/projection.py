@@ -173,12 +173,19 @@ def inside(points: npt.ArrayLike, outline: npt.ArrayLike) -> Bools:
 
 
 def simplified(outline: npt.ArrayLike, corners: int = 24) -> Floats:
-    """An outline (v, 2) with at most that many corners: those of the smallest triangles go first (Visvalingam and Whyatt 1993)."""
-    kept = [np.asarray(corner) for corner in np.asarray(outline, dtype=np.float64).reshape(-1, 2)]
-    while len(kept) > max(corners, 3):
+    """An outline (v, 2) with at most that many corners: those of the smallest triangles go first (Visvalingam and Whyatt 1993).
+
+    Corners on a straight line, of triangles below a 100,000th of the outline's box, go in any case.
+    """
+    given = np.asarray(outline, dtype=np.float64).reshape(-1, 2)
+    kept, least = list(given), 1e-5 * float(np.prod(np.ptp(given, axis=0))) if len(given) else 0.0
+    while len(kept) > 3:
         c = np.array(kept)
         before, after = np.roll(c, 1, axis=0) - c, np.roll(c, -1, axis=0) - c
-        kept.pop(int(np.abs(before[:, 0] * after[:, 1] - before[:, 1] * after[:, 0]).argmin()))
+        areas = np.abs(before[:, 0] * after[:, 1] - before[:, 1] * after[:, 0]) / 2
+        if len(kept) <= max(corners, 3) and areas.min() > least:
+            break
+        kept.pop(int(areas.argmin()))
     return np.array(kept).reshape(-1, 2)
 
 

@@ -180,43 +180,48 @@ def layer_vectors(model: Model, texts: Sequence[str], tick: Tick | None = None) 
 def pictures(
     cache: Cache,
     key: str,
-    vectors: Sequence[npt.NDArray[Any]],
+    vectors: Sequence[npt.NDArray[Any] | None],
     method: str,
     dims: int,
-    layer: int,
+    layer: int = 0,
     seed: int = 0,
     *,
     compute: bool = True,
     disk: bool = True,
     tick: Tick | None = None,
-) -> Projection | None:
-    """The picture of one layer, turned onto that of the layer above, and so on to the last, which stays as it is.
+) -> dict[int, Projection]:
+    """Pictures by layer, from the last one, which stays as it is, down to `layer`: each turned onto that of the layer above.
 
-    Layers that are missing are computed and kept; without `compute` the answer is None where one is.
+    Those that are missing are computed and kept. They end early above a layer without vectors and, without `compute`, above one that
+    is not at hand.
 
     Args:
         key: digest of the run and its rows.
-        vectors: (n, d) of each of the L+1 layers; those below `layer` are not looked at.
+        vectors: (n, d) of each of the L+1 layers, None where they are not at hand.
         layer: 0 = the embedding.
     Raises:
         InputError: as for `project`.
     """
-    last, above = len(vectors) - 1, None
+    last = len(vectors) - 1
+    made: dict[int, Projection] = {}
     for step, here in enumerate(range(last, layer - 1, -1)):
-        name = digest(key, method, dims, seed, here)
+        x = vectors[here]
+        if x is None:
+            break
 
         def part(share: float, doing: str, step: int = step, here: int = here) -> None:
             if tick is not None:
                 tick((step + share) / (last - layer + 1), f"layer {here} of {last}: {doing}")
 
+        name = digest(key, method, dims, seed, here)
         found = cache.get(name) if method != "pca" else None
-        if found is not None and found["points"].shape != (len(vectors[here]), dims):
+        if found is not None and found["points"].shape != (len(x), dims):
             found = None
         if found is not None:
             extras = {str(k): float(v) for k, v in zip(_names(found["names"]), found["values"], strict=True)}
-            picture = Projection(method, seed, vectors[here], found["points"].astype(np.float64), extras)
+            picture = Projection(method, seed, x, found["points"].astype(np.float64), extras)
         elif compute or method == "pca":
-            picture = project(vectors[here], method, dims, seed, tick=part)
+            picture = project(x, method, dims, seed, tick=part)
             if method != "pca":
                 cache.put(
                     name,
@@ -228,9 +233,9 @@ def pictures(
                     disk=disk,
                 )
         else:
-            return None
-        above = picture if above is None else picture.onto(above.points)
-    return above
+            break
+        made[here] = picture if here == last else picture.onto(made[here + 1].points)
+    return made
 
 
 def _names(stored: npt.NDArray[Any]) -> list[str]:

@@ -30,6 +30,9 @@ def remarks(trace: Trace, run: Run) -> list[tuple[str, str]]:
         said.append(("unknown", "The model knows none of these words: its answer rests on how many there are, not on what they say."))
     elif unknown * 2 > words:
         said.append(("unknown", f"The model knows only {words - unknown} of these {words} tokens."))
+    if split := _in_bytes(trace):
+        shown = ", ".join(f"“{letter}”" for letter in split[:3])
+        said.append(("unknown", f"The model has no token of its own for {shown}: it reads the bytes, and each stands here once a piece."))
     temperature = run.config["temperature"]
     spread = np.exp((trace.logits - trace.logits.max()) / temperature)
     calibrated = percent(float(spread.max() / spread.sum()))
@@ -40,4 +43,14 @@ def remarks(trace: Trace, run: Run) -> list[tuple[str, str]]:
     if trace.heads_off:
         heads = ", ".join(f"{head + 1} of layer {layer + 1}" for layer, head in trace.heads_off)
         said.append(("changed", f"This is an intervention: silenced {'is head' if len(trace.heads_off) == 1 else 'are heads'} {heads}."))
+    if trace.strength != 1:
+        how = "without its lexicon" if not trace.strength else f"with {trace.strength:g} times the trained strength of its lexicon"
+        said.append(("changed", f"This is an intervention: the model is asked {how}."))
     return said
+
+
+def _in_bytes(trace: Trace) -> list[str]:
+    """Letters that several tokens in a row spell together, each once."""
+    places = [(segment, *offset) for segment, offset in zip(trace.segments.tolist(), trace.offsets.tolist(), strict=True)]
+    pairs = zip(trace.tokens, trace.tokens[1:], places, places[1:], trace.specials[1:], strict=False)
+    return list(dict.fromkeys(token for token, following, a, b, special in pairs if a == b and token == following and not special))

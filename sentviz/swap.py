@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sentviz.model import Model
+    from sentviz.text import Tokenizer
 
 __all__ = ["neighbours", "opposites", "suggestions", "swapped"]
 
@@ -38,11 +39,20 @@ def neighbours(model: Model, token: int, k: int = 6) -> list[tuple[str, float]]:
     cosine = table @ table[token] / (lengths * lengths[token])
     cosine[[0, 1, 2, 3, token]] = -2
     found: list[tuple[str, float]] = []
+    own, spaced = _written(model.tokenizer, token), "Ġ" in model.tokenizer or "▁" in model.tokenizer
     for index in np.argsort(-cosine)[: 8 * k + 8]:
-        word = model.tokenizer.token_of(int(index)).lstrip("Ġ▁")
-        if word.isalpha() and word.isascii() == model.tokenizer.token_of(token).lstrip("Ġ▁").isascii():
-            found.append((word, float(cosine[index])))
+        word = _written(model.tokenizer, int(index))
+        if (word[0] == " ") == spaced and word.strip().isalpha() and word.isascii() == own.isascii():
+            found.append((word.strip(), float(cosine[index])))
     return found[:k]
+
+
+def _written(tokenizer: Tokenizer, index: int) -> str:
+    """A vocabulary entry in letters, with the space that a word begins with where the vocabulary has it; never empty."""
+    from tokenizers.decoders import ByteLevel
+
+    entry = tokenizer.token_of(index).replace("▁", " ")
+    return (ByteLevel().decode([entry]) if "Ġ" in tokenizer else entry) or "?"
 
 
 def opposites(model: Model, lexicon: Mapping[str, float], token: str, k: int = 6) -> list[tuple[str, float]]:

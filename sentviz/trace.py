@@ -51,6 +51,7 @@ class Trace:
     dropped: int = 0  # tokens cut off at the model's maximum length
     heads_off: tuple[tuple[int, int], ...] = ()  # silenced heads: layer, head; their effective maps are zero
     strength: float = 1.0  # of the lexicon's injection
+    polarity: Floats | None = None  # (m, 3) lambda(x) of each token, where the model has a lexicon
     pooling: str = "mean"  # what the classifier reads: the mean over the tokens, or "cls", the first one
     attention: Floats | None = None  # (L, H, n, m) what multiplies V
     components: Floats | None = None  # (L, C, H, n, m) softmax maps before mixing

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from sentviz.evaluation import Evaluation, metrics
-from sentviz.presets import parse
-from sentviz.runs import Run, write
+from sentviz.presets import INJECTIONS, parse, split
+from sentviz.runs import Run, attach, write
 
 N = 200
 MIXING = {"vanilla": "none", "vanilla-matched": "none", "diff": "differential"}
@@ -31,8 +31,12 @@ def made_run(
     drift: float = 0.1,
     name: str = "",
     vectors: bool = False,
+    also: tuple[str, ...] = (),
 ) -> Run:
-    """A run that answers `wrong` of 200 rows wrongly, from row `first_wrong` on; each lambda starts at 0.2 and ends `drift` higher."""
+    """A run that answers `wrong` of 200 rows wrongly, from row `first_wrong` on; each lambda starts at 0.2 and ends `drift` higher.
+
+    `also`: further splits with the same answers.
+    """
     rng = np.random.default_rng(seed)
     labels = np.arange(N) % len(classes)
     said = labels.copy()
@@ -53,11 +57,12 @@ def made_run(
     frame = pd.DataFrame(history or [(0, 0.0, "train_loss", -1, -1, 1.0)], columns=["step", "epoch", "name", "layer", "component", "value"])
     folder = name or model + (f"-s{seed}" if seed else "")
     constraint = parse(model)[1]
+    shape = {"components": components, "mixing": MIXING.get(model, constraint), "layers": 2, "heads": 2, "vocab_size": 100}
     config: dict[str, Any] = {
-        "model": {"components": components, "mixing": MIXING.get(model, constraint), "layers": 2, "heads": 2, "vocab_size": 100},
+        "model": shape | INJECTIONS.get(split(model)[1], {}),
         "preset": model,
         "labels": list(classes),
-        "tokenizer": {"kind": "words"},
+        "tokenizer": {"kind": "words", "cls": model.startswith("cls")},
         "temperature": 1.0,
         "data": {"name": dataset},
         "recipe": {"seed": seed},
@@ -65,10 +70,12 @@ def made_run(
         "parameters": 1_000_000 + 1_000 * components,
     }
     with patch("sentviz.evaluation._auc_draw", lambda labels, probabilities, rng: 0.9 + 0.01 * rng.normal()):  # quick
-        report = json.dumps({"test": metrics(test, resamples=200)})
+        measured = metrics(test, resamples=200)
+        report = json.dumps(dict.fromkeys(("test", *also), measured))
+    answers = pd.concat([test.frame().assign(split=name) for name in ("test", *also)])
     writers: dict[str, Any] = {
         "history.parquet": lambda path: frame.to_parquet(path, index=False),
-        "test.parquet": lambda path: test.frame().to_parquet(path, index=False),
+        "test.parquet": lambda path: answers.to_parquet(path, index=False),
         "metrics.json": lambda path: path.write_text(report),
     }
     if vectors:
@@ -85,3 +92,14 @@ def made_seeds(root: Path, dataset: str, model: str, seeds: int, **options: Any)
     """The same configuration with several seeds, each wrong on other rows."""
     start = options.pop("first_wrong", 0)
     return [made_run(root, dataset, model, seed, first_wrong=start + 7 * seed, **options) for seed in range(seeds)]
+
+
+def with_heads(run: Run, from_cls: tuple[float, ...], to_cls: tuple[float, ...]) -> Run:
+    """The run with what its heads attend to: deviations about [CLS] by layer, the same in both heads."""
+    rows = [
+        (layer, head, measure, value, value - 0.001, value + 0.001, 0.02, N)
+        for measure, values in (("from_cls", from_cls), ("to_cls", to_cls))
+        for layer, value in enumerate(values)
+        for head in (0, 1, -1)
+    ]
+    return attach(run, "heads.parquet", pd.DataFrame(rows, columns=["layer", "head", "measure", "value", "low", "high", "sd", "n"]))

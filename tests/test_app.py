@@ -27,6 +27,7 @@ PAGES = (
     "curves",
     "paper_ndt",
     "paper_hardmax",
+    "paper_fused",
     "claims",
     "runs",
     "data",

@@ -25,6 +25,9 @@ def test_a_focus_survives_its_url() -> None:
         score="received",
         mix=((1, 2, -0.25), (2, 2, 0.0)),
         off=((1, 4), (2, 1)),
+        strength=0.5,
+        token=3,
+        look="lexicon",
         over="demo",
         slice="cell=1,0",
         find="a|b",
@@ -61,6 +64,9 @@ def test_a_typed_text_stays_out_of_the_url_until_it_is_shared() -> None:
         ({"mix": "1.2:999"}, "the lambda"),
         ({"mix": "<script>"}, "the lambda"),
         ({"off": "a.b"}, "silenced heads"),
+        ({"strength": "nan"}, "the strength"),
+        ({"strength": "11"}, "the strength"),
+        ({"token": "0"}, "the token"),
         ({"over": "train"}, "the over"),
         ({"threshold": "2"}, "the threshold"),
         ({"threshold": "nan"}, "the threshold"),
@@ -81,8 +87,27 @@ def test_foreign_parameters_are_ignored() -> None:
 
 
 def test_another_run_drops_what_belonged_to_the_old_one() -> None:
-    focus = Focus(text="kept", layer=2, head="4", component="2", mix=((1, 2, 0.0),)).with_(run="sst2/diff")
+    focus = Focus(text="kept", layer=2, head="4", component="2", mix=((1, 2, 0.0),), strength=0.0, token=4).with_(run="sst2/diff")
     assert focus == Focus(run="sst2/diff", text="kept")
+
+
+def test_another_text_drops_the_token_and_keeps_the_changes() -> None:
+    focus = Focus(text="one", token=4, strength=0.5, off=((1, 1),))
+    assert focus.with_(text="two") == Focus(text="two", strength=0.5, off=((1, 1),))
+    assert focus.with_(row="test-1") == Focus(row="test-1", strength=0.5, off=((1, 1),))
+    assert focus.with_(text="two", token=2).token == 2
+
+
+def test_as_trained_takes_every_change_back_and_nothing_else() -> None:
+    focus = Focus(text="kept", layer=2, mix=((1, 2, 0.0),), off=((1, 1),), strength=2.0)
+    assert focus.as_trained() == Focus(text="kept", layer=2)
+
+
+def test_a_strength_needs_a_lexicon() -> None:
+    shape = {"layers": 2, "heads": 4, "components": 1}
+    assert Focus(strength=0.5).fit(**shape, lexicon=True) == (Focus(strength=0.5), [])
+    focus, notes = Focus(strength=0.5).fit(**shape)
+    assert focus == Focus() and len(notes) == 1 and "strength" in notes[0]
 
 
 def test_other_rows_drop_the_part_of_the_old_ones() -> None:

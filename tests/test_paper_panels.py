@@ -19,8 +19,9 @@ from sentviz.figures.tradeoff import tradeoff
 from sentviz.figures.tsne_panels import tsne_panels
 from sentviz.runs import Run
 from sentviz.studies import panels, tables, tsne
-from sentviz.studies.export_paper import MAKERS, export_paper
+from sentviz.studies.export_paper import export_paper
 from sentviz.studies.ndt import items
+from sentviz.studies.ndt_export import MAKERS
 from tests.studies import made_run, made_seeds
 
 THREE = ("bearish", "bullish", "neutral")

@@ -185,6 +185,11 @@ def test_a_long_outline_keeps_its_shape_with_24_corners() -> None:
     points = np.random.default_rng(0).uniform(-1.2, 1.2, (2000, 2))
     assert (inside(points, few) == (np.linalg.norm(points, axis=1) < 1)).mean() > 0.98
     np.testing.assert_array_equal(simplified(circle[:3]), circle[:3])
+    sides = np.linspace(0, 1, 40)[:, None]
+    box = np.concatenate(
+        [a + sides * (np.array(b) - a) for a, b in pairwise(np.array([(0, 0), (4, 0), (4, 3), (0, 3), (0, 0)], dtype=float))]
+    )
+    assert {tuple(corner) for corner in simplified(box)} == {(0, 0), (4, 0), (4, 3), (0, 3)}
 
 
 # ---- measures
@@ -280,20 +285,27 @@ def test_pictures_are_kept_and_turned_onto_the_layer_above(tmp_path: Path) -> No
     spin = np.linalg.qr(rng.normal(size=(8, 8)))[0]
     stack = [last @ spin * 3, last]
     cache = Cache(tmp_path)
-    assert pictures(cache, "k", stack, "tsne", 2, 0, compute=False) is None
-    low, high = pictures(cache, "k", stack, "tsne", 2, 0), pictures(cache, "k", stack, "tsne", 2, 1)
-    assert low is not None
-    assert high is not None
+    assert pictures(cache, "k", stack, "tsne", 2, compute=False) == {}
+    made = pictures(cache, "k", stack, "tsne", 2)
+    assert list(made) == [1, 0]
+    low, high = made[0], made[1]
     assert high.turn.rotation is None
     np.testing.assert_allclose(low.points, align(low.raw, high.points)(low.raw))
-    read = pictures(Cache(tmp_path), "k", stack, "tsne", 2, 0, compute=False)
-    assert read is not None
+    read = pictures(Cache(tmp_path), "k", stack, "tsne", 2, compute=False)[0]
     np.testing.assert_allclose(read.points, low.points)
     assert read.parameters == low.parameters
-    flat = [pictures(cache, "k", stack, "pca", 2, layer) for layer in (0, 1)]
-    assert flat[0] is not None
-    assert flat[1] is not None
+    flat = pictures(cache, "k", stack, "pca", 2)
     np.testing.assert_allclose(flat[0].points, flat[1].points, atol=1e-6)  # the same cloud, only turned and scaled
+
+
+def test_pictures_end_above_what_is_not_at_hand(tmp_path: Path) -> None:
+    """Above a layer without vectors, and above one whose picture was never made; the layer asked for is the lowest."""
+    stack = [clouds(40, seed=seed)[0] for seed in range(3)]
+    cache = Cache(tmp_path)
+    assert list(pictures(cache, "k", [None, None, stack[2]], "pca", 2)) == [2]
+    assert list(pictures(cache, "k", [*[None] * 3], "pca", 2)) == []
+    assert list(pictures(cache, "k", stack, "tsne", 2, 1)) == [2, 1]
+    assert list(pictures(cache, "k", stack, "tsne", 2, compute=False)) == [2, 1]
 
 
 def test_a_cache_that_cannot_be_written_keeps_in_memory(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from app import shell, store
-from app.views import bertviz_part, layers_part, map_part, maps_part, scores_part
+from app.views import bertviz_part, layers_part, lexicon_part, map_part, maps_part, scores_part
 from app.views.parts import sentence_box
 from sentviz.errors import SentvizError
 
@@ -16,7 +16,7 @@ shell.intro(
     "High attention does not prove that a word matters: ask word removal on Explore.",
 )
 try:
-    trace = store.trace(focus, scored=focus.look == "scores")
+    trace = store.trace(focus, scored=focus.look == "scores", exact=focus.look == "lexicon")
 except SentvizError as error:
     st.warning(shell.md(str(error)), icon=":material/edit:")
     st.stop()
@@ -32,8 +32,10 @@ LOOKS = {
     "bertviz": "BertViz",
     "layers": "Layers and heads",
     "scores": "Explanations side by side",
+    "lexicon": "Lexicon",
 }
-shell.choose(st.segmented_control, "Look", "look", list(LOOKS), format_func=LOOKS.get, label_visibility="collapsed")
+shown = [look for look in LOOKS if look != "lexicon" or store.injects(run) or focus.look == look]
+shell.choose(st.segmented_control, "Look", "look", shown, format_func=LOOKS.get, label_visibility="collapsed")
 match focus.look:
     case "long":
         map_part.show(trace, run)
@@ -43,5 +45,7 @@ match focus.look:
         layers_part.show(trace, run)
     case "scores":
         scores_part.show(trace, run)
+    case "lexicon":
+        lexicon_part.show(trace, run)
     case _:
         maps_part.show(trace, run)

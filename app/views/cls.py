@@ -61,8 +61,11 @@ dashed = baselines if len(baselines) < len(chosen) else []
 
 sentence: pd.DataFrame | None = None
 if focus.text or focus.row:
+    own = focus.with_(run=run.name)
+    if store.change(run, own):
+        st.caption("Rings show the model as it was changed on Explore, lines as it was trained.")
     try:
-        sentence = of_trace(store.trace(focus.with_(run=run.name), scored=False))
+        sentence = of_trace(store.trace(own, scored=False))
     except SentvizError as error:
         st.caption(shell.md(str(error)))
 

@@ -27,14 +27,14 @@ other = pick(run)
 
 text = text_in_focus(run)
 sentence_box(text, "compare-sentence")
-plain = replace(focus, text=text, row="", mix=(), off=())
+plain = replace(focus.as_trained(), text=text, row="")
 try:
     traces = [store.trace(replace(plain, run=each.name)) for each in (run, other)]
 except SentvizError as error:
     st.warning(shell.md(str(error)), icon=":material/edit:")
     st.stop()
-if focus.mix or focus.off:
-    st.caption("Both models are as learned here: lambdas moved and heads silenced on Explore do not hold on this page.")
+if store.change(run, focus):
+    st.caption("Both models are as learned here: what was changed on Explore does not hold on this page.")
 
 scores = [name for name in available(traces[0], asking=True) if name in available(traces[1], asking=True)]
 score = focus.score if focus.score in scores else "removal"

@@ -32,6 +32,7 @@ def remember(trace: Trace) -> None:
     focus = shell.focus()
     changed = [f"L{layer} λ{component} {value:+.2f}" for layer, component, value in focus.mix]
     changed += [f"L{layer} H{head} silenced" for layer, head in focus.off]
+    changed += [f"lexicon × {focus.strength:g}"] if focus.strength != 1 else []
     row: dict[str, Any] = {"run": trace.run, "text": trace.text, "changed": ", ".join(changed) or "nothing"}
     row |= {"answer": trace.label, "probability": trace.confidence}
     if not tried or tried[-1] != row:
@@ -123,12 +124,12 @@ def _changed_too(pinned: Trace) -> Trace:
     """The pinned sentence under the interventions in focus.
 
     Raises:
-        InputError: its model has no such layer, head or component.
+        InputError: its model has no such layer, head, component or lexicon.
     """
     focus, of = shell.focus(), store.run(pinned.run)
     fitting, notes = replace(focus, run=pinned.run).fit(**store.shape(pinned.run))
-    if notes and (fitting.mix, fitting.off) != (focus.mix, focus.off):
-        raise InputError(f"{of.name} has no such layers, heads or components, so the changes cannot hold for both.")
+    if notes and (fitting.mix, fitting.off, fitting.strength) != (focus.mix, focus.off, focus.strength):
+        raise InputError(f"{of.name} has no such layers, heads, components or lexicon, so the changes cannot hold for both.")
     return store.trace(replace(fitting, text=pinned.text, row="", score="removal"))
 
 
@@ -145,10 +146,10 @@ def side_by_side(run: Run, trace: Trace) -> None:
     with st.container(horizontal=True, gap="small"):
         st.button("Pin this" if pinned is None else "Pin this instead", icon=":material/push_pin:", on_click=pin, key="pin")
         if pinned is None:
-            st.caption("Keeps this answer beside the next: edit a word, move a lambda, silence a head, take another model.")
+            st.caption("Keeps this answer beside the next: edit a word, change the model, take another one.")
             return
         st.button("Unpin", icon=":material/close:", on_click=unpin, key="unpin", type="tertiary")
-        both = st.toggle("Change both", key="change-both", help="Lambdas moved and heads silenced above hold for the pinned sentence too")
+        both = st.toggle("Change both", key="change-both", help="What was changed above holds for the pinned sentence too")
     focus = shell.focus()
     if both:
         try:
@@ -156,10 +157,9 @@ def side_by_side(run: Run, trace: Trace) -> None:
         except SentvizError as error:
             st.caption(shell.md(str(error)))
             return
-    if (pinned.run, pinned.text, pinned.heads_off) == (trace.run, trace.text, trace.heads_off) and bool(
-        (pinned.lambdas == trace.lambdas).all()
-    ):
-        st.caption("Pinned. Now edit the sentence, move a lambda, silence a head or choose another model.")
+    same = all(getattr(pinned, name) == getattr(trace, name) for name in ("run", "text", "heads_off", "strength"))
+    if same and bool((pinned.lambdas == trace.lambdas).all()):
+        st.caption("Pinned. Now edit the sentence, change the model or choose another one.")
         return
     left, right = shell.halves("pinned")
     for column, side, name in ((left, pinned, "pinned"), (right, trace, "current")):

@@ -1,18 +1,19 @@
-"""The rows as the model sees them: pooled vectors in two or three dimensions."""
+"""The rows as the model sees them: pooled vectors in two or three dimensions, which travel from layer to layer."""
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
-import numpy as np
 import streamlit as st
 
 from app import drawer, shell, store
+from app.components.points import asked_layer, drawn, points
 from app.views import embeddings_part as parts
 from sentviz.errors import SentvizError
-from sentviz.figures.scatter import COLOURS, measured, scatter
+from sentviz.figures.figure import Figure, Theme
+from sentviz.figures.scatter import COLOURS, measured, said_of, scatter
 from sentviz.gallery import signed
+from sentviz.points import points_data, points_html
 from sentviz.projection import METHODS, Projection, simplified
 from sentviz.slices import Slice
 
@@ -25,126 +26,146 @@ focus, run = shell.focus(), store.run(rows.run)
 last = parts.layers_of(run)
 layer = last if focus.depth < 0 else min(focus.depth, last)
 dims = int(focus.dims)
-LAYERS = {0: "embedding"} | {i: f"layer {i}" for i in range(1, last)} | {last: f"layer {last}, the last"}
+LAYERS = ["embedding", *(f"layer {i}" for i in range(1, last)), f"layer {last}, the last"]
 ASKS = {
     "trustworthiness": "Are the {} nearest points in the picture near in the vectors as well?",
     "continuity": "Are the {} nearest vectors still near in the picture?",
 }
 SAMPLES = {"stored": "stored sample", "all": "all rows"}
-DRAGS = {"lasso": "lasso", "select": "box", "pan": "move"}
-
-
-def take_layer() -> None:
-    chosen = st.session_state["depth"]
-    shell.go(depth=-1 if chosen == last else chosen)
+KEY = "embedding-points"
 
 
 def take_sentence() -> None:
     shell.go(text=st.session_state["placed-sentence"])
 
 
-def take_outline(method: str, layer: int) -> None:
-    event: Any = st.session_state.get("plot-embedding") or {}
-    drawn = event.get("selection", {})
-    if drawn.get("lasso"):
-        corners = np.array([drawn["lasso"][-1]["x"], drawn["lasso"][-1]["y"]]).T
-    elif drawn.get("box"):
-        (x0, x1), (y0, y1) = drawn["box"][-1]["x"], drawn["box"][-1]["y"]
-        corners = np.array([[x0, y0], [x1, y0], [x1, y1], [x0, y1]])
-    else:
-        if shell.focus().slice.startswith("lasso="):
-            shell.go(slice="")
+def take_layer() -> None:
+    chosen = asked_layer(KEY, last)
+    if chosen is not None:
+        shell.go(depth=-1 if chosen == last else chosen)
+
+
+def take_outline() -> None:
+    """An outline becomes the slice; one that was taken away leaves all rows."""
+    found = drawn(KEY)
+    if found is None:
         return
-    if len(corners) >= 3:
-        shell.go(slice=str(Slice.lasso(method, layer, simplified(corners))))
+    picture, at, corners = found
+    method = picture.partition(" ")[0]
+    shell.go(slice=str(Slice.lasso(method, at, simplified(corners))) if len(corners) >= 3 and method in METHODS else "")
 
 
 with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="embedding-controls"):
     shell.choose(st.segmented_control, "Picture", "method", list(METHODS), format_func=lambda method: METHODS[method])
     shell.choose(st.segmented_control, "Dimensions", "dims", ["2", "3"], format_func=lambda dims: f"{dims}-D")
     shell.choose(st.selectbox, "Colour", "colour", list(COLOURS), format_func=lambda colour: COLOURS[colour], width=170)
-    st.session_state["depth"] = layer
-    st.select_slider("Layer", list(LAYERS), format_func=lambda layer: LAYERS[layer], key="depth", on_change=take_layer, width=260)
     if rows.over == "test":
         shell.choose(st.segmented_control, "Points", "sample", ["stored", "all"], format_func=lambda which: SAMPLES[which])
-    if dims == 2:
-        drag = st.segmented_control("Pointer", list(DRAGS), format_func=lambda drag: DRAGS[drag], default="lasso", key="drag") or "lasso"
     st.session_state["placed-sentence"] = parts.sentence_of(focus)
     st.text_input("Place a sentence", placeholder="Type one and press Enter", key="placed-sentence", on_change=take_sentence)
 
 
-def chosen_of(of: parts.Source) -> Any:
-    """(n,) which points are in the slice; None where there is no slice, or one that means nothing here."""
+def part_of(of: parts.Source) -> tuple[Any, Slice | None]:
+    """Which points are in the slice, (n,), and the slice; None where there is none, or one that means nothing here."""
     try:
         part = Slice.parse(focus.slice)
         if part is None:
-            return None
+            return None, None
         other = drawer.second(rows) if part.kind == "agree" else None
         kept = rows.frame.loc[part.mask(rows, other, drawer.points_of(part, rows)), "id"]
     except SentvizError:
-        return None  # the drawer says why
-    return of.rows.frame["id"].isin(set(kept)).to_numpy()
+        return None, None  # the drawer says why
+    return of.rows.frame["id"].isin(set(kept)).to_numpy(), part
 
 
-def outline_of(method: str) -> Any:
-    """The corners of a lasso drawn in this picture; None for every other slice."""
+def star_of(of: parts.Source, found: dict[int, Projection], at: int, sentence: str) -> dict[int, Any] | None:
+    """Where the sentence lies: in every layer for PCA, which costs nothing, else in the one that is shown."""
     try:
-        part = Slice.parse(focus.slice)
-    except SentvizError:
+        return parts.placed(of, found if found[at].method == "pca" else {at: found[at]}, sentence)
+    except SentvizError as error:
+        st.caption(shell.md(str(error)))
         return None
-    return part.outline if part is not None and part.kind == "lasso" and part.picture == (method, layer) and dims == 2 else None
 
 
-def show(of: parts.Source, found: Projection) -> None:
-    """The picture with its numbers."""
-    frame = of.rows.frame.assign(**dict(zip("xyz", found.points.T, strict=False)))
+def show(of: parts.Source, pictures: dict[int, Projection], at: int) -> None:
+    """The pictures of the layers, one of them shown, with its numbers."""
+    found = pictures[at]
+    frame = of.rows.frame
     if of.rows.has_text:
-        frame = frame.assign(length=[len(str(text).split()) for text in frame["text"]])
+        frame = frame.assign(length=frame["text"].str.count(r"\S+"))
     colour = "predicted" if not rows.labelled and focus.colour in ("label", "right") else focus.colour
-    title = f"{METHODS[found.method]}, {LAYERS[layer]}"
-    own = found.turn.rotation is None and found.shares
     of_all = " of the variance" if dims == 2 else ""  # three dimensions have no room for it
-    axes = [f"component {i + 1} ({share:.0%}{of_all})" for i, share in enumerate(found.shares)] if own else ["", "", ""]
+    axes = [f"component {i + 1} ({share:.0%}{of_all})" for i, share in enumerate(pictures[last].shares)]
     settings = ", ".join(f"{name} {value:.3g}" for name, value in found.parameters.items())
-    about = f"{METHODS[found.method]} of {of.about}, {LAYERS[layer]}{', ' + settings if settings else ''}, seed {found.seed}."
-    if layer < last:
+    about = f"{METHODS[found.method]} of {of.about}, {LAYERS[at]}{', ' + settings if settings else ''}, seed {found.seed}."
+    if at < last:
         about += " Turned and scaled onto the layer above."
-    sentence = parts.sentence_of(focus)
     left, right = shell.halves("embedding", 2.4, 1.0)
     with left:
-        star = None
-        if sentence:
-            try:
-                star = parts.placed(of, found, layer, sentence)
-            except SentvizError as error:
-                st.caption(shell.md(str(error)))
-        drawn, outline = chosen_of(of), outline_of(found.method)
-        selecting: dict[str, Any] = (
-            {"on_select": partial(take_outline, found.method, layer), "selection_mode": ("lasso", "box")} if dims == 2 else {}
-        )
-        shell.figure(
-            lambda theme: signed(
-                scatter(
-                    frame,
-                    classes=rows.classes,
-                    colour=colour,
-                    title=title,
-                    axes=axes,
-                    chosen=drawn,
-                    outline=outline,
-                    star=None if star is None else star.tolist(),
-                    star_name=sentence,
-                    about=about,
-                    drag=drag if dims == 2 else "orbit",
-                    theme=theme,
-                ),
-                run,
-            ),
-            "embedding",
-            **selecting,
-        )
+        sentence = parts.sentence_of(focus)
+        stars = (star_of(of, pictures, at, sentence) if sentence else None) or {}
+        chosen, part = part_of(of)
+        drawn_here = part is not None and part.kind == "lasso" and part.picture[0] == found.method and dims == 2
+        outline = part.outline if part is not None and drawn_here else None
+        caption = said_of(frame, colour, chosen=chosen, star_name=sentence if at in stars else "", about=about)
+        common: dict[str, Any] = {"classes": rows.classes, "colour": colour, "chosen": chosen}
+
+        def still(theme: Theme) -> Figure:
+            placed = frame.assign(**dict(zip("xyz", found.points.T, strict=False)))
+            figure = scatter(
+                placed,
+                **common,
+                title=f"{METHODS[found.method]}, {LAYERS[at]}",
+                axes=axes if at == last and axes else [""] * dims,
+                outline=outline if part is not None and outline is not None and part.picture[1] == at else None,
+                star=stars[at].tolist() if at in stars else None,
+                star_name=sentence,
+                about=about,
+                theme=theme,
+            )
+            return signed(figure, run)
+
+        def data(theme: Theme) -> dict[str, Any]:
+            return points_data(
+                frame,
+                [pictures[k].points for k in sorted(pictures)],
+                **common,
+                layers=LAYERS,
+                layer=at,
+                title=METHODS[found.method],
+                picture=f"{found.method} {dims}",
+                axes={last: axes},
+                outline=None if part is None or outline is None else (part.picture[1], outline),
+                star=(sentence, stars) if stars else None,
+                more=parts.missing(of, found.method, dims),
+                theme=theme,
+            )
+
+        def moving() -> bytes:
+            figure = still("light")
+            return points_html(data("light"), about=f"{figure.caption} {figure.source}").encode()
+
+        with st.container(key="figure-embedding", gap="small"):
+            points(data(shell.theme()), key=KEY, on_outline=take_outline, on_layer=take_layer)
+            if len(pictures) <= last:
+                compute(of)
+            with st.container(horizontal=True, gap="small", wrap=False):
+                st.caption(shell.md(caption), width="stretch")
+                if len(pictures) > 1:
+                    st.download_button(
+                        "HTML that moves",
+                        moving,
+                        f"embeddings-{found.method}.html",
+                        "text/html",
+                        icon=":material/animation:",
+                        type="tertiary",
+                        on_click="ignore",
+                        key="export-embedding-moving",
+                        help="The picture with all its layers, for any browser and without a network.",
+                    )
+                shell.export_menu(still, f"embeddings-{found.method}-{at}", "embedding")
     with right:
-        numbers = parts.measured_of(of, found, layer)
+        numbers = parts.measured_of(of, found, at)
         shell.figure(lambda theme: signed(measured(numbers, theme=theme), run), "silhouette")
         for row in numbers[numbers["space"] == "both"].to_dict("records"):
             st.markdown(
@@ -155,20 +176,43 @@ def show(of: parts.Source, found: Projection) -> None:
         st.caption(
             f"{settings + ', ' if settings else ''}seed {found.seed}, k = {int(numbers['k'].max()) if n else 0}, measured on {n:,} rows"
         )
-        if dims == 2:
-            st.caption("Draw a line around points to see their rows below; a double click takes it away.")
+        st.caption(
+            "Draw an outline around points, or click one, to see the rows below; a double click takes it away."
+            if dims == 2
+            else "Drag to turn the picture. Outlines are drawn in two dimensions."
+        )
+
+
+def every(of: parts.Source) -> str:
+    """What the wish for every layer is kept under."""
+    return f"every {of.key} {focus.method} {dims}"
+
+
+def compute(of: parts.Source) -> None:
+    """A button for what the points need to travel through all layers."""
+    if parts.missing(of, focus.method, dims) and not st.session_state.get(every(of)):
+        st.button(
+            "Compute every layer, so that the points can travel",
+            key="every-layer",
+            icon=":material/layers:",
+            on_click=st.session_state.update,
+            args=({every(of): True},),
+            help="The model reads these rows once more, beside the page; then the slider moves the points from layer to layer.",
+        )
 
 
 try:
     of = parts.source(rows)
-    found = parts.picture(of, focus.method, dims, layer)
-    if found is None:
-        parts.begun(of, focus.method, dims, layer)
-        found = parts.picture(of, "pca", dims, layer)
-        if found is not None:
-            st.caption("Meanwhile, the same vectors by PCA.")
-    if found is not None:
-        show(of, found)
+    found = parts.at_hand(of, focus.method, dims)
+    wished = 0 if st.session_state.get(every(of)) else layer
+    if any(k not in found for k in range(wished, last + 1)):
+        parts.begun(of, focus.method, dims, wished)
+    shown = found or parts.at_hand(of, "pca", dims)
+    if shown:
+        at = max(layer, min(shown))
+        if layer not in found:
+            st.caption(f"Meanwhile, {METHODS[next(iter(shown.values())).method]} of {LAYERS[at]}.")
+        show(of, shown, at)
 except SentvizError as error:
     st.warning(shell.md(str(error)), icon=":material/block:")
 if parts.problem():

@@ -23,7 +23,7 @@ from sentviz.projection_cache import Cache, digest, home, layer_vectors, picture
 from sentviz.rows import Rows
 from sentviz.runs import Run
 
-__all__ = ["Source", "begun", "layers_of", "measured_of", "picture", "placed", "points", "problem", "sentence_of", "source"]
+__all__ = ["Source", "at_hand", "begun", "layers_of", "measured_of", "missing", "placed", "points", "problem", "sentence_of", "source"]
 
 MOST = 25_000  # points; of more rows, a seeded sample
 SEED = 0
@@ -91,42 +91,37 @@ def source(rows: Rows) -> Source:
     return Source(part, digest(run.digest, rows.over, *seen), about, None, rows.over != "mine")
 
 
-def _stack(cache: Cache, of: Source, layer: int, last: int) -> Sequence[Any] | None:
-    """Vectors by layer, those below `layer` perhaps missing; None where more are."""
-    if of.stored is not None and layer == last:
-        return [*[of.stored[:0]] * last, of.stored]
+def _vectors(cache: Cache, of: Source) -> list[npt.NDArray[np.float16] | None]:
+    """Vectors (n, d) by layer; None where they are not at hand."""
+    last = layers_of(store.run(of.rows.run))
     key = digest(of.key, "vectors")
     job, kept = _jobs().get(key), cache.get(key)
     layers = job.result if job is not None and job.state == "done" else None if kept is None else kept["layers"]
     if layers is None or layers.shape[:2] != (last + 1, len(of.rows)):
-        return None
+        return [*[None] * last, of.stored]
     return [*layers] if of.stored is None else [*layers[:-1], of.stored]
 
 
 # ---- pictures
 
 
-def picture(of: Source, method: str, dims: int, layer: int) -> Projection | None:
-    """A picture that is at hand; PCA of vectors that are at hand always is.
+def at_hand(of: Source, method: str, dims: int) -> dict[int, Projection]:
+    """Pictures by layer, from the last one down, as far as they are at hand; PCA of vectors that are at hand always is.
 
     Raises:
         InputError: too few rows, or damaged vectors.
     """
-    job = _jobs().get(_key(of, method, dims, layer))
-    if job is not None and job.state == "done":
-        result: Projection = job.result
-        return result
-    stack = _stack(_cache(), of, layer, layers_of(store.run(of.rows.run)))
-    if stack is None:
-        return None
+    vectors = _vectors(_cache(), of)
     if method == "pca":
-        return _pca(of.key, dims, layer, stack)
-    return pictures(_cache(), of.key, stack, method, dims, layer, SEED, compute=False)
+        return _pca(of.key, dims, sum(x is None for x in vectors), vectors)
+    jobs = (_jobs().get(_key(of, method, dims, layer)) for layer in range(len(vectors)))
+    made: list[dict[int, Projection]] = [job.result for job in jobs if job is not None and job.state == "done"]
+    return max([*made, pictures(_cache(), of.key, vectors, method, dims, seed=SEED, compute=False)], key=len)
 
 
 @st.cache_resource(max_entries=24, show_spinner=False)
-def _pca(key: str, dims: int, layer: int, _stack: Sequence[Any]) -> Projection | None:
-    return pictures(_cache(), key, _stack, "pca", dims, layer, SEED)
+def _pca(key: str, dims: int, missing: int, _vectors: Sequence[Any]) -> dict[int, Projection]:
+    return pictures(_cache(), key, _vectors, "pca", dims, seed=SEED)
 
 
 def points(rows: Rows, method: str, layer: int) -> pd.DataFrame | None:
@@ -134,7 +129,7 @@ def points(rows: Rows, method: str, layer: int) -> pd.DataFrame | None:
     if method not in METHODS or not 0 <= layer <= layers_of(store.run(rows.run)):
         return None
     of = source(rows)
-    found = picture(of, method, 2, layer)
+    found = at_hand(of, method, 2).get(layer)
     if found is None:
         return None
     return pd.DataFrame({"id": of.rows.frame["id"].to_numpy(), "x": found.points[:, 0], "y": found.points[:, 1]})
@@ -154,16 +149,21 @@ def _measured(key: str, _found: Projection, _labels: npt.NDArray[np.int64], _cla
 # ---- work beside the page
 
 
+def missing(of: Source, method: str, dims: int) -> bool:
+    """Whether there are layers whose pictures are not at hand but may be computed."""
+    run = store.run(of.rows.run)
+    return run.answers and of.rows.has_text and len(at_hand(of, method, dims)) <= layers_of(run)
+
+
 def begun(of: Source, method: str, dims: int, layer: int) -> bool:
-    """Ask the model for the vectors, then make the picture, beside the page; False where there is nothing to wait for."""
+    """Ask the model for the vectors, then make the pictures down to a layer, beside the page; False where there is nothing to wait for."""
     run, cache = store.run(of.rows.run), _cache()
-    last = layers_of(run)
-    stack = _stack(cache, of, layer, last)
-    if stack is None:
+    vectors = _vectors(cache, of)
+    if any(x is None for x in vectors[layer:]):
         return _asked(of, run, cache)
 
-    def work(tick: Any) -> Projection | None:
-        return pictures(cache, of.key, stack, method, dims, layer, SEED, disk=of.disk, tick=tick)
+    def work(tick: Any) -> dict[int, Projection]:
+        return pictures(cache, of.key, vectors, method, dims, layer, SEED, disk=of.disk, tick=tick)
 
     return _wait(_key(of, method, dims, layer), f"{METHODS[method]} of {_layer(layer)}", work)
 
@@ -194,8 +194,8 @@ def _layer(layer: int) -> str:
     return f"layer {layer}" if layer else "the embedding"
 
 
-def placed(of: Source, found: Projection, layer: int, text: str) -> npt.NDArray[np.float64] | None:
-    """Where a text lies in a picture, (dims,); None while it is being computed or where it cannot be.
+def placed(of: Source, found: dict[int, Projection], text: str) -> dict[int, npt.NDArray[np.float64]] | None:
+    """Where a text lies in pictures by layer, (dims,) each; None while it is being computed or where it cannot be.
 
     Raises:
         InputError: the text cannot be read.
@@ -205,19 +205,18 @@ def placed(of: Source, found: Projection, layer: int, text: str) -> npt.NDArray[
         st.caption(f"{shell.md(run.name)} ships without weights, so a sentence cannot be placed.")
         return None
 
-    def work(tick: Any) -> npt.NDArray[np.float64]:
+    def work(tick: Any) -> dict[int, npt.NDArray[np.float64]]:
         from sentviz.model import Model
 
         tick(0.0, "asking the model about the sentence")
-        vector = layer_vectors(Model.of(run), [text])[layer]
+        vectors = layer_vectors(Model.of(run), [text])
         tick(0.5, "placing it among the points")
-        at: npt.NDArray[np.float64] = found.place(vector)[0]
-        return at
+        return {layer: picture.place(vectors[layer])[0] for layer, picture in found.items()}
 
-    key = digest(_key(of, found.method, found.raw.shape[1], layer), "sentence", text)
+    key = digest(*(_key(of, picture.method, picture.raw.shape[1], layer) for layer, picture in found.items()), "sentence", text)
     job = _jobs().get(key)
     if job is not None and job.state == "done":
-        at: npt.NDArray[np.float64] = job.result
+        at: dict[int, npt.NDArray[np.float64]] = job.result
         return at
     if job is not None and job.state == "failed":
         raise InputError(job.error)

@@ -6,19 +6,21 @@ import streamlit as st
 
 from app import shell, store
 from app.views.edit_part import faithful, remember, report, side_by_side, swap_words, tries
+from app.views.lexicon_part import strip_figure
 from app.views.parts import interventions, map_controls, map_figure, notebook, sentence_box, text_in_focus
 from sentviz.errors import SentvizError
 from sentviz.examples import examples_for
 from sentviz.explain import SCORES, answer, available
 from sentviz.figures import probability_bars
 from sentviz.gallery import signed, strip
+from sentviz.glossary import tip
 from sentviz.remarks import remarks
 
 ICONS = {"wrong": "error", "cut": "content_cut", "unknown": "translate", "calibrated": "tune", "changed": "experiment"}
 
 focus = shell.focus()
 run = store.asked(focus.run)
-kinds = examples_for(run.labels)
+kinds = examples_for(run.labels, store.language(run))
 
 
 def take_example() -> None:
@@ -65,6 +67,12 @@ with left:
     score = focus.score if focus.score in names else "removal"
     shell.figure(lambda theme: signed(strip(trace, score, theme), run), "strip", code=notebook(run, "strip", trace, score=score))
     faithful(run, trace, score)
+    if store.injects(run):
+        st.markdown("**What the lexicon says of the words**", help=tip("polarity"))
+        strip_figure(trace, run, "polarity")
+        if st.button("How it enters attention", icon=":material/menu_book:", type="tertiary", key="to-lexicon"):
+            shell.go(look="lexicon")
+            st.switch_page("views/attention.py")
 
 with right:
     map_controls(trace)

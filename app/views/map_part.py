@@ -110,7 +110,8 @@ def _source(trace: Trace, run: Run, view: _View) -> Source:
         chosen: dict[str, Any] = {"layer": view.layer, "head": view.head, "component": view.component}
         return longmap.tiled(store.model(run), trace.text, trace.text_pair, **chosen, **trace.change)
 
-    return _kept("source", (run.digest, trace.text, shell.focus().mix, shell.focus().off, view.layer, view.head, view.component), tiled)
+    focus = shell.focus()
+    return _kept("source", (run.digest, trace.text, focus.mix, focus.off, focus.strength, view.layer, view.head, view.component), tiled)
 
 
 def _layers(
@@ -121,7 +122,8 @@ def _layers(
         exact = longmap.tile(source, units, queries=view.queries, keys=view.keys)
         row, column = np.unravel_index(int(np.abs(exact).argmax()), exact.shape)
         return [(longmap.pack(exact), 0, 0, 1)], (int(row), int(column))
-    key = (view, run.digest, units.labels, shell.focus().mix, shell.focus().off)
+    focus = shell.focus()
+    key = (view, run.digest, units.labels, focus.mix, focus.off, focus.strength)
     with st.spinner(f"Reading a map of {len(units):,} × {len(units):,}", show_time=True):
         averages, block = _kept("overview", key, lambda: _overview(source, units, view))
     layers: list[Layer] = [(averages, 0, 0, block)]

@@ -15,7 +15,17 @@ from sentviz.glossary import tip
 from sentviz.runs import Run
 from sentviz.trace import Trace
 
-__all__ = ["component_choice", "interventions", "map_controls", "map_figure", "notebook", "place", "sentence_box", "text_in_focus"]
+__all__ = [
+    "component_choice",
+    "interventions",
+    "map_controls",
+    "map_figure",
+    "notebook",
+    "place",
+    "sentence_box",
+    "strength",
+    "text_in_focus",
+]
 
 
 def place(value: str) -> int | str:
@@ -26,7 +36,7 @@ def place(value: str) -> int | str:
 def notebook(run: Run, figure: str, trace: Trace, **options: Any) -> str:
     """The lines that make a sentence's figure in a notebook."""
     mixed = [[round(float(value), 4) for value in row] for row in trace.lambdas] if shell.focus().mix else None
-    return code(run.name, figure, text=trace.text, lambdas=mixed, heads_off=trace.heads_off or None, **options)
+    return code(run.name, figure, text=trace.text, lambdas=mixed, heads_off=trace.heads_off or None, strength=trace.strength, **options)
 
 
 def sentence_box(text: str, key: str = "sentence") -> None:
@@ -83,22 +93,27 @@ def head_title(head: str) -> str:
     return f"head {head}" if head.isdecimal() else f"{head} of heads"
 
 
-def map_figure(trace: Trace, run: Run, key: str, *, side: int, hide_specials: bool = False, top: int | None = None) -> None:
-    """The map in focus as a heatmap."""
+def map_figure(
+    trace: Trace, run: Run, key: str, *, side: int, hide_specials: bool = False, top: int | None = None, least: float = 0.0
+) -> None:
+    """The map in focus as a heatmap; options as `heatmap` takes them."""
     focus = shell.focus()
     layer, head, component = focus.layer - 1, place(focus.head), place(focus.component)
+    options: dict[str, Any] = {"hide_specials": hide_specials, "top": top, "side": side, "least": least}
     shell.figure(
-        lambda theme: signed(heatmap(trace, layer, head, component, hide_specials=hide_specials, top=top, side=side, theme=theme), run),
+        lambda theme: signed(heatmap(trace, layer, head, component, **options, theme=theme), run),
         key,
         code=notebook(run, "attention", trace, layer=layer, head=head, component=component),
     )
 
 
 def interventions(run: Run, trace: Trace) -> None:
-    """What if? Lambdas as sliders, and heads to silence; answer, scores and maps follow."""
+    """What if? Lambdas and the lexicon's strength as sliders, and heads to silence; answer, scores and maps follow."""
     with st.container(border=True, key="interventions"):
         if trace.lambdas.shape[1] > 1:
             _lambdas(run, trace)
+        if store.injects(run):
+            strength()
         heads = [(layer + 1, head + 1) for layer in range(trace.lambdas.shape[0]) for head in range(len(trace.head_ids))]
 
         def take() -> None:
@@ -116,6 +131,32 @@ def interventions(run: Run, trace: Trace) -> None:
                 on_change=take,
                 label_visibility="collapsed",
             )
+
+
+def strength() -> None:
+    """How strongly the lexicon is put in, as a slider with trained and off; of models that have one."""
+    now = shell.focus().strength
+
+    def take() -> None:
+        shell.go(strength=round(float(st.session_state["strength"]), 2))
+
+    st.session_state["strength"] = now
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown("**Lexicon** · what if it were stronger, or not there?", help=tip("polarity"))
+        st.slider(
+            "Strength",
+            min(0.0, now),
+            max(5.0, now),
+            step=0.1,
+            format="× %.1f",
+            key="strength",
+            on_change=take,
+            label_visibility="collapsed",
+            width=240,
+        )
+        back: dict[str, Any] = {"type": "tertiary", "on_click": shell.go}
+        st.button("trained", key="strength-trained", kwargs={"strength": 1.0}, disabled=now == 1, help="Once, as in training", **back)
+        st.button("off", key="strength-off", kwargs={"strength": 0.0}, disabled=now == 0, help="Without the lexicon", **back)
 
 
 def _lambdas(run: Run, trace: Trace) -> None:

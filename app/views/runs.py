@@ -63,6 +63,10 @@ st.download_button(
     on_click="ignore",
 )
 st.caption("Choose a row to put that run in focus; every other page then shows it.")
+st.caption(
+    "A Hugging Face classifier becomes a run like these with `sentviz adopt FOLDER --dataset sst2`, as it is;"
+    " `sentviz train sst2 --hub FOLDER` fine-tunes one."
+)
 run = store.run(shell.focus().run)
 st.markdown(f"##### {shell.md(run.name)}")
 config = run.config

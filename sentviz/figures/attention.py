@@ -29,6 +29,7 @@ from sentviz.figures.maps import (
     coloraxis,
     component_name,
     component_slug,
+    digits,
     head_slug,
 )
 from sentviz.figures.text import as_text, text_columns
@@ -48,6 +49,7 @@ def heatmap(
     hide_specials: bool = False,
     top: int | None = None,
     side: int = 640,
+    least: float = 0.0,
     theme: Theme = "light",
 ) -> Figure:
     """One map with its tokens on both sides: query rows from top to bottom, key columns, row sums at the right.
@@ -56,6 +58,7 @@ def heatmap(
         trace: with attention maps.
         layer, head, component: as in `Trace.map`, counted from 0.
         hide_specials: leave out [CLS], [SEP] and the like.
+        least: the strongest colour stands for at least this much, so that two maps can share one scale.
         top: show only so many keys and so many queries, those that receive most attention, in text order; above 60
             tokens 48 unless told otherwise. The caption states the share of attention that lies on hidden keys.
     Frame:
@@ -78,10 +81,10 @@ def heatmap(
     who = f"{head} over heads" if isinstance(head, str) else f"head {head + 1}"
     what = f"{'effective attention' if component == 'effective' else component_name(component)}"
 
-    plot = _map(shown, sums, [tokens[queries[i]] for i in rows], [tokens[j] for j in cols], side, theme)
+    plot = _map(shown, sums, [tokens[queries[i]] for i in rows], [tokens[j] for j in cols], side, least, theme)
     plot.update_layout(title_text=f"{what[0].upper()}{what[1:]} · layer {layer + 1} · {who}")
     plot.data[0].customdata = [[f"query {names[queries[i]]} → key {names[j]}" for j in cols] for i in rows]
-    plot.data[0].hovertemplate = "%{customdata}: %{z:.3f}<extra></extra>"
+    plot.data[0].hovertemplate = f"%{{customdata}}: %{{z:.{digits(float(np.abs(shown).max())) + 1}f}}<extra></extra>"
 
     frame = pd.DataFrame(
         {
@@ -133,7 +136,7 @@ def _chosen(
     return np.sort(best_rows), np.sort(best_cols)
 
 
-def _map(shown: Floats, sums: Floats, row_labels: list[str], col_labels: list[str], side: int, theme: Theme) -> go.Figure:
+def _map(shown: Floats, sums: Floats, row_labels: list[str], col_labels: list[str], side: int, least: float, theme: Theme) -> go.Figure:
     n, m = shown.shape
     colours = palette(theme)
     cell = int(np.clip(side / max(n, m), 13, 46))
@@ -154,7 +157,7 @@ def _map(shown: Floats, sums: Floats, row_labels: list[str], col_labels: list[st
             width=max(left + width + 16, 320),
             height=top + height + below,
             margin=(left, top, 16, below),
-            coloraxis=coloraxis(shown, colours, above=24 / height),
+            coloraxis=coloraxis(np.append(shown, least), colours, above=24 / height),
             title_pad_t=TITLE_PAD,
             showlegend=False,
             barmode="overlay",
@@ -177,7 +180,7 @@ def _map(shown: Floats, sums: Floats, row_labels: list[str], col_labels: list[st
             x=np.tile(np.arange(m), n),
             y=np.repeat(np.arange(n), m),
             mode="text",
-            text=[number(value) for value in shown.ravel().tolist()],
+            text=[number(value, digits(high)) for value in shown.ravel().tolist()],
             textfont={"size": 11, "color": [ink_on(c) for c in blend(stops, (shown.ravel() - low) / (high - low))]},
             hoverinfo="skip",
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import floor, log10
 from typing import Any
 
 import numpy as np
@@ -9,13 +10,18 @@ import numpy.typing as npt
 
 from sentviz.figures.figure import Palette, number
 
-__all__ = ["TITLE_PAD", "Floats", "Indices", "coloraxis", "component_name", "component_slug", "head_slug"]
+__all__ = ["TITLE_PAD", "Floats", "Indices", "coloraxis", "component_name", "component_slug", "digits", "head_slug"]
 
 Floats = npt.NDArray[np.floating[Any]]
 Indices = npt.NDArray[np.int64]
 
 TITLE_PAD = 22  # Plotly lifts a title by 10 px over a horizontal colour bar
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+
+
+def digits(most: float) -> int:
+    """Decimals of a map's numbers whose largest is `most`: two, or as many as its first figure needs."""
+    return max(2, -floor(log10(most))) if most > 0 else 2
 
 
 def component_name(component: int | str) -> str:
@@ -59,7 +65,7 @@ def coloraxis(values: Floats, colours: Palette, above: float) -> dict[str, Any]:
             "ypad": 0,
             "outlinewidth": 0,
             "tickvals": [low, 0, high] if low < 0 else [low, high],
-            "ticktext": [number(value) for value in ([low, 0, high] if low < 0 else [low, high])],
+            "ticktext": [number(value, digits(high)) for value in ([low, 0, high] if low < 0 else [low, high])],
             "tickfont": {"size": 11, "color": colours.muted},
             "ticklabelposition": "outside",
         },

@@ -15,7 +15,7 @@ from sentviz.errors import InputError
 from sentviz.figures.figure import Figure, Palette, Theme, base_layout, file_safe, interval_bars, number, palette, sentence
 from sentviz.figures.text import as_text
 
-__all__ = ["COLOURS", "measured", "scatter"]
+__all__ = ["COLOURS", "FADED", "HOVER", "SYMBOLS", "groups", "measured", "point_size", "said_of", "scatter"]
 
 COLOURS = {
     "label": "label",
@@ -24,6 +24,7 @@ COLOURS = {
     "confidence": "confidence",
     "length": "length in words",
 }
+SCALES = ("confidence", "length")  # colours that are numbers
 SYMBOLS = ("circle", "diamond", "square", "cross", "x")  # those that three dimensions have as well
 WEBGL = 2_000  # points from which the screen draws with WebGL
 HOVER = 5_000  # points up to which hovering shows the row
@@ -46,7 +47,6 @@ def scatter(
     star: Sequence[float] | None = None,
     star_name: str = "your sentence",
     about: str = "",
-    drag: str = "lasso",
     webgl: bool | None = None,
     theme: Theme = "light",
 ) -> Figure:
@@ -61,7 +61,6 @@ def scatter(
         outline: (v, 2) corners of a lasso, drawn in two dimensions.
         star: where one more text lies, drawn as a star with its name.
         about: what the caption adds: method, layer, parameters, seed.
-        drag: what the pointer does in two dimensions: lasso, select (a box), pan or zoom.
         webgl: draw with WebGL; unless given, on more than 2,000 points. Exports as SVG and PDF are vectors in any case; three
             dimensions are drawn by WebGL and embedded as an image.
     Frame:
@@ -69,12 +68,7 @@ def scatter(
     Raises:
         InputError: nothing to draw, an unknown colour, or one that these rows do not have.
     """
-    if frame.empty:
-        raise InputError("There is no row to draw.")
-    if colour not in COLOURS:
-        raise InputError(f"Points are coloured by {', '.join(COLOURS.values())}, not by {colour!r}.")
-    if colour not in frame:
-        raise InputError(f"The {COLOURS[colour]} of these rows is not at hand.")
+    parts = groups(frame, colour, classes)
     flat, n, colours = "z" not in frame, len(frame), palette(theme)
     dims = ["x", "y"] if flat else ["x", "y", "z"]
     picked = np.ones(n, dtype=bool) if chosen is None else np.asarray(chosen, dtype=bool)
@@ -83,12 +77,11 @@ def scatter(
     wrong = (frame["label"] >= 0).to_numpy() & ~frame["right"].to_numpy(bool)
     legend = 172
     plot = go.Figure(layout=base_layout(theme, title=title, width=820, height=600, margin=(44 if axes[0] else 16, 44, legend, 44)))
-    size = float(np.clip(9 - np.log10(n), 4.5, 8)) if flat else float(np.clip(6 - np.log10(n), 2, 4))
-    draw = _Draw(plot, kind, frame, dims, _hover(frame, classes), size, colours)
-    if colour in ("confidence", "length"):
-        draw.scale(colour, classes, picked)
+    draw = _Draw(plot, kind, frame, dims, _hover(frame, classes), point_size(n, len(dims)), colours)
+    if colour in SCALES:
+        draw.scale(colour, parts, picked)
     else:
-        draw.groups(_groups(frame, colour, classes), picked)
+        draw.groups(parts, picked)
     if labelled and colour != "right":
         draw.outlines(wrong & picked, int(wrong.sum()))
     if star is not None:
@@ -100,19 +93,26 @@ def scatter(
         plot.add_shape(type="path", path=path, line={"color": colours.ink, "width": 1.5, "dash": "dot"})
     plot.update_layout(legend={"x": 1, "xanchor": "left", "y": 1, "yanchor": "top", "itemsizing": "constant", "tracegroupgap": 4})
     if flat:
-        plot.update_layout(dragmode=drag, newselection={"line": {"color": colours.ink, "width": 1.5, "dash": "dot"}})
-    caption = sentence(
-        [
-            f"{n:,} rows by {COLOURS[colour]}{f'; {int(picked.sum()):,} of them chosen, the others faded' if chosen is not None else ''}.",
-            "Outlined: wrong answers." if labelled and colour != "right" else "",
-            f"The star is “{as_plain(star_name)}”." if star is not None else "",
-            about,
-        ]
-    )
+        plot.update_layout(dragmode="pan")
+    caption = said_of(frame, colour, chosen=chosen, star_name="" if star is None else star_name, about=about)
     kept = frame[["id", *dims, *dict.fromkeys((colour, "right"))]].reset_index(drop=True)
     if chosen is not None:
         kept = kept.assign(chosen=picked)
     return Figure(file_safe("embeddings", title, colour), plot, kept, caption)
+
+
+def said_of(frame: pd.DataFrame, colour: str, *, chosen: npt.ArrayLike | None = None, star_name: str = "", about: str = "") -> str:
+    """The caption of a scatter, without drawing it; arguments as `scatter` takes them, no star without a name."""
+    labelled = bool((frame["label"] >= 0).any())
+    some = "" if chosen is None else f"; {int(np.sum(chosen)):,} of them chosen, the others faded"
+    return sentence(
+        [
+            f"{len(frame):,} rows by {COLOURS[colour]}{some}.",
+            "Outlined: wrong answers." if labelled and colour != "right" else "",
+            f"The star is “{as_plain(star_name)}”." if star_name else "",
+            about,
+        ]
+    )
 
 
 def measured(frame: pd.DataFrame, *, theme: Theme = "light") -> Figure:
@@ -190,17 +190,13 @@ class _Draw:
             shown = f"{as_text(name)} ({int((rows & picked).sum()):,})"
             self.points(rows & picked, marker | {"opacity": 0.8}, legendgroup=str(i), name=shown, showlegend=True)
 
-    def scale(self, colour: str, classes: Sequence[str], picked: Bools) -> None:
+    def scale(self, colour: str, groups: list[tuple[str, Bools]], picked: Bools) -> None:
         """One scale for the colour; symbols tell the predictions apart."""
         values = self.frame[colour].to_numpy(float)
         low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
         stops = self.colours.sequential[1:]
         bar = {"title": {"text": COLOURS[colour], "side": "top"}, "thickness": 12, "len": 0.5, "y": 0, "yanchor": "bottom", "x": 1.02}
-        said = self.frame["predicted"].to_numpy(int)
-        for k, name in enumerate(classes):
-            rows = said == k
-            if not rows.any():
-                continue
+        for k, (name, rows) in enumerate(groups):
             marker = {
                 "size": self.size + 0.5,
                 "symbol": SYMBOLS[k % len(SYMBOLS)],
@@ -208,14 +204,14 @@ class _Draw:
                 "cmin": low,
                 "cmax": high if high > low else low + 1,
                 "colorscale": [[i / (len(stops) - 1), stop] for i, stop in enumerate(stops)],
-                "showscale": k == int(said.min()),
+                "showscale": k == 0,
                 "colorbar": bar | ({"tickformat": ".0%"} if colour == "confidence" else {}),
                 "line": {"width": 0},
             }
             if (rows & ~picked).any():
                 faded = marker | {"color": values[rows & ~picked], "opacity": FADED, "showscale": False}
                 self.points(rows & ~picked, faded, legendgroup=str(k), showlegend=False)
-            shown = f"said {as_text(name)} ({int((rows & picked).sum()):,})"
+            shown = f"{as_text(name)} ({int((rows & picked).sum()):,})"
             self.points(rows & picked, marker, legendgroup=str(k), name=shown, showlegend=True)
 
     def outlines(self, rows: Bools, all_wrong: int) -> None:
@@ -251,17 +247,33 @@ class _Draw:
         )
 
 
-def _groups(frame: pd.DataFrame, colour: str, classes: Sequence[str]) -> list[tuple[str, Bools]]:
-    """Names of categories with their rows; empty ones are left out."""
-    labels = frame["label"].to_numpy(int)
-    if colour == "right":
+def point_size(n: int, dims: int) -> float:
+    """Pixels across one of n points in two or three dimensions."""
+    return float(np.clip(9 - np.log10(n), 4.5, 8)) if dims == 2 else float(np.clip(6 - np.log10(n), 2, 4))
+
+
+def groups(frame: pd.DataFrame, colour: str, classes: Sequence[str]) -> list[tuple[str, Bools]]:
+    """What symbols tell apart, with its rows: the categories of the colour, or the predictions where that is a scale; no empty ones.
+
+    Raises:
+        InputError: no row, an unknown colour, or one that these rows do not have.
+    """
+    if frame.empty:
+        raise InputError("There is no row to draw.")
+    if colour not in COLOURS:
+        raise InputError(f"Points are coloured by {', '.join(COLOURS.values())}, not by {colour!r}.")
+    if colour not in frame:
+        raise InputError(f"The {COLOURS[colour]} of these rows is not at hand.")
+    labels, said = frame["label"].to_numpy(int), frame["predicted"].to_numpy(int)
+    if colour in SCALES:
+        parts = [(f"said {name}", said == k) for k, name in enumerate(classes)]
+    elif colour == "right":
         right = frame["right"].to_numpy(bool) & (labels >= 0)
-        parts = [("right", right), ("wrong", ~right & (labels >= 0))]
+        parts = [("right", right), ("wrong", ~right & (labels >= 0)), ("unlabelled", labels < 0)]
+    elif colour == "predicted":
+        parts = [(name, said == k) for k, name in enumerate(classes)]
     else:
-        values = labels if colour == "label" else frame["predicted"].to_numpy(int)
-        parts = [(name, values == k) for k, name in enumerate(classes)]
-    if colour != "predicted":
-        parts.append(("unlabelled", labels < 0))
+        parts = [*((name, labels == k) for k, name in enumerate(classes)), ("unlabelled", labels < 0)]
     return [(name, rows) for name, rows in parts if rows.any()]
 
 

@@ -20,6 +20,7 @@ from sentviz import datasets, runs
 from sentviz.datasets import Split
 from sentviz.errors import DataMissingError, InputError, RunError
 from sentviz.evaluation import Evaluation, evaluate, fit_temperature, metrics
+from sentviz.examples import examples_for
 from sentviz.explain import explained
 from sentviz.hub.encoder import transformers
 from sentviz.hub.loading import opened, short_name
@@ -27,9 +28,8 @@ from sentviz.hub.model import HubModel
 from sentviz.lexicon import Lexicon
 from sentviz.runs import Run
 
-__all__ = ["EXAMPLE", "adopt", "configuration", "hardware", "write"]
+__all__ = ["adopt", "configuration", "hardware", "opening", "write"]
 
-EXAMPLE = "Not bad at all, but I would not see it twice."
 EMBEDDINGS = 1_000  # pooled vectors of the test split that a run carries
 LEFT_OUT = ("_name_or_path", "architectures", "dtype", "transformers_version")  # of the configuration that is stored
 COLUMNS = {"step": "int32", "epoch": "float32", "name": "str", "layer": "int8", "component": "int8", "value": "float32"}
@@ -49,7 +49,7 @@ def adopt(
     lexicon: str = "",
     injection: str = "",
     labels: Sequence[str] = (),
-    example: str = EXAMPLE,
+    example: str = "",
     allow_pickle: bool = False,
 ) -> Run:
     """Evaluate a foreign classifier on a data set as it is, and write it as the run `out/<data set>/<model>` with a copy of its weights.
@@ -59,6 +59,7 @@ def adopt(
     Args:
         lexicon, injection: polarities to put into its scores without any training, by the lexicon's name.
         labels: the model's classes in its own order, in the data set's names, where the names alone do not tell.
+        example: the sentence that opens its pages; one of ours in the data set's language unless given.
     Raises:
         RunError: as `load`, or classes that are not the data set's. DataMissingError: the data set is not here.
     """
@@ -91,11 +92,16 @@ def adopt(
             validation=validation,
             history=history,
             best=best,
-            example=example,
+            example=example or opening(dataset),
             steps=0,
             seconds=lambda: time.monotonic() - start,
             hardware=hardware(),
         )
+
+
+def opening(dataset: str) -> str:
+    """The first of our sentences in the language of a data set."""
+    return next(iter(examples_for((), datasets.info(dataset).language).values())).text
 
 
 def digests(splits: Iterable[Split]) -> dict[str, dict[str, Any]]:

@@ -18,7 +18,7 @@ from sentviz.evaluation import evaluate
 from sentviz.hub.encoder import HubEncoder
 from sentviz.hub.loading import opened
 from sentviz.hub.model import HubModel, normalise
-from sentviz.hub.runs import EXAMPLE, configuration, digests, hardware, write
+from sentviz.hub.runs import configuration, digests, hardware, opening, write
 from sentviz.lexicon import Lexicon
 from sentviz.recipe import Recipe
 from sentviz.runs import Run
@@ -35,7 +35,7 @@ def finetune(
     *,
     lexicon: str = "",
     injection: str = "",
-    example: str = EXAMPLE,
+    example: str = "",
     device: str = "",
     progress: bool = True,
     allow_pickle: bool = False,
@@ -48,6 +48,7 @@ def finetune(
 
     Args:
         lexicon, injection: polarities to put into its scores, by the lexicon's name, and how: a name of `sentviz.presets.INJECTIONS`.
+        example: the sentence that opens its pages; one of ours in the data set's language unless given.
         settings: of `Recipe`, on top of 3 epochs of batches of 32 at a rate of 2e-5, weight decay 0.01, warm-up 0.1, 128 tokens.
     Raises:
         DataMissingError: the data set is not here. RunError: as `load`, or a resume point of another recipe.
@@ -63,7 +64,7 @@ def finetune(
         lexicon=lexicon,
         cls=True,
         tokenizer="bpe",
-        example=example,
+        example=example or opening(dataset),
     )
     folder = Path(out) / recipe.name
     with runs.claim(folder) as mine:

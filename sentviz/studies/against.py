@@ -8,13 +8,14 @@ from math import erfc, sqrt
 from typing import TYPE_CHECKING, Literal
 
 from sentviz.runs import Run
+from sentviz.studies.collected import Configurations
 from sentviz.studies.ndt import CONTROL, DATASETS, best_ndt, configurations
 from sentviz.studies.stats import holm, over_seeds, paired
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["BASES", "Answer", "Comparison", "Word", "against", "answer", "mixed"]
+__all__ = ["BASES", "Answer", "Comparison", "Word", "against", "answer", "compared", "mixed"]
 
 BASES = {CONTROL: "the matched vanilla", "diff": "DT", "vanilla": "vanilla"}
 Word = Literal["better", "worse", "cannot be told"]
@@ -82,16 +83,16 @@ def mixed(a: Sequence[Run], b: Sequence[Run], split: str = "test") -> Comparison
     return Comparison(pair.n, (1, 1), accuracies, pair.difference, pair.low, pair.high, pair.p, "McNemar")
 
 
-def against(runs: Iterable[Run], dataset: str, base: str, split: str = "test") -> pd.DataFrame:
-    """Every configuration here against one, Holm's correction over them all.
+def compared(here: Configurations, base: str, split: str = "test") -> pd.DataFrame:
+    """Every configuration against one, Holm's correction over them all.
 
     Columns: model, accuracy, difference, low, high, p, adjusted, verdict, seeds, base_seeds, n, test. Empty without the base.
     """
     import pandas as pd
 
-    here = configurations(runs, dataset)
-    others = {model: seeds for model, seeds in here.items() if model != base and split in seeds[0].metrics()}
-    found = {model: mixed(seeds, here[base], split) for model, seeds in others.items()} if base in here else {}
+    tested = {model: [run for run in seeds if split in run.metrics()] for model, seeds in here.items()}
+    asked = {model: seeds for model, seeds in tested.items() if seeds}
+    found = {model: mixed(seeds, asked[base], split) for model, seeds in asked.items() if model != base} if base in asked else {}
     adjusted = holm({model: one.p for model, one in found.items()})
     rows = []
     for model, one in found.items():
@@ -99,6 +100,11 @@ def against(runs: Iterable[Run], dataset: str, base: str, split: str = "test") -
         rows.append((model, *numbers, one.word(adjusted[model]), *one.seeds, one.n, one.test))
     columns = ["model", "accuracy", "difference", "low", "high", "p", "adjusted", "verdict", "seeds", "base_seeds", "n", "test"]
     return pd.DataFrame(rows, columns=columns)
+
+
+def against(runs: Iterable[Run], dataset: str, base: str, split: str = "test") -> pd.DataFrame:
+    """`compared` of the NDT study's configurations on a data set."""
+    return compared(configurations(runs, dataset), base, split)
 
 
 @dataclass(frozen=True)

@@ -27,5 +27,5 @@ class Claim:
 
     statement: str
     where: str
-    against: Literal["its own tables", "simulated runs", "runs here"]
+    against: Literal["its own tables", "simulated runs", "data sets", "runs here"]
     test: Callable[[Sequence[Run]], Finding]

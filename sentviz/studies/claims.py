@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sentviz.runs import Run
 from sentviz.studies.claim import Claim, Finding
+from sentviz.studies.fused_claims import FUSED_CLAIMS
 from sentviz.studies.hardmax_claims import HARDMAX_CLAIMS
 from sentviz.studies.ndt_claims import NDT_CLAIMS
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CLAIMS", "Claim", "Finding", "judged"]
 
-CLAIMS = {"NDT": NDT_CLAIMS, "Hardmax": HARDMAX_CLAIMS}
+CLAIMS = {"NDT": NDT_CLAIMS, "Hardmax": HARDMAX_CLAIMS, "Sentiment-Fused": FUSED_CLAIMS}
 
 
 def judged(runs: Iterable[Run], papers: Iterable[str] = CLAIMS) -> pd.DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +13,16 @@ from sentviz.errors import InputError, SentvizError
 from sentviz.export import render
 from sentviz.figures.figure import Figure, sentence
 from sentviz.runs import Run, version
-from sentviz.studies import panels, tables, tsne
-from sentviz.studies.against import BASES, answer
-from sentviz.studies.ndt import DATASETS, beside, configurations, items, points, summary
+from sentviz.studies.collected import items
+from sentviz.studies.fused_export import FUSED
+from sentviz.studies.hardmax_export import HARDMAX
+from sentviz.studies.ndt_export import NDT
+from sentviz.studies.paper import Made
 from sentviz.studies.tables import Table
 
-__all__ = ["MAKERS", "PAPERS", "export_paper"]
+__all__ = ["PAPERS", "export_paper"]
 
-PAPERS = ("ndt",)
-Made = Table | Figure
-Maker = Callable[[Sequence[Run]], list[Made]]
+PAPERS = {paper.name: paper for paper in (NDT, HARDMAX, FUSED)}
 
 
 def export_paper(paper: str, folder: Path, runs: Iterable[Run], *, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
@@ -38,17 +38,17 @@ def export_paper(paper: str, folder: Path, runs: Iterable[Run], *, progress: Cal
         SentvizError: the folder cannot be written.
     """
     if paper not in PAPERS:
-        raise InputError(f"There is no paper {paper!r}; there is {', '.join(PAPERS)}.")
-    here, listed = list(runs), {item["id"]: item for item in items()}
+        raise InputError(f"There is no paper {paper!r}; there are {', '.join(PAPERS)}.")
+    asked, here, listed = PAPERS[paper], list(runs), {item["id"]: item for item in items(paper)}
     wanted = {name: item for name, item in listed.items() if item["state"] == "live"}
-    wanted |= {name: {} for name in MAKERS if name not in listed}
+    wanted |= {name: {} for name in asked.makers if name not in listed}
     entries: list[dict[str, Any]] = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for i, (name, item) in enumerate(wanted.items()):
             entry: dict[str, Any] = {"id": name} | {key: item[key] for key in ("printed", "title", "why") if key in item}
             try:
-                made = MAKERS[name](here)
+                made = asked.makers[name](here)
                 entry |= {"state": "written" if made else "no run here", "parts": [_write(one, folder) for one in made]}
             except SentvizError as error:
                 entry |= {"state": "not written", "reason": str(error), "parts": []}
@@ -59,8 +59,8 @@ def export_paper(paper: str, folder: Path, runs: Iterable[Run], *, progress: Cal
         manifest = {
             "paper": paper,
             "sentviz": version(),
-            "runs": {run.name: run.digest for dataset in DATASETS for seeds in configurations(here, dataset).values() for run in seeds},
-            "answers": [one.sentence for one in (answer(here, dataset) for dataset in DATASETS) if one is not None],
+            "runs": {run.name: run.digest for run in asked.runs(here)},
+            "answers": asked.answers(here),
             "pictures": find_browser() is not None,
             "items": entries,
             "cannot be had": lost,
@@ -109,117 +109,3 @@ thead {{ border-bottom: 1px solid #6b7080; }}
 </body>
 </html>
 """.encode()
-
-
-# ---- what each item is made of
-
-
-def _results(dataset: str) -> Maker:
-    return lambda runs: [tables.results(runs, dataset)] if configurations(runs, dataset) else []
-
-
-def _lambdas(dataset: str) -> Maker:
-    def make(runs: Sequence[Run]) -> list[Made]:
-        table = tables.lambdas(runs, dataset)
-        return [] if table.frame.empty else [table]
-
-    return make
-
-
-def _sources(runs: Sequence[Run], dataset: str, models: Container[str] | None = None) -> list[Run]:
-    here = configurations(runs, dataset)
-    return [run for model, seeds in here.items() if models is None or model in models for run in seeds]
-
-
-def _confusions(runs: Sequence[Run]) -> list[Made]:
-    from sentviz.figures.confusion_panels import confusion_panels
-
-    figure = confusion_panels(panels.confusions(runs), missing=panels.missing(runs))
-    return [panels.sourced(figure, panels.shown(runs).values())]
-
-
-def _rocs(runs: Sequence[Run]) -> list[Made]:
-    from sentviz.figures.roc_panels import roc_panels
-
-    figure = roc_panels(panels.rocs(runs), order=tuple(DATASETS.values()), missing=panels.missing(runs))
-    return [panels.sourced(figure, [*panels.shown(runs, "diff").values(), *panels.shown(runs).values()])]
-
-
-def _tsne(runs: Sequence[Run]) -> list[Made]:
-    from sentviz.figures.tsne_panels import tsne_panels
-
-    able = panels.with_vectors(runs)
-    lost = [title for dataset, title in DATASETS.items() if dataset not in able]
-    figure = tsne_panels(tsne.frame({DATASETS[dataset]: tsne.picture(run) for dataset, run in able.items()}), missing=lost)
-    return [panels.sourced(figure, able.values())]
-
-
-def _beside(runs: Sequence[Run]) -> list[Made]:
-    from sentviz.figures.accuracy_grid import accuracy_grid
-    from sentviz.figures.beside import measured_beside_printed
-
-    made: list[Made] = []
-    for dataset, title in DATASETS.items():
-        if sources := _sources(runs, dataset):
-            frame = beside(summary(runs, dataset), dataset, "accuracy")
-            single = points(runs, dataset, "accuracy")
-            both = (
-                measured_beside_printed(frame, single, title=f"Accuracy on {title}", percent=True),
-                accuracy_grid(tables.grid(frame), title=title),
-            )
-            made += [panels.sourced(figure, sources) for figure in both]
-    return made
-
-
-def _lambda_grids(runs: Sequence[Run]) -> list[Made]:
-    from sentviz.figures.lambda_grid import lambda_grid
-
-    made: list[Made] = []
-    for dataset, title in DATASETS.items():
-        frame, marks = panels.lambda_frames(runs, dataset)
-        if not frame.empty:
-            both = lambda_grid(frame, title=title, printed=marks), lambda_grid(frame, title=title, change=True)
-            made += [panels.sourced(figure, _sources(runs, dataset, set(frame["model"]))) for figure in both]
-    return made
-
-
-def _costs(runs: Sequence[Run]) -> list[Made]:
-    from sentviz.figures.tradeoff import tradeoff
-
-    found = {title: tables.costs(dataset) for dataset, title in DATASETS.items()}
-    return [tradeoff(*frames, title=title) for title, frames in found.items() if not all(frame.empty for frame in frames)]
-
-
-def _comparisons(runs: Sequence[Run]) -> list[Made]:
-    found = [tables.comparisons(runs, dataset, base) for dataset in DATASETS for base in BASES if base in configurations(runs, dataset)]
-    return [table for table in found if not table.frame.empty]
-
-
-def _claims(runs: Sequence[Run]) -> list[Made]:
-    from sentviz.studies.claims import judged
-
-    words = "Every claim in our words, held against the paper's own tables or the runs here."
-    return [Table("claims", "Claims", judged(runs), words)]
-
-
-MAKERS: dict[str, Maker] = {
-    "table-1": _results("imdb"),
-    "table-2": _lambdas("imdb"),
-    "table-3": _results("sst2"),
-    "table-4": _lambdas("sst2"),
-    "table-5": _results("yelp_full"),
-    "table-6": _lambdas("yelp_full"),
-    "table-7": _results("twitter_financial"),
-    "table-8": _lambdas("twitter_financial"),
-    "table-9": lambda runs: [tables.silhouettes(runs)],
-    "table-10": lambda runs: [tables.totals(runs)],
-    "table-11": lambda runs: [tables.milliseconds()],
-    "figure-1": _confusions,
-    "figure-2": _rocs,
-    "figure-3": _tsne,
-    "accuracy": _beside,
-    "lambda-evolution": _lambda_grids,
-    "parameters-latency": _costs,
-    "comparisons": _comparisons,
-    "claims": _claims,
-}

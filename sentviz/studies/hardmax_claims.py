@@ -25,7 +25,7 @@ DISTANCE, CONFIDENCE, TOP = 2.0, 0.95, 15
 
 
 def trained(runs: Sequence[Run]) -> dict[int, Run]:
-    """The softmax-trained hardmax runs by d, seed 0."""
+    """The softmax-trained hardmax runs by d."""
     return {
         int(run.config["model"]["width"]): run
         for run in runs
@@ -78,7 +78,7 @@ def _enough(runs: Sequence[Run]) -> Finding:
 
 
 def frequent_leaders(runs: Sequence[Run], distance: float) -> tuple[pd.DataFrame, float] | None:
-    """The most frequent leaders of each class, and the distance asked for; None where nothing is here."""
+    """The most frequent leaders of each class, and the distance asked for (below 0 a share of their reach); None where nothing is here."""
     from sentviz.hardmax.leaders import FILE, frequent, leading
     from sentviz.model import Model
 

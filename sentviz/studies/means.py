@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sentviz.errors import InputError
 from sentviz.evaluation import RESAMPLES, Floats, Ints, from_confusion, interval
 from sentviz.runs import Run
-from sentviz.studies.stats import seed_means
+from sentviz.studies.stats import in_order, seed_means
 
 __all__ = ["auc_draws", "combined", "means", "predictions"]
 
@@ -57,13 +57,13 @@ def predictions(runs: Sequence[Run], split: str = "test") -> tuple[Ints, Floats]
     for run in runs:
         frame = run.frame("test.parquet")
         tables.append(frame[frame["split"] == split].set_index("id"))
-    first = tables[0]
+    first, same = tables[0], []
     for run, table in zip(runs, tables, strict=True):
-        same = len(table) == len(first) and first.index.isin(table.index).all()
-        if not same or (table["label"].reindex(first.index) != first["label"]).any():
+        if (found := in_order(first, table)) is None:
             raise InputError(f"{runs[0].name} and {run.name} were not tested on the same rows of {split}.")
+        same.append(found)
     classes = list(runs[0].labels)
-    stacked = np.stack([table.reindex(first.index)[classes].to_numpy(np.float64) for table in tables])
+    stacked = np.stack([table[classes].to_numpy(np.float64) for table in same])
     return first["label"].to_numpy(np.int64), stacked
 
 

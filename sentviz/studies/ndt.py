@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sentviz.presets import NDT_FAMILIES
 from sentviz.runs import Run
-from sentviz.studies import printed
-from sentviz.studies.means import means
+from sentviz.studies import collected, printed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,23 +48,12 @@ def printed_name(dataset: str) -> str:
 
 def items() -> list[dict[str, Any]]:
     """Every printed table and figure: id, printed, title, view, runs, state, and why where it cannot be had as printed."""
-    source = Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
-    found: list[dict[str, Any]] = tomllib.loads(source)["item"]
-    return found
+    return collected.items("ndt")
 
 
 def configurations(runs: Iterable[Run], dataset: str) -> dict[str, list[Run]]:
-    """The study's runs of a data set by configuration, in the paper's order, seeds in order.
-
-    Runs of other recipes have other names than the study's (`sst2/diff`, `sst2/diff-s1`) and are left out.
-    """
-    found: dict[str, list[Run]] = {}
-    here = [run for run in runs if run.config["data"]["name"] == dataset]
-    for model in NDT_FAMILIES:
-        those = {run.config["recipe"]["seed"]: run for run in here if run.config["preset"] == model and _of_the_study(run)}
-        if those:
-            found[model] = [those[seed] for seed in sorted(those)]
-    return found
+    """The study's runs of a data set by configuration, in the paper's order, seeds in order."""
+    return collected.configurations(runs, dataset, NDT_FAMILIES)
 
 
 def best_ndt(runs: Iterable[Run], dataset: str) -> list[Run]:
@@ -78,14 +64,7 @@ def best_ndt(runs: Iterable[Run], dataset: str) -> list[Run]:
 
 def summary(runs: Iterable[Run], dataset: str, split: str = "test") -> pd.DataFrame:
     """A row per configuration here and metric: model, metric, value, low, high, n, seeds (`sentviz.studies.means`)."""
-    import pandas as pd
-
-    rows = [
-        {"model": model, "metric": metric} | value
-        for model, seeds in configurations(runs, dataset).items()
-        for metric, value in means(seeds, split).items()
-    ]
-    return pd.DataFrame(rows, columns=["model", "metric", "value", "low", "high", "n", "seeds"])
+    return collected.summary(configurations(runs, dataset), split)
 
 
 def beside(measured: pd.DataFrame, dataset: str, metric: str) -> pd.DataFrame:
@@ -110,15 +89,7 @@ def beside(measured: pd.DataFrame, dataset: str, metric: str) -> pd.DataFrame:
 
 def points(runs: Iterable[Run], dataset: str, metric: str, split: str = "test") -> pd.DataFrame:
     """Every run by itself: model, seed, value."""
-    import pandas as pd
-
-    rows = [
-        (model, run.config["recipe"]["seed"], run.metrics()[split][metric]["value"])
-        for model, seeds in configurations(runs, dataset).items()
-        for run in seeds
-        if metric in run.metrics().get(split, {})
-    ]
-    return pd.DataFrame(rows, columns=["model", "seed", "value"])
+    return collected.points(configurations(runs, dataset), metric, split)
 
 
 def parameters(runs: Sequence[Run], dataset: str) -> pd.DataFrame:
@@ -138,9 +109,3 @@ def parameters(runs: Sequence[Run], dataset: str) -> pd.DataFrame:
         printed_value = wanted.get(("ndt" if model.startswith("ndt-") else model, components))
         rows.append((model, components, printed_value, config["parameters"] / 1e6, config["model"]["vocab_size"]))
     return pd.DataFrame(rows, columns=["model", "components", "printed", "value", "vocabulary"]).astype({"printed": float})
-
-
-def _of_the_study(run: Run) -> bool:
-    seed = run.config["recipe"]["seed"]
-    wanted: str = run.config["preset"] + (f"-s{seed}" if seed else "")
-    return run.name.rpartition("/")[2] == wanted

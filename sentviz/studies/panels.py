@@ -59,6 +59,8 @@ def sourced(figure: Figure, runs: Iterable[Run]) -> Figure:
     from sentviz.gallery import signed
 
     here = list({run.name: run for run in runs}.values())
+    if not here:
+        return figure
     if len(here) <= NAMED:
         return signed(figure, *here)
     seeds = sorted({run.config["recipe"]["seed"] for run in here})

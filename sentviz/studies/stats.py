@@ -14,7 +14,7 @@ from sentviz.errors import InputError, RunError
 from sentviz.evaluation import RESAMPLES, Floats
 from sentviz.runs import Run
 
-__all__ = ["Paired", "SeedComparison", "Verdict", "holm", "over_seeds", "paired", "right", "verdict"]
+__all__ = ["Paired", "SeedComparison", "Verdict", "holm", "in_order", "over_seeds", "paired", "right", "verdict"]
 
 Bools = npt.NDArray[np.bool_]
 Verdict = Literal["holds", "does not hold", "cannot be told"]
@@ -177,11 +177,19 @@ def _aligned(runs: Sequence[Run], split: str) -> Bools:
     first, *others = (_answers(run, split) for run in runs)
     columns = [first["right"].to_numpy(bool)]
     for run, answers in zip(runs[1:], others, strict=True):
-        same = len(answers) == len(first) and first.index.isin(answers.index).all()
-        if not same or (answers["label"].reindex(first.index) != first["label"]).any():
+        if (found := in_order(first, answers)) is None:
             raise InputError(f"{runs[0].name} and {run.name} were not tested on the same rows of {split}.")
-        columns.append(answers["right"].reindex(first.index).to_numpy(bool))
+        columns.append(found["right"].to_numpy(bool))
     return np.stack(columns, axis=1)
+
+
+def in_order(first: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame | None:
+    """Another run's rows (index: id; a column label) in the order of the first's; None unless both hold the same rows and labels."""
+    if not other.index.equals(first.index):
+        if len(other) != len(first) or not first.index.isin(other.index).all():
+            return None
+        other = other.reindex(first.index)
+    return other if (other["label"].to_numpy() == first["label"].to_numpy()).all() else None
 
 
 def _draws(of_a: Bools, of_b: Bools, rng: np.random.Generator, resamples: int) -> Floats:

@@ -9,6 +9,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,9 @@ QUIET = (
 )
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    """The address of the app, started as the README says."""
+@contextmanager
+def serving(**environment: str) -> Iterator[str]:
+    """The address of the app, started as the README says; only with its own runs unless the environment names others."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -42,7 +43,7 @@ def server() -> Iterator[str]:
             "--server.address=127.0.0.1",
         ],
         cwd=ROOT,
-        env={k: v for k, v in os.environ.items() if k not in ("SENTVIZ_RUNS",)},
+        env={k: v for k, v in os.environ.items() if k != "SENTVIZ_RUNS"} | environment,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
@@ -61,6 +62,13 @@ def server() -> Iterator[str]:
             process.wait(30)
         except subprocess.TimeoutExpired:
             process.kill()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """The address of the app."""
+    with serving() as address:
+        yield address
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,195 @@
+"""Further parts of the page of Sentiment-Fused Attention: table 2, [CLS], coverage, the list of items."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from app import shell, store
+from app.views.ndt_answer import digests
+from app.views.ndt_table import plain
+from sentviz.compare import difference
+from sentviz.errors import SentvizError
+from sentviz.figures import Figure, Theme
+from sentviz.figures.difference import difference_map
+from sentviz.gallery import signed
+from sentviz.runs import Run
+from sentviz.studies import coverage, fused_tables
+from sentviz.studies.collected import items
+from sentviz.studies.fused import BASE, CHOSEN, DATASETS, SETTINGS, TASKS, configurations, heads_by_setting
+from sentviz.studies.fused_export import cls_figure, covered_figure, readable
+from sentviz.trace import Trace
+
+__all__ = ["cls", "covered", "listed_items", "statistics"]
+
+NEEDED = {dataset: len(SETTINGS) for dataset in DATASETS} | {task.dataset: 2 for task in TASKS if task.dataset}
+PAGES = {"paper_fused": "this one", "attention/lexicon": "Attention, Lexicon", "cls": "CLS and heads"}
+ROUNDING = 1e-7  # of weights in single precision
+TITLES = DATASETS | {task.dataset: task.title for task in TASKS}
+
+
+def statistics() -> None:
+    """Table 2 recomputed."""
+    made = fused_tables.statistics()
+    names = {
+        "mean": "mean",
+        "printed_mean": "mean, print",
+        "deviation": "std",
+        "printed_sigma": "σ, print",
+        "variance": "variance",
+        "printed_sigma_squared": "σ², print",
+    }
+    plain(made.frame[["setting", *names]].rename(columns=names), key="fused-statistics")
+    st.caption(shell.md(made.caption))
+
+
+# ---- [CLS]
+
+
+def cls(runs: Sequence[Run]) -> None:
+    """Figure 5, and why the paper's reading of it cannot be right."""
+    st.markdown(
+        "[CLS] is in no lexicon, so it is neutral: σ = 1/3 towards every token, and softmax cancels what is the same for all keys."
+        " **With the same Q and K its own row cannot move; what moves is where the others look, [CLS] included.** The paper reads its"
+        " figure 5 the other way round: [CLS] has no polarity, so attention *towards* it hardly changes while its own does. What differs in"
+        " the row of [CLS] of two trained models comes from training and from changed states below, not from σ in that row."
+    )
+    shown = [dataset for dataset in DATASETS if heads_by_setting(runs, dataset)[0]]
+    if not shown:
+        st.info(
+            "No run here has its heads measured. `sentviz heads nsmc/cls` and `sentviz heads nsmc/cls-last-scaled` measure them.",
+            icon=":material/science:",
+        )
+    for dataset in shown:
+        shell.figure(lambda theme, of=dataset: _lines(of, theme, digests(runs, of), runs), f"fused-cls-{dataset}")  # type: ignore[misc]
+    run = readable(runs)
+    if run is None:
+        st.caption("A run with weights would show it on a sentence here.")
+        return
+    with st.expander("See it on a sentence", on_change="rerun", key="fused-sentence") as more:
+        if more.open:
+            _sentence(run)
+
+
+@st.cache_data(max_entries=8, show_spinner="Reading the heads")
+def _lines(dataset: str, theme: Theme, key: tuple[str, ...], _runs: Sequence[Run]) -> Figure:
+    return cls_figure(_runs, dataset, theme)
+
+
+@st.cache_resource(max_entries=2, show_spinner="Asking the model with and without its lexicon")
+def _changed(name: str, digest: str) -> Trace:
+    """Attention with the lexicon minus attention without it, on the run's example."""
+    run = store.runs()[name]
+    model, text = store.model(run), run.example().text
+    return difference(model.trace(text, strength=0.0), model.trace(text))
+
+
+def _sentence(run: Run) -> None:
+    try:
+        changed = _changed(run.name, run.digest)
+    except SentvizError as error:
+        st.warning(shell.md(str(error)), icon=":material/block:")
+        return
+    assert changed.attention is not None
+    head = len(changed.head_ids) - 1
+    moved = np.abs(changed.attention[0, head])
+    own = float(moved[0].max())
+    left, right = shell.halves("fused-sentence", 1.3, 1.0)
+    with left:
+        shell.figure(
+            lambda theme: signed(difference_map(changed, "itself without its lexicon", 0, head, theme=theme), run), "fused-sentence-map"
+        )
+    with right:
+        rows = f"row of [CLS] **{own if own > ROUNDING else 0:.2g}**, column of [CLS] **{moved[1:, 0].max():.2g}**"
+        st.markdown(
+            f"Layer 1, head {head + 1}: the same weights, the same Q and K, with σ and without. Largest change of a weight: {rows},"
+            f" elsewhere **{moved[1:, 1:].max():.2g}**. Rows of neutral tokens stay as they are."
+        )
+
+        def follow() -> None:
+            shell.go(run=run.name, look="lexicon", text="")
+
+        if st.button("Follow a token from the lexicon to attention", icon=":material/menu_book:", on_click=follow, key="fused-follow"):
+            st.switch_page("views/attention.py")
+
+
+# ---- coverage
+
+
+def covered() -> None:
+    """Figure 4: what the lexicons leave neutral, and the same measured anew."""
+    made = fused_tables.covered()
+    left, right = shell.halves("fused-coverage")
+    with left:
+        shell.figure(lambda theme: covered_figure(theme), "fused-coverage")
+    with right:
+        st.markdown("**Not neutral is not yet sentiment.** The most frequent tokens that an entry contains are marks and particles:")
+        shown = made.frame[["dataset", "lexicon", "neutral", "tokens", "frequent"]].assign(neutral=100 * made.frame["neutral"])
+        st.dataframe(
+            shown.style.format({"neutral": "{:.1f}", "tokens": "{:,.0f}"}),
+            hide_index=True,
+            height=420,
+            key="fused-coverage-table",
+            column_config={
+                "dataset": st.column_config.Column("data set"),
+                "neutral": st.column_config.Column("neutral, %"),
+                "frequent": st.column_config.Column("most frequent of the others", width="medium"),
+            },
+        )
+        st.caption(shell.md(made.caption))
+        with st.popover("Measure again here", icon=":material/refresh:"):
+            _again()
+
+
+def _again() -> None:
+    """The same numbers from the data on this machine."""
+    dataset = st.selectbox("Data set", list(coverage.RECIPES), format_func=coverage.TITLES.__getitem__, key="fused-again-data")
+    if not st.button("Measure", key="fused-again"):
+        st.caption("Trains the tokenizer anew and reads the whole test split: seconds, for IMDB about a minute.")
+        return
+    try:
+        with st.spinner(f"Reading {coverage.TITLES[dataset]}"):
+            found = coverage.measure(dataset)
+    except SentvizError as error:
+        st.warning(shell.md(str(error)), icon=":material/database_off:")
+        return
+    stored = coverage.measured().set_index(["dataset", "lexicon"])["neutral"]
+    for row in found.to_dict("records"):
+        before = stored.get((dataset, row["lexicon"]))
+        same = "" if before is None else f", shipped {before:.2%}"
+        st.markdown(f"{coverage.LEXICON_TITLES[row['lexicon']]}: **{row['neutral']:.2%}** of {row['tokens']:,} tokens{same}")
+
+
+# ---- items
+
+
+def listed_items(runs: Sequence[Run]) -> None:
+    """Every printed table and figure, and where it is here."""
+    frame = pd.DataFrame(items("fused"))
+    here = {name: configurations(runs, name) for name in NEEDED}
+
+    def said(names: Sequence[str]) -> str:
+        counts = [
+            f"{TITLES[name]} {sum(m in here[name] for m in (SETTINGS if NEEDED[name] > 2 else (BASE, CHOSEN)))} of {NEEDED[name]}"
+            f" ({sum(map(len, here[name].values()))} runs)"
+            for name in names
+        ]
+        return ", ".join(counts) or "–"
+
+    frame["here"] = [said(names) for names in frame["data"]]
+    frame["view"] = frame["view"].replace(PAGES)
+    st.dataframe(
+        frame[["printed", "title", "state", "view", "here", "why"]],
+        hide_index=True,
+        height="content",
+        key="fused-items",
+        column_config={
+            "view": st.column_config.TextColumn("page"),
+            "here": st.column_config.TextColumn("settings here", width="medium"),
+            "why": st.column_config.TextColumn("what differs from the print", width="large"),
+        },
+    )
+    st.caption("`sentviz export --paper fused -o DIR` writes every live one as files, with a manifest.")

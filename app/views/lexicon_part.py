@@ -1,0 +1,200 @@
+"""How the lexicon enters attention: polarities, one token's walk from entries to weights, and whole maps before and after."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from app import shell, store
+from app.views.parts import head_title, map_controls, map_figure, place, strength
+from sentviz.arithmetic import plain
+from sentviz.compare import difference
+from sentviz.errors import SentvizError
+from sentviz.figures import Figure, Theme
+from sentviz.figures.difference import difference_map
+from sentviz.figures.lexicon import attention_row, polarity_bars, polarity_strip, score_row, sigma_map
+from sentviz.gallery import signed
+from sentviz.glossary import tip
+from sentviz.injection import Entries, Row, described, neutral, reached, row
+from sentviz.lexicon import SIDES
+from sentviz.runs import Run
+from sentviz.trace import Trace
+
+__all__ = ["show", "strip_figure"]
+
+ENTRIES = 200  # rows of the table
+SIDE = 400  # pixels of a map
+
+
+def show(trace: Trace, run: Run) -> None:
+    """The lexicon in this sentence; a sentence in its place for a model that has none."""
+    if trace.polarity is None:
+        having = [name for name, each in store.models().items() if store.injects(each)]
+        some = f" These have one: {', '.join(having[:6])}." if having else ""
+        st.info(shell.md(f"{run.name} was trained without a lexicon, so there is nothing to put in.{some}"), icon=":material/menu_book:")
+        return
+    model = store.model(run)
+    title = store.lexicon_title(run)
+    st.markdown(f"{shell.md(title)} {shell.md(described(run.config['model'], model.config.key_size))}.", help=tip("polarity"))
+    strength()
+    token = _token(trace)
+    strip_figure(trace, run, "polarity", token)
+    st.caption("Click a token to follow it below.")
+    map_controls(trace)
+    _walk(trace, run, token)
+    _maps(trace, run)
+
+
+def strip_figure(trace: Trace, run: Run, key: str, token: int | None = None) -> None:
+    """The sentence coloured by polarity; with a token a click chooses another."""
+
+    def take() -> None:
+        points = st.session_state[f"plot-{key}"]["selection"]["points"]
+        if points:
+            shell.go(token=int(points[0]["point_index"]) + 1)
+
+    selecting: dict[str, Any] = {} if token is None else {"on_select": take, "selection_mode": ("points",)}
+    shell.figure(lambda theme: signed(polarity_strip(trace, token=token, theme=theme), run), key, **selecting)
+
+
+# ---- one token
+
+
+def _token(trace: Trace) -> int:
+    """The token in focus; the one with the strongest polarity unless one was chosen."""
+    chosen = shell.focus().token
+    if 0 < chosen <= len(trace.tokens):
+        return chosen - 1
+    assert trace.polarity is not None
+    return int(np.abs(trace.polarity[:, 0] - trace.polarity[:, 2]).argmax())
+
+
+def _walk(trace: Trace, run: Run, token: int) -> None:
+    """From the entries that contain a token to where it looks."""
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
+        st.markdown("##### From the lexicon's entries to attention", width="content")
+        st.selectbox(
+            "Token",
+            [i + 1 for i in range(len(trace.tokens))],
+            format_func=lambda i: f"{i} · {trace.tokens[i - 1]}",
+            width=220,
+            label_visibility="collapsed",
+            **shell.bound("token", token + 1),
+        )
+    left, right = shell.halves("lexicon-entries")
+    with left:
+        found = _entries(trace, run, token)
+    with right:
+        st.markdown("**2 · What they come to: λ**")
+        assert trace.polarity is not None
+        shares = trace.polarity[token]
+        shell.figure(lambda theme: signed(polarity_bars(shares, trace.tokens[token], found, theme=theme), run), "lexicon-lambda")
+    focus = shell.focus()
+    heads = reached(run.config["model"])
+    head, component = place(focus.head), place(focus.component)
+    head = heads[-1] if isinstance(head, str) else head
+    component = 0 if isinstance(component, str) else component
+    try:
+        made = row(store.model(run), trace, focus.layer - 1, head, token, component)
+    except SentvizError as error:
+        st.warning(shell.md(str(error)), icon=":material/block:")
+        return
+    _remarks(trace, run, made)
+    scores, attention = shell.halves("lexicon-rows", 1.2, 1.0)
+    with scores:
+        st.markdown("**3 · σ, and the scores before softmax**")
+        shell.figure(lambda theme: signed(score_row(made, theme=theme), run), "lexicon-scores")
+    with attention:
+        st.markdown("**4 · Attention, without and with the lexicon**")
+        shell.figure(lambda theme: signed(attention_row(made, theme=theme), run), "lexicon-attention")
+
+
+def _entries(trace: Trace, run: Run, token: int) -> Entries | None:
+    """The entries that contain a token, as a table; a sentence where there are none, or where the lexicon is not here."""
+    word, title = shell.md(trace.tokens[token]), shell.md(store.lexicon_title(run))
+    st.markdown(f"**1 · Entries with “{word}”**")
+    if trace.specials[token]:
+        st.caption(f"{word} is a mark and no word, so no entry contains it: it takes the neutral vector, a third each.")
+        return None
+    try:
+        found = store.entries(run, trace.text, token)
+    except SentvizError:
+        st.caption(f"{title} is not on this machine, so its entries cannot be listed; λ itself is stored in the model.")
+        return None
+    count = len(found.frame)
+    if not count:
+        st.caption(f"No entry of {title} contains it, so it takes the neutral vector, a third each.")
+        return None
+    shown = f", the {ENTRIES} shortest shown" if count > ENTRIES else ""
+    st.caption(f"{count:,} {'entry' if count == 1 else 'entries'} of {title}{shown}; an entry counts where its own tokens have this one.")
+    st.dataframe(
+        found.frame.head(ENTRIES),
+        hide_index=True,
+        height=min(38 + 35 * min(count, ENTRIES), 214),
+        column_config={side: st.column_config.NumberColumn(side, format="%.2f", help=f"What it adds to the {side} sum") for side in SIDES},
+    )
+    return found
+
+
+def _remarks(trace: Trace, run: Run, made: Row) -> None:
+    """What has to be said of this row: why it can or cannot move."""
+    assert trace.polarity is not None
+    heads, word, said = reached(run.config["model"]), shell.md(trace.tokens[made.token]), []
+    if isinstance(place(shell.focus().head), str):
+        said.append(f"Maps below are the {head_title(shell.focus().head)}; this row is of head {made.head + 1}.")
+    if made.head not in heads:
+        said.append(f"Only head {heads[-1] + 1} gets the lexicon: what moves in head {made.head + 1} comes from the layers below.")
+    elif neutral(trace.polarity)[made.token] and made.multiplies:
+        said.append(
+            f"“{word}” is neutral: σ is 1/3 towards every token, so all its scores are multiplied by {plain(float(made.injected[0]))}."
+            " Softmax does not cancel a factor: the row moves."
+        )
+    elif neutral(trace.polarity)[made.token]:
+        said.append(
+            f"“{word}” is neutral: σ is 1/3 towards every token, and softmax cancels what is the same for all keys. **In layer 1 its row"
+            " cannot move**, and the slider looks dead there; above, it moves only because the states that it reads have changed."
+        )
+    if made.layer:
+        said.append(
+            "*Without* is the same model asked at strength 0; above layer 1 its Q and K differ too, because they read other states."
+        )
+    else:
+        said.append("*Without* is the same model asked at strength 0; in layer 1 its Q and K are the same.")
+    st.caption("  \n".join(said))
+
+
+# ---- whole maps
+
+
+def _maps(trace: Trace, run: Run) -> None:
+    """sigma, the map in focus without and with the lexicon, and the difference."""
+    st.markdown("##### The whole map")
+    focus = shell.focus()
+    layer, head, component = focus.layer - 1, place(focus.head), place(focus.component)
+    before = store.trace(replace(focus, strength=0.0), scored=False)
+    changed = difference(before, trace)
+
+    def draw(theme: Theme) -> Figure:
+        return signed(difference_map(changed, "itself without its lexicon", layer, head, component, side=SIDE, theme=theme), run)
+
+    similar, apart = shell.halves("lexicon-sigma")
+    with similar:
+        st.markdown("**What is put in: σ**")
+        shell.figure(lambda theme: signed(sigma_map(trace, side=SIDE, theme=theme), run), "lexicon-sigma")
+    with apart:
+        st.markdown("**What it changes: with − without**")
+        shell.figure(draw, "lexicon-difference")
+    most = max(float(seen.map(layer, head, component).max()) for seen in (before, trace))
+    for column, seen, name, title in zip(
+        shell.halves("lexicon-maps"),
+        (before, trace),
+        ("before", "after"),
+        ("Without · the same model asked at strength 0", f"With · strength {trace.strength:g}"),
+        strict=True,
+    ):
+        with column:
+            st.markdown(f"**{title}**")
+            map_figure(seen, run, f"lexicon-{name}", side=SIDE, least=most)

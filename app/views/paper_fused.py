@@ -1,0 +1,35 @@
+"""The paper Sentiment-Fused Attention: its question answered, then every printed table and figure beside the runs here."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app import shell, store
+from app.views import claims_part, fused_gains, fused_parts
+
+shell.intro(
+    "What “Enhancing Self-Attention via Knowledge Fusion” (Jang, Kim and Shin: Sentiment-Fused Attention) prints, beside what the runs here"
+    " measure, with 95% intervals.",
+    "The paper fine-tunes five pretrained encoders; ours is one small encoder trained from scratch: gains can be set side by side,"
+    " accuracies cannot.",
+)
+runs = list(store.runs().values())
+fused_gains.answers(runs)
+with st.expander("Every comparison, with p-values", on_change="rerun", key="fused-numbers") as numbers:
+    if numbers.open:
+        fused_gains.numbers(runs)
+st.markdown("##### Table 1: accuracy, %")
+fused_gains.table(runs)
+st.markdown("##### Table 2: mean and spread of the printed gains, points")
+fused_parts.statistics()
+st.markdown("##### Figure 5: what σ can and cannot do to [CLS]")
+fused_parts.cls(runs)
+st.markdown("##### Table 3: out of domain")
+fused_gains.out_of_domain(runs)
+st.markdown("##### Figure 4: how much of the text the lexicon reaches")
+fused_parts.covered()
+st.markdown("##### The paper's claims")
+claims_part.listed("Sentiment-Fused", runs)
+with st.expander("Every printed table and figure, and where it is here", on_change="rerun", key="fused-list") as more:
+    if more.open:
+        fused_parts.listed_items(runs)

@@ -1,0 +1,127 @@
+"""Rows with several numbers each, every number as a bar with its text: a table to be seen at a glance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import plotly.graph_objects as go
+
+from sentviz.figures.figure import Palette, Theme, base_layout, palette
+from sentviz.figures.maps import Floats
+from sentviz.figures.text import as_text, text_columns
+
+__all__ = ["Column", "bar_table", "row_names"]
+
+_ROW, _TOP = 24, 66  # pixels
+
+
+@dataclass(frozen=True)
+class Column:
+    """One number of every row."""
+
+    heading: str  # a Plotly label
+    values: Floats  # (rows,)
+    said: Sequence[str]  # the number in words, beside its bar
+    colours: Sequence[str]
+    width: float = 1.0  # against the other columns
+    room: float = 0.5  # for the words, against the bars
+    least: float = 0.0  # the longest bar stands for at least this much
+
+
+def bar_table(
+    names: Sequence[str], columns: Sequence[Column], *, title: str, left: int, width: int = 640, faint: bool = False, theme: Theme = "light"
+) -> go.Figure:
+    """Named rows from top to bottom, a column of bars for each number, each on an axis of its own that holds 0.
+
+    Args:
+        names: Plotly labels (escape the user's strings with ``as_text``).
+        title: a Plotly label.
+        left: pixels for the names.
+        faint: the last row stands for what is left over.
+    """
+    colours = palette(theme)
+    plot = go.Figure(
+        layout=base_layout(
+            theme,
+            width=width,
+            height=_TOP + _ROW * len(names) + 14,
+            margin=(left, _TOP, 24, 14),
+            title=title,
+            showlegend=False,
+            barmode="overlay",
+            yaxis={
+                "range": [len(names) - 0.5, -0.5],
+                "tickvals": list(range(len(names))),
+                "ticktext": list(names),
+                "showgrid": False,
+                "ticklabelstandoff": 6,
+            },
+        )
+    )
+    whole, start = sum(column.width for column in columns), 0.0
+    for i, column in enumerate(columns):
+        part = column.width / whole
+        _column(plot, i, column, (start, start + part - 0.03), faint, colours)
+        start += part
+    return plot
+
+
+def row_names(tokens: Sequence[str], places: Sequence[int], marked: int, others: int = 0) -> tuple[list[str], int]:
+    """Labels of rows that are tokens, and the pixels that they need: the marked one bold, one that is there twice with its place.
+
+    Args:
+        tokens, places: the tokens shown, and where they stand in the text, counted from 0.
+        others: so many more are put together in a last row.
+    """
+    again = {token for token in tokens if tokens.count(token) > 1}
+    names = [as_text(token, 18) + (f" ({place + 1})" if token in again else "") for token, place in zip(tokens, places, strict=True)]
+    names = [f"<b>{name}</b>" if place == marked else name for name, place in zip(names, places, strict=True)]
+    if others:
+        names.append(f"{others:,} other keys" if others > 1 else "1 other key")
+    longest = max(*(min(text_columns(token), 18) for token in tokens), 14 if others else 1)
+    return names, 24 + int(7.4 * longest) + 28 * bool(again)
+
+
+def _column(plot: go.Figure, i: int, column: Column, domain: tuple[float, float], faint: bool, colours: Palette) -> None:
+    letter, values = "" if i == 0 else str(i + 1), column.values
+    low, high = min(float(values.min()), 0.0), max(float(values.max()), column.least)
+    opacity = [1.0] * len(values)
+    if faint:
+        opacity[-1] = 0.45
+    place = list(range(len(values)))
+    plot.add_bar(
+        orientation="h",
+        x=values,
+        y=place,
+        width=0.56,
+        xaxis=f"x{letter}",
+        marker={"color": list(column.colours), "opacity": opacity, "line": {"width": 0}},
+        hoverinfo="skip",
+    )
+    plot.add_scatter(
+        x=np.maximum(values, 0),
+        y=place,
+        xaxis=f"x{letter}",
+        mode="text",
+        text=[f" {text}" for text in column.said],
+        textposition="middle right",
+        textfont={"size": 11.5, "color": colours.muted},
+        hoverinfo="skip",
+        cliponaxis=False,
+    )
+    room = (high - low or 1.0) * column.room
+    axis = {"domain": domain, "range": [low, high + room], "showticklabels": False, "showgrid": False, "anchor": "y"}
+    axis |= {"zeroline": True, "zerolinecolor": colours.muted, "zerolinewidth": 1}
+    plot.update_layout({f"xaxis{letter}": axis})
+    plot.add_annotation(
+        x=domain[0],
+        xref="paper",
+        y=1,
+        yref="paper",
+        xanchor="left",
+        yanchor="bottom",
+        text=column.heading,
+        font={"size": 12, "color": colours.muted},
+    )

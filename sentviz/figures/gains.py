@@ -1,0 +1,96 @@
+"""Gains over a baseline: measured with intervals, printed ones beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from sentviz.errors import InputError
+from sentviz.figures.figure import Figure, Theme, base_layout, file_safe, interval_bars, number, palette, sentence
+from sentviz.figures.text import as_text
+
+__all__ = ["gain_dots"]
+
+_KINDS = {"one seed": ("circle", 0), "over seeds": ("square", 2)}  # symbol, line colour
+_LINE = 44
+
+
+def gain_dots(
+    frame: pd.DataFrame, printed: pd.DataFrame | None = None, *, order: Sequence[str], title: str, theme: Theme = "light"
+) -> Figure:
+    """A row per comparison in percentage points: filled marks with 95 % intervals are measured, open diamonds printed, one per encoder.
+
+    Args:
+        frame: row, kind ("one seed" or "over seeds"), difference, low, high (shares), n, seeds.
+        printed: row, encoder, value (shares).
+        order: the rows, from top to bottom.
+        title: of the figure.
+    Frame:
+        row, kind (or "printed"), encoder, value, low, high, n, seeds, in shares.
+    Raises:
+        InputError: nothing measured and nothing printed.
+    """
+    theirs = pd.DataFrame(columns=["row", "encoder", "value"]) if printed is None else printed
+    if frame.empty and theirs.empty:
+        raise InputError("There is nothing printed and nothing measured here.")
+    rows, places = list(order), {row: i for i, row in enumerate(order)}
+    colours = palette(theme)
+    size = {"width": 620, "height": 44 + _LINE * len(rows) + 92}
+    plot = go.Figure(layout=base_layout(theme, title=title, margin=(150, 44, 24, 92), legend={"orientation": "h"}, **size))
+    plot.add_vline(x=0, line={"color": colours.muted, "width": 1.2})
+    measured, doubled = set(frame["row"]), set(frame.loc[frame["kind"] == "over seeds", "row"])
+    for kind, (symbol, colour) in _KINDS.items():
+        part = frame[frame["kind"] == kind]
+        if part.empty:
+            continue
+        values = 100 * part[["difference", "low", "high"]].to_numpy(float)
+        shift = [0.0 if row not in doubled else -0.13 if kind == "one seed" else 0.13 for row in part["row"]]
+        plot.add_scatter(
+            x=values[:, 0],
+            y=[places[row] + move for row, move in zip(part["row"], shift, strict=True)],
+            mode="markers",
+            name="measured, one seed of each" if kind == "one seed" else "measured, over seeds",
+            marker={"size": 10, "symbol": symbol, "color": colours.lines[colour]},
+            error_x=interval_bars(values, colours.lines[colour]),
+            customdata=np.column_stack([values[:, 1:], part["n"].to_numpy(float), part["seeds"].to_numpy(float)]),
+            hovertemplate="%{x:+.2f} points [%{customdata[0]:+.2f}, %{customdata[1]:+.2f}]<br>n = %{customdata[2]:,.0f},"
+            " seeds: %{customdata[3]:.0f}<extra></extra>",
+        )
+    if len(theirs):
+        plot.add_scatter(
+            x=100 * theirs["value"].astype(float),
+            y=[places[row] - (0.33 if row in measured else 0) for row in theirs["row"]],
+            mode="markers",
+            name="printed, a pretrained encoder each",
+            marker={"size": 9, "symbol": "diamond-open", "color": colours.lines[1], "line": {"width": 1.8}},
+            customdata=[as_text(name, 30) for name in theirs["encoder"]],
+            hovertemplate="%{customdata}, printed: %{x:+.2f} points<extra></extra>",
+        )
+    names = [as_text(row, 30) for row in rows]
+    plot.update_yaxes(tickvals=list(range(len(rows))), ticktext=names, range=[len(rows) - 0.45, -0.62], showgrid=False, automargin=False)
+    plot.update_xaxes(title_text="percentage points over the baseline", title_standoff=4, nticks=8, automargin=False)
+    plot.update_layout(showlegend=True, legend={"x": 0, "y": -48 / (_LINE * len(rows)), "yanchor": "top"})
+    ours = frame.rename(columns={"difference": "value"})[["row", "kind", "value", "low", "high", "n", "seeds"]]
+    together = pd.concat([part for part in (ours, theirs.assign(kind="printed")) if len(part)], ignore_index=True)
+    caption = sentence(
+        [
+            f"{title}. Difference of accuracy on the same test rows in percentage points; bars are 95% intervals."
+            if len(frame)
+            else f"{title}, in percentage points.",
+            f"Printed gains run from {_signed(theirs['value'].min())} to {_signed(theirs['value'].max())}." if len(theirs) else "",
+            f"n = {_span(frame['n'])}." if len(frame) else "No run here.",
+        ]
+    )
+    return Figure(file_safe("gains", title), plot, together, caption)
+
+
+def _signed(share: float) -> str:
+    return ("+" if share > 0 else "") + number(100 * share)
+
+
+def _span(counts: pd.Series[float]) -> str:
+    low, high = int(counts.min()), int(counts.max())
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"

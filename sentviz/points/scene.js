@@ -1,0 +1,72 @@
+// The points as they came (sentviz.points.points_data).
+
+/** Base64 of little-endian numbers; the same text gives the numbers that are there. */
+function numbers(text, Kind, old, name) {
+  if (old && old.texts[name] === text) return old[name]
+  return new Kind(Uint8Array.from(atob(text), letter => letter.charCodeAt(0)).buffer)
+}
+
+function read(data, old) {
+  const packed = { places: Float32Array, of: Uint8Array, marks: Uint8Array, said: Int8Array, labels: Int8Array, sure: Uint8Array, values: Float32Array }
+  const scene = { ...data, texts: Object.fromEntries(Object.keys(packed).map(name => [name, data[name]])) }
+  for (const [name, Kind] of Object.entries(packed)) if (data[name] !== null) scene[name] = numbers(data[name], Kind, old, name)
+  scene.marks = scene.marks.slice() // an outline changes them before Python does
+  scene.last = data.layers.length - 1
+  scene.first = data.layers.length - scene.places.length / (data.n * data.dims) // layers at hand, down from the last one
+  scene.shuffled = old && old.n === data.n ? old.shuffled : shuffled(data.n)
+  return scene
+}
+
+const WRONG = 1, FADED = 2 // bits of a mark
+
+/** Places in an order without meaning, always the same: no class covers another because it comes later in the file. */
+function shuffled(n) {
+  const order = Uint32Array.from({ length: n }, (_, i) => i)
+  let seed = 1
+  for (let i = n - 1; i > 0; i--) {
+    seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0
+    const j = Math.floor((seed / 2 ** 32) * (i + 1))
+    ;[order[i], order[j]] = [order[j], order[i]]
+  }
+  return order
+}
+
+function channels(colour) {
+  return [1, 3, 5].map(i => parseInt(colour.slice(i, i + 2), 16))
+}
+
+/** Colour and symbol of every point. */
+function looks({ n, of, groups, scale, values }) {
+  const tint = new Uint8Array(3 * n), symbol = new Uint8Array(n)
+  const stops = scale && scale.stops.map(channels), colours = groups.map(group => group.colour && channels(group.colour))
+  for (let i = 0; i < n; i++) {
+    const group = groups[of[i]]
+    symbol[i] = group ? group.symbol : 0
+    if (!scale) tint.set(group ? colours[of[i]] : [128, 128, 128], 3 * i)
+    else {
+      const at = Math.min(Math.max((values[i] - scale.low) / (scale.high - scale.low), 0), 1) * (stops.length - 1)
+      const k = Math.min(Math.floor(at), stops.length - 2)
+      for (let c = 0; c < 3; c++) tint[3 * i + c] = stops[k][c] + (stops[k + 1][c] - stops[k][c]) * (at - k)
+    }
+  }
+  return [tint, symbol]
+}
+
+/** The rows to draw, in passes: faded ones, the others, and a ring around wrong ones. */
+function passes({ scene, hidden }) {
+  const { marks, of, look, size } = scene
+  const seen = scene.shuffled.filter(i => !hidden.has(of[i]))
+  const parts = [
+    [seen.filter(i => marks[i] & FADED), { alpha: 0.14, size }],
+    [seen.filter(i => !(marks[i] & FADED)), { alpha: 0.82, size }],
+    [hidden.has("wrong") ? [] : seen.filter(i => marks[i] === WRONG), { alpha: 0.9, size: size + 5, ring: [...channels(look.ink).map(c => c / 255), 1] }],
+  ]
+  const order = new Uint32Array(parts.reduce((sum, [rows]) => sum + rows.length, 0))
+  let start = 0
+  const found = parts.map(([rows, how]) => {
+    order.set(rows, start)
+    start += rows.length
+    return { ...how, start: start - rows.length, count: rows.length }
+  })
+  return [order, found]
+}

@@ -1,0 +1,124 @@
+"""How many tokens of a data set no lexicon entry reaches, so that they stay neutral (Sentiment-Fused Attention, figure 4).
+
+`python -m sentviz.studies.coverage nsmc sst2` measures anew; the numbers that ship are in `measured/fused_coverage.csv`. Tokens are those
+of the recipe's own tokenizer, trained on the recipe's training split, in the test split cut at the recipe's length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sentviz.lexicon import LEXICONS, SPECIALS, Lexicon, coverage
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sentviz.text import Tokenizer
+
+__all__ = ["COLUMNS", "FILE", "LEXICON_TITLES", "PAPER", "RECIPES", "TITLES", "measure", "measured"]
+
+FILE = Path(__file__).parent / "measured" / "fused_coverage.csv"
+RECIPES = {  # data set -> the recipe whose tokenizer reads it
+    "nsmc": "fused_nsmc",
+    "kornli_xnli": "fused_klue_nli",
+    "pawsx_ko": "fused_nsmc",
+    "korean_hate_speech": "fused_korean_hate_speech",
+    "question_pair": "fused_question_pair",
+    "sst2": "fused_sst2",
+    "imdb": "imdb",
+    "twitter_financial": "twitter_financial",
+}
+TITLES = {
+    "nsmc": "NSMC",
+    "kornli_xnli": "KorNLI",
+    "pawsx_ko": "PAWS",
+    "korean_hate_speech": "Hate speech",
+    "question_pair": "Question pairs",
+    "sst2": "SST-2",
+    "imdb": "IMDB",
+    "twitter_financial": "Twitter Financial News",
+}
+LEXICON_TITLES = {
+    "lexicon_ko_knu": "KNU",
+    "lexicon_ko_kosac": "KOSAC",
+    "lexicon_en_vader": "VADER",
+    "lexicon_en_opinion": "Opinion Lexicon",
+    "lexicon_en_sentiwordnet": "SentiWordNet",
+}
+COLUMNS = ("dataset", "lexicon", "neutral", "tokens", "texts", "tokenizer", "vocabulary", "known", "frequent", "recipe")
+PAPER = ("nsmc", "kornli_xnli", "pawsx_ko", "korean_hate_speech", "question_pair")  # the five tasks of its figure
+NAMED = 8  # most frequent tokens that are not neutral
+
+
+def measure(dataset: str) -> pd.DataFrame:
+    """A row per lexicon of the data set's language, `COLUMNS`: neutral is the share of tokens (special and unknown ones aside) that stay at
+    (1/3, 1/3, 1/3), known the share of vocabulary entries that do not, frequent the most frequent of those in the texts.
+
+    Raises:
+        InputError: no such data set here. DataMissingError: it, its recipe's training set or a lexicon is not on this machine.
+    """
+    import numpy as np
+    import pandas as pd
+
+    from sentviz import datasets
+    from sentviz.errors import InputError
+    from sentviz.recipe import Recipe
+    from sentviz.text import Tokenizer
+
+    if dataset not in RECIPES:
+        raise InputError(f"Coverage is measured on {', '.join(RECIPES)}, not on {dataset!r}.")
+    recipe = Recipe.read(RECIPES[dataset])
+    train, test = datasets.load_split(recipe.dataset, "train").frame, datasets.load_split(dataset, "test").frame
+    texts = train[[name for name in ("text", "text_pair") if name in train]].to_numpy().ravel().tolist()
+    tokenizer = (
+        Tokenizer.train_bpe(texts, recipe.vocab_size) if recipe.tokenizer == "bpe" else Tokenizer.train_words(texts, recipe.min_count)
+    )
+    pairs = test["text_pair"].tolist() if "text_pair" in test else None
+    rows = tokenizer.ids_batch(test["text"].tolist(), pairs, max_length=recipe.max_length, cls=recipe.cls)
+    counts = np.bincount(np.concatenate(rows), minlength=tokenizer.vocab_size)
+    found = []
+    for name in LEXICONS[datasets.info(dataset).language]:
+        polarity = Lexicon.load(name).polarity(tokenizer)
+        share, total = coverage(rows, polarity)
+        known = np.asarray(~np.isclose(polarity, 1 / 3).all(axis=1))
+        first = np.argsort(-counts * known, kind="stable")[: min(NAMED, int(known.sum()))]
+        frequent = " ".join(_written(tokenizer, int(token)) for token in first)
+        shares = share, total, len(rows), recipe.tokenizer, tokenizer.vocab_size, float(known[SPECIALS:].mean())
+        found.append((dataset, name, *shares, frequent, RECIPES[dataset]))
+    return pd.DataFrame(found, columns=list(COLUMNS))
+
+
+def _written(tokenizer: Tokenizer, token: int) -> str:
+    """A vocabulary entry as people write it."""
+    from tokenizers.decoders import ByteLevel
+
+    spelt = tokenizer.token_of(token)
+    return str(ByteLevel().decode([spelt]) if tokenizer.kind == "bpe" else spelt).strip()
+
+
+def measured(path: Path = FILE) -> pd.DataFrame:
+    """What was measured and stored: a row per data set and lexicon, as `measure` returns them; empty where nothing was."""
+    import pandas as pd
+
+    return pd.read_csv(path) if path.is_file() else pd.DataFrame(columns=list(COLUMNS))
+
+
+def main(names: Sequence[str], path: Path = FILE) -> None:
+    """Measure data sets and store them in place of their old rows, in the order of `RECIPES`."""
+    import pandas as pd
+
+    new = pd.concat([measure(name) for name in names])
+    old = measured(path)
+    frame = pd.concat([part for part in (old[~old["dataset"].isin(names)], new) if len(part)])
+    order = {name: i for i, name in enumerate(RECIPES)}
+    frame.sort_values("dataset", key=lambda column: column.map(order), kind="stable").to_csv(path, index=False, float_format="%.5g")
+
+
+if __name__ == "__main__":
+    import argparse
+
+    parser = argparse.ArgumentParser(description="Measure the share of tokens that stay neutral.")
+    parser.add_argument("dataset", nargs="*", default=list(RECIPES))
+    main(parser.parse_args().dataset)

@@ -1,0 +1,285 @@
+"""The study of Sentiment-Fused Attention: its runs, their gains over the baseline, and what the paper prints beside them.
+
+The paper fine-tunes five pretrained encoders; ours is one small encoder trained from scratch, so its numbers stand beside the print,
+never in its place. Accuracies and gains are shares (0..1).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from sentviz.presets import FUSED_FAMILIES
+from sentviz.runs import Run
+from sentviz.studies import collected
+from sentviz.studies.against import compared, mixed
+from sentviz.studies.printed import FOLDER
+from sentviz.studies.stats import holm
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "BASE",
+    "CHOSEN",
+    "DATASETS",
+    "ENCODERS",
+    "INJECTED",
+    "SETTINGS",
+    "TASKS",
+    "XIA",
+    "Answer",
+    "Task",
+    "answer",
+    "configurations",
+    "decisive",
+    "gains",
+    "heads_by_setting",
+    "out_of_domain",
+    "points",
+    "printed_accuracies",
+    "printed_gains",
+    "printed_tasks",
+    "spread",
+    "statistics",
+]
+
+DATASETS = {"nsmc": "NSMC", "sst2": "SST-2"}  # ours: the paper has NSMC only
+ENCODERS = ("ko-electra", "kr-electra", "kc-electra", "xlm-roberta-base", "kr-bert")
+BASE, XIA, CHOSEN = "cls", "cls-xia", "cls-last-scaled"  # the last is what the paper takes to the out-of-domain tasks
+SETTINGS = {
+    "cls": "Baseline",
+    "cls-xia": "Xia et al., product",
+    "cls-all": "All heads",
+    "cls-all-scaled": "All heads ÷ √d",
+    "cls-last": "Last head",
+    "cls-last-scaled": "Last head ÷ √d",
+}
+INJECTED = tuple(model for model in SETTINGS if model not in (BASE, XIA))
+_PRINTED = {
+    "baseline": "cls",
+    "xia2021_hadamard": "cls-xia",
+    "all_heads": "cls-all",
+    "all_heads_scaled": "cls-all-scaled",
+    "last_head": "cls-last",
+    "last_head_scaled": "cls-last-scaled",
+}
+
+
+@dataclass(frozen=True)
+class Task:
+    """One of the paper's out-of-domain tasks, and what stands for it here."""
+
+    title: str
+    printed: str  # its name in the printed table; "" where the paper has no such test
+    dataset: str  # of our runs; "" where it cannot be trained here
+    split: str = "test"
+
+
+TASKS = (
+    Task("KorNLI", "KorNLI", "klue_nli", "kornli_xnli"),
+    Task("KLUE-NLI", "", "klue_nli"),
+    Task("PAWS", "PAWS", ""),
+    Task("Hate speech", "Hate-Speech", "korean_hate_speech"),
+    Task("Question pairs", "Question-Pair", "question_pair"),
+)
+
+
+# ---- what the paper prints
+
+
+def printed_accuracies() -> pd.DataFrame:
+    """Table 1: model, encoder, value."""
+    return _long("fused_nsmc_accuracy", "injection")
+
+
+def printed_gains() -> pd.DataFrame:
+    """The five settings of table 1 against its baseline: model, encoder, value."""
+    long = printed_accuracies()
+    base = long[long["model"] == BASE].set_index("encoder")["value"]
+    others = long[long["model"] != BASE].reset_index(drop=True)
+    return others.assign(value=(others["value"] - others["encoder"].map(base)).round(6))
+
+
+def printed_tasks() -> pd.DataFrame:
+    """Table 3: task, encoder, baseline, injected, value (the gain)."""
+    long = _long("fused_out_of_domain", "variant", "task")
+    wide = long.pivot(index=["task", "encoder"], columns="model", values="value").reset_index()
+    wide = wide.rename(columns={BASE: "baseline", CHOSEN: "injected"}).rename_axis(columns=None)
+    return wide.assign(value=(wide["injected"] - wide["baseline"]).round(6))[["task", "encoder", "baseline", "injected", "value"]]
+
+
+def statistics() -> pd.DataFrame:
+    """Table 2, in points: model, mean, deviation (divisor n - 1), variance, printed_mean, printed_sigma, printed_sigma_squared, n."""
+    import pandas as pd
+
+    table = pd.read_csv(FOLDER / "fused_gain_statistics.csv").assign(model=lambda frame: frame["injection"].map(_PRINTED))
+    table = table.set_index("model")
+    rows = []
+    for model, part in printed_gains().groupby("model"):
+        if model in table.index:
+            points = 100 * part["value"].to_numpy(float)
+            said = table.loc[model, ["mean_gain_points", "printed_sigma", "printed_sigma_squared"]]
+            rows.append((model, points.mean(), points.std(ddof=1), points.var(ddof=1), *map(float, said), len(points)))
+    columns = ["model", "mean", "deviation", "variance", "printed_mean", "printed_sigma", "printed_sigma_squared", "n"]
+    return pd.DataFrame(rows, columns=columns).set_index("model").loc[list(INJECTED)].reset_index()
+
+
+def _long(name: str, column: str, *keys: str) -> pd.DataFrame:
+    import pandas as pd
+
+    frame = pd.read_csv(FOLDER / f"{name}.csv")
+    frame["model"] = frame[column].map(_PRINTED)
+    long = frame.melt([*keys, "model"], list(ENCODERS), "encoder", "value")
+    return long.assign(value=(long["value"].astype(float) / 100).round(6))
+
+
+# ---- what the runs here measure
+
+
+def configurations(runs: Iterable[Run], dataset: str) -> dict[str, list[Run]]:
+    """The study's runs of a data set by setting, in the paper's order, seeds in order."""
+    return collected.configurations(runs, dataset, FUSED_FAMILIES)
+
+
+def gains(runs: Iterable[Run], dataset: str) -> pd.DataFrame:
+    """Every setting against the baseline on the same test rows, as `compared` gives it, with two more columns.
+
+    kind: "one seed" is one run of each (paired bootstrap over rows, McNemar's exact test), with Holm's correction over all settings; "over
+    seeds" stands beside it where both have two seeds or more, corrected with the others' one run. spread: the standard deviation of the
+    setting's accuracy over seeds, NaN for one.
+    """
+    import pandas as pd
+
+    here = configurations(runs, dataset)
+    seed = {run.config["recipe"]["seed"] for run in here.get(BASE, [])}
+    single = {model: [next((run for run in seeds if run.config["recipe"]["seed"] in seed), seeds[0])] for model, seeds in here.items()}
+    over = compared(here, BASE)
+    over = over[over["test"] == "over seeds"]
+    deviations = [spread(here[model]) for model in over["model"]]
+    parts = [compared(single, BASE).assign(kind="one seed", spread=np.nan), over.assign(kind="over seeds", spread=deviations)]
+    return pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
+
+
+def decisive(frame: pd.DataFrame, models: Sequence[str] = INJECTED) -> pd.DataFrame:
+    """Of `gains`, the row of each setting that its verdict rests on: over seeds where there is one."""
+    kept = frame[frame["model"].isin(models)].drop_duplicates("model", keep="last").set_index("model")
+    return kept.loc[[model for model in models if model in kept.index]].reset_index()
+
+
+def out_of_domain(runs: Iterable[Run]) -> pd.DataFrame:
+    """The paper's best setting against the baseline on every task that has both here, Holm's correction over the tasks.
+
+    Columns: task (title), dataset, split, baseline, injected (mean accuracies), difference, low, high, p, adjusted, verdict, seeds,
+    base_seeds, n, test.
+    """
+    import pandas as pd
+
+    found, here = {}, list(runs)
+    for task in TASKS:
+        all_ = configurations(here, task.dataset)
+        base, chosen = ([run for run in all_.get(model, []) if task.split in run.metrics()] for model in (BASE, CHOSEN))
+        if base and chosen:
+            found[task] = mixed(chosen, base, task.split)
+    adjusted = holm({task.title: one.p for task, one in found.items()})
+    rows = []
+    for task, one in found.items():
+        numbers = one.accuracies[1], one.accuracies[0], one.difference, one.low, one.high, one.p, adjusted[task.title]
+        rows.append((task.title, task.dataset, task.split, *numbers, one.word(adjusted[task.title]), *one.seeds, one.n, one.test))
+    columns = ["task", "dataset", "split", "baseline", "injected", "difference", "low", "high", "p", "adjusted", "verdict", "seeds"]
+    return pd.DataFrame(rows, columns=[*columns, "base_seeds", "n", "test"])
+
+
+def heads_by_setting(runs: Iterable[Run], dataset: str) -> tuple[dict[str, pd.DataFrame], list[Run]]:
+    """What the heads of the baseline and of the paper's best setting attend to, as `sentviz.figures.heads.layer_lines` takes it; the runs.
+
+    Of several seeds: their mean, and as low and high the least and largest of them.
+    """
+    import pandas as pd
+
+    from sentviz.heads import FILE
+
+    frames: dict[str, pd.DataFrame] = {}
+    sources: list[Run] = []
+    for model in (BASE, CHOSEN):
+        seeds = [run for run in configurations(runs, dataset).get(model, []) if FILE in run.config["files"]]
+        if not seeds:
+            continue
+        sources += seeds
+        together = pd.concat([run.frame(FILE) for run in seeds])
+        by = together.groupby(["layer", "head", "measure"], sort=False, as_index=False)
+        frame = by.agg(value=("value", "mean"), low=("value", "min"), high=("value", "max"), n=("n", "max"))
+        frames[SETTINGS[model]] = frame if len(seeds) > 1 else seeds[0].frame(FILE)
+    return frames, sources
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Does the injection help on a data set? `rows`: one comparison with the baseline per setting of the paper's four that is here."""
+
+    dataset: str
+    baseline: float | None  # mean accuracy
+    rows: pd.DataFrame
+
+    @property
+    def word(self) -> Literal["yes", "no", "cannot be told"]:
+        """Yes if every setting is here and better, no if none is better and most are worse."""
+        worse = int((self.rows["verdict"] == "worse").sum())
+        if len(self.rows) == len(INJECTED) and set(self.rows["verdict"]) == {"better"}:
+            return "yes"
+        return "no" if 2 * worse > len(INJECTED) and "better" not in set(self.rows["verdict"]) else "cannot be told"
+
+    @property
+    def short(self) -> str:
+        """In words, without numbers behind the comma."""
+        title = DATASETS[self.dataset]
+        if self.baseline is None:
+            return f"{title}: no baseline here"
+        if self.rows.empty:
+            return f"{title}: no injected run here"
+        counts, total = Counter(self.rows["verdict"]), len(INJECTED)
+        words = {"better": ("gains", "gain"), "worse": ("loses", "lose"), "cannot be told": ("cannot be told from the baseline",) * 2}
+        parts = [(counts[word], said[counts[word] > 1]) for word, said in words.items() if word in counts]
+        if (missing := total - len(self.rows)) > 0:
+            parts.append((missing, "is not here" if missing == 1 else "are not here"))
+        if len(parts) == 1:
+            return f"{title}: all {total} settings {parts[0][1]}"
+        return f"{title}: of {total} settings {', '.join(f'{count} {said}' for count, said in parts)}"
+
+    @property
+    def numbers(self) -> str:
+        """What the short answer rests on."""
+        if self.baseline is None or self.rows.empty:
+            return f"`sentviz study fused --dataset {self.dataset}` trains what is missing."
+        said = []
+        for row in self.rows.to_dict("records"):
+            several = f"{row['seeds']} against {row['base_seeds']} seeds" if row["test"] == "over seeds" else "one seed"
+            said.append(f"{SETTINGS[row['model']]} {points(row)}, {several}")
+        return f"Baseline {self.baseline:.2%}; gains in points: {'; '.join(said)}. n = {int(self.rows['n'].max()):,}."
+
+    @property
+    def sentence(self) -> str:
+        """The answer in one sentence with its numbers."""
+        return f"{self.short}. {self.numbers}"
+
+
+def points(row: Mapping[Any, Any]) -> str:
+    """ "+0.12 [−0.05, +0.29]": a comparison's difference in percentage points with its interval."""
+    return f"{100 * row['difference']:+.2f} [{100 * row['low']:+.2f}, {100 * row['high']:+.2f}]".replace("-", "−")
+
+
+def answer(runs: Iterable[Run], dataset: str) -> Answer:
+    """The study's question on a data set, by the `decisive` comparisons."""
+    here = list(runs)
+    base = configurations(here, dataset).get(BASE)
+    mean = None if base is None else float(np.mean([run.metrics()["test"]["accuracy"]["value"] for run in base]))
+    return Answer(dataset, mean, decisive(gains(here, dataset)))
+
+
+def spread(seeds: Sequence[Run]) -> float:
+    """Standard deviation of test accuracy over seeds (divisor S - 1)."""
+    return float(np.std([run.metrics()["test"]["accuracy"]["value"] for run in seeds], ddof=1))

@@ -1,0 +1,346 @@
+"""The claims of Sentiment-Fused Attention: against its own tables, on simulated attention, on data sets and on the runs here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from sentviz.runs import Run
+from sentviz.studies import coverage, fused
+from sentviz.studies.against import compared
+from sentviz.studies.claim import Claim, Finding, Verdict
+from sentviz.studies.fused import BASE, CHOSEN, DATASETS, INJECTED, SETTINGS, XIA, configurations
+from sentviz.studies.stats import holm
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["FUSED_CLAIMS", "simulated", "welch"]
+
+Floats = npt.NDArray[np.float64]
+Test = Callable[[Sequence[Run]], Finding]
+MISSING = Finding("cannot be told", "the runs are not here")
+HALF = (0.4, 0.6)  # what "about half" and "around 50 %" are taken to mean
+SAME = 0.1  # a relative change within which attention is taken to stay the same
+SIMULATED = 60
+ROWS = 50_000  # of NSMC's test split
+LEVEL = 0.05
+
+
+def _told(right: bool, evidence: str) -> Finding:
+    return Finding("holds" if right else "does not hold", evidence)
+
+
+def _minus(text: str) -> str:
+    """Signs of numbers as minus signs."""
+    return re.sub(r"(?<![\w-])-(?=\d)", "−", text)
+
+
+def _wide() -> pd.DataFrame:
+    """Printed gains in points: settings down, encoders across."""
+    frame = fused.printed_gains()
+    return 100 * frame.pivot(index="model", columns="encoder", values="value")[list(fused.ENCODERS)]
+
+
+# ---- the paper against its own tables
+
+
+def _table_gains(_: Sequence[Run]) -> Finding:
+    gains = _wide().loc[list(INJECTED)].to_numpy()
+    unpaired = 196 * float(np.sqrt(2 * 0.09 * 0.91 / ROWS))
+    said = f"{(gains > 0).sum()} of {gains.size} printed numbers are above the baseline, {(gains > unpaired).sum()} by more than the"
+    said += f" {unpaired:.2f} points that chance over {ROWS:,} rows allows two unpaired runs of 91 %; one run each"
+    return _told(bool((gains > 0).all()), said)
+
+
+def _table_xia(_: Sequence[Run]) -> Finding:
+    gains = _wide()
+    above = (gains.loc[list(INJECTED)] > gains.loc[XIA]).to_numpy()
+    return _told(bool(above.all()), f"{above.sum()} of {above.size} printed numbers are above Xia et al.'s")
+
+
+def _table_opposite(_: Sequence[Run]) -> Finding:
+    xia = dict(zip(fused.ENCODERS, _wide().loc[XIA], strict=True))
+    gained = [f"{name} gains {value:+.2f}" for name, value in xia.items() if value >= 0]
+    said = f"it loses in {len(xia) - len(gained)} of {len(xia)} encoders"
+    return _told(not gained, "; ".join([said, *gained]))
+
+
+def _table_half(_: Sequence[Run]) -> Finding:
+    part = _wide().loc[list(INJECTED), ["ko-electra", "kr-electra", "kc-electra"]].to_numpy()
+    return _told(bool((part > 0.5).all()), f"{(part > 0.5).sum()} of {part.size} gains are above 0.5; the least is {part.min():+.2f}")
+
+
+def _table_extremes(_: Sequence[Run]) -> Finding:
+    gains = _wide().loc[list(INJECTED)].to_numpy()
+    most, least = ([fused.ENCODERS[i] for i in side(axis=1)] for side in (gains.argmax, gains.argmin))
+    right = set(most) == {"xlm-roberta-base"} and set(least) == {"kr-bert"}
+    counts = f"xlm-roberta-base gains most in {most.count('xlm-roberta-base')}, kr-bert least in {least.count('kr-bert')}"
+    return _told(right, f"{counts} of {len(gains)} settings")
+
+
+def _table_sentences(_: Sequence[Run]) -> Finding:
+    more = _wide().loc[list(INJECTED)].mean() * ROWS / 100
+    inside = (more >= 250) & (more <= 500)
+    said = ", ".join(f"{name} {value:.0f}" for name, value in more.items())
+    return _told(bool(inside.all()), f"mean gain over the four settings in answers of {ROWS:,}: {said}")
+
+
+def _table_best(_: Sequence[Run]) -> Finding:
+    frame = fused.printed_accuracies()
+    best = frame.iloc[int(frame["value"].to_numpy().argmax())]
+    mean = float(_wide().loc[best["model"]].mean())
+    said = f"the row that holds {best['value']:.2%} ({best['encoder']}) gains {mean:.3f} on average, which table 2 prints for"
+    said += f" “{SETTINGS[best['model']]}”; table 1's row labels, lost in our copy, are restored by these means, which fit one order only"
+    return _told(best["model"] == "cls-last", said)
+
+
+def _table_mean(_: Sequence[Run]) -> Finding:
+    table = fused.statistics()
+    best = table["model"].iloc[int(table["mean"].to_numpy().argmax())]
+    said = ", ".join(f"{SETTINGS[row['model']]} {row['mean']:.3f}" for row in table.to_dict("records"))
+    return _told(best == "cls-last", f"mean gains recomputed from table 1: {said}")
+
+
+def _table_spread(_: Sequence[Run]) -> Finding:
+    table = fused.statistics()
+    least = table["model"].iloc[int(table["deviation"].to_numpy().argmin())]
+    said = ", ".join(f"{SETTINGS[row['model']]} {row['deviation']:.3f}" for row in table.to_dict("records"))
+    return _told(least == CHOSEN, f"standard deviation of the gains over five encoders, recomputed: {said}")
+
+
+def _table_stable(_: Sequence[Run]) -> Finding:
+    """Pitman-Morgan: two paired samples have equal variances where their sum and difference are uncorrelated."""
+    from scipy.stats import pearsonr
+
+    gains = _wide()
+    own = gains.loc[CHOSEN].to_numpy()
+    others = {model: gains.loc[model].to_numpy() for model in INJECTED if model != CHOSEN}
+    adjusted = holm({model: float(pearsonr(other + own, other - own).pvalue) for model, other in others.items()})
+    said = ", ".join(f"{SETTINGS[model]} p = {p:.2g}" for model, p in adjusted.items())
+    found: Verdict = "holds" if max(adjusted.values()) <= LEVEL else "cannot be told"
+    return Finding(found, f"equal spreads against each other setting (Pitman–Morgan, five encoders, after Holm): {said}")
+
+
+def _table_columns(_: Sequence[Run]) -> Finding:
+    table = fused.statistics()
+    straight, swapped = (
+        bool(np.allclose(table[["deviation", "variance"]], table[columns], atol=0.0015))
+        for columns in (["printed_sigma", "printed_sigma_squared"], ["printed_sigma_squared", "printed_sigma"])
+    )
+    row = table.iloc[0]
+    example = f"{SETTINGS[row['model']]}: printed σ {row['printed_sigma']:.3f}, recomputed {row['deviation']:.3f}"
+    rest = f"printed σ² {row['printed_sigma_squared']:.3f}, recomputed {row['variance']:.3f}"
+    return _told(straight, f"{'the two columns are swapped' if swapped else 'they do not fit'}; {example}; {rest} (divisor n − 1)")
+
+
+def _table_counts(_: Sequence[Run]) -> Finding:
+    gains = fused.printed_tasks()["value"].to_numpy()
+    counts = int((gains > 0).sum()), int((gains < 0).sum()), int((gains == 0).sum())
+    return _told(counts == (13, 5, 2), f"recounted: {counts[0]} of {len(gains)} rise, {counts[1]} fall, {counts[2]} stay")
+
+
+def _table_falls(_: Sequence[Run]) -> Finding:
+    frame = fused.printed_tasks()
+    falls = frame[frame["value"] < 0]["encoder"].value_counts()
+    said = ", ".join(f"{name} {count}" for name, count in falls.items())
+    return _told(set(falls.index) == {"kr-electra", "kc-electra"}, f"falls by encoder: {said}")
+
+
+# ---- what needs no run
+
+
+def simulated(seed: int = 0, trials: int = SIMULATED) -> tuple[Floats, Floats]:
+    """(trials,) largest change of a weight in the row of a neutral first token, and towards it, when σ / √d is added to random scores."""
+    rng, width = np.random.default_rng(seed), 16
+    own, towards = np.empty(trials), np.empty(trials)
+    for k in range(trials):
+        n = int(rng.integers(5, 40))
+        polarity = rng.dirichlet([1, 1, 1], size=n)
+        polarity[rng.random(n) < 0.5] = 1 / 3
+        polarity[0] = 1 / 3
+        polarity[1] = 0.8, 0.1, 0.1
+        scores = rng.normal(size=(n, width)) @ rng.normal(size=(width, n)) / np.sqrt(width)
+        change = _softmax(scores + polarity @ polarity.T / np.sqrt(width)) - _softmax(scores)
+        own[k], towards[k] = np.abs(change[0]).max(), np.abs(change[1:, 0]).max()
+    return own, towards
+
+
+def _softmax(scores: Floats) -> Floats:
+    raised = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(raised / raised.sum(axis=1, keepdims=True))
+
+
+def _fixed(_: Sequence[Run]) -> Finding:
+    own, towards = simulated()
+    said = f"largest change of a weight over {len(own)} random cases: {own.max():.0e} in the row of [CLS]"
+    return _told(bool(own.max() < 1e-12), f"{said}, {towards.max():.2g} towards it")
+
+
+def _untouched(_: Sequence[Run]) -> Finding:
+    own, towards = simulated()
+    said = f"with the same Q and K it is the other way round: over {len(own)} random cases the others' weights on [CLS] move by up to"
+    return Finding("does not hold" if towards.min() > own.max() else "holds", f"{said} {towards.max():.2g}, its own row by {own.max():.0e}")
+
+
+def _covered(_: Sequence[Run]) -> Finding:
+    frame = coverage.measured()
+    rows = {row["lexicon"]: row for row in frame[frame["dataset"] == "nsmc"].to_dict("records")}
+    if (knu := rows.get("lexicon_ko_knu")) is None:
+        return Finding("cannot be told", "coverage was not measured")
+    shares = ", ".join(f"{coverage.LEXICON_TITLES[name]} {row['neutral']:.1%}" for name, row in rows.items())
+    said = f"{shares} of {knu['tokens']:,} tokens (judged by KNU, the lexicon of the runs here); the most frequent of the others by KNU:"
+    return _told(HALF[0] <= knu["neutral"] <= HALF[1], f"{said} {knu['frequent']}")
+
+
+def _even(_: Sequence[Run]) -> Finding:
+    frame = coverage.measured()
+    rows = frame[(frame["lexicon"] == "lexicon_ko_knu") & frame["dataset"].isin(coverage.PAPER)]
+    if len(rows) < len(coverage.PAPER):
+        return Finding("cannot be told", "coverage was not measured on all five tasks")
+    said = ", ".join(f"{coverage.TITLES[row['dataset']]} {row['neutral']:.1%}" for row in rows.to_dict("records"))
+    return _told(bool(rows["neutral"].between(*HALF).all()), f"by KNU: {said}")
+
+
+# ---- the runs here
+
+
+def _all_better(frame: pd.DataFrame, against: str) -> Finding:
+    """Whether each of the four settings beats what `frame` compares them with."""
+    rows = frame[frame["model"].isin(INJECTED)]
+    if rows.empty:
+        return MISSING
+    said = "; ".join(f"{SETTINGS[row['model']]} {fused.points(row)}, p = {row['adjusted']:.2g}" for row in rows.to_dict("records"))
+    seeds = "over seeds where both have several" if (rows["test"] == "over seeds").any() else "one seed each"
+    evidence = f"in points over {against}, p after Holm: {said}; {seeds}, n = {int(rows['n'].max()):,}"
+    words = set(rows["verdict"])
+    if "worse" in words:
+        return Finding("does not hold", evidence)
+    missing = f"; {len(INJECTED) - len(rows)} settings are not here" if len(rows) < len(INJECTED) else ""
+    return Finding("holds" if words == {"better"} and not missing else "cannot be told", evidence + missing)
+
+
+def _gains(dataset: str) -> Test:
+    return lambda runs: _all_better(fused.decisive(fused.gains(runs, dataset)), "the baseline")
+
+
+def _beats_xia(dataset: str) -> Test:
+    def test(runs: Sequence[Run]) -> Finding:
+        here = {model: seeds for model, seeds in configurations(runs, dataset).items() if model != BASE}
+        return _all_better(compared(here, XIA), "Xia et al.'s product")
+
+    return test
+
+
+def _steady(dataset: str) -> Test:
+    def test(runs: Sequence[Run]) -> Finding:
+        here = {model: seeds for model, seeds in configurations(runs, dataset).items() if len(seeds) > 1 and model != BASE}
+        spreads = {model: fused.spread(seeds) for model, seeds in here.items()}
+        said = ", ".join(f"{SETTINGS[model]} {100 * value:.2f} points over {len(here[model])} seeds" for model, value in spreads.items())
+        if CHOSEN not in spreads or len(spreads) == 1:
+            return Finding("cannot be told", f"only {said}" if said else "no setting has several seeds here")
+        return Finding("does not hold" if min(spreads, key=spreads.__getitem__) != CHOSEN else "cannot be told", f"{said}; too few to tell")
+
+    return test
+
+
+def _tasks(runs: Sequence[Run]) -> Finding:
+    frame = fused.out_of_domain(runs)
+    if frame.empty:
+        return MISSING
+    said = "; ".join(f"{row['task']} {fused.points(row)}, p = {row['adjusted']:.2g}" for row in frame.to_dict("records"))
+    counts = frame["verdict"].value_counts()
+    better, worse = int(counts.get("better", 0)), int(counts.get("worse", 0))
+    found: Verdict = "holds" if 2 * better > len(frame) else "does not hold" if 2 * worse >= len(frame) else "cannot be told"
+    return Finding(found, f"{better} of {len(frame)} gain, {worse} lose, in points, p after Holm: {said}")
+
+
+def _deviation(dataset: str, measure: str, *, changes: bool) -> Test:
+    """Whether a deviation about [CLS] changes, or stays within a tenth, layer by layer over seeds (Welch's t-test, Holm over layers)."""
+
+    def test(runs: Sequence[Run]) -> Finding:
+        from sentviz.heads import FILE
+
+        here = configurations(runs, dataset)
+        base, fused_ = (
+            np.array([_by_layer(run, measure) for run in here.get(model, []) if FILE in run.config["files"]]) for model in (BASE, CHOSEN)
+        )
+        if not len(base) or not len(fused_):
+            return Finding("cannot be told", "the heads of these runs are not measured here")
+        relative = fused_.mean(axis=0) / base.mean(axis=0) - 1
+        said = "change by layer " + _minus(", ".join(f"{100 * value:+.0f}%" for value in relative))
+        seeds = f"{len(base)} against {len(fused_)} seeds"
+        if min(len(base), len(fused_)) < 2:
+            return Finding("cannot be told", f"{said}; {seeds}: what another seed changes is not known")
+        raw, spans = welch(fused_, base)
+        p = holm({str(layer): float(value) for layer, value in enumerate(raw)})
+        spans = spans / base.mean(axis=0)
+        evidence = f"{said}; smallest p after Holm over {len(p)} layers {min(p.values()):.2g}; {seeds}"
+        if min(p.values()) <= LEVEL and not (np.abs(spans) <= SAME).all():
+            return Finding("holds" if changes else "does not hold", evidence)
+        same = bool((np.abs(spans) <= SAME).all())
+        return Finding("cannot be told" if not same else "does not hold" if changes else "holds", evidence)
+
+    return test
+
+
+def welch(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """Welch's test of (S, L) against (T, L): p (L,), and the 95 % interval (2, L) of the difference of means."""
+    from scipy.stats import t
+
+    part = [side.var(axis=0, ddof=1) / len(side) for side in (a, b)]
+    error = np.maximum(np.sqrt(part[0] + part[1]), 1e-12)
+    freedom = error**4 / np.maximum(part[0] ** 2 / (len(a) - 1) + part[1] ** 2 / (len(b) - 1), 1e-48)
+    difference = a.mean(axis=0) - b.mean(axis=0)
+    half = t.ppf(0.975, freedom) * error
+    return 2 * t.sf(np.abs(difference) / error, freedom), np.stack([difference - half, difference + half])
+
+
+def _by_layer(run: Run, measure: str) -> Floats:
+    from sentviz.heads import FILE
+
+    frame = run.frame(FILE)
+    rows = frame[(frame["head"] < 0) & (frame["measure"] == measure)].sort_values("layer")
+    return rows["value"].to_numpy(np.float64)
+
+
+def _of_runs(dataset: str) -> tuple[Claim, ...]:
+    """The claims about runs, once per data set."""
+    title = DATASETS[dataset]
+    return (
+        Claim(f"Every setting gains over the baseline on {title}", "section 5.1", "runs here", _gains(dataset)),
+        Claim(f"Every setting is better than Xia et al.'s product on {title}", "section 5.1", "runs here", _beats_xia(dataset)),
+        Claim(f"Last head ÷ √d varies least on {title} (paper: over encoders, here: over seeds)", "section 5.2",
+              "runs here", _steady(dataset)),
+        Claim(f"On {title} the injection changes how unevenly [CLS] looks at the others", "section 6, figure 5",
+              "runs here", _deviation(dataset, "from_cls", changes=True)),
+        Claim(f"On {title} it leaves the others' attention towards [CLS] as it was, within a tenth", "section 6, figure 5",
+              "runs here", _deviation(dataset, "to_cls", changes=False)),
+    )  # fmt: skip
+
+
+FUSED_CLAIMS = (
+    Claim("Every setting gains over the baseline with every encoder", "section 5.1", "its own tables", _table_gains),
+    Claim("Every setting is better than Xia et al.'s product with every encoder", "section 5.1", "its own tables", _table_xia),
+    Claim("Xia et al.'s product does the opposite: it loses against the baseline", "section 5.1", "its own tables", _table_opposite),
+    Claim("The three ELECTRA encoders gain more than 0.5 points in every setting", "section 5.1", "its own tables", _table_half),
+    Claim("xlm-roberta-base gains most and kr-bert least", "section 5.1", "its own tables", _table_extremes),
+    Claim("The gains mean 250 to almost 500 more right answers on average", "section 5.1", "its own tables", _table_sentences),
+    Claim("The best accuracy, 92.65, is the unscaled last head's", "section 5.1", "its own tables", _table_best),
+    Claim("The unscaled last head has the largest mean gain", "section 5.2", "its own tables", _table_mean),
+    Claim("Last head ÷ √d has the smallest spread of gains", "section 5.2", "its own tables", _table_spread),
+    Claim("So it is more stable than the other settings", "section 5.2", "its own tables", _table_stable),
+    Claim("Table 2 prints standard deviation and variance under σ and σ²", "table 2", "its own tables", _table_columns),
+    Claim("Out of domain 13 of 20 cases rise, 5 fall and 2 stay", "section 5.2", "its own tables", _table_counts),
+    Claim("Only kr-electra and kc-electra fall", "section 5.2", "its own tables", _table_falls),
+    Claim("σ cannot move the row of a neutral [CLS] while Q and K stay as they are", "ours", "simulated runs", _fixed),
+    Claim("[CLS] has no polarity, so attention towards it hardly moves while its own does", "section 6", "simulated runs", _untouched),
+    Claim("About half of NSMC's tokens stay neutral", "section 4.5, figure 4", "data sets", _covered),
+    Claim("The share hardly differs between the five tasks", "section 4.5, figure 4", "data sets", _even),
+    *(claim for dataset in DATASETS for claim in _of_runs(dataset)),
+    Claim("Out of domain the injection gains in most tasks", "section 5.2", "runs here", _tasks),
+)

@@ -1,0 +1,108 @@
+"""The tables of Sentiment-Fused Attention with our numbers in them; every frame is numeric, so that it sorts and exports."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sentviz.runs import Run
+from sentviz.studies import collected, coverage, fused
+from sentviz.studies.fused import DATASETS, ENCODERS, SETTINGS, TASKS, configurations
+from sentviz.studies.tables import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["accuracies", "comparisons", "covered", "gain_rows", "statistics", "task_rows", "tasks"]
+
+
+def accuracies(runs: Sequence[Run]) -> Table:
+    """Table 1: setting, the print by encoder, and of each data set here ours with interval, n and seeds."""
+    frame = fused.printed_accuracies().pivot(index="model", columns="encoder", values="value").loc[list(SETTINGS), list(ENCODERS)]
+    frame = frame.rename_axis(columns=None)
+    for dataset in DATASETS:
+        found = collected.summary(configurations(runs, dataset))
+        part = found[found["metric"] == "accuracy"].set_index("model").reindex(frame.index)
+        names = {"value": dataset, **{name: f"{dataset}_{name}" for name in ("low", "high", "n", "seeds")}}
+        frame = frame.join(part[list(names)].rename(columns=names).astype(float))
+    words = (
+        "Accuracy as the paper prints it for five pretrained encoders on NSMC, and ours: one small encoder trained from scratch, on NSMC"
+        " with KNU and on SST-2 with VADER, 95% intervals over test rows and, with several seeds, over seeds. The printed rows stand in the"
+        " order that the printed mean gains give."
+    )
+    return Table("accuracy", "Accuracy with and without the lexicon", _titled(frame.reset_index()), words)
+
+
+def comparisons(runs: Sequence[Run]) -> Table:
+    """Every setting against the baseline: data, setting, kind, accuracy, difference, low, high, p, adjusted, verdict, spread, seeds, n."""
+    import pandas as pd
+
+    parts = [fused.gains(runs, dataset).assign(data=title) for dataset, title in DATASETS.items()]
+    columns = ["data", "model", "kind", "accuracy", "difference", "low", "high", "p", "adjusted", "verdict", "spread", "seeds"]
+    frame = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)[[*columns, "base_seeds", "n"]]
+    words = (
+        "Difference of accuracy to the baseline on the same test rows. One seed: a run of each, the same seed, with a paired bootstrap"
+        " interval and McNemar's exact p; chance in training is not in it. Over seeds: rows and seeds are resampled. p after Holm is over"
+        " the settings of a data set; spread is the standard deviation of the setting's accuracy over its seeds."
+    )
+    return Table("gains", "Every setting against the baseline", _titled(frame), words)
+
+
+def statistics() -> Table:
+    """Table 2: setting, mean, deviation and variance recomputed from table 1, and what is printed."""
+    words = (
+        "Gains in points over five encoders, recomputed from table 1, beside table 2. The printed σ is the variance and the printed σ² the"
+        " sample standard deviation (divisor n − 1): the two columns are swapped."
+    )
+    return Table("gain-statistics", "Mean and spread of the printed gains", _titled(fused.statistics()), words)
+
+
+def tasks(runs: Sequence[Run]) -> Table:
+    """Table 3: task, the printed gain by encoder, and ours with baseline, interval, p, seeds and n."""
+    import pandas as pd
+
+    printed = fused.printed_tasks().pivot(index="task", columns="encoder", values="value")[list(ENCODERS)]
+    rows = pd.DataFrame({"task": [task.title for task in TASKS], "printed": [task.printed for task in TASKS]})
+    frame = rows.join(printed, on="printed").drop(columns="printed")
+    measured = fused.out_of_domain(runs).drop(columns=["dataset", "split"])
+    words = (
+        "Printed gains of the last head ÷ √d over the baseline, and ours on the same test rows with 95% intervals and p after Holm over"
+        " the tasks. Ours of KorNLI learned from KLUE-NLI, whose pairs are others; PAWS cannot be trained here."
+    )
+    numbers = [name for name in measured.columns if name not in ("task", "verdict", "test")]
+    frame = frame.merge(measured, on="task", how="left").astype(dict.fromkeys(numbers, float))
+    return Table("out-of-domain", "Out-of-domain tasks", frame, words)
+
+
+def covered() -> Table:
+    """Figure 4 in numbers: data set, lexicon, neutral, tokens, texts, tokenizer, vocabulary, known, frequent."""
+    frame = coverage.measured()
+    frame = frame.assign(dataset=frame["dataset"].map(coverage.TITLES), lexicon=frame["lexicon"].map(coverage.LEXICON_TITLES))
+    words = (
+        "Share of the tokens of a test split that no lexicon entry contains; known: share of the vocabulary that one does; frequent: the"
+        " most frequent of those in the texts, often marks and particles that stand in some entry. Special and unknown tokens aside."
+    )
+    return Table("coverage", "Tokens that stay neutral", frame.drop(columns="recipe"), words)
+
+
+def gain_rows(runs: Sequence[Run], dataset: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Measured and printed gains as `sentviz.figures.gains.gain_dots` takes them."""
+    printed = fused.printed_gains()
+    return fused.gains(runs, dataset).assign(row=_names), printed.assign(row=printed["model"].map(SETTINGS))
+
+
+def task_rows(runs: Sequence[Run]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The same of the out-of-domain tasks."""
+    measured, printed = fused.out_of_domain(runs), fused.printed_tasks()
+    kinds = measured["test"].map({"McNemar": "one seed", "over seeds": "over seeds"})
+    names = {task.printed: task.title for task in TASKS}
+    return measured.assign(row=measured["task"], kind=kinds), printed.assign(row=printed["task"].map(names))
+
+
+def _names(frame: pd.DataFrame) -> pd.Series[str]:
+    return frame["model"].map(SETTINGS)
+
+
+def _titled(frame: pd.DataFrame) -> pd.DataFrame:
+    """With settings by their titles."""
+    return frame.assign(setting=_names)[["setting" if name == "model" else name for name in frame.columns]]

@@ -1,0 +1,73 @@
+"""A person clicks a word, follows it from the lexicon to attention, and moves the lexicon's strength."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pandas as pd
+import pytest
+
+from tests.browser.conftest import serving
+from tests.browser.test_first_light import settled
+from tests.injected import TEXT, train_runs
+
+pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::ResourceWarning")]  # Playwright's own sockets
+TOKENS = ["[CLS]", *re.findall(r"\w+|,", TEXT), "[SEP]"]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The app on small runs with a lexicon."""
+    root = tmp_path_factory.mktemp("panel")
+    train_runs(root)
+    with serving(SENTVIZ_RUNS=str(root / "runs"), SENTVIZ_DATA=str(root / "data")) as address:
+        yield address
+
+
+def opened(page: Any, server: str, **query: str) -> None:
+    page.goto(f"{server}/attention?{urlencode({'run': 'toy/cls-all', 'look': 'lexicon', **query})}")
+    page.wait_for_selector(".st-key-plot-lexicon-attention .main-svg", timeout=120_000)
+    settled(page)
+
+
+def test_a_click_on_a_word_starts_its_walk(page: Any, server: str) -> None:
+    """The box of the sentence under the mouse: its entries, its arithmetic, its row; a second word takes over; numbers leave as CSV."""
+    opened(page, server)
+    for word, entries in (("dull", "1 entry of VADER"), ("warm", "2 entries of VADER")):
+        place = TOKENS.index(word)
+        box = page.locator(".st-key-plot-polarity .bars .point path").nth(place).bounding_box()
+        page.mouse.click(box["x"] + 0.3 * box["width"], box["y"] + box["height"] / 2)
+        page.wait_for_url(re.compile(f"token={place + 1}"), timeout=30_000)
+        page.get_by_text(f"1 · Entries with “{word}”").wait_for(timeout=30_000)
+        settled(page)
+        assert page.get_by_text(entries).count() == 1
+        assert f"λ of “{word}”" in page.locator(".st-key-plot-lexicon-lambda").inner_text()
+        assert f"Attention of “{word}”" in page.locator(".st-key-plot-lexicon-attention").inner_text()
+    page.locator(".st-key-figure-lexicon-scores").get_by_role("button", name="Export").click()
+    with page.expect_download(timeout=60_000) as download:
+        page.locator(".st-key-export-lexicon-scores-csv button").click()
+    numbers = pd.read_csv(Path(download.value.path()), encoding="utf-8-sig")
+    assert list(numbers) == ["key", "key_token", "sigma", "plain", "injected", "scores", "before", "after", "change", "shown"]
+    assert list(numbers["key_token"]) == TOKENS
+    assert page.outside == []
+
+
+def test_the_slider_of_the_lexicon_moves_what_it_should(page: Any, server: str) -> None:
+    """By keyboard: the answer beside the strength, the map that follows; back by the chip. The row of [CLS] says why it stands still."""
+    opened(page, server, token="1")
+    assert page.get_by_text("In layer 1 its row cannot move").count() == 1
+    assert "no weight moves." in page.locator(".st-key-figure-lexicon-attention").inner_text()
+    thumb = page.get_by_role("slider").first
+    thumb.focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_url(re.compile(r"strength=1\.1"), timeout=30_000)
+    page.get_by_text("With · strength 1.1").wait_for(timeout=30_000)
+    settled(page)
+    assert "no weight moves." in page.locator(".st-key-figure-lexicon-attention").inner_text()
+    page.locator(".st-key-chip-strength button").first.click()
+    page.get_by_text("With · strength 1", exact=True).wait_for(timeout=30_000)
+    assert "strength" not in page.url

@@ -1,0 +1,52 @@
+"""Small runs with a lexicon of made-up polarities in their scores."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from sentviz import datasets
+from sentviz.model import Model
+from sentviz.training import Trainer
+from tests.makers import small_model, toy_recipe, use_toy_data
+
+LEXICON = "lexicon_en_vader"
+TERMS = {"warm": 3.0, "warm song": 2.0, "clever": 1.5, "tender": 1.0, "dull": -2.5, "cold": -1.0, "dreadful": -3.0}
+RUNS = ("cls-all", "cls-last-scaled", "cls-xia")
+TEXT = "the song was warm and dull, what a clever garden"
+
+
+def write_lexicon(data: Path) -> None:
+    """A data folder that holds the made-up polarities under the name of a known lexicon."""
+    (data / LEXICON).mkdir(parents=True)
+    frame = pd.DataFrame({"term": list(TERMS), "polarity": list(TERMS.values())})
+    frame.to_parquet(data / LEXICON / "lexicon.parquet", index=False)
+
+
+def train_runs(root: Path) -> None:
+    """The folders `root/data` and `root/runs`, with one run of the made-up set for each of `RUNS`."""
+    write_lexicon(root / "data")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SENTVIZ_DATA", str(root / "data"))
+        known = datasets.info
+        use_toy_data(patch)
+        toy = datasets.info
+        patch.setattr(datasets, "info", lambda name: toy(name) if name == "toy" else known(name))
+        for name in RUNS:
+            recipe = toy_recipe(name, lexicon=LEXICON, cls=True, epochs=3, example=TEXT)
+            trainer = Trainer(recipe, root / "runs" / "toy" / name)
+            trainer.fit(progress=False)
+            trainer.finish()
+
+
+def random_model(seed: int = 0, **changes: object) -> Model:
+    """A random model with [CLS], whose words have random polarities; specials and every third word stay neutral."""
+    model = small_model(seed, cls=True, max_length=40, **{"lexicon": "add"} | changes)
+    table = np.random.default_rng(seed).dirichlet([0.7] * 3, model.tokenizer.vocab_size).astype(np.float32)
+    table[:4], table[4::3] = 1 / 3, 1 / 3
+    model.encoder.polarity.copy_(torch.from_numpy(table))
+    return model

@@ -1,0 +1,162 @@
+"""The page of Sentiment-Fused Attention with Streamlit's AppTest: with made-up runs, with one that answers, and with none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from sentviz import datasets
+from sentviz.lexicon import Lexicon
+from sentviz.runs import Run
+from sentviz.studies import coverage, fused
+from sentviz.studies.collected import items
+from sentviz.training import Trainer
+from tests.makers import toy_recipe, use_toy_data
+from tests.studies import N, made_run, made_seeds, with_heads
+
+ROOT = Path(__file__).parents[1]
+Opened = Callable[[Path], AppTest]
+
+
+@pytest.fixture
+def page(monkeypatch: pytest.MonkeyPatch) -> Iterator[Opened]:
+    """A function that opens the page on the runs of one folder alone."""
+
+    def opened(folder: Path) -> AppTest:
+        monkeypatch.setattr("sentviz.runs.roots", lambda folders=(): [folder])
+        st.cache_resource.clear()
+        st.cache_data.clear()
+        app = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=240).run()
+        app.switch_page("views/paper_fused.py").run()
+        assert not app.exception, app.exception
+        return app
+
+    yield opened
+    st.cache_resource.clear()
+    st.cache_data.clear()
+
+
+def words(app: AppTest) -> str:
+    """All text of the page without markdown's escapes."""
+    return "\n".join(str(e.value) for e in [*app.markdown, *app.caption, *app.warning, *app.info, *app.error]).replace("\\", "")
+
+
+def table(app: AppTest, column: str) -> pd.DataFrame:
+    """The table that has a column."""
+    return next(one.value for one in app.dataframe if column in one.value)
+
+
+@pytest.fixture
+def several(tmp_path: Path) -> Path:
+    """A folder of made-up runs: NSMC with seeds and heads, an out-of-domain pair, no SST-2."""
+    for i, run in enumerate(made_seeds(tmp_path, "nsmc", "cls", 2, wrong=40)):
+        with_heads(run, (0.1 + 0.01 * i, 0.2), (0.05, 0.06))
+    for i, run in enumerate(made_seeds(tmp_path, "nsmc", "cls-last-scaled", 2, wrong=10, first_wrong=100)):
+        with_heads(run, (0.2 + 0.01 * i, 0.3), (0.05, 0.06))
+    made_run(tmp_path, "nsmc", "cls-xia", wrong=60)
+    for model in ("cls", "cls-last-scaled"):
+        made_run(tmp_path, "korean_hate_speech", model)
+    return tmp_path
+
+
+def test_the_answer_comes_first_and_names_what_is_missing(page: Opened, several: Path) -> None:
+    app = page(several)
+    said = words(app)
+    assert "NSMC: of 4 settings 1 gains, 3 are not here" in said
+    assert "Last head ÷ √d +15.00" in said and f"n = {N}" in said
+    assert "SST-2: no baseline here" in said and "sentviz study fused --dataset sst2" in said
+    assert said.index("NSMC: of 4") < said.index("Table 1")
+
+
+def test_table_1_has_the_print_and_ours(page: Opened, several: Path) -> None:
+    """Numbers stay numbers; ours are the means over seeds of the runs in the folder."""
+    shown = table(page(several), "ko-electra").set_index("setting")
+    assert shown.loc["Baseline", "kr-bert"] == pytest.approx(90.10)
+    wrong = [40, 40]
+    assert shown.loc["Baseline", "ours, NSMC"] == pytest.approx(100 - 100 * sum(wrong) / (2 * N))
+    assert shown.loc["Baseline", "seeds, NSMC"] == 2
+    assert shown["ours, SST-2"].isna().all()
+
+
+def test_every_comparison_and_every_item_can_be_opened(page: Opened, several: Path) -> None:
+    """Both lists wait until they are asked for."""
+    app = page(several)
+    assert not any("adjusted" in one.value and "kind" in one.value for one in app.dataframe)
+    app.session_state["fused-numbers"] = True
+    app.session_state["fused-list"] = True
+    app.run()
+    assert not app.exception, app.exception
+    shown = table(app, "kind")
+    assert set(shown["setting"]) == {"Xia et al., product", "Last head ÷ √d"}
+    assert set(shown["kind"]) == {"one seed", "over seeds"}
+    listed = table(app, "why")
+    assert list(listed["printed"]) == [item["printed"] for item in items("fused")]
+    assert "NSMC 3 of 6 (5 runs), SST-2 0 of 6 (0 runs)" in set(listed["here"])
+
+
+def test_heads_tasks_and_claims_are_on_it(page: Opened, several: Path) -> None:
+    app = page(several)
+    said = words(app)
+    assert "its own row cannot move" in said
+    assert "bands: least and largest over seeds" in said
+    assert "A run with weights would show it" in said
+    tasks = table(app, "injected")
+    assert list(tasks["task"]) == ["Hate speech"]
+    for claim in ("Every setting gains over the baseline on NSMC", "Table 2 prints standard deviation and variance under σ and σ²"):
+        assert claim in said
+    assert "the two columns are swapped" in said
+
+
+def test_without_any_run_the_print_and_the_way_to_runs_are_there(page: Opened, tmp_path: Path) -> None:
+    app = page(tmp_path)
+    said = words(app)
+    assert "NSMC: no baseline here" in said and "No run here has its heads measured" in said
+    assert "No out-of-domain pair of runs is here" in said
+    assert len(table(app, "ko-electra")) == len(fused.SETTINGS)
+    assert not app.error
+
+
+def test_coverage_is_measured_again_or_says_what_is_missing(page: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = page(tmp_path)
+    monkeypatch.setenv("SENTVIZ_DATA", str(tmp_path))
+    monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path))
+    app.button(key="fused-again").click().run()
+    assert not app.exception, app.exception
+    assert any("nsmc" in str(one.value) for one in app.warning)
+    stored = coverage.measured().query("dataset == 'nsmc'")
+    monkeypatch.setattr(coverage, "measure", lambda dataset: stored.assign(neutral=0.25))
+    app.button(key="fused-again").click().run()
+    assert "KNU: **25.00%** of 755,797 tokens, shipped 49.39%" in words(app)
+
+
+def test_a_sentence_shows_that_the_row_of_cls_stays(page: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a model trained for a second with a made-up lexicon: the largest change in the row of [CLS] is none, elsewhere there is one."""
+    mine = Lexicon.of("mine", pd.DataFrame({"term": ["warm", "clever", "dull"], "polarity": [1.0, 1.0, -1.0]}))
+    with pytest.MonkeyPatch.context() as patch:
+        use_toy_data(patch)
+        patch.setattr(Lexicon, "load", lambda name: mine)
+        recipe = toy_recipe("cls-last-scaled", dataset="sst2", cls=True, lexicon="lexicon_en_vader", epochs=1)
+        trainer = Trainer(recipe, tmp_path / "sst2" / "cls-last-scaled")
+        trainer.fit(progress=False)
+        trainer.finish()
+    assert isinstance(Run.open(tmp_path / "sst2" / "cls-last-scaled"), Run)
+    app = page(tmp_path)
+    app.session_state["fused-sentence"] = True
+    app.run()
+    assert not app.exception, app.exception
+    said = words(app)
+    assert "row of [CLS] **0**" in said
+    assert "elsewhere **0**" not in said and "elsewhere **" in said
+    app.button(key="fused-follow").click().run()
+    assert app.session_state["focus"].look == "lexicon"
+    assert app.session_state["focus"].run == "sst2/cls-last-scaled"
+
+
+def test_titles_cover_every_data_set_measured() -> None:
+    assert set(coverage.TITLES) == set(coverage.RECIPES)
+    assert all(datasets.info(name).title for name in coverage.RECIPES)

@@ -1,0 +1,402 @@
+"""The study of Sentiment-Fused Attention: the print against its raw files, the rest against hand counts on made-up runs."""
+
+from __future__ import annotations
+
+import csv
+import json
+import statistics as slow
+from math import comb
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from app.focus import CHOICES
+from sentviz import datasets
+from sentviz.errors import InputError
+from sentviz.figures.coverage import coverage_bars
+from sentviz.figures.gains import gain_dots
+from sentviz.lexicon import LEXICONS, Lexicon
+from sentviz.recipe import Recipe
+from sentviz.runs import Run
+from sentviz.studies import coverage, fused, fused_tables, printed
+from sentviz.studies.claims import CLAIMS, judged
+from sentviz.studies.collected import items
+from sentviz.studies.export_paper import PAPERS, export_paper
+from sentviz.studies.fused_claims import simulated, welch
+from sentviz.studies.fused_export import cls_figure, gains_figure
+from tests.makers import toy_splits
+from tests.studies import N, made_run, made_seeds, with_heads
+
+ROOT = Path(__file__).parents[1]
+TABLES = Path(printed.__file__).parent / "tables"
+NAMES = {"all_heads": "cls-all", "all_heads_scaled": "cls-all-scaled", "last_head": "cls-last", "last_head_scaled": "cls-last-scaled"}
+
+
+def rows(name: str) -> list[dict[str, str]]:
+    with (TABLES / f"{name}.csv").open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def points(table: str, column: str, kind: str, base: str, task: str = "") -> dict[str, float]:
+    """Gain of one printed row over its baseline in points by encoder, from the raw file."""
+    those = {row[column]: row for row in rows(table) if not task or row["task"] == task}
+    return {name: float(those[kind][name]) - float(those[base][name]) for name in fused.ENCODERS}
+
+
+def evidence(statement: str, runs: list[Run] | None = None) -> tuple[str, str]:
+    row = judged(runs or [], ["Sentiment-Fused"]).set_index("claim").loc[statement]
+    return str(row["verdict"]), str(row["evidence"])
+
+
+# ---- the print
+
+
+def test_every_printed_table_and_figure_is_listed_with_a_page_that_exists() -> None:
+    """The paper has three tables and five figures; each is live, has a page and a maker; what cannot be had says why."""
+    listed = items("fused")
+    live = [item for item in listed if item["state"] == "live"]
+    assert {item["printed"] for item in live} == {*(f"Table {i}" for i in (1, 2, 3)), *(f"Figure {i}" for i in (1, 2, 3, 4, 5))}
+    assert len({item["id"] for item in listed}) == len(listed)
+    for item in listed:
+        assert item["state"] in ("live", "cannot be had")
+        assert item["title"] and item["why"] and item["runs"]
+        assert set(item["data"]) <= {*fused.DATASETS, *(task.dataset for task in fused.TASKS)}
+    for item in live:
+        page, _, look = item["view"].partition("/")
+        assert (ROOT / "app" / "views" / f"{page}.py").is_file()
+        assert not look or look in CHOICES["look"]
+
+
+@pytest.mark.parametrize("paper", ["ndt", "hardmax", "fused"])
+def test_every_live_item_of_every_paper_has_a_maker(paper: str) -> None:
+    assert {item["id"] for item in items(paper) if item["state"] == "live"} <= set(PAPERS[paper].makers)
+
+
+def test_printed_tables_are_complete() -> None:
+    """Six settings and eight task rows of five encoders, none lost on the way."""
+    assert len(fused.printed_accuracies()) == 6 * 5
+    assert len(fused.printed_gains()) == 5 * 5
+    assert len(fused.printed_tasks()) == 4 * 5
+    assert not fused.printed_tasks().isna().any(axis=None)
+    assert {task.printed for task in fused.TASKS} - {""} == {row["task"] for row in rows("fused_out_of_domain")}
+
+
+@pytest.mark.parametrize(("kind", "model"), NAMES.items())
+def test_table_2_is_recomputed_from_table_1(kind: str, model: str) -> None:
+    """Mean, sample deviation and variance by the standard library; the printed σ is the variance and σ² the deviation."""
+    gains = list(points("fused_nsmc_accuracy", "injection", kind, "baseline").values())
+    row = fused.statistics().set_index("model").loc[model]
+    assert row["mean"] == pytest.approx(slow.mean(gains))
+    assert row["deviation"] == pytest.approx(slow.stdev(gains))
+    assert row["variance"] == pytest.approx(slow.variance(gains))
+    said = next(one for one in rows("fused_gain_statistics") if one["injection"] == kind)
+    assert float(said["printed_sigma"]) == pytest.approx(slow.variance(gains), abs=6e-4)
+    assert float(said["printed_sigma_squared"]) == pytest.approx(slow.stdev(gains), abs=6e-4)
+    assert float(said["mean_gain_points"]) == pytest.approx(slow.mean(gains), abs=6e-4)
+
+
+def test_claims_about_its_tables_from_the_raw_files() -> None:
+    """Counts by loops over the csv."""
+    gains = {kind: points("fused_nsmc_accuracy", "injection", kind, "baseline") for kind in (*NAMES, "xia2021_hadamard")}
+    xia = gains.pop("xia2021_hadamard")
+    up = sum(value > 0 for row in gains.values() for value in row.values())
+    assert evidence("Every setting gains over the baseline with every encoder")[1].startswith(f"{up} of 20")
+    above = sum(row[name] > xia[name] for row in gains.values() for name in row)
+    verdict, said = evidence("Every setting is better than Xia et al.'s product with every encoder")
+    assert said.startswith(f"{above} of 20") and (verdict == "holds") == (above == 20)
+    lost = sum(value < 0 for value in xia.values())
+    verdict, said = evidence("Xia et al.'s product does the opposite: it loses against the baseline")
+    assert f"{lost} of 5" in said and "kc-electra" in said and verdict == "does not hold"
+    verdict, said = evidence("The gains mean 250 to almost 500 more right answers on average")
+    for name in fused.ENCODERS:
+        assert f"{name} {500 * slow.mean(row[name] for row in gains.values()):.0f}" in said
+    assert verdict == "does not hold"
+    changes = [
+        value
+        for task in {row["task"] for row in rows("fused_out_of_domain")}
+        for value in points("fused_out_of_domain", "variant", "last_head_scaled", "baseline", task).values()
+    ]
+    verdict, said = evidence("Out of domain 13 of 20 cases rise, 5 fall and 2 stay")
+    counts = sum(v > 1e-9 for v in changes), sum(v < -1e-9 for v in changes), sum(abs(v) < 1e-9 for v in changes)
+    assert said == f"recounted: {counts[0]} of 20 rise, {counts[1]} fall, {counts[2]} stay"
+    assert (verdict == "holds") == (counts == (13, 5, 2))
+
+
+def test_the_best_number_stands_with_another_setting_than_the_text_says() -> None:
+    """92.65 is in the row whose mean gain table 2 prints for the scaled last head."""
+    best = max(rows("fused_nsmc_accuracy"), key=lambda row: max(float(row[name]) for name in fused.ENCODERS))
+    mean = slow.mean(points("fused_nsmc_accuracy", "injection", best["injection"], "baseline").values())
+    table = {row["injection"]: float(row["mean_gain_points"]) for row in rows("fused_gain_statistics")}
+    assert min(table, key=lambda kind: abs(table[kind] - mean)) == "last_head_scaled"
+    assert evidence("The best accuracy, 92.65, is the unscaled last head's")[0] == "does not hold"
+
+
+def test_equal_spreads_cannot_be_refuted() -> None:
+    """Pitman and Morgan's t by hand: sums and differences of paired gains, n = 5."""
+    from scipy.stats import t
+
+    own = list(points("fused_nsmc_accuracy", "injection", "last_head_scaled", "baseline").values())
+    raw = []
+    for kind in ("all_heads", "all_heads_scaled", "last_head"):
+        other = list(points("fused_nsmc_accuracy", "injection", kind, "baseline").values())
+        a, b = slow.variance(own), slow.variance(other)
+        r = slow.correlation(own, other)
+        statistic = (b - a) * np.sqrt(3) / (2 * np.sqrt(a * b * (1 - r**2)))
+        raw.append(2 * t.sf(abs(statistic), 3))
+    verdict, said = evidence("So it is more stable than the other settings")
+    assert verdict == "cannot be told"
+    assert f"p = {min(1, 3 * min(raw)):.2g}" in said
+
+
+def test_a_neutral_row_stays_and_its_column_moves() -> None:
+    """By loops over one small case: σ = 1/3 to all cancels in the first row, other rows shift weight to and from token 0."""
+    own, towards = simulated(trials=20)
+    assert own.max() < 1e-14 < 1e-5 < towards.min()
+    scores = np.array([[0.3, -1.0, 2.0], [0.1, 0.5, -0.2], [1.0, 0.0, 0.4]])
+    polarity = [(1 / 3, 1 / 3, 1 / 3), (0.8, 0.1, 0.1), (0.1, 0.2, 0.7)]
+    moved = []
+    for i in range(3):
+        plain = [np.exp(s) for s in scores[i]]
+        with_ = [np.exp(s + sum(a * b for a, b in zip(polarity[i], polarity[j], strict=True))) for j, s in enumerate(scores[i])]
+        moved.append([w / sum(with_) - p / sum(plain) for w, p in zip(with_, plain, strict=True)])
+    assert max(map(abs, moved[0])) < 1e-15
+    assert abs(moved[1][0]) > 1e-3
+    assert evidence("σ cannot move the row of a neutral [CLS] while Q and K stay as they are")[0] == "holds"
+
+
+# ---- runs
+
+
+@pytest.fixture
+def several(tmp_path: Path) -> list[Run]:
+    """NSMC: baseline and last-scaled with three seeds, two more settings and Xia et al. with one."""
+    made = made_seeds(tmp_path, "nsmc", "cls", 3, wrong=40)
+    made += made_seeds(tmp_path, "nsmc", "cls-last-scaled", 3, wrong=10, first_wrong=100)
+    made += [made_run(tmp_path, "nsmc", "cls-all", wrong=41), made_run(tmp_path, "nsmc", "cls-last", wrong=90)]
+    return [*made, made_run(tmp_path, "nsmc", "cls-xia", wrong=60)]
+
+
+def test_gains_by_hand(several: list[Run]) -> None:
+    """Seed 0 of each with McNemar and Holm by hand; over seeds only where both have several; in the paper's order."""
+    frame = fused.gains(several, "nsmc")
+    single = frame[frame["kind"] == "one seed"].set_index("model")
+    assert list(single.index) == ["cls-xia", "cls-all", "cls-last", "cls-last-scaled"]
+    wins = {"cls-xia": (0, 20), "cls-all": (0, 1), "cls-last": (0, 50), "cls-last-scaled": (40, 10)}  # rows only one side answers rightly
+    p = {}
+    for model, (gained, lost) in wins.items():
+        assert single.loc[model, "difference"] == pytest.approx((gained - lost) / N)
+        n = gained + lost
+        p[model] = min(1.0, 2 * sum(comb(n, k) for k in range(min(gained, lost) + 1)) / 2**n)
+        assert single.loc[model, "p"] == pytest.approx(p[model])
+        assert single.loc[model, "low"] <= (gained - lost) / N <= single.loc[model, "high"]
+    for rank, model in enumerate(sorted(p, key=p.__getitem__)):
+        assert single.loc[model, "adjusted"] == pytest.approx(min(1, (4 - rank) * p[model]))
+    over = frame[frame["kind"] == "over seeds"].set_index("model")
+    assert list(over.index) == ["cls-last-scaled"]
+    assert over.loc["cls-last-scaled", "difference"] == pytest.approx(30 / N)
+    assert (over.loc["cls-last-scaled", "seeds"], over.loc["cls-last-scaled", "base_seeds"]) == (3, 3)
+    assert over.loc["cls-last-scaled", "spread"] == pytest.approx(0)
+    chosen = fused.decisive(frame)
+    assert list(chosen["model"]) == ["cls-all", "cls-last", "cls-last-scaled"]
+    assert chosen.set_index("model")["kind"].to_dict()["cls-last-scaled"] == "over seeds"
+    assert fused.gains([], "nsmc").empty
+
+
+def test_the_answer_counts_what_gains_loses_and_is_missing(several: list[Run], tmp_path: Path) -> None:
+    one = fused.answer(several, "nsmc")
+    assert one.short == "NSMC: of 4 settings 1 gains, 1 loses, 1 cannot be told from the baseline, 1 is not here"
+    assert one.word == "cannot be told"
+    assert one.baseline == pytest.approx(0.8)
+    assert "Last head ÷ √d +15.00" in one.numbers and "3 against 3 seeds" in one.numbers and "n = 200" in one.numbers
+    good = [made_run(tmp_path, "sst2", model, wrong=10, first_wrong=100) for model in fused.INJECTED]
+    good.append(made_run(tmp_path, "sst2", "cls", wrong=40))
+    assert (fused.answer(good, "sst2").short, fused.answer(good, "sst2").word) == ("SST-2: all 4 settings gain", "yes")
+    bad = [made_run(tmp_path / "bad", "sst2", model, wrong=80) for model in fused.INJECTED]
+    assert fused.answer([*bad, good[-1]], "sst2").word == "no"
+    assert "no baseline here" in fused.answer(bad, "sst2").short
+    assert "no injected run here" in fused.answer(good[-1:], "sst2").short
+    assert "study fused --dataset sst2" in fused.answer(good[-1:], "sst2").numbers
+
+
+def test_out_of_domain_by_task_and_split(tmp_path: Path) -> None:
+    """KLUE-NLI's runs stand for two tasks where they were asked about XNLI too; a task with one side only is left out."""
+    made = [made_run(tmp_path, "klue_nli", "cls", wrong=40, also=("kornli_xnli",))]
+    made += [made_run(tmp_path, "klue_nli", "cls-last-scaled", wrong=10, also=("kornli_xnli",))]
+    made += made_seeds(tmp_path, "question_pair", "cls", 2, wrong=20)
+    made += made_seeds(tmp_path, "question_pair", "cls-last-scaled", 2, wrong=20)
+    made += [made_run(tmp_path, "korean_hate_speech", "cls")]
+    frame = fused.out_of_domain(made).set_index("task")
+    assert list(frame.index) == ["KorNLI", "KLUE-NLI", "Question pairs"]
+    assert frame.loc["KorNLI", "split"] == "kornli_xnli"
+    assert frame.loc["KorNLI", "difference"] == pytest.approx(30 / N)
+    assert frame.loc["KorNLI", "verdict"] == "better"
+    assert frame.loc["Question pairs", "test"] == "over seeds"
+    assert frame.loc["Question pairs", "verdict"] == "cannot be told"
+    assert (frame["baseline"] + frame["difference"]).to_numpy() == pytest.approx(frame["injected"].to_numpy())
+    without = [made_run(tmp_path / "old", "klue_nli", model) for model in ("cls", "cls-last-scaled")]
+    assert list(fused.out_of_domain(without)["task"]) == ["KLUE-NLI"]
+    assert fused.out_of_domain([]).empty
+    assert evidence("Out of domain the injection gains in most tasks", made)[0] == "holds"  # two of three
+    table = fused_tables.tasks(made).frame.set_index("task")
+    assert table.loc["PAWS", "difference"] != table.loc["PAWS", "difference"]
+    assert table.loc["PAWS", "kr-electra"] == pytest.approx(-0.0075)
+
+
+def test_heads_are_means_over_seeds_with_their_span(tmp_path: Path) -> None:
+    base = [with_heads(run, (0.1 + 0.01 * i, 0.2), (0.05, 0.06)) for i, run in enumerate(made_seeds(tmp_path, "nsmc", "cls", 3))]
+    one = with_heads(made_run(tmp_path, "nsmc", "cls-last-scaled"), (0.2, 0.3), (0.05, 0.06))
+    frames, sources = fused.heads_by_setting([*base, one], "nsmc")
+    assert len(sources) == 4
+    row = frames["Baseline"].query("layer == 0 and head == -1 and measure == 'from_cls'").iloc[0]
+    assert (row["value"], row["low"], row["high"]) == pytest.approx((0.11, 0.1, 0.12))
+    assert frames["Last head ÷ √d"].query("layer == 0 and head == -1 and measure == 'from_cls'")["low"].iloc[0] == pytest.approx(0.199)
+    figure = cls_figure([*base, one], "nsmc")
+    assert "Baseline 3, Last head ÷ √d 1" in figure.caption and "95% intervals of one run" in figure.caption
+    dashes = {trace.name: trace.line.dash for trace in figure.plot.data if trace.showlegend}
+    assert dashes == {"Baseline": "dash", "Last head ÷ √d": "solid"}
+    with pytest.raises(InputError):
+        cls_figure([], "nsmc")
+
+
+@pytest.mark.parametrize(
+    ("shift", "seeds", "changes", "stays"),
+    [
+        (0.10, 3, "holds", "does not hold"),
+        (0.0001, 3, "does not hold", "holds"),
+        (0.02, 3, "cannot be told", "cannot be told"),
+        (0.10, 1, "cannot be told", "cannot be told"),
+    ],
+)
+def test_a_deviation_changes_stays_or_cannot_be_told(tmp_path: Path, shift: float, seeds: int, changes: str, stays: str) -> None:
+    """Seeds far closer together than the shift, far wider than it, and a single one."""
+    noise = {0.10: 0.001, 0.0001: 0.0001, 0.02: 0.03}[shift]
+    made = []
+    for model, by in (("cls", 0.0), ("cls-last-scaled", shift)):
+        for i, run in enumerate(made_seeds(tmp_path, "nsmc", model, seeds)):
+            values = tuple(0.2 + by + noise * (i - 1) + 0.01 * layer for layer in range(2))
+            made.append(with_heads(run, values, values))
+    assert evidence("On NSMC the injection changes how unevenly [CLS] looks at the others", made)[0] == changes
+    assert evidence("On NSMC it leaves the others' attention towards [CLS] as it was, within a tenth", made)[0] == stays
+
+
+def test_claims_about_runs(several: list[Run], tmp_path: Path) -> None:
+    """A setting that loses refutes; all four must be here and better to hold; without runs nothing is told."""
+    verdict, said = evidence("Every setting gains over the baseline on NSMC", several)
+    assert verdict == "does not hold" and "n = 200" in said
+    assert evidence("Last head ÷ √d varies least on NSMC (paper: over encoders, here: over seeds)", several)[0] == "cannot be told"
+    good = [made_run(tmp_path, "sst2", model, wrong=10, first_wrong=100) for model in fused.INJECTED]
+    good += [made_run(tmp_path, "sst2", "cls", wrong=40), made_run(tmp_path, "sst2", "cls-xia", wrong=40)]
+    assert evidence("Every setting gains over the baseline on SST-2", good)[0] == "holds"
+    assert evidence("Every setting is better than Xia et al.'s product on SST-2", good)[0] == "holds"
+    assert evidence("Every setting gains over the baseline on SST-2", good[1:])[0] == "cannot be told"
+    frame = judged([], ["Sentiment-Fused"])
+    assert len(frame) == len(CLAIMS["Sentiment-Fused"])
+    assert set(frame[frame["against"] == "runs here"]["verdict"]) == {"cannot be told"}
+
+
+# ---- coverage
+
+
+def test_coverage_is_counted_token_by_token(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Neutral tokens, known entries and the most frequent ones by loops over the made-up test texts."""
+    splits = toy_splits()
+    mine = Lexicon.of("mine", pd.DataFrame({"term": ["warm", "dull", "puppet show"], "polarity": [1.0, -1.0, 0.0]}))
+    monkeypatch.setattr(datasets, "load_split", lambda name, split: splits[split])
+    monkeypatch.setattr(datasets, "info", lambda name: SimpleNamespace(language="en"))
+    monkeypatch.setattr(Lexicon, "load", lambda name: mine)
+    monkeypatch.setitem(coverage.RECIPES, "toy", "fused_toy")
+    recipe = Recipe.of({"dataset": "toy", "tokenizer": "words", "min_count": 1, "max_length": 64, "cls": True})
+    monkeypatch.setattr(Recipe, "read", lambda source: recipe)
+    frame = coverage.measure("toy")
+    assert list(frame["lexicon"]) == list(LEXICONS["en"])
+    words = [word for text in splits["test"].frame["text"] for word in text.lower().replace(",", " ,").replace("!", " !").split()]
+    said = {"warm", "dull", "puppet", "show"}
+    row = frame.iloc[0]
+    assert row["tokens"] == len(words)
+    assert row["neutral"] == pytest.approx(sum(word not in said for word in words) / len(words))
+    assert row["known"] == pytest.approx(4 / (row["vocabulary"] - 4))
+    frequent = row["frequent"].split()
+    assert set(frequent) == said
+    assert [words.count(word) for word in frequent] == sorted((words.count(word) for word in said), reverse=True)
+    with pytest.raises(InputError, match="not on 'nothing'"):
+        coverage.measure("nothing")
+    path = tmp_path / "coverage.csv"
+    frame.assign(neutral=0.5).to_csv(path, index=False)
+    coverage.main(["toy"], path)
+    stored = coverage.measured(path)
+    assert len(stored) == 3 and stored["neutral"].to_list() == pytest.approx(frame["neutral"].to_list(), abs=1e-4)
+
+
+def test_shipped_coverage_is_whole() -> None:
+    """Every data set with every lexicon of its language, and the verdicts read it."""
+    frame = coverage.measured()
+    wanted = {(name, lexicon) for name in coverage.RECIPES for lexicon in LEXICONS[datasets.info(name).language]}
+    assert set(zip(frame["dataset"], frame["lexicon"], strict=True)) == wanted
+    assert frame["neutral"].between(0, 1).all() and (frame["tokens"] > 1000).all()
+    share = frame.set_index(["dataset", "lexicon"]).loc[("nsmc", "lexicon_ko_knu"), "neutral"]
+    assert (evidence("About half of NSMC's tokens stay neutral")[0] == "holds") == (0.4 <= share <= 0.6)
+    figure = coverage_bars(fused_tables.covered().frame)
+    assert len(figure.plot.data[0].x) == len(frame)
+    with pytest.raises(InputError):
+        coverage_bars(frame.iloc[:0])
+
+
+# ---- figures and files
+
+
+def test_gains_are_drawn_in_points_beside_the_print(several: list[Run]) -> None:
+    figure = gains_figure(several, "nsmc")
+    traces = {trace.name: trace for trace in figure.plot.data}
+    assert set(traces) == {"measured, one seed of each", "measured, over seeds", "printed, a pretrained encoder each"}
+    assert list(traces["measured, over seeds"].x) == pytest.approx([15.0])
+    assert len(traces["printed, a pretrained encoder each"].x) == 25
+    assert "n = 200" in figure.caption and "−0.75 to +1.06" in figure.caption
+    alone = gains_figure([], "nsmc")
+    assert "No run here" in alone.caption and alone.source == ""
+    with pytest.raises(InputError):
+        gain_dots(fused.gains([], "nsmc").assign(row=""), order=[], title="x")
+
+
+def test_the_paper_is_written_with_its_manifest(several: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a browser; what needs weights or measured heads says that no run is here."""
+    monkeypatch.setattr("sentviz.studies.export_paper.find_browser", lambda: None)
+    made = [with_heads(run, (0.1, 0.2), (0.1, 0.1)) if run.config["preset"] != "cls-xia" else run for run in several]
+    manifest = export_paper("fused", tmp_path / "out", made)
+    states = {item["id"]: item["state"] for item in manifest["items"]}
+    assert {states[f"table-{i}"] for i in (1, 2, 3)} == {"written"}
+    assert states["figure-4"] == states["figure-5"] == states["gains"] == states["claims"] == "written"
+    assert {states[f"figure-{i}"] for i in (1, 2, 3)} == {"no run here"}
+    assert len(manifest["runs"]) == len(several)
+    assert manifest["answers"] == [fused.answer(made, "nsmc").sentence]
+    named = {file for item in manifest["items"] for part in item["parts"] for file in part["files"]}
+    assert named | {"manifest.json"} == {path.name for path in (tmp_path / "out").iterdir()}
+    assert json.loads((tmp_path / "out" / "manifest.json").read_text(encoding="utf-8"))["paper"] == "fused"
+    table = pd.read_csv(tmp_path / "out" / "accuracy.csv", encoding="utf-8-sig").set_index("setting")
+    assert table.loc["Baseline", "kr-bert"] == pytest.approx(0.901)
+    assert table.loc["Last head", "nsmc"] == pytest.approx(0.55)
+
+
+@pytest.mark.parametrize("paper", ["hardmax", "fused"])
+def test_without_runs_a_paper_is_written_all_the_same(paper: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sentviz.studies.export_paper.find_browser", lambda: None)
+    manifest = export_paper(paper, tmp_path / "out", [])
+    assert {item["state"] for item in manifest["items"]} == {"written", "no run here"}
+    assert manifest["runs"] == {} and manifest["answers"] == []
+
+
+def test_welch_is_scipys() -> None:
+    """On random seeds of unlike number and spread; seeds that do not vary at all are told apart without a warning."""
+    from scipy.stats import ttest_ind
+
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(0.2, 0.01, (3, 4)), rng.normal(0.21, 0.05, (5, 4))
+    p, span = welch(a, b)
+    found = ttest_ind(a, b, equal_var=False)
+    np.testing.assert_allclose(p, found.pvalue)
+    np.testing.assert_allclose(span, found.confidence_interval())
+    p, span = welch(np.full((3, 1), 0.3), np.full((3, 1), 0.2))
+    assert p[0] < 1e-9
+    assert span[:, 0] == pytest.approx([0.1, 0.1])

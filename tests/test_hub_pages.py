@@ -1,0 +1,134 @@
+"""Small Hugging Face folders, adopted as runs, on every page of the app: nothing breaks, and what does not apply is said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import streamlit as st
+from click.testing import CliRunner
+
+pytest.importorskip("transformers", reason="the extra hub (transformers) is not installed")
+
+from app import store
+from app.focus import CHOICES
+from sentviz import datasets, hub
+from sentviz.cli import main
+from sentviz.examples import examples_for
+from sentviz.hub.runs import opening
+from sentviz.lexicon import Lexicon
+from sentviz.runs import Run
+from tests.makers import toy_splits
+from tests.test_app import PAGES, opened, words
+from tests.test_hub import saved
+
+LABELS = ("NEGATIVE", "POSITIVE")
+SENTENCE = "a warm song, a dull soup"
+EXAMPLE = "what a warm, clever song, and never a dull soup"
+TERMS = {"warm": 3.0, "clever": 1.5, "dull": -2.5, "cold": -1.0, "garden": 0.5}
+RUNS = {"sst2/bert": "", "sst2/distilbert-last-scaled": "last-scaled"}
+
+
+def own_lexicon(name: str) -> Lexicon:
+    return Lexicon.of(name, pd.DataFrame({"term": list(TERMS), "polarity": list(TERMS.values())}))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Runs of a BERT and a DistilBERT that were never trained, the data set sst2 replaced by made-up sentences."""
+    root, splits = tmp_path_factory.mktemp("adopted"), toy_splits()
+    splits["official_test"] = replace(splits["test"], split="official_test")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(datasets, "load_split", lambda name, split: splits[split])
+        patch.setattr(Lexicon, "load", own_lexicon)
+        for name, injection in RUNS.items():
+            kind = name.partition("/")[2].removesuffix(f"-{injection}")
+            model = saved(root / "models" / kind, kind, LABELS)
+            lexicon = "lexicon_en_vader" if injection else ""
+            hub.adopt(model, "sst2", root / "runs", lexicon=lexicon, injection=injection, example=EXAMPLE)
+        patch.setenv("SENTVIZ_RUNS", str(root / "runs"))
+        st.cache_resource.clear()
+        yield root
+    st.cache_resource.clear()
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page != "claims"])  # claims are of the papers' runs, whatever is in focus
+@pytest.mark.parametrize("run", RUNS)
+def test_every_page_stands(run: str, page: str) -> None:
+    app = opened(page, run=run, text=SENTENCE)
+    assert not app.error, [error.value for error in app.error]
+    assert app.session_state["focus"].run == run
+
+
+@pytest.mark.parametrize("look", CHOICES["look"])
+@pytest.mark.parametrize("run", RUNS)
+def test_every_look_at_its_attention_stands(run: str, look: str) -> None:
+    """Also cut into words, and for one head of the last layer."""
+    app = opened("attention", run=run, look=look, text=SENTENCE, layer="3", head="4")
+    assert not app.error and not app.warning, [element.value for element in (*app.error, *app.warning)]
+    assert app.query_params.get("look", "maps") == look
+
+
+@pytest.mark.parametrize(
+    ("page", "wanted"),
+    [
+        ("lambdas", "sst2/bert has no learned lambda"),
+        ("components", "sst2/bert has one attention map per head"),
+        ("explanations", "sentviz faithfulness sst2/bert"),
+        ("cls", "sentviz heads sst2/bert"),
+        ("runs", "Adopted, not trained here"),
+    ],
+)
+def test_what_does_not_apply_is_said(page: str, wanted: str) -> None:
+    assert wanted in words(opened(page, run="sst2/bert")).replace("\\", "")
+
+
+def test_a_sentence_is_answered_and_can_be_asked_what_if() -> None:
+    """An answer of its own, heads to silence, no lambda; without a lexicon no strength."""
+    app = opened(run="sst2/bert")
+    before = next(m.value for m in app.markdown if m.value.startswith("###"))
+    app.text_input(key="sentence").set_value("A cold garden and a clumsy puppet show").run()
+    next(item for item in app.button_group if item.key == "silenced").set_value([(3, 4)]).run()
+    assert not app.exception, app.exception
+    assert next(m.value for m in app.markdown if m.value.startswith("###")) != before
+    assert "silenced is head 4 of layer 3" in words(app)
+    assert not app.slider
+
+
+def test_its_lexicon_can_be_weakened_and_walked_through() -> None:
+    """Polarities of its own word pieces, entries, and a strength that changes the answer."""
+    name = "sst2/distilbert-last-scaled"
+    app = opened("attention", run=name, look="lexicon", text=SENTENCE)
+    said = words(app).replace("\\", "")
+    assert "adds σ / √4 to the scores of the last head of every layer" in said
+    assert "entry of VADER" in said or "entries of VADER" in said
+    app.slider(key="strength").set_value(0.0).run()
+    assert not app.exception, app.exception
+    model = hub.HubModel.of(store.runs()[name])
+    now = next(trace for trace in app.session_state["traces"].values() if trace.strength == 0)
+    np.testing.assert_allclose(now.logits, model.trace(SENTENCE, strength=0).logits, atol=1e-5)
+    assert np.abs(now.logits - model.trace(SENTENCE).logits).max() > 1e-5
+
+
+def test_the_command_adopts_a_folder_that_the_page_of_runs_names(folder: Path, tmp_path: Path) -> None:
+    """`sentviz adopt` writes the run that `adopt` writes; classes of other names are matched by hand; the page says the command."""
+    assert "sentviz adopt FOLDER" in words(opened("runs"))
+    other = saved(tmp_path / "named", "bert", ("GOOD", "BAD"))
+    asked = ["adopt", str(other), "--dataset", "sst2", "-o", str(tmp_path)]
+    refused = CliRunner().invoke(main, asked)
+    assert refused.exit_code and "say which is which with labels" in refused.output
+    done = CliRunner().invoke(main, [*asked, "--labels", "positive, negative", "--example", SENTENCE])
+    assert done.exit_code == 0, done.output
+    run = Run.open(tmp_path / "sst2" / "named")
+    assert run.labels == ("negative", "positive") and run.example().text == SENTENCE
+    as_it_is = hub.load(other).trace(SENTENCE)
+    np.testing.assert_allclose(run.example().probabilities, as_it_is.probabilities[::-1], atol=1e-5)
+
+
+def test_a_run_opens_with_a_sentence_of_its_data_sets_language() -> None:
+    assert opening("nsmc") == examples_for(("negative", "positive"), "ko")["Contrast"].text
+    assert opening("sst2") == examples_for(("negative", "positive"))["Contrast"].text

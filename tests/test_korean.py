@@ -1,0 +1,169 @@
+"""A Korean sentence on a run of byte-level pieces: tokens as written, words put together, pictures and files with their letters."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import subprocess
+from collections.abc import Iterator
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+import streamlit as st
+
+from app import store
+from sentviz import datasets
+from sentviz._browser import find_browser
+from sentviz.examples import examples_for
+from sentviz.export import render
+from sentviz.figures import heatmap
+from sentviz.figures.lexicon import polarity_strip
+from sentviz.gallery import strip
+from sentviz.longmap import units
+from sentviz.model import Model
+from sentviz.remarks import remarks
+from sentviz.swap import neighbours
+from sentviz.text import words_of
+from sentviz.trace import Trace
+from sentviz.training import Trainer
+from tests.makers import toy_recipe
+from tests.test_app import opened, words
+
+RUN = "nsmc/cls-last-scaled"
+GOOD, BAD = ("따뜻하고", "훌륭하고", "신나고"), ("지루하고", "엉성하고", "차갑고")
+NOUNS, ENDS = ("이야기는", "음악은", "결말은"), ("길었다", "짧았다", "밝았다", "어두웠다")
+SENTENCE = "뷁같은 음악은 따뜻하고, 결말은 지루하고 길었다"  # the first syllable stands in no text of the training
+SYLLABLE = "뷁"
+
+
+def splits() -> dict[str, datasets.Split]:
+    rows = [(f"{noun} {word} {end}", label) for label, some in enumerate((BAD, GOOD)) for word, noun, end in product(some, NOUNS, ENDS)]
+    found = {}
+    for split in ("train", "validation", "test"):
+        frame = pd.DataFrame(rows, columns=["text", "label"]).assign(id=[f"{split}-{i}" for i in range(len(rows))])
+        found[split] = datasets.Split("nsmc", split, frame, ("negative", "positive"), 0, "0" * 12)
+    return found
+
+
+@pytest.fixture(scope="module", autouse=True)
+def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Model]:
+    """A small run of NSMC's shape on made-up sentences, with a made-up Korean lexicon."""
+    root, made = tmp_path_factory.mktemp("korean"), splits()
+    lexicon = root / "data" / "lexicon_ko_knu"
+    lexicon.mkdir(parents=True)
+    pd.DataFrame({"term": [*GOOD, *BAD], "polarity": [2, 1, 2, -2, -1, -1]}).to_parquet(lexicon / "lexicon.parquet", index=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SENTVIZ_DATA", str(root / "data"))
+        patch.setenv("SENTVIZ_HOME", str(root / "home"))
+        patch.setenv("SENTVIZ_RUNS", str(root / "runs"))
+        patch.setattr(datasets, "load_split", lambda name, split: made[split])
+        changes = {"dataset": "nsmc", "tokenizer": "bpe", "vocab_size": 340, "max_length": 60, "cls": True, "lexicon": "lexicon_ko_knu"}
+        recipe = toy_recipe("cls-last-scaled", example=examples_for(("negative", "positive"), "ko")["Contrast"].text, **changes)
+        trainer = Trainer(recipe, root / "runs" / recipe.name)
+        trainer.fit(progress=False)
+        trainer.finish()
+        st.cache_resource.clear()
+        yield Model.of(store.runs()[RUN])
+    st.cache_resource.clear()
+
+
+@pytest.fixture(scope="module")
+def trace(model: Model) -> Trace:
+    from sentviz.explain import explained
+
+    return explained(model, model.trace(SENTENCE))
+
+
+def test_tokens_are_what_is_written(trace: Trace) -> None:
+    """Each is its part of the text; the three bytes of a syllable are that syllable three times; put together they are the words."""
+    inside = ~trace.specials
+    assert all(
+        token == SENTENCE[start:end] for token, (start, end) in zip(np.array(trace.tokens)[inside], trace.offsets[inside], strict=True)
+    )
+    assert trace.tokens[1:4] == (SYLLABLE,) * 3 and "\ufffd" not in "".join(trace.tokens)
+    found = [word.text for word in words_of(SENTENCE, trace)]
+    assert found == ["[CLS]", "뷁같은", "음악은", "따뜻하고", ",", "결말은", "지루하고", "길었다", "[SEP]"]
+    assert list(units(trace, "words").labels) == found
+
+
+def test_a_word_is_removed_as_a_whole(model: Model, trace: Trace) -> None:
+    """Pieces of one word share its score: what the answer loses without it."""
+    from sentviz.explain import log_odds
+
+    k = int(trace.probabilities.argmax())
+    for word in words_of(SENTENCE, trace)[1:-1]:
+        scores = trace.token_scores["removal"][list(word.indices)]
+        without = model.trace(SENTENCE.replace(word.text, "", 1))
+        np.testing.assert_allclose(scores, log_odds(trace.logits, k) - log_odds(without.logits, k), atol=1e-4)
+
+
+def test_a_letter_read_in_bytes_is_explained(model: Model, trace: Trace) -> None:
+    said = [remark for _, remark in remarks(trace, store.runs()[RUN])]
+    assert sum(f"“{SYLLABLE}”" in remark and "bytes" in remark for remark in said) == 1
+    known = model.trace("음악은 따뜻하고 길었다")
+    assert len(set(map(tuple, known.offsets[1:-1].tolist()))) == len(known.tokens) - 2
+    assert not any("bytes" in remark for _, remark in remarks(known, store.runs()[RUN]))
+
+
+def test_words_to_swap_are_words(model: Model, trace: Trace) -> None:
+    """In letters and from their beginning, not the bytes' names: each begins a word of the texts that the vocabulary is made of."""
+    token = trace.tokens.index("음악은")
+    found = neighbours(model, int(model.encode(SENTENCE).ids[token]), 8)
+    texts = [f" {text}" for text in splits()["train"].frame["text"]]
+    assert found and all(any(f" {word}" in text for text in texts) for word, _ in found)
+
+
+def test_explore_speaks_korean() -> None:
+    """Korean examples, the lexicon's strip; nothing half-written anywhere."""
+    app = opened(run=RUN, text=SENTENCE)
+    pills = next(item for item in app.button_group if item.key == "examples")
+    kinds = examples_for(("negative", "positive"), "ko")
+    assert list(pills.options) == list(kinds)
+    said = words(app).replace("\\", "")
+    assert "�" not in said and "tokens stand in an entry of the lexicon" in said
+    pills.set_value("Warmth").run()
+    assert not app.exception and app.session_state["focus"].text == kinds["Warmth"].text
+
+
+@pytest.mark.parametrize("look", ["maps", "long", "bertviz", "layers", "scores", "lexicon"])
+def test_every_look_stands(look: str) -> None:
+    app = opened("attention", run=RUN, text=SENTENCE, look=look)
+    assert not app.error and not app.warning
+    assert "�" not in words(app)
+
+
+def test_labels_hold_the_letters(trace: Trace) -> None:
+    """Both axes of the map, both strips."""
+    plot = heatmap(trace, 0).plot
+    for axis in (plot.layout.xaxis, plot.layout.yaxis):
+        assert [label.split(">")[-1] if "<" not in label else label for label in axis.ticktext][1:4] == [SYLLABLE] * 3
+    for figure in (strip(trace, "removal"), polarity_strip(trace)):
+        assert [label for label in figure.plot.data[0].text if SYLLABLE in label] == [SYLLABLE] * 3
+
+
+def _hangul() -> bool:
+    program = shutil.which("fc-list")
+    return program is not None and bool(subprocess.run([program, ":lang=ko", "file"], capture_output=True, text=True, check=False).stdout)
+
+
+@pytest.mark.skipif(find_browser() is None, reason="no Chrome or Chromium on this machine")
+@pytest.mark.skipif(not _hangul(), reason="no font with Hangul on this machine")
+def test_a_picture_shows_its_letters(trace: Trace) -> None:
+    """A PNG in which letters were boxes would be the same for other letters of the same width."""
+    from PIL import Image, ImageChops
+
+    import sentviz.export as export
+
+    def picture(word: str) -> Image.Image:
+        tokens = tuple(word if token == "음악은" else token for token in named.tokens)
+        made = Image.open(io.BytesIO(render(heatmap(named.replace(tokens=tokens), 0), "png")))
+        made.load()
+        return made.convert("L")
+
+    named = trace.replace(tokens=(*trace.tokens[:4], "음악은", *trace.tokens[5:]))
+    first, again, other = (picture(word) for word in ("음악은", "음악은", "결말로"))
+    export._BROWSER.close()
+    assert ImageChops.difference(first, again).getbbox() is None
+    assert ImageChops.difference(first, other).getbbox() is not None

@@ -1,0 +1,243 @@
+"""The lexicon in the app with Streamlit's AppTest: strength, polarity, one token's walk, before and after; on small runs made here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from sentviz.gallery import draw
+from sentviz.heads import FILE, over_split
+from sentviz.model import Model
+from sentviz.runs import Run, attach
+from sentviz.trace import Trace
+from tests.injected import TEXT, train_runs
+from tests.makers import toy_splits
+from tests.test_app import opened, words
+
+ALL, LAST, XIA, PLAIN = "toy/cls-all", "toy/cls-last-scaled", "toy/cls-xia", "toy/vanilla-matched"
+SENTENCE = "a tender garden, a dull and cold song"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def folder(tmp_path_factory: pytest.TempPathFactory, tiny_runs: Path) -> Iterator[Path]:
+    """Runs with and without a lexicon; the lexicon's file is there."""
+    root = tmp_path_factory.mktemp("injected")
+    train_runs(root)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SENTVIZ_DATA", str(root / "data"))
+        patch.setenv("SENTVIZ_HOME", str(root / "home"))
+        patch.setenv("SENTVIZ_RUNS", f"{root / 'runs'}:{tiny_runs}")
+        st.cache_resource.clear()
+        yield root
+    st.cache_resource.clear()
+
+
+def said(app: AppTest) -> str:
+    """All text of the page without markdown's escapes."""
+    return words(app).replace("\\", "")
+
+
+def verdict(app: AppTest) -> str:
+    return next(m.value for m in app.markdown if m.value.startswith("### "))
+
+
+def kept(app: AppTest) -> list[Trace]:
+    return list(app.session_state["traces"].values())
+
+
+# ---- strength
+
+
+def test_the_slider_is_there_for_models_with_a_lexicon_only() -> None:
+    assert "strength" in [slider.key for slider in opened(run=ALL).slider]
+    app = opened(run=PLAIN)
+    assert "strength" not in [slider.key for slider in app.slider]
+    assert "What the lexicon says" not in said(app)
+
+
+def test_strength_changes_the_answer_its_words_and_the_url() -> None:
+    """The slider writes the focus; the trace is that of the changed model; the remark, the chip and the history say so; back again."""
+    app = opened(run=ALL)
+    assert "This is an intervention" not in said(app)
+    app.slider(key="strength").set_value(4.0).run()
+    assert not app.exception, app.exception
+    assert app.query_params["strength"] == "4.0"
+    assert "4 times the trained strength of its lexicon" in said(app)
+    assert app.button(key="chip-strength").label.replace("\\", "") == "lexicon × 4"
+    assert app.session_state["tries"][-1]["changed"] == "lexicon × 4"
+    model = Model.of(Run.open(Path(_folder(ALL)), ALL))
+    now = next(trace for trace in kept(app) if trace.strength == 4)
+    np.testing.assert_allclose(now.probabilities, model.trace(TEXT, strength=4).probabilities, atol=1e-6)
+    assert np.abs(now.probabilities - model.trace(TEXT).probabilities).max() > 1e-6
+    app.button(key="strength-off").click().run()
+    assert app.query_params["strength"] == "0.0" and "asked without its lexicon" in said(app)
+    app.button(key="strength-trained").click().run()
+    assert "strength" not in app.query_params and "This is an intervention" not in said(app)
+
+
+def _folder(name: str) -> Path:
+    from app import store
+
+    return store.runs()[name].folder
+
+
+def test_word_removal_is_asked_of_the_changed_model() -> None:
+    """The scores beside the answer are those of the strength on the page."""
+    app = opened(run=ALL, strength="3")
+    trace = next(trace for trace in kept(app) if trace.strength == 3)
+    model = Model.of(Run.open(_folder(ALL), ALL))
+    from sentviz.removal import removal
+
+    np.testing.assert_allclose(trace.token_scores["removal"], removal(model, trace, strength=3), atol=1e-5)
+    assert np.abs(removal(model, trace, strength=3) - removal(model, trace)).max() > 1e-5
+
+
+def test_the_pinned_sentence_takes_the_strength_along() -> None:
+    """Pinned as trained, then without the lexicon: beside it; with the toggle for both, the two are the same again."""
+    app = opened(run=ALL)
+    app.button(key="pin").click().run()
+    app.button(key="strength-off").click().run()
+    assert "**Pinned**" in said(app) and "**Current**" in said(app)
+    app.toggle(key="change-both").set_value(True).run()
+    assert not app.exception, app.exception
+    assert "**Current**" not in said(app)
+    app.selectbox(key="focus-run").set_value(PLAIN).run()
+    assert "strength" not in app.query_params
+
+
+def test_a_pinned_model_without_lexicon_cannot_follow() -> None:
+    app = opened(run=PLAIN, text=TEXT)
+    app.button(key="pin").click().run()
+    app.selectbox(key="focus-run").set_value(ALL).run()
+    app.button(key="strength-off").click().run()
+    app.toggle(key="change-both").set_value(True).run()
+    assert "no such layers, heads, components or lexicon" in said(app)
+
+
+def test_a_strength_for_a_model_without_lexicon_gives_way_with_a_note() -> None:
+    app = opened(run=PLAIN, strength="0.5")
+    assert len(app.info) == 1 and "no such strength" in app.info[0].value
+    assert "strength" not in app.query_params
+
+
+def test_compare_asks_both_as_trained() -> None:
+    app = opened("compare", run=ALL, versus=LAST, strength="0", text=SENTENCE)
+    assert "what was changed on Explore does not hold" in said(app)
+    assert {trace.run for trace in kept(app) if trace.strength == 1} == {ALL, LAST}
+
+
+def test_a_notebook_makes_the_same_figure() -> None:
+    """The lines beside the export carry the strength, and `draw` follows it."""
+    app = opened(run=ALL, strength="0.5", text=TEXT)
+    lines = [block.value for block in app.code if "draw(" in block.value]
+    assert lines and all("strength=0.5" in line for line in lines)
+    model = Model.of(Run.open(_folder(ALL), ALL))
+    trace = model.trace(TEXT, strength=0.5)
+    figure = draw(str(_folder(ALL)), "attention", text=TEXT, strength=0.5, layer=1, head=1)
+    np.testing.assert_allclose(figure.frame["attention"], trace.map(1, 1).ravel(), atol=1e-6)
+
+
+def test_rings_on_the_page_of_heads_follow_the_strength() -> None:
+    """The sentence there is asked at the strength of Explore, and that is said."""
+    run = Run.open(_folder(LAST), LAST)
+    attach(run, FILE, over_split(Model.of(run), toy_splits()["test"].frame))
+    st.cache_resource.clear()
+    app = opened("cls", run=LAST, text=TEXT)
+    assert "changed on Explore" not in said(app)
+    app = opened("cls", run=LAST, text=TEXT, strength="2")
+    assert not app.exception, app.exception
+    assert 2 in {trace.strength for trace in kept(app)}
+    assert "Rings show the model as it was changed on Explore" in said(app)
+
+
+# ---- polarity and the walk
+
+
+def test_explore_shows_the_polarity_and_leads_to_the_lexicon() -> None:
+    app = opened(run=ALL)
+    assert "What the lexicon says of the words" in said(app)
+    assert "tokens stand in an entry of the lexicon" in said(app)
+    app.button(key="to-lexicon").click().run()
+    assert not app.exception, app.exception
+    assert app.session_state["focus"].look == "lexicon"
+
+
+def test_the_walk_begins_with_the_strongest_token_and_follows_the_choice() -> None:
+    """Entries, arithmetic and scores of one token; another by the list; the choice is in the URL and ends with the sentence."""
+    app = opened("attention", run=ALL, look="lexicon", text=TEXT)
+    assert "VADER" in said(app) and "adds σ to the scores of all heads" in said(app)
+    assert "**1 · Entries with “warm”**" in said(app)
+    assert "2 entries of VADER" in said(app)
+    assert sorted(app.dataframe[0].value["term"]) == ["warm", "warm song"]
+    assert "**3 · σ, and the scores before softmax**" in said(app) and "**4 · Attention" in said(app)
+    dull = [i for i, option in enumerate(app.selectbox(key="focus-token").options, start=1) if option.endswith("dull")]
+    app.selectbox(key="focus-token").set_value(dull[0]).run()
+    assert not app.exception, app.exception
+    assert app.query_params["token"] == str(dull[0])
+    assert "**1 · Entries with “dull”**" in said(app) and "1 entry of VADER" in said(app)
+    app.text_input(key="attention-sentence").set_value("a tender garden").run()
+    assert "token" not in app.query_params and "**1 · Entries with “tender”**" in said(app)
+
+
+@pytest.mark.parametrize(
+    ("run", "token", "wanted"),
+    [
+        (ALL, "1", "In layer 1 its row cannot move"),
+        (ALL, "2", "No entry of VADER"),
+        (LAST, "1", "takes the neutral vector"),
+        (XIA, "1", "Softmax does not cancel a factor"),
+    ],
+)
+def test_what_a_neutral_row_can_do_is_said(run: str, token: str, wanted: str) -> None:
+    assert wanted in said(opened("attention", run=run, look="lexicon", text=TEXT, token=token))
+
+
+def test_a_head_that_gets_nothing_says_which_one_does() -> None:
+    app = opened("attention", run=LAST, look="lexicon", text=TEXT, head="1", layer="2")
+    assert "Only head 2 gets the lexicon" in said(app)
+    assert "above layer 1 its Q and K differ too" in said(app)
+    assert "head 2" in said(opened("attention", run=LAST, look="lexicon", text=TEXT, head="2"))
+
+
+def test_before_and_after_are_the_model_without_and_with_its_lexicon() -> None:
+    """Both are asked: strength 0 and the one on the page, which a slider of its own moves."""
+    app = opened("attention", run=ALL, look="lexicon", text=TEXT)
+    assert {trace.strength for trace in kept(app)} == {0.0, 1.0}
+    before, after = sorted(kept(app), key=lambda trace: trace.strength)
+    assert np.abs(after.map(0) - before.map(0))[1:].max() > 1e-4
+    assert np.abs(after.map(0) - before.map(0))[0].max() < 1e-6  # not from the stored example, whose halves would not cancel
+    app.slider(key="strength").set_value(2.0).run()
+    assert not app.exception, app.exception
+    assert {trace.strength for trace in kept(app)} == {0.0, 1.0, 2.0}
+    assert "**With · strength 2**" in said(app)
+
+
+def test_a_model_without_lexicon_says_so_and_names_some() -> None:
+    app = opened("attention", run=PLAIN, look="lexicon")
+    assert "trained without a lexicon" in app.info[0].value and "cls" in app.info[0].value
+    looks = next(item for item in opened("attention", run=PLAIN).button_group if item.key == "focus-look")
+    assert "Lexicon" not in looks.options
+
+
+def test_without_the_lexicons_file_lambda_is_the_models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The entries cannot be listed; everything behind them stands."""
+    monkeypatch.setenv("SENTVIZ_DATA", str(tmp_path))
+    monkeypatch.setitem(__import__("sys").modules, "vaderSentiment.vaderSentiment", None)
+    st.cache_resource.clear()
+    app = opened("attention", run=ALL, look="lexicon", text=TEXT)
+    assert "is not on this machine, so its entries cannot be listed; λ itself is stored in the model" in said(app)
+    assert "**4 · Attention" in said(app) and not app.dataframe
+    st.cache_resource.clear()
+
+
+@pytest.mark.parametrize("text", ["?", "warm " * 400, "<script>alert(1)</script> $x$ **b**", "😀 مرحبا", "따뜻한 노래"])
+def test_odd_texts_are_no_trouble(text: str) -> None:
+    """One token, more than the model reads, markup, other scripts; on Explore as well."""
+    for page, look in (("attention", "lexicon"), ("explore", "maps")):
+        app = opened(page, run=LAST, look=look, text=text, token="9")
+        assert "<script>" not in words(app) and "**b**" not in words(app)

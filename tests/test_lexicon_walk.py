@@ -1,0 +1,186 @@
+"""One token's way from lexicon to attention: every number against loops over the definition and the model's own trace."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sentviz.errors import InputError
+from sentviz.figures.lexicon import attention_row, polarity_bars, polarity_strip, score_row, sigma_map
+from sentviz.injection import described, entries_of, neutral, reached, row
+from sentviz.lexicon import SIDES, Lexicon
+from sentviz.presets import INJECTIONS
+from sentviz.text import Tokenizer
+from tests.fakes import fake_trace
+from tests.injected import TERMS, TEXT, random_model
+
+MIXED = {"components": 2, "mixing": "unit"}
+
+
+def softmax(values: Any) -> Any:
+    kept = np.exp(np.asarray(values, dtype=float) - np.max(values))
+    return kept / kept.sum()
+
+
+def sigma_by_hand(polarity: Any, i: int) -> list[float]:
+    return [sum(float(polarity[i, side]) * float(polarity[j, side]) for side in range(3)) for j in range(len(polarity))]
+
+
+@pytest.mark.parametrize("more", [{}, MIXED], ids=["one map", "two maps"])
+@pytest.mark.parametrize("strength", [1.0, 0.0, 2.5, -0.5])
+@pytest.mark.parametrize("injection", INJECTIONS)
+def test_every_number_of_a_row_follows_from_the_definition(injection: str, strength: float, more: dict[str, Any]) -> None:
+    """sigma, what is injected, the scores and both attentions, in a head that gets it and one that need not, in both layers."""
+    model = random_model(**INJECTIONS[injection], **more)
+    whole = model.trace(TEXT, scores=True, strength=strength)
+    plain = model.trace(TEXT, scores=True, strength=0)
+    heads, size = model.config.heads, model.config.key_size
+    for layer in range(2):
+        for head in range(heads):
+            token, component = 4, 1 if more else 0
+            made = row(model, whole, layer, head, token, component)
+            similar = sigma_by_hand(whole.polarity, token)
+            gets = strength if head == heads - 1 or not injection.startswith("last") else 0.0
+            if injection == "xia":
+                wanted = [gets * s + 1 - gets for s in similar]
+                total = made.plain * wanted
+            else:
+                wanted = [gets * s / (math.sqrt(size) if injection.endswith("scaled") else 1.0) for s in similar]
+                total = made.plain + wanted
+                np.testing.assert_allclose(whole.biases["lexicon"][layer, component, head, token], wanted, atol=1e-6)
+            np.testing.assert_allclose(made.sigma, similar, atol=1e-6)
+            np.testing.assert_allclose(made.injected, wanted, atol=1e-6)
+            np.testing.assert_allclose(made.scores, total, atol=1e-5)
+            np.testing.assert_allclose(made.scores, whole.scores[layer, component, head, token], atol=1e-5)
+            np.testing.assert_allclose(made.after, softmax(made.scores), atol=1e-6)
+            np.testing.assert_allclose(made.after, whole.components[layer, component, head, token], atol=1e-6)
+            np.testing.assert_allclose(made.before, plain.components[layer, component, head, token], atol=1e-6)
+            if not layer:  # the same Q and K before and after
+                np.testing.assert_allclose(made.plain, plain.scores[layer, component, head, token], atol=1e-5)
+
+
+@pytest.mark.parametrize("injection", INJECTIONS)
+def test_a_neutral_row_cannot_move_in_layer_1_unless_it_is_multiplied(injection: str) -> None:
+    """[CLS]: softmax cancels what is the same for all keys, not a factor; in layer 2 the states have changed."""
+    model = random_model(**INJECTIONS[injection])
+    trace = model.trace(TEXT, strength=3)
+    last = model.config.heads - 1
+    first, second = (row(model, trace, layer, last, 0) for layer in (0, 1))
+    moved = np.abs(first.after - first.before).max()
+    assert neutral(trace.polarity)[0] and np.ptp(first.injected) < 1e-6
+    assert moved > 1e-4 if injection == "xia" else moved < 1e-6
+    assert np.abs(second.after - second.before).max() > 1e-6
+
+
+def test_a_row_needs_a_lexicon_and_a_place_that_is_there() -> None:
+    model = random_model()
+    trace = model.trace(TEXT)
+    with pytest.raises(InputError, match="no lexicon"):
+        row(model, trace.replace(polarity=None), 0, 0, 0)
+    for place in ((9, 0, 0), (0, 9, 0), (0, 0, 99)):
+        with pytest.raises(InputError, match="There is no"):
+            row(model, trace, *place)
+
+
+def test_a_silenced_head_still_has_its_row() -> None:
+    """What nothing is taken of can be looked at; other heads that are silenced stay so."""
+    model = random_model()
+    np.testing.assert_allclose(
+        row(model, model.trace(TEXT, heads_off=[(1, 1)]), 1, 1, 3).after, row(model, model.trace(TEXT), 1, 1, 3).after, atol=1e-6
+    )
+    silenced, whole = (row(model, model.trace(TEXT, heads_off=off), 1, 1, 3).after for off in ([(0, 0)], []))
+    assert np.abs(silenced - whole).max() > 1e-4
+
+
+def test_which_heads_and_how_in_words() -> None:
+    base = {"heads": 4, "lexicon": "add", "lexicon_heads": "all", "lexicon_scaled": False}
+    assert reached(base) == (0, 1, 2, 3)
+    assert reached(base | {"lexicon_heads": "last"}) == (3,)
+    assert reached({"heads": 4}) == reached(base | {"lexicon": "none"}) == ()
+    assert described(base, 16) == "adds σ to the scores of all heads of every layer"
+    scaled = base | {"lexicon_heads": "last", "lexicon_scaled": True}
+    assert described(scaled, 16) == "adds σ / √16 to the scores of the last head of every layer"
+    assert described(base | {"lexicon": "multiply"}, 16) == "multiplies the scores of all heads of every layer by σ"
+
+
+def test_entries_come_to_the_table_of_the_model() -> None:
+    """Of every vocabulary entry: the terms by hand, and the same lambda as `Lexicon.polarity`; neutral without any."""
+    lexicon = Lexicon.of("own", pd.DataFrame({"term": list(TERMS), "polarity": list(TERMS.values())}))
+    tokenizer = Tokenizer.train_words([*TERMS, "a warm garden"], 1)
+    table = lexicon.polarity(tokenizer)
+    for token in range(4, tokenizer.vocab_size):
+        found = entries_of(lexicon, tokenizer, token)
+        wanted = [term for term in TERMS if tokenizer.token_of(token) in term.split()]
+        assert sorted(found.frame["term"]) == sorted(wanted)
+        np.testing.assert_allclose(found.polarity, table[token], atol=1e-6)
+        assert bool(wanted) == bool(found.sums.any())
+    warm = entries_of(lexicon, tokenizer, tokenizer.id_of("warm"))
+    np.testing.assert_allclose(warm.sums, [1 + 3 / 3 + 1 + 2 / 3, 0, 0])
+    np.testing.assert_allclose(warm.polarity, [(11 / 3 + 1) / (11 / 3 + 3), 1 / (11 / 3 + 3), 1 / (11 / 3 + 3)])
+
+
+# ---- figures
+
+
+def test_the_strip_has_three_shares_of_every_token() -> None:
+    """Numbers in the frame, stacked bars that add up to the token's width, none below a neutral one; a mark on the chosen one."""
+    trace = random_model().trace(TEXT)
+    figure = polarity_strip(trace, token=5)
+    np.testing.assert_allclose(figure.frame[list(SIDES)], trace.polarity, atol=1e-7)
+    boxes, *bars = figure.plot.data
+    flat = np.isclose(trace.polarity, 1 / 3, atol=1e-3).all(axis=1)
+    assert 0 < flat.sum() < len(flat)
+    lengths = sum(np.array(bar.x) for bar in bars)
+    np.testing.assert_allclose(lengths, np.where(flat, 0, np.array(boxes.x) - 0.6), atol=1e-5)
+    np.testing.assert_allclose(np.array(bars[2].x)[~flat] / lengths[~flat], trace.polarity[~flat, 2], atol=1e-5)
+    assert [i for i, width in enumerate(boxes.marker.line.width) if width] == [5]
+    known = int((~flat & ~trace.specials).sum())
+    assert f"{known} of {int((~trace.specials).sum())} tokens" in figure.caption
+    with pytest.raises(InputError, match="no lexicon"):
+        polarity_strip(fake_trace())
+
+
+def test_sigma_as_a_map_is_every_product() -> None:
+    trace = random_model().trace(TEXT)
+    frame = sigma_map(trace).frame
+    assert len(frame) == len(trace.tokens) ** 2
+    for cell in frame.itertuples():
+        assert cell.sigma == pytest.approx(sigma_by_hand(trace.polarity, cell.query)[cell.key], abs=1e-6)
+
+
+@pytest.mark.parametrize("draw", [score_row, attention_row])
+def test_a_long_row_shows_the_strongest_keys_and_the_rest_together(draw: Any) -> None:
+    """Everything is in the frame; drawn are the keys with most attention, the token, and one row for the others."""
+    model = random_model()
+    made = row(model, model.trace(f"{TEXT} {TEXT} the end"), 0, 1, 6)
+    figure = draw(made)
+    frame = figure.frame
+    assert len(frame) == len(made.tokens) > 20
+    shown = frame[frame["shown"]]
+    assert 6 in set(shown["key"]) and 14 <= len(shown) <= 15
+    most = np.maximum(frame["before"], frame["after"])
+    assert most[~frame["shown"]].max() <= most[frame["shown"] & (frame["key"] != 6)].min()
+    rest = frame[~frame["shown"]]
+    names = ("sigma", "plain", "injected", "scores") if draw is score_row else ("before", "after", "change")
+    bars = [trace for trace in figure.plot.data if trace.type == "bar"]
+    for name, bar in zip(names, bars, strict=True):
+        last = rest[name].mean() if draw is score_row else rest[name].sum()
+        np.testing.assert_allclose(bar.x, [*shown[name], last], atol=1e-9)
+    np.testing.assert_allclose(frame["change"], frame["after"] - frame["before"])
+
+
+def test_three_bars_with_their_arithmetic() -> None:
+    """The numbers that the model holds, the way to them in words; both where the two are apart."""
+    lexicon = Lexicon.of("own", pd.DataFrame({"term": ["fine", "fine day"], "polarity": [2.0, -1.0]}))
+    tokenizer = Tokenizer.train_words(["fine day"], 1)
+    found = entries_of(lexicon, tokenizer, tokenizer.id_of("fine"))
+    figure = polarity_bars(found.polarity, "<b>fine", found)  # sums 2, 0 and 1.5
+    assert list(figure.plot.data[1].text) == [" (2.00 + 1) / 6.50 = 0.462", " (0.00 + 1) / 6.50 = 0.154", " (1.50 + 1) / 6.50 = 0.385"]
+    assert "2 entries" in figure.caption and "8 bits" not in figure.caption and "<b>" not in figure.plot.layout.title.text
+    np.testing.assert_allclose(figure.frame["share"], [3 / 6.5, 1 / 6.5, 2.5 / 6.5])
+    assert "off by 0.003" in polarity_bars(found.polarity + np.array([0.003, -0.003, 0]), "fine", found).caption
+    assert list(polarity_bars([1 / 3] * 3, "[CLS]").plot.data[1].text) == [" 0.333"] * 3
