@@ -230,7 +230,7 @@ def explain(run: str, sentence: str, score: str) -> None:
 @main.command()
 @click.argument("run", required=False)
 @click.argument("figure", required=False, type=click.Choice(["attention", "overview", "strip", "verdict", "lambda", "curves"]))
-@click.option("--paper", help="Every live table and figure of a paper (ndt) instead, into the folder OUT.")
+@click.option("--paper", help="Every live table and figure of a paper (ndt, hardmax, fused) instead, into the folder OUT.")
 @click.option("--text", help="The sentence; by default the run's example.")
 @click.option("--layer", type=int, default=1, show_default=True, help="Counted from 1.")
 @click.option("--head", default="mean", show_default=True, help="Counted from 1, or mean, max.")

@@ -371,8 +371,9 @@ def test_the_paper_is_written_with_its_manifest(several: list[Run], tmp_path: Pa
     assert {states[f"figure-{i}"] for i in (1, 2, 3)} == {"no run here"}
     assert len(manifest["runs"]) == len(several)
     assert manifest["answers"] == [fused.answer(made, "nsmc").sentence]
-    named = {file for item in manifest["items"] for part in item["parts"] for file in part["files"]}
-    assert named | {"manifest.json"} == {path.name for path in (tmp_path / "out").iterdir()}
+    named = [file for item in manifest["items"] for part in item["parts"] for file in part["files"]]
+    assert len(named) == len(set(named))  # none overwrites another
+    assert {*named, "manifest.json"} == {path.name for path in (tmp_path / "out").iterdir()}
     assert json.loads((tmp_path / "out" / "manifest.json").read_text(encoding="utf-8"))["paper"] == "fused"
     table = pd.read_csv(tmp_path / "out" / "accuracy.csv", encoding="utf-8-sig").set_index("setting")
     assert table.loc["Baseline", "kr-bert"] == pytest.approx(0.901)

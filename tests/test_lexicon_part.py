@@ -219,7 +219,7 @@ def test_before_and_after_are_the_model_without_and_with_its_lexicon() -> None:
 
 def test_a_model_without_lexicon_says_so_and_names_some() -> None:
     app = opened("attention", run=PLAIN, look="lexicon")
-    assert "trained without a lexicon" in app.info[0].value and "cls" in app.info[0].value
+    assert "has no lexicon" in app.info[0].value and "cls" in app.info[0].value
     looks = next(item for item in opened("attention", run=PLAIN).button_group if item.key == "focus-look")
     assert "Lexicon" not in looks.options
 

@@ -34,7 +34,7 @@ def show(trace: Trace, run: Run) -> None:
     if trace.polarity is None:
         having = [name for name, each in store.models().items() if store.injects(each)]
         some = f" These have one: {', '.join(having[:6])}." if having else ""
-        st.info(shell.md(f"{run.name} was trained without a lexicon, so there is nothing to put in.{some}"), icon=":material/menu_book:")
+        st.info(shell.md(f"{run.name} has no lexicon, so there is nothing to put in.{some}"), icon=":material/menu_book:")
         return
     model = store.model(run)
     title = store.lexicon_title(run)

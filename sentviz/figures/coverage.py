@@ -56,4 +56,4 @@ def coverage_bars(frame: pd.DataFrame, *, reference: float = 0.5, theme: Theme =
         "Share of a test split's tokens that no lexicon entry contains, so that they stay at (1/3, 1/3, 1/3), by the data set's own"
         f" tokenizer; special and unknown tokens aside; {tokens} tokens. Dotted: where the paper says most of its rates lie."
     )
-    return Figure(file_safe("coverage"), plot, frame.reset_index(drop=True), caption)
+    return Figure(file_safe("neutral-tokens"), plot, frame.reset_index(drop=True), caption)

@@ -80,11 +80,12 @@ def gain_dots(
             f"{title}. Difference of accuracy on the same test rows in percentage points; bars are 95% intervals."
             if len(frame)
             else f"{title}, in percentage points.",
+            "With one seed of each, chance in training is not in the interval." if (frame["kind"] == "one seed").any() else "",
             f"Printed gains run from {_signed(theirs['value'].min())} to {_signed(theirs['value'].max())}." if len(theirs) else "",
             f"n = {_span(frame['n'])}." if len(frame) else "No run here.",
         ]
     )
-    return Figure(file_safe("gains", title), plot, together, caption)
+    return Figure(file_safe(title), plot, together, caption)
 
 
 def _signed(share: float) -> str:

@@ -1,7 +1,7 @@
 """Rows as points that travel from layer to layer: the picture's data for the browser, and the whole of it as one HTML file.
 
-scene.js, camera.js, brush.js, stamps.js, frame.js, points.js and hands.js draw it; component.js is their way into the app, page.js into a file of
-its own. `sentviz.figures.scatter` draws one layer for print.
+scene.js, camera.js, brush.js, stamps.js, frame.js, points.js and hands.js draw it; component.js is their way into the app, page.js
+into a file of its own. `sentviz.figures.scatter` draws one layer for print.
 """
 
 from __future__ import annotations

@@ -41,13 +41,18 @@ void main() {
   ink = vec4(mix(colour, ring.rgb, ring.a) * cover, cover);
 }`
 
-/** What draws: `points` takes all positions, `leave` where points come from, `look` colours and symbols, `draw` passes of places.
-
-A graphics card does it; one that the browser only emulates is slower than stamps.
-*/
+/** What draws: `points` takes all positions, `leave` where points come from, `look` colours and symbols, `draw` passes of places. */
 function brush(canvas) {
-  const gl = canvas.getContext("webgl2", { antialias: false, preserveDrawingBuffer: true, failIfMajorPerformanceCaveat: true })
-  return gl ? card(gl) : stamps(canvas)
+  return carded() ? card(canvas.getContext("webgl2", { antialias: false, preserveDrawingBuffer: true })) : stamps(canvas)
+}
+
+/** Whether there is a graphics card; one that is only emulated is several times slower than stamps. */
+function carded() {
+  const gl = document.createElement("canvas").getContext("webgl2")
+  if (!gl) return false
+  const name = gl.getParameter(gl.getExtension("WEBGL_debug_renderer_info")?.UNMASKED_RENDERER_WEBGL ?? gl.RENDERER)
+  gl.getExtension("WEBGL_lose_context")?.loseContext()
+  return !/swiftshader|llvmpipe|softpipe|software|basic render/i.test(name)
 }
 
 function card(gl) {

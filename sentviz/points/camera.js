@@ -134,9 +134,9 @@ function ticks({ camera, width, height }, c) {
 /** Whether x, y lies inside a closed outline, by the even-odd rule. */
 function inside(x, y, corners) {
   let odd = false
-  for (let i = 0, j = corners.length - 1; i < corners.length; j = i++) {
-    const [[x0, y0], [x1, y1]] = [corners[i], corners[j]]
-    if (y0 > y !== y1 > y && x < x0 + ((y - y0) * (x1 - x0)) / (y1 - y0)) odd = !odd
+  for (let i = 0, before = corners.at(-1); i < corners.length; before = corners[i++]) {
+    const corner = corners[i]
+    if (corner[1] > y !== before[1] > y && x < corner[0] + ((y - corner[1]) * (before[0] - corner[0])) / (before[1] - corner[1])) odd = !odd
   }
   return odd
 }

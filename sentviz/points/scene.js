@@ -54,19 +54,20 @@ function looks({ n, of, groups, scale, values }) {
 
 /** The rows to draw, in passes: faded ones, the others, and a ring around wrong ones. */
 function passes({ scene, hidden }) {
-  const { marks, of, look, size } = scene
-  const seen = scene.shuffled.filter(i => !hidden.has(of[i]))
+  const { marks, of, look, size, shuffled } = scene
+  const off = Uint8Array.from({ length: 256 }, (_, group) => hidden.has(group)), rings = !hidden.has("wrong")
+  const ring = [...channels(look.ink).map(c => c / 255), 1]
   const parts = [
-    [seen.filter(i => marks[i] & FADED), { alpha: 0.14, size }],
-    [seen.filter(i => !(marks[i] & FADED)), { alpha: 0.82, size }],
-    [hidden.has("wrong") ? [] : seen.filter(i => marks[i] === WRONG), { alpha: 0.9, size: size + 5, ring: [...channels(look.ink).map(c => c / 255), 1] }],
+    [i => marks[i] & FADED, { alpha: 0.14, size }],
+    [i => !(marks[i] & FADED), { alpha: 0.82, size }],
+    [i => rings && marks[i] === WRONG, { alpha: 0.9, size: size + 5, ring }],
   ]
-  const order = new Uint32Array(parts.reduce((sum, [rows]) => sum + rows.length, 0))
-  let start = 0
-  const found = parts.map(([rows, how]) => {
-    order.set(rows, start)
-    start += rows.length
-    return { ...how, start: start - rows.length, count: rows.length }
+  const order = new Uint32Array(2 * scene.n)
+  let end = 0
+  const found = parts.map(([taken, how]) => {
+    const start = end
+    for (const i of shuffled) if (!off[of[i]] && taken(i)) order[end++] = i
+    return { ...how, start, count: end - start }
   })
   return [order, found]
 }

@@ -7,44 +7,43 @@ const DEPTHS = 64 // steps from far to near in three dimensions
 function stamps(canvas) {
   const pen = canvas.getContext("2d", { willReadFrequently: true })
   const kept = new Map()
-  let tints, symbols, order, picture
+  let tints, symbols, order, picture, out
   const stamp = (shape, size, x, y) => {
-    const key = (((shape * 256 + size * 4) * FINE + x) * FINE + y) | 0
-    if (!kept.has(key)) kept.set(key, cut(shape, size, x / FINE, y / FINE))
-    return kept.get(key)
+    const key = ((shape * 512 + size * 4) * FINE + x) * FINE + y
+    let found = kept.get(key)
+    if (!found) kept.set(key, (found = cut(shape, size, (x + 0.5) / FINE, (y + 0.5) / FINE)))
+    return found
   }
   return {
     points() {},
     leave() {},
     look(tint, symbol, rows) {
-      tints = tint
+      tints = Int32Array.from({ length: symbol.length }, (_, i) => tint[3 * i] | (tint[3 * i + 1] << 8) | (tint[3 * i + 2] << 16))
       symbols = symbol
       order = rows
     },
     draw(view, passes, ratio) {
-      const { width, height } = canvas
-      if (picture?.width !== width || picture.height !== height) picture = new ImageData(width, height)
-      const out = picture.data, at = spots(view), deep = view.scene.dims === 3
+      const { width, height } = canvas, at = spots(view), deep = view.scene.dims === 3
+      if (picture?.width !== width || picture.height !== height) {
+        picture = new ImageData(width, height)
+        out = new Int32Array(picture.data.buffer)
+      }
       out.fill(0)
       for (const { start, count, alpha, size, ring } of passes) {
-        const rows = order.subarray(start, start + count), pixels = Math.round(4 * size * ratio) / 4
+        const rows = order.subarray(start, start + count), strength = Math.round(256 * alpha)
+        const ink = ring && ring.slice(0, 3).reduce((sum, part, c) => sum | (Math.round(255 * part) << (8 * c)), 0)
         for (const i of deep ? sorted(rows, view.near) : rows) {
-          const x = at[2 * i] * ratio, y = at[2 * i + 1] * ratio
-          const wide = deep ? Math.round(4 * size * ratio * (1 + 0.35 * view.near[i])) / 4 : pixels
-          const { side, cover } = stamp(ring ? RING : symbols[i], wide, Math.floor((x - Math.floor(x)) * FINE), Math.floor((y - Math.floor(y)) * FINE))
-          const left = Math.floor(x) - (side >> 1), top = Math.floor(y) - (side >> 1)
-          if (left + side < 0 || top + side < 0 || left >= width || top >= height) continue
-          const [r, g, b] = ring ? [255 * ring[0], 255 * ring[1], 255 * ring[2]] : [tints[3 * i], tints[3 * i + 1], tints[3 * i + 2]]
-          for (let v = Math.max(-top, 0); v < Math.min(side, height - top); v++) {
-            for (let u = Math.max(-left, 0); u < Math.min(side, width - left); u++) {
-              const a = cover[v * side + u] * alpha
-              if (!a) continue
-              const k = 4 * ((top + v) * width + left + u), all = a + (out[k + 3] / 255) * (1 - a), part = a / all
-              out[k] += (r - out[k]) * part
-              out[k + 1] += (g - out[k + 1]) * part
-              out[k + 2] += (b - out[k + 2]) * part
-              out[k + 3] = 255 * all
-            }
+          const x = at[2 * i] * ratio, y = at[2 * i + 1] * ratio, left = Math.floor(x), top = Math.floor(y)
+          const wide = Math.round(4 * ratio * (deep ? size * (1 + 0.35 * view.near[i]) : size)) / 4
+          const { far, xs, ys, covers } = stamp(ring ? RING : symbols[i], wide, Math.floor((x - left) * FINE), Math.floor((y - top) * FINE))
+          if (left < -far || top < -far || left >= width + far || top >= height + far) continue
+          const edge = left < far || top < far || left >= width - far || top >= height - far
+          const colour = ring ? ink : tints[i]
+          for (let k = 0; k < covers.length; k++) {
+            const u = left + xs[k], v = top + ys[k]
+            if (edge && (u < 0 || v < 0 || u >= width || v >= height)) continue
+            const spot = v * width + u
+            out[spot] = over(out[spot], colour, (covers[k] * strength) >> 8)
           }
         }
       }
@@ -53,9 +52,23 @@ function stamps(canvas) {
   }
 }
 
-/** How far each pixel is covered (0..1) by a symbol of a size whose middle lies at x, y within the middle pixel. */
+/** A colour laid over a pixel, with a strength of 1..255; 32-bit numbers with a sign, which browsers calculate fastest. */
+function over(under, colour, strength) {
+  const there = under >>> 24
+  if (there === 0) return (strength << 24) | colour
+  const all = strength + ((there * (255 - strength)) >> 8), part = ((strength << 8) / all) | 0
+  const r = under & 255, g = (under >> 8) & 255, b = (under >> 16) & 255
+  return (
+    (all << 24) |
+    ((b + (((((colour >> 16) & 255) - b) * part) >> 8)) << 16) |
+    ((g + (((((colour >> 8) & 255) - g) * part) >> 8)) << 8) |
+    (r + ((((colour & 255) - r) * part) >> 8))
+  )
+}
+
+/** The pixels that a symbol of a size covers, around the pixel in which its middle lies at x, y (0..1), and how far, 1..255. */
 function cut(shape, size, x, y) {
-  const half = Math.ceil(size / 2) + 1, side = 2 * half + 1, cover = new Float32Array(side * side)
+  const far = Math.ceil(size / 2) + 1, xs = [], ys = [], covers = []
   const plus = (p, q) => Math.min(Math.max(p - 0.9, q - 0.3), Math.max(p - 0.3, q - 0.9))
   const shapes = [
     (p, q) => Math.hypot(p, q) - 0.8,
@@ -65,14 +78,17 @@ function cut(shape, size, x, y) {
     (p, q, u, v) => plus(0.71 * Math.abs(u + v), 0.71 * Math.abs(u - v)),
     (p, q) => Math.abs(Math.hypot(p, q) - 0.8) - 1.3 / size,
   ]
-  for (let v = 0; v < side; v++) {
-    for (let u = 0; u < side; u++) {
-      const [p, q] = [(2 * (u - half + 0.5 - x)) / size, (2 * (v - half + 0.5 - y)) / size]
-      const far = shapes[shape](Math.abs(p), Math.abs(q), p, q)
-      cover[v * side + u] = Math.min(Math.max(0.5 - far * size * 0.5, 0), 1)
+  for (let v = -far; v <= far; v++) {
+    for (let u = -far; u <= far; u++) {
+      const [p, q] = [(2 * (u + 0.5 - x)) / size, (2 * (v + 0.5 - y)) / size]
+      const cover = Math.round(255 * Math.min(Math.max(0.5 - shapes[shape](Math.abs(p), Math.abs(q), p, q) * size * 0.5, 0), 1))
+      if (!cover) continue
+      xs.push(u)
+      ys.push(v)
+      covers.push(cover)
     }
   }
-  return { side, cover }
+  return { far, xs: Int16Array.from(xs), ys: Int16Array.from(ys), covers: Uint8Array.from(covers) }
 }
 
 /** Rows from far to near. */
