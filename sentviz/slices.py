@@ -186,8 +186,10 @@ class Slice:
 
                 if points is None:
                     raise InputError("The outline was drawn in a picture of the embeddings that is not here; open the page Embeddings.")
-                chosen = points.loc[inside(points[["x", "y"]].to_numpy(float), self.outline), "id"]
-                return np.asarray(frame["id"].isin(set(chosen)))
+                held = inside(points[["x", "y"]].to_numpy(float), self.outline)
+                if len(points) == len(frame) and (points["id"].to_numpy() == frame["id"].to_numpy()).all():
+                    return held
+                return np.asarray(frame["id"].isin(set(points.loc[held, "id"])))
             case _:
                 return every
 

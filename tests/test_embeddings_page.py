@@ -192,7 +192,7 @@ def test_a_typed_sentence_is_placed_as_text() -> None:
     app = settled(app)
     star = drawn(app)["star"]
     assert star["name"] == "a <b>warm</b> and splendid song"  # only ever set as text
-    assert list(star["places"]) == ["2"]
+    assert "2" in star["places"]
     assert "<b>" not in words(app)
     assert "text" not in app.query_params
 

@@ -11,7 +11,7 @@ from app.components.points import asked_layer, drawn, points
 from app.views import embeddings_part as parts
 from sentviz.errors import SentvizError
 from sentviz.figures.figure import Figure, Theme
-from sentviz.figures.scatter import COLOURS, measured, said_of, scatter
+from sentviz.figures.scatter import COLOURS, said_of, scatter
 from sentviz.gallery import signed
 from sentviz.points import points_data, points_html
 from sentviz.projection import METHODS, Projection, simplified
@@ -72,10 +72,9 @@ def part_of(of: parts.Source) -> tuple[Any, Slice | None]:
         if part is None:
             return None, None
         other = drawer.second(rows) if part.kind == "agree" else None
-        kept = rows.frame.loc[part.mask(rows, other, drawer.points_of(part, rows)), "id"]
+        return part.mask(rows, other, drawer.points_of(part, rows))[of.places], part
     except SentvizError:
         return None, None  # the drawer says why
-    return of.rows.frame["id"].isin(set(kept)).to_numpy(), part
 
 
 def star_of(of: parts.Source, found: dict[int, Projection], at: int, sentence: str) -> dict[int, Any] | None:
@@ -91,7 +90,7 @@ def show(of: parts.Source, pictures: dict[int, Projection], at: int) -> None:
     """The pictures of the layers, one of them shown, with its numbers."""
     found = pictures[at]
     frame = of.rows.frame
-    if of.rows.has_text:
+    if of.rows.has_text and focus.colour == "length":
         frame = frame.assign(length=frame["text"].str.count(r"\S+"))
     colour = "predicted" if not rows.labelled and focus.colour in ("label", "right") else focus.colour
     of_all = " of the variance" if dims == 2 else ""  # three dimensions have no room for it
@@ -166,7 +165,7 @@ def show(of: parts.Source, pictures: dict[int, Projection], at: int) -> None:
                 shell.export_menu(still, f"embeddings-{found.method}-{at}", "embedding")
     with right:
         numbers = parts.measured_of(of, found, at)
-        shell.figure(lambda theme: signed(measured(numbers, theme=theme), run), "silhouette")
+        shell.figure(lambda theme: signed(parts.silhouettes(of, found, at, theme), run), "silhouette")
         for row in numbers[numbers["space"] == "both"].to_dict("records"):
             st.markdown(
                 f"**{row['measure'].capitalize()}** {row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}]",

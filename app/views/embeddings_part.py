@@ -14,16 +14,30 @@ import pandas as pd
 import streamlit as st
 
 from app import shell, store
-from app.views.getdata_part import offer
 from sentviz.background import Job, Jobs
 from sentviz.errors import InputError, SentvizError
+from sentviz.figures.figure import Figure, Theme
+from sentviz.figures.scatter import measured
 from sentviz.neighbourhood import measures
 from sentviz.projection import METHODS, Projection
 from sentviz.projection_cache import Cache, digest, home, layer_vectors, pictures, stored_sample
 from sentviz.rows import Rows
 from sentviz.runs import Run
 
-__all__ = ["Source", "at_hand", "begun", "layers_of", "measured_of", "missing", "placed", "points", "problem", "sentence_of", "source"]
+__all__ = [
+    "Source",
+    "at_hand",
+    "begun",
+    "layers_of",
+    "measured_of",
+    "missing",
+    "placed",
+    "points",
+    "problem",
+    "sentence_of",
+    "silhouettes",
+    "source",
+]
 
 MOST = 25_000  # points; of more rows, a seeded sample
 SEED = 0
@@ -56,6 +70,7 @@ class Source:
     """Rows of a picture and where their vectors come from."""
 
     rows: Rows
+    places: npt.NDArray[np.int64]  # (n,) of these rows among those in focus
     key: str  # digest of run and rows
     about: str  # which rows, for the caption
     stored: npt.NDArray[np.float16] | None  # (n, d) of the last layer, as shipped
@@ -72,6 +87,13 @@ def _sample(name: str, digest: str, rows: int) -> tuple[npt.NDArray[np.int64], n
     return stored_sample(store.runs()[name], rows)
 
 
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _key_of(digest_of_run: str, over: str, n: int, _rows: Rows) -> str:
+    """What tells rows that all visitors share from others; a run's own rows never change."""
+    private = over == "demo"
+    return digest(digest_of_run, over, *_rows.frame["id"], *(_rows.frame["text"] if private else ()))
+
+
 def source(rows: Rows) -> Source:
     """The rows that are drawn: the sample whose vectors ship with the run, or all, at most 25,000.
 
@@ -82,13 +104,14 @@ def source(rows: Rows) -> Source:
     if rows.over == "test" and shell.focus().sample == "stored":
         places, pooled = _sample(run.name, run.digest, n)
         part = replace(rows, frame=rows.frame.iloc[places])
-        return Source(part, digest(run.digest, "test", "stored"), f"a stored sample of {len(places):,} of {n:,} rows", pooled, True)
-    chosen = np.sort(np.random.default_rng(SEED).permutation(n)[:MOST])
-    part = replace(rows, frame=rows.frame.iloc[chosen])
-    private = rows.over in ("demo", "mine")
-    seen = [*part.frame["id"], *(part.frame["text"] if private else ())]
+        about = f"a stored sample of {len(places):,} of {n:,} rows"
+        return Source(part, places, digest(run.digest, "test", "stored"), about, pooled, True)
+    places = np.sort(np.random.default_rng(SEED).permutation(n)[:MOST])
+    part = rows if n <= MOST else replace(rows, frame=rows.frame.iloc[places])
+    mine = rows.over == "mine"
+    key = digest(run.digest, "mine", st.session_state["mine"].key) if mine else _key_of(run.digest, rows.over, len(part), part)
     about = f"all {n:,} rows" if n <= MOST else f"a sample of {MOST:,} of {n:,} rows (seed {SEED})"
-    return Source(part, digest(run.digest, rows.over, *seen), about, None, rows.over != "mine")
+    return Source(part, places, key, about, None, not mine)
 
 
 def _vectors(cache: Cache, of: Source) -> list[npt.NDArray[np.float16] | None]:
@@ -137,13 +160,31 @@ def points(rows: Rows, method: str, layer: int) -> pd.DataFrame | None:
 
 def measured_of(of: Source, found: Projection, layer: int) -> pd.DataFrame:
     """What `sentviz.neighbourhood.measures` says of a picture; classes are the labels or, without any, the predictions."""
+    return _measured(*_asked_of(of, found, layer), found, of.rows.classes)
+
+
+def silhouettes(of: Source, found: Projection, layer: int, theme: Theme) -> Figure:
+    """The silhouettes of `measured_of` as a figure, drawn once.
+
+    Raises:
+        InputError: there is none.
+    """
+    return _silhouettes(_asked_of(of, found, layer)[0], theme, measured_of(of, found, layer))
+
+
+def _asked_of(of: Source, found: Projection, layer: int) -> tuple[str, npt.NDArray[np.int64]]:
     labels = of.rows.labels if of.rows.labelled else of.rows.predicted
-    return _measured(digest(_key(of, found.method, found.raw.shape[1], layer), *labels), found, labels, of.rows.classes)
+    return digest(_key(of, found.method, found.raw.shape[1], layer), labels.tobytes()), labels
 
 
 @st.cache_data(max_entries=48, show_spinner="Measuring the picture")
-def _measured(key: str, _found: Projection, _labels: npt.NDArray[np.int64], _classes: tuple[str, ...]) -> pd.DataFrame:
+def _measured(key: str, _labels: npt.NDArray[np.int64], _found: Projection, _classes: tuple[str, ...]) -> pd.DataFrame:
     return measures(_found.vectors, _found.points, _labels, _classes, seed=SEED)
+
+
+@st.cache_resource(max_entries=48, show_spinner=False)
+def _silhouettes(key: str, theme: Theme, _numbers: pd.DataFrame) -> Figure:
+    return measured(_numbers, theme=theme)
 
 
 # ---- work beside the page
@@ -174,8 +215,10 @@ def _asked(of: Source, run: Run, cache: Cache) -> bool:
         st.info(f"{shell.md(run.name)} ships without weights, so only its stored vectors can be drawn.", icon=":material/inventory_2:")
         return False
     if not of.rows.has_text:
-        st.info("These vectors must be asked of the model, and the texts of the rows are not on this machine.", icon=":material/database:")
-        offer(run.config["data"]["name"])
+        st.info(
+            "The model has to be asked for these vectors, and the texts of the rows are not on this machine; get the data set below.",
+            icon=":material/database:",
+        )
         return False
     key, texts = digest(of.key, "vectors"), of.rows.frame["text"].tolist()
 

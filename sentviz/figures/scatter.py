@@ -15,7 +15,7 @@ from sentviz.errors import InputError
 from sentviz.figures.figure import Figure, Palette, Theme, base_layout, file_safe, interval_bars, number, palette, sentence
 from sentviz.figures.text import as_text
 
-__all__ = ["COLOURS", "FADED", "HOVER", "SYMBOLS", "groups", "measured", "point_size", "said_of", "scatter"]
+__all__ = ["COLOURS", "FADED", "HOVER", "SYMBOLS", "groups", "measured", "point_size", "said_of", "scatter", "strength"]
 
 COLOURS = {
     "label": "label",
@@ -188,7 +188,7 @@ class _Draw:
             if (rows & ~picked).any():
                 self.points(rows & ~picked, marker | {"opacity": FADED}, legendgroup=str(i), showlegend=False)
             shown = f"{as_text(name)} ({int((rows & picked).sum()):,})"
-            self.points(rows & picked, marker | {"opacity": 0.8}, legendgroup=str(i), name=shown, showlegend=True)
+            self.points(rows & picked, marker | {"opacity": strength(len(rows))}, legendgroup=str(i), name=shown, showlegend=True)
 
     def scale(self, colour: str, groups: list[tuple[str, Bools]], picked: Bools) -> None:
         """One scale for the colour; symbols tell the predictions apart."""
@@ -207,6 +207,7 @@ class _Draw:
                 "showscale": k == 0,
                 "colorbar": bar | ({"tickformat": ".0%"} if colour == "confidence" else {}),
                 "line": {"width": 0},
+                "opacity": strength(len(rows)),
             }
             if (rows & ~picked).any():
                 faded = marker | {"color": values[rows & ~picked], "opacity": FADED, "showscale": False}
@@ -250,6 +251,11 @@ class _Draw:
 def point_size(n: int, dims: int) -> float:
     """Pixels across one of n points in two or three dimensions."""
     return float(np.clip(9 - np.log10(n), 4.5, 8)) if dims == 2 else float(np.clip(6 - np.log10(n), 2, 4))
+
+
+def strength(n: int) -> float:
+    """Opacity of one of n points: many lie over each other, and their number is to be seen."""
+    return float(np.clip(0.82 - 0.28 * np.log10(max(n, 1) / 1000), 0.4, 0.82))
 
 
 def groups(frame: pd.DataFrame, colour: str, classes: Sequence[str]) -> list[tuple[str, Bools]]:

@@ -20,7 +20,8 @@ import pandas as pd
 
 from sentviz._page import page
 from sentviz.figures.figure import Theme, palette
-from sentviz.figures.scatter import COLOURS, HOVER, SCALES, groups, point_size
+from sentviz.figures.scatter import COLOURS, HOVER, SCALES, groups, point_size, strength
+from sentviz.figures.scatter import FADED as FAINT
 from sentviz.figures.text import visible
 
 __all__ = ["SCRIPTS", "points_data", "points_html", "source"]
@@ -121,6 +122,8 @@ def points_data(
         if star is None
         else {"name": visible(star[0][:40]), "places": {str(k): [float(c) for c in p] for k, p in star[1].items()}},
         "size": point_size(n, at.shape[2]) * (1 if at.shape[2] == 2 else 1.6),
+        "strength": strength(n),
+        "faint": FAINT,
         "look": {"ink": look.ink, "muted": look.muted},
     }
     data["mark"] = _digest(repr(sorted(data.items())))

@@ -58,9 +58,9 @@ function passes({ scene, hidden }) {
   const off = Uint8Array.from({ length: 256 }, (_, group) => hidden.has(group)), rings = !hidden.has("wrong")
   const ring = [...channels(look.ink).map(c => c / 255), 1]
   const parts = [
-    [i => marks[i] & FADED, { alpha: 0.14, size }],
-    [i => !(marks[i] & FADED), { alpha: 0.82, size }],
-    [i => rings && marks[i] === WRONG, { alpha: 0.9, size: size + 5, ring }],
+    [i => marks[i] & FADED, { alpha: scene.faint, size }],
+    [i => !(marks[i] & FADED), { alpha: scene.strength, size }],
+    [i => rings && marks[i] === WRONG, { alpha: Math.min(scene.strength + 0.1, 1), size: size + 5, ring }],
   ]
   const order = new Uint32Array(2 * scene.n)
   let end = 0

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from sentviz.fonts import font_file
 from tests.browser.test_first_light import settled, taken
 
 ROOT = Path(__file__).parents[2]
@@ -78,3 +79,29 @@ def test_the_cloud_as_vectors(page: Any, server: str) -> None:
     words = {line.split(",")[3] for line in csv[1:]}
     assert words and words <= written | {f"'{word}" for word in written}
     assert page.outside == []
+
+
+KOREAN = {
+    "positive": ["정말 따뜻하고 좋은 이야기", "음악도 좋은 영화", "배우가 훌륭하고 이야기도 따뜻하고 즐겁다"],
+    "negative": ["지루하고 시간이 아까운 영화", "이야기가 지루하고 길다", "음악이 시끄럽고 시간이 아까운 저녁"],
+}
+
+
+@pytest.mark.skipif(font_file("sans-serif", "영화") is None, reason="no font of this machine has Hangul (fonts-noto-cjk)")
+def test_korean_words_of_a_file_are_drawn_and_leave_with_their_font(page: Any, server: str, tmp_path: Path) -> None:
+    """A visitor's own Korean sentences: Hangul in the cloud, no warning about fonts, and the SVG brings the letters along."""
+    file = tmp_path / "mine.csv"
+    lines = [f"{text},{label}" for label, texts in KOREAN.items() for text in texts * 3]
+    file.write_text("\n".join(["text,label", *lines]), encoding="utf-8")
+    page.goto(f"{server}/words?over=mine&words=count")
+    page.wait_for_selector("[data-testid=stFileUploader]", timeout=120_000)
+    page.locator("[data-testid=stFileUploader] input[type=file]").set_input_files(str(file))
+    page.wait_for_selector(f"{CLOUD} .annotation-text", timeout=120_000)
+    settled(page)
+    drawn = {box["text"] for box in page.evaluate(BOXES, CLOUD)}
+    assert {"지루하고", "영화", "좋은"} <= drawn
+    assert page.get_by_text("No font of this machine").count() == 0
+    svg = taken(page, "cloud", "svg").decode()
+    assert svg.count("@font-face") >= 2
+    assert "지루하고" in svg
+    assert taken(page, "cloud", "png").startswith(b"\x89PNG")

@@ -1,0 +1,105 @@
+"""Fonts inside an SVG, against what fontTools reads in the files; letters of every script that this machine can write."""
+
+from __future__ import annotations
+
+import io
+import re
+import shutil
+from base64 import b64decode
+
+import numpy as np
+import pandas as pd
+import pytest
+from fontTools.ttLib import TTFont
+
+from sentviz import fonts
+from sentviz._browser import find_browser
+from sentviz.export import render
+from sentviz.figures.words import cloud
+from sentviz.words import layout, unwritable
+
+FAMILIES = "Source Sans, Helvetica Neue, sans-serif"
+korean = pytest.mark.skipif(
+    fonts.font_file("sans-serif", "영화") is None, reason="no font of this machine has Hangul (Debian and Ubuntu: fonts-noto-cjk)"
+)
+pictures = pytest.mark.skipif(find_browser() is None, reason="no Chrome or Chromium on this machine")
+fontconfig = pytest.mark.skipif(shutil.which("fc-match") is None, reason="no fontconfig on this machine")
+
+
+def letters_of(data: bytes) -> set[str]:
+    with TTFont(io.BytesIO(data)) as font:
+        return {chr(code) for code in font.getBestCmap()}
+
+
+def embedded(svg: bytes) -> list[set[str]]:
+    """The letters of each font in an SVG."""
+    return [letters_of(b64decode(data)) for data in re.findall(r"data:font/(?:ttf|otf);base64,([^)]+)\)", svg.decode())]
+
+
+def korean_cloud(*words: str) -> bytes:
+    """The pixels of a cloud of these words."""
+    spots = layout(dict.fromkeys(words, 1.0), 330, 236)
+    frame = spots.assign(cell=0, z=3.0, count=5, rows=4)
+    return render(cloud(frame, ["rows"]), "png", scale=1)
+
+
+@fontconfig
+def test_a_font_has_the_letters_that_it_is_said_to_bring() -> None:
+    """Of many scripts: each letter is in the character map of the file, and one that is said to be in no font is in none of them."""
+    letters = "abcéλжשß−√あ好영화ก\ue123"
+    found = fonts.fonts_for(FAMILIES, letters)
+    brought = [letter for font in found for letter in font.letters]
+    assert len(brought) == len(set(brought))
+    assert "a" in found[0].letters
+    for font in found:
+        with TTFont(font.path, fontNumber=font.number, lazy=True) as file:
+            known = {chr(code) for code in file.getBestCmap()}
+        assert font.letters <= known
+        assert not (set(letters) - set(brought)) & known
+
+
+def test_nothing_is_known_without_fontconfig_or_letters(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert fonts.fonts_for(FAMILIES, " \n\t") == []
+    assert fonts.font_file(FAMILIES, "") is None
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    assert fonts.fonts_for(FAMILIES, "abc") == []
+
+
+@korean
+def test_an_svg_carries_hangul_beside_latin() -> None:
+    """A font in a collection of several: its syllables travel, cut down to those in use."""
+    svg = f'<svg xmlns="http://www.w3.org/2000/svg"><text style="font-family: {FAMILIES};">정말 좋은 영화 ok</text></svg>'.encode()
+    made = fonts.embed_fonts(svg)
+    found = embedded(made)
+    assert len(found) >= 2
+    assert set("정말좋은영화") <= set().union(*found)
+    assert set("ok") <= found[0]
+    assert not set("가나다") & set().union(*found)
+    assert len(made) < 60_000
+    first = re.search(r"style=\"font-family: ([^;]*);", made.decode())
+    assert first is not None
+    assert first[1].endswith(FAMILIES)
+
+
+@korean
+@pictures
+def test_hangul_is_drawn_and_not_boxes() -> None:
+    """Boxes for missing letters all look alike: two words of as many syllables must not."""
+    assert unwritable(["영화", "음악"]) == ""
+    one, same, other = (korean_cloud(word) for word in ("영화", "영화", "음악"))
+    assert one == same
+    from PIL import Image
+
+    pixels = [np.asarray(Image.open(io.BytesIO(data)).convert("L"), dtype=int) for data in (one, other)]
+    assert pixels[0].shape == pixels[1].shape
+    assert (np.abs(pixels[0] - pixels[1]) > 80).sum() > 200
+
+
+@korean
+@pictures
+def test_a_korean_cloud_as_svg_needs_no_font_of_its_reader() -> None:
+    words = ["영화", "재미있는", "지루했다", "좋은"]
+    spots = layout(dict(zip(words, [9.0, 7.0, 5.0, 3.0], strict=True)), 330, 236).assign(cell=0, z=3.0, count=5, rows=4)
+    svg = render(cloud(pd.DataFrame(spots), ["긍정"]), "svg")
+    assert all(word in svg.decode() for word in words)
+    assert set("".join(words)) <= set().union(*embedded(svg))
