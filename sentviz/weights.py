@@ -1,4 +1,4 @@
-"""Weights as they are stored: half precision, and 8 bits a weight with one scale per row for large matrices.
+"""Weights as they are stored: half precision, and 8 bits a weight with one scale per row for large, wide matrices.
 
 An error is at most half a step of 1/127 of the row's largest entry. Every published metric is computed from the weights as read back, and
 each run's metrics.json has its validation accuracy before and after.
@@ -19,6 +19,7 @@ from sentviz.errors import RunError
 __all__ = ["load_weights", "pack", "save_weights", "unpack"]
 
 LARGE = 1 << 15  # entries
+WIDE = 16  # columns; a scale per row of three polarities would save little and cost most of their precision
 
 
 def pack(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -26,7 +27,7 @@ def pack(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     packed: dict[str, Tensor] = {}
     for name, tensor in state.items():
         weights = tensor.detach().cpu()
-        if weights.ndim != 2 or weights.numel() < LARGE:
+        if weights.ndim != 2 or weights.numel() < LARGE or weights.shape[1] < WIDE:
             packed[name] = weights.half().contiguous()
             continue
         scale = (weights.float().abs().amax(dim=1, keepdim=True) / 127).half().clamp_min(torch.finfo(torch.float16).tiny)

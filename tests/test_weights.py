@@ -17,6 +17,7 @@ from tests.makers import small_encoder
 def everything_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     """The toy matrices are stored as large ones are."""
     monkeypatch.setattr("sentviz.weights.LARGE", 64)
+    monkeypatch.setattr("sentviz.weights.WIDE", 4)
 
 
 def test_weights_come_back_within_their_stored_precision(tmp_path: Path) -> None:
@@ -49,3 +50,11 @@ def test_packing_twice_changes_nothing_more() -> None:
     once = unpack(pack(small_encoder(6).float().state_dict()))
     again = unpack(pack(once))
     assert all(torch.equal(once[k], again[k]) for k in once)
+
+
+def test_narrow_matrices_keep_half_precision() -> None:
+    """Three polarities a token: at most a relative 2^-11 off, however many rows."""
+    polarity = torch.rand(200, 3)
+    stored = unpack(pack({"polarity": polarity, "wide": torch.rand(200, 4)}))
+    assert bool(((stored["polarity"] - polarity).abs() <= polarity * 2**-11).all())
+    assert set(pack({"wide": torch.rand(200, 4)})) == {"wide.int8", "wide.scale"}

@@ -81,6 +81,7 @@ def numbers(runs: Sequence[Run]) -> None:
         hide_index=True,
         height="content",
         key="fused-comparisons",
+        placeholder="–",
         column_config={name: st.column_config.Column(title) for name, title in titles.items()}
         | {"spread": st.column_config.Column("over seeds ±", help="Standard deviation of the setting's accuracy over its seeds, points")},
     )
@@ -136,7 +137,9 @@ def out_of_domain(runs: Sequence[Run]) -> None:
             form |= {"baseline": "{:.2f}", "injected": "{:.2f}", "adjusted": "{:.2g}", "seeds": "{:.0f}", "n": "{:,.0f}"}
             titles = {"difference": "gain, points", "adjusted": "p after Holm"}
             config = {name: st.column_config.Column(title) for name, title in titles.items()}
-            st.dataframe(shown[names].style.format(form), hide_index=True, height="content", key="fused-tasks", column_config=config)
+            st.dataframe(
+                shown[names].style.format(form), hide_index=True, height="content", key="fused-tasks", column_config=config, placeholder="–"
+            )
         st.caption(shell.md(made.caption))
 
 

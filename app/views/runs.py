@@ -42,6 +42,7 @@ formats: dict[str, Any] = {
 st.dataframe(
     frame.style.format({name: style for name, style in formats.items() if name in frame}, na_rep="–"),
     key="runs-table",
+    placeholder="–",
     hide_index=True,
     on_select=take,
     selection_mode="single-row",

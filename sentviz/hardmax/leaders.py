@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from sentviz.datasets import Split
     from sentviz.hardmax.model import HardmaxModel
-    from sentviz.model import Ids, Progress
+    from sentviz.model import Ids, Model, Progress
 
 __all__ = ["CONFIDENCES", "FILE", "MEASURES", "NEAR", "followed", "frequent", "leading", "per_layer", "survey"]
 
@@ -89,9 +89,18 @@ def followed(
     return measures, words, probabilities
 
 
-def survey(model: HardmaxModel, split: Split, progress: Progress | None = None) -> pd.DataFrame:
-    """A split through the model, as one tidy frame with the columns of COLUMNS; see the module."""
+def survey(model: Model, split: Split, progress: Progress | None = None) -> pd.DataFrame:
+    """A split through a hardmax model, as one tidy frame with the columns of COLUMNS; see the module.
+
+    Raises:
+        InputError: another kind of model.
+    """
     import pandas as pd
+
+    from sentviz.hardmax.model import HardmaxModel
+
+    if not isinstance(model, HardmaxModel):
+        raise InputError(f"{model.name} has no leaders: they are words of the hardmax transformer.")
 
     rows = model.tokenizer.ids_batch(split.frame["text"].tolist(), max_length=model.config.max_length)
     measures, words, probabilities = followed(model, list(rows), progress)

@@ -1,0 +1,126 @@
+"""Commands that measure a run over a split of its data set, most of which keep the answer with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import click
+
+from sentviz.cli.terminal import command, main, say_metrics, ticking
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sentviz.datasets import Split
+    from sentviz.model import Model, Progress
+
+    Measure = Callable[[Model, Split, Progress], pd.DataFrame]
+
+split_option = click.option("--split", default="test", show_default=True, help="Split of the run's data set.")
+
+
+def kept(name: str, split: str, file: str, measure: Measure) -> tuple[str, pd.DataFrame]:
+    """Measure the run called `name` over a split and store the table with it: the run's full name and the table."""
+    from sentviz import datasets
+    from sentviz.model import Model
+    from sentviz.runs import attach, find
+
+    found = find(name)
+    rows = datasets.load_split(found.config["data"]["name"], split)
+    with ticking("Texts") as tick:
+        frame = measure(Model.of(found), rows, tick)
+    attach(found, file, frame)
+    click.echo(f"Stored in {found.folder}")
+    return found.name, frame
+
+
+@main.command()
+@click.argument("run")
+@split_option
+@command
+def evaluate(run: str, split: str) -> None:
+    """Recompute the metrics of RUN (a name or a folder) from its stored weights."""
+    from sentviz import datasets, load
+    from sentviz.evaluation import evaluate as run_evaluation
+    from sentviz.evaluation import metrics
+    from sentviz.runs import find
+
+    found = find(run)
+    model = load(found.folder)
+    rows = datasets.load_split(found.config["data"]["name"], split)
+    say_metrics(found.name, {split: metrics(run_evaluation(model, rows))})
+
+
+@main.command()
+@click.argument("run")
+@click.option("--sample", type=click.IntRange(min=1), default=200, show_default=True, help="How many texts of the split.")
+@split_option
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the sample and of the random explanations.")
+@command
+def faithfulness(run: str, sample: int, split: str, seed: int) -> None:
+    """Ask how faithful each explanation of RUN is, over a sample of texts, and store it with the run."""
+    from sentviz.faithfulness import FILE, METRICS, over_split
+
+    def measure(model: Model, rows: Split, tick: Progress) -> pd.DataFrame:
+        return over_split(model, rows.frame["text"].tolist(), sample=sample, seed=seed, progress=tick)
+
+    name, frame = kept(run, split, FILE, measure)
+    click.echo(f"{name}, {int(frame['n'].max())} texts of {split}; comprehensiveness: more is better, sufficiency: less")
+    click.echo(frame.pivot(index="method", columns="metric", values="value")[list(METRICS)].to_string(float_format="{:+.3f}".format))
+
+
+@main.command()
+@click.argument("run")
+@click.option("--sample", type=click.IntRange(min=1), default=300, show_default=True, help="How many texts of the split.")
+@split_option
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the sample and of the untrained models.")
+@click.option("--inits", type=click.IntRange(min=0), default=20, show_default=True, help="How many untrained models to compare with.")
+@command
+def specialise(run: str, sample: int, split: str, seed: int, inits: int) -> None:
+    """Ask whether the components of RUN specialise, over a sample of texts, and store the answer with the run."""
+    from sentviz.specialise import FILE, over_split, verdict, word_classes
+
+    def measure(model: Model, rows: Split, tick: Progress) -> pd.DataFrame:
+        texts = rows.frame["text"].tolist()
+        return over_split(model, texts, word_classes(), sample=sample, seed=seed, inits=inits, progress=tick)
+
+    name, frame = kept(run, split, FILE, measure)
+    click.echo(f"{name}, {int(frame['n'].max())} texts of {split}")
+    click.echo("\n".join(verdict(frame)))
+
+
+@main.command()
+@click.argument("run")
+@split_option
+@command
+def heads(run: str, split: str) -> None:
+    """What each head of RUN attends to over a whole split, [CLS] in particular; stored with the run."""
+    from sentviz.heads import FILE, over_split
+
+    name, frame = kept(run, split, FILE, lambda model, rows, tick: over_split(model, rows.frame, tick))
+    mean = frame[frame["head"] < 0].pivot(index="layer", columns="measure", values="value")
+    click.echo(f"{name}, {int(frame['n'].max()):,} texts of {split}, mean over heads by layer (from 0)")
+    click.echo(mean.to_string(float_format="{:.4f}".format))
+
+
+@main.command()
+@click.argument("run")
+@split_option
+@command
+def leaders(run: str, split: str) -> None:
+    """Which words lead the clusters of hardmax RUN over a whole split, and how many layers it takes; stored with the run."""
+    from sentviz.hardmax.leaders import FILE, survey
+
+    kept(run, split, FILE, survey)
+
+
+@main.command()
+@click.argument("run")
+@command
+def words(run: str) -> None:
+    """Count the words of RUN's right and wrong answers over its test split; stored with the run, so that the page Words needs no texts."""
+    from sentviz.runs import find
+    from sentviz.words import store
+
+    click.echo(f"Stored in {store(find(run)).folder}")

@@ -1,0 +1,164 @@
+"""Commands that show a run, on the terminal or as files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from sentviz.cli.terminal import METHODS, command, main, ticking
+
+
+@main.command()
+@click.option("--folder", "folders", multiple=True, type=click.Path(path_type=Path), help="Further folders of runs.")
+@command
+def catalog(folders: tuple[Path, ...]) -> None:
+    """Every run at hand with its headline metrics."""
+    from sentviz.runs import catalog as read
+
+    frame = read(folders)
+    if frame.empty:
+        click.echo("There are no runs here. `sentviz train sst2` makes one.")
+        return
+    good = frame[frame["problem"].fillna("") == ""]
+    click.echo(f"{'run':<36}{'accuracy':>9}  {'95% interval':<15}{'n':>8}{'parameters':>12}  seed")
+    for row in good.to_dict("records"):
+        spread = f"{row['low']:.2%} - {row['high']:.2%}"
+        click.echo(
+            f"{row['run']:<36}{row['accuracy']:>9.2%}  {spread:<17}{int(row['n']):>6,}{int(row['parameters']):>12,}  {int(row['seed'])}"
+        )
+    for problem in frame[frame["problem"].fillna("") != ""]["problem"]:
+        click.echo(f"! {problem}")
+
+
+@main.command()
+@click.argument("run")
+@click.argument("sentence")
+@click.option("--score", default="removal", show_default=True, help=METHODS)
+@command
+def explain(run: str, sentence: str, score: str) -> None:
+    """Why RUN answers as it does to SENTENCE, on the terminal."""
+    from sentviz import load
+    from sentviz.explain import SCORES, agreement, answer, explained
+    from sentviz.explain import score as score_of
+
+    model = load(run)
+    trace = explained(model, model.trace(sentence), {"removal", score})
+    values, how = score_of(trace, score), SCORES[score]
+    click.echo(f"{model.name}: {answer(trace)}")
+    for label, probability in zip(trace.labels, trace.probabilities, strict=True):
+        click.echo(f"  {label:>10} {'█' * round(30 * float(probability)):<30} {probability:6.1%}")
+    click.echo(f"\n{how.title} (+ {how.high}, - {how.low}):")
+    top = max(float(abs(values).max()), 1e-9)
+    width = max(len(token) for token in trace.tokens)
+    for token, value, unknown in zip(trace.tokens, values, trace.unknown, strict=True):
+        bar = "█" * round(20 * abs(float(value)) / top)
+        left, right = (bar.rjust(20), "") if value < 0 else ("", bar)
+        shown = "".join(c if c.isprintable() else "·" for c in token)
+        click.echo(f"  {shown:<{width}} {left:>20}|{right:<20} {value:+.3f}{'  (not in the vocabulary)' if unknown else ''}")
+    if score != "removal" and (rho := agreement(trace, values)) is not None:
+        click.echo(f"Rank correlation with word removal: {rho:+.2f}")
+    if trace.dropped:
+        click.echo(f"The last {trace.dropped:,} tokens are beyond the model's maximum of {model.config.max_length} and were not read.")
+
+
+@main.command()
+@click.argument("run", required=False)
+@click.argument("figure", required=False, type=click.Choice(["attention", "overview", "strip", "verdict", "lambda", "curves"]))
+@click.option("--paper", help="Every live table and figure of a paper (ndt, hardmax, fused) instead, into the folder OUT.")
+@click.option("--text", help="The sentence; by default the run's example.")
+@click.option("--layer", type=int, default=1, show_default=True, help="Counted from 1.")
+@click.option("--head", default="mean", show_default=True, help="Counted from 1, or mean, max.")
+@click.option("--component", default="effective", show_default=True, help="Counted from 1, or effective.")
+@click.option("--score", default="removal", show_default=True, help=f"Of the strip: {METHODS}")
+@click.option("--dark", is_flag=True, help="For a dark background.")
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="FILE.png, .svg, .pdf, .html or .csv; with --paper a folder",
+)
+@command
+def export(
+    run: str | None,
+    figure: str | None,
+    paper: str | None,
+    text: str | None,
+    layer: int,
+    head: str,
+    component: str,
+    score: str,
+    dark: bool,
+    out: Path,
+) -> None:
+    """Write FIGURE of RUN to a file, or with --paper every live table and figure of a paper to a folder."""
+    if paper is not None:
+        _export_paper(paper, run, out)
+        return
+    from sentviz.export import save
+    from sentviz.gallery import draw
+
+    if run is None or figure is None:
+        raise click.UsageError("Name a RUN and a FIGURE, or a paper with --paper ndt.")
+    if out.is_dir():
+        raise click.UsageError(f"{out} is a folder; name a file.")
+    made = draw(
+        run,
+        figure,
+        text=text,
+        layer=layer - 1,
+        head=_number(head),
+        component=_number(component),
+        score=score,
+        theme="dark" if dark else "light",
+    )
+    save(made, out)
+    click.echo(f"Written to {out}")
+
+
+def _export_paper(paper: str, run: str | None, out: Path) -> None:
+    from sentviz.runs import Run, runs
+    from sentviz.studies.export_paper import export_paper
+
+    if run is not None:
+        raise click.UsageError("--paper takes every run at hand; leave RUN and FIGURE out.")
+    with ticking("Tables and figures") as progress:
+        manifest = export_paper(paper, out, [one for one in runs().values() if isinstance(one, Run)], progress=progress)
+    for item in manifest["items"]:
+        if item["state"] != "written":
+            click.echo(f"! {item.get('title', item['id'])}: {item.get('reason', item['state'])}", err=True)
+    if not manifest["pictures"]:
+        click.echo("! Without Chrome or Chromium the figures are CSV only.", err=True)
+    files = sum(len(part["files"]) for item in manifest["items"] for part in item["parts"])
+    click.echo(f"{files} files and manifest.json written to {out}")
+
+
+@main.command()
+@click.argument("run")
+@click.argument("sentence")
+@click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="FILE.html")
+@command
+def report(run: str, sentence: str, out: Path) -> None:
+    """Everything about RUN's answer to SENTENCE on one page that needs no network: verdict, words, maps, provenance."""
+    import numpy as np
+
+    from sentviz.arithmetic import cell
+    from sentviz.explain import SCORES, explained
+    from sentviz.model import Model
+    from sentviz.report import report_html
+    from sentviz.runs import find
+
+    found = find(run)
+    model = Model.of(found)
+    trace = explained(model, model.trace(sentence), SCORES)
+    assert trace.attention is not None
+    layer, head, query, key = map(int, np.unravel_index(np.abs(trace.attention).argmax(), trace.attention.shape))
+    takes_apart = getattr(model.config, "kind", "") != "hardmax"
+    arithmetic = cell(model, trace, layer, head, query, key) if takes_apart else None
+    out.write_text(report_html(trace, found, arithmetic=arithmetic), encoding="utf-8")
+    click.echo(f"Written to {out}")
+
+
+def _number(value: str) -> int | str:
+    return int(value) - 1 if value.lstrip("-").isdigit() else value

@@ -1,0 +1,70 @@
+"""What the commands share: the group they belong to, how they fail, how they tell progress."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sentviz.errors import SentvizError
+
+if TYPE_CHECKING:
+    from sentviz.model import Progress
+
+__all__ = ["METHODS", "command", "main", "say_metrics", "ticking"]
+
+
+METHODS = "removal, received, first-layer, difference, rollout, flow, value-weighted, value-zeroing, gradient or integrated-gradients."
+
+
+def command(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What users can do wrong becomes one sentence and exit code 2; Ctrl-C exit code 130."""
+
+    @wraps(function)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except SentvizError as error:
+            raise click.ClickException(str(error)) from error
+        except KeyboardInterrupt:
+            click.echo("\nStopped.", err=True)
+            sys.exit(130)
+        except BrokenPipeError:  # `sentviz ... | head`
+            sys.stdout = None
+            sys.exit(0)
+        except OSError as error:
+            raise click.ClickException(f"{error.strerror or error}: {error.filename or 'the disk'}.") from error
+
+    return wrapped
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="sentviz")
+def main() -> None:
+    """See how sentiment transformers decide. The app itself: streamlit run app/main.py"""
+
+
+@contextmanager
+def ticking(label: str) -> Iterator[Progress]:
+    """A progress bar on the terminal, as a function of (done, total)."""
+    with click.progressbar(length=1, label=label, file=sys.stderr) as bar:
+
+        def tick(done: int, total: int) -> None:
+            bar.length = total
+            bar.update(done - bar.pos)
+
+        yield tick
+
+
+def say_metrics(name: str, report: dict[str, Any]) -> None:
+    """Every metric that has an interval, a line each."""
+    for split, values in report.items():
+        for metric, value in values.items():
+            if isinstance(value, dict) and "low" in value:
+                click.echo(
+                    f"{name}  {split:<14}{metric:<20}{value['value']:.4f}  [{value['low']:.4f}, {value['high']:.4f}]  n = {values['n']:,}"
+                )

@@ -1,0 +1,122 @@
+"""Commands that make runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sentviz.cli.terminal import command, main, say_metrics
+
+
+@main.command()
+@click.argument("recipe")
+@click.option("--model", help="Preset instead of the recipe's: vanilla, diff, ndt-unit-2, cls-last-scaled, hardmax-d2, ...")
+@click.option("--seed", type=int, help="Seed instead of the recipe's.")
+@click.option("--variant", help="A change by name: equal, swapped or frozen (how lambda starts), 512 (reads 512 tokens).")
+@click.option("--hub", help="Fine-tune this Hugging Face encoder, a name or a folder, on the data set RECIPE.")
+@click.option("--injection", help="Of a lexicon into that encoder: xia, all, all-scaled, last, last-scaled.")
+@click.option("--lexicon", help="Whose polarities it gets, as in lexicon_ko_knu.")
+@click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True, help="Folder for the run.")
+@click.option("--device", default="", help="cpu or cuda; by default the GPU if there is one.")
+@click.option("--threads", type=int, help="CPU threads.")
+@click.option("--quiet", is_flag=True, help="No progress bar.")
+@command
+def train(
+    recipe: str,
+    model: str | None,
+    seed: int | None,
+    variant: str | None,
+    hub: str | None,
+    injection: str | None,
+    lexicon: str | None,
+    out: Path,
+    device: str,
+    threads: int | None,
+    quiet: bool,
+) -> None:
+    """Train RECIPE, a TOML file or the name of one that ships. A stopped run goes on with the same command."""
+    if model and model.startswith("hardmax-"):
+        from sentviz.hardmax.training import HardmaxRecipe, train_hardmax
+
+        trained = train_hardmax(HardmaxRecipe.named(recipe, model, seed=seed or 0), out, say=click.echo)
+        say_metrics(trained.name, trained.metrics())
+        click.echo(f"Written to {trained.folder}")
+        return
+    if hub:
+        from sentviz.hub import finetune
+
+        settings: dict[str, Any] = {} if seed is None else {"seed": seed}
+        tuned = finetune(hub, recipe, out, lexicon=lexicon or "", injection=injection or "", device=device, progress=not quiet, **settings)
+        say_metrics(tuned.name, tuned.metrics())
+        click.echo(f"Written to {tuned.folder}")
+        return
+    from sentviz.recipe import Recipe
+
+    wanted = Recipe.read(recipe, model=model, seed=seed, variant=variant)
+    import torch
+
+    from sentviz.training import train as run_training
+
+    if threads:
+        torch.set_num_threads(threads)
+    try:
+        run = run_training(wanted, out, device=device, progress=not quiet)
+    except KeyboardInterrupt:
+        click.echo("\nThe same command goes on from here.", err=True)
+        raise
+    say_metrics(run.name, run.metrics())
+    click.echo(f"Written to {run.folder}")
+
+
+@main.command()
+@click.argument("model")
+@click.option("--dataset", required=True, help="Whose test split it is asked about, as in sst2 or nsmc.")
+@click.option("--labels", default="", help="Its own classes in its order, in the data set's names, as in positive,negative.")
+@click.option("--injection", default="", help="Of a lexicon, without any training: xia, all, all-scaled, last, last-scaled.")
+@click.option("--lexicon", default="", help="Whose polarities it gets, as in lexicon_ko_knu.")
+@click.option("--example", default="", help="The sentence that opens its pages.")
+@click.option("--allow-pickle", is_flag=True, help="Also weights that are pickled, as plain tensors.")
+@click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True, help="Folder for the run.")
+@command
+def adopt(model: str, dataset: str, labels: str, injection: str, lexicon: str, example: str, allow_pickle: bool, out: Path) -> None:
+    """Make a run of a Hugging Face classifier, MODEL by name or folder, as it is: every page then shows it."""
+    from sentviz.hub import adopt as adopted
+
+    named = [label.strip() for label in labels.split(",") if label.strip()]
+    run = adopted(model, dataset, out, lexicon=lexicon, injection=injection, labels=named, example=example, allow_pickle=allow_pickle)
+    say_metrics(run.name, run.metrics())
+    click.echo(f"Written to {run.folder}")
+
+
+@main.command()
+@click.argument("study")
+@click.option("--dataset", required=True, help="sst2, twitter_financial, imdb or yelp_full.")
+@click.option("--seeds", type=int, default=1, show_default=True, help="Seeds per configuration, from 0.")
+@click.option("--jobs", type=int, default=1, show_default=True, help="Runs at a time, one thread each.")
+@click.option("--model", "models", multiple=True, help="Only these configurations; by default all of the paper's and the control.")
+@click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True, help="Folder for the runs.")
+@command
+def study(study: str, dataset: str, seeds: int, jobs: int, models: tuple[str, ...], out: Path) -> None:
+    """Train and evaluate every configuration of STUDY (ndt, ndt-controls).
+
+    What is there is kept; a stopped study goes on with the same command.
+    """
+    from sentviz.studies.runner import collect, plan, run_study
+
+    recipes = plan(study, dataset, seeds, models)
+    outcome = run_study(recipes, out, jobs=jobs)
+    frame = collect(recipes, out)
+    if not frame.empty:
+        path = out / f"{study}-{dataset}.csv"
+        frame.to_csv(path, index=False)
+        for row in frame[frame["split"] == "test"].sort_values("accuracy", ascending=False).to_dict("records"):
+            click.echo(
+                f"{row['run']:<40}{row['accuracy']:>8.2%}  [{row['accuracy_low']:.2%}, {row['accuracy_high']:.2%}]  n = {row['n']:,}"
+            )
+        click.echo(f"All metrics: {path}")
+    for name, reason in outcome.failed.items():
+        click.echo(f"! {name}: {reason}", err=True)
+    if outcome.failed:
+        raise click.ClickException(f"{len(outcome.failed)} of {len(recipes)} runs failed; the same command tries them again.")
