@@ -182,7 +182,7 @@ def _filtered(rows: Rows) -> Rows:
         except SentvizError as error:
             st.warning(shell.md(str(error)), icon=":material/search_off:")
     if focus.least or focus.most:
-        words = rows.frame["text"].str.count(r"\S+").to_numpy()
+        words = rows.texts.str.count(r"\S+").to_numpy()
         kept &= (words >= focus.least) & (words <= (focus.most or np.inf))
     return replace(rows, frame=rows.frame[kept])
 
@@ -197,7 +197,7 @@ def _ordered(rows: Rows) -> Rows:
         case "loss" if rows.labelled:
             frame = frame.sort_values("loss", ascending=False, kind="stable")
         case "length" if rows.has_text:
-            frame = frame.loc[frame["text"].str.len().sort_values(ascending=False, kind="stable").index]
+            frame = frame.loc[rows.texts.str.len().sort_values(ascending=False, kind="stable").index]
         case _:
             pass
     return replace(rows, frame=frame)
@@ -215,7 +215,7 @@ def _table(rows: Rows) -> pd.DataFrame:
     if "tag" in frame:
         shown["tag"] = frame["tag"].to_numpy()
     if rows.has_text:
-        shown["text"] = frame["text"].str.slice(0, CUT).to_numpy()
+        shown["text"] = rows.texts.str.slice(0, CUT).to_numpy()
     return pd.DataFrame(shown | {"id": frame["id"].to_numpy()})
 
 
@@ -237,14 +237,17 @@ def _opened(rows: Rows, row: pd.Series[Any]) -> None:
         st.markdown(
             f"**{shell.md(label)}predicted {shell.md(rows.classes[row['predicted']])}** ({row['confidence']:.0%}) · {shell.md(row['id'])}"
         )
-        st.text(str(row["text"]))
+        for name in ("text", "text_pair"):
+            if name in row:
+                st.text(str(row[name]))
         if not store.run(rows.run).answers:
             st.caption(f"{shell.md(rows.run)} ships without weights; choose another model above to open the row in Explore.")
             return
         with st.container(horizontal=True, gap="small"):
             look = st.button("Open in Explore", icon=":material/psychology_alt:", key="drawer-open")
             edit = st.button("Edit it, original beside", icon=":material/edit:", key="drawer-edit")
-    source = {"text": str(row["text"])} if rows.over == "mine" else {"row": str(row["id"])}
+    own = {"text": str(row["text"]), "pair": str(row.get("text_pair", ""))}
+    source = own if rows.over == "mine" else {"row": str(row["id"])}
     if edit:
         try:
             st.session_state["pinned"] = store.trace(shell.focus().with_(**source).as_trained())

@@ -29,6 +29,7 @@ CHOICES = {
     "lab": ("review", "playground", "leaders"),
     "colour": ("label", "predicted", "right", "confidence", "length"),
 }
+PRIVATE = ("text", "pair")  # what a visitor typed
 STRONGEST = 10.0  # of the lexicon, and of a lambda
 TEXT_IN_URL = 2_000  # characters; longer links break in mail programs and proxies
 
@@ -40,6 +41,7 @@ class Focus:
     run: str = DEFAULT_RUN
     versus: tuple[str, ...] = ()  # further runs, overlaid where a page can
     text: str = ""  # "" = the run's example sentence
+    pair: str = ""  # the second text, of runs that read pairs
     row: str = ""  # a row of the run's data set by id, instead of a text
     layer: int = 1
     head: str = "mean"  # mean, max, or a number
@@ -98,10 +100,11 @@ class Focus:
         if "sample" in changes and self.slice.startswith("lasso="):
             changes = {"slice": ""} | changes
         if "text" in changes:
-            whole = str(changes["text"]).encode("utf-8", "replace").decode()  # half characters cannot travel to a browser
-            changes = {"shared": False, "row": "", "token": 0} | changes | {"text": whole}
+            # half characters cannot travel to a browser
+            whole = {name: str(changes[name]).encode("utf-8", "replace").decode() for name in PRIVATE if name in changes}
+            changes = {"shared": False, "row": "", "token": 0} | changes | whole
         if changes.get("row"):
-            changes = {"text": "", "shared": False, "token": 0} | changes
+            changes = {"text": "", "pair": "", "shared": False, "token": 0} | changes
         return replace(self, **changes)
 
     def as_trained(self) -> Focus:
@@ -113,7 +116,7 @@ class Focus:
         values: dict[str, str] = {}
         for item in fields(self):
             value = getattr(self, item.name)
-            if value == item.default or item.name == "shared" or (item.name == "text" and not (with_text or self.shared)):
+            if value == item.default or item.name == "shared" or (item.name in PRIVATE and not (with_text or self.shared)):
                 continue
             if item.name == "mix":
                 value = tuple(f"{layer}.{component}:{weight:.4g}" for layer, component, weight in value)
@@ -146,6 +149,8 @@ class Focus:
                         refuse("the run", unknown, "it is left out")
                 case "text" if value.strip():
                     values |= {"text": value, "shared": True}
+                case "pair":
+                    values["pair"] = value if query.get("text", "").strip() else ""
                 case "layer" if _place(value):
                     values["layer"] = int(value)
                 case "head" if value in ("mean", "max") or _place(value):
@@ -175,7 +180,7 @@ class Focus:
                         refuse("the lambda", bad, "the learned one is used")
                 case "row" | "slice" | "find":
                     values[name] = value[:TEXT_IN_URL]
-                case _ if name in {item.name for item in fields(cls)} - {"shared", "text"}:
+                case _ if name in {item.name for item in fields(cls)} - {"shared", *PRIVATE}:
                     refuse(f"the {name}", value, "the default is shown")
                 case _:
                     pass

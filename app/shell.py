@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from app import store
-from app.focus import TEXT_IN_URL, Focus
+from app.focus import PRIVATE, TEXT_IN_URL, Focus
 from sentviz._browser import find_browser
 from sentviz.errors import SentvizError
 from sentviz.explain import SCORES
@@ -46,7 +46,7 @@ def begin() -> None:
     elif query and query != state["query"] and not touched:
         # the visitor went back or forward; a page switch drops the query, and a fast hand sends the one before the last
         linked, state["notes"] = Focus.parse(query, list(store.runs()), SCORES)
-        state["focus"] = linked if linked.text or linked.row else replace(linked, text=focus().text)
+        state["focus"] = linked if linked.text or linked.row else replace(linked, text=focus().text, pair=focus().pair)
     shape = store.shape(focus().run)
     if shape:
         state["focus"], notes = focus().fit(**shape)
@@ -115,7 +115,7 @@ def _chips() -> None:
 
 def _chip(name: str, value: str) -> str:
     match name:
-        case "text":
+        case "text" | "pair":
             return f"“{value if len(value) <= 28 else value[:27] + '…'}”"
         case "head":
             return f"head {value}" if value.isdecimal() else f"{value} of heads"
@@ -188,9 +188,9 @@ def _link() -> None:
     with_text = focus().query(with_text=True)
     base = (st.context.url or "").split("?")[0]
     st.caption("This view, for someone else. The link holds the sentence you typed, in the clear.")
-    if len(with_text.get("text", "")) > TEXT_IN_URL:
+    if sum(len(with_text.get(name, "")) for name in PRIVATE) > TEXT_IN_URL:
         st.caption(f"The text is longer than {TEXT_IN_URL:,} characters, too long for a link: it is left out.")
-        with_text.pop("text")
+        with_text = {name: value for name, value in with_text.items() if name not in PRIVATE}
     st.code(f"{base}?{urlencode(with_text)}" if with_text else base, language=None, wrap_lines=True)
 
 

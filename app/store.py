@@ -37,7 +37,7 @@ __all__ = [
     "shape",
     "table",
     "table_of",
-    "text",
+    "texts",
     "trace",
     "warm",
 ]
@@ -235,7 +235,7 @@ def _stored_rows(name: str, digest: str, split: str) -> Rows:
         frame = _split(of.config["data"]["name"], split)
     except SentvizError:
         return rows
-    return rows.with_text(dict(zip(frame["id"].astype(str), frame["text"], strict=True)))
+    return rows.with_text(frame)
 
 
 @st.cache_resource(max_entries=32, show_spinner="Asking about the demo set")
@@ -250,26 +250,39 @@ def _demo_rows(name: str, digest: str) -> Rows:
     return predicted(model(of), digest, frame, "demo")
 
 
-def text(focus: Focus) -> str:
-    """The text in focus: the visitor's, a row's of the data set, or the run's example.
+def reads_pairs(of: Run) -> bool:
+    """Whether a run was trained on pairs of texts."""
+    from sentviz import datasets
+
+    try:
+        return datasets.info(of.config["data"]["name"]).pair
+    except InputError:  # a data set of the user's own
+        return False
+
+
+def texts(focus: Focus) -> tuple[str, str | None]:
+    """The text in focus, the visitor's, a row's of the data set, or the run's example; with its second where the run reads pairs.
 
     Raises:
         DataMissingError, InputError: the row cannot be had.
     """
     source = run(focus.run)
+    pairs = reads_pairs(source)
     if not focus.row:
-        return focus.text or example(source).text
+        if not focus.text:
+            return example(source).text, example(source).text_pair
+        return focus.text, focus.pair if pairs and focus.pair else None
     from sentviz import datasets, demo
 
     ours = demo.load()
     if not (found := ours.loc[ours["id"] == focus.row, "text"]).empty:
-        return str(found.iloc[0])
+        return str(found.iloc[0]), None
     name = source.config["data"]["name"]
     for split in datasets.info(name).splits:
         frame = _split(name, split)
         rows = frame[frame["id"].astype(str) == focus.row]
         if not rows.empty:
-            return str(rows["text"].iloc[0])
+            return str(rows["text"].iloc[0]), str(rows["text_pair"].iloc[0]) if pairs else None
     raise InputError(f"{name} has no row {focus.row!r}.")
 
 
@@ -282,16 +295,16 @@ def trace(focus: Focus, *, scored: bool = True, exact: bool = False) -> Trace:
     Raises:
         SentvizError: in one sentence for the visitor.
     """
-    source, wanted = run(focus.run), text(focus)
+    source, (wanted, pair) = run(focus.run), texts(focus)
     stored = example(source)
     whole = focus.score in available(stored) and (stored.polarity is not None or not injects(source))
-    if whole and not exact and wanted == stored.text and not change(source, focus):
+    if whole and not exact and (wanted, pair) == (stored.text, stored.text_pair) and not change(source, focus):
         return stored
     kept: dict[Any, Trace] = st.session_state.setdefault("traces", {})
-    key = (source.digest, wanted, focus.mix, focus.off, focus.strength)
+    key = (source.digest, wanted, pair, focus.mix, focus.off, focus.strength)
     if key not in kept:
         loaded, changes = model(source), change(source, focus)
-        kept[key] = loaded.trace(wanted, **changes)
+        kept[key] = loaded.trace(wanted, pair, **changes)
     asked = [name for name in dict.fromkeys(("removal", focus.score)) if name in available(kept[key], asking=True)]
     if scored and (missing := [name for name in asked if name not in available(kept[key])]):
         kept[key] = explained(model(source), kept[key], missing, **change(source, focus))
@@ -330,7 +343,7 @@ def explanations(focus: Focus) -> tuple[Trace, Any]:
 
     source = run(focus.run)
     seen, loaded, changes = trace(focus), model(source), change(source, focus)
-    key = (source.digest, seen.text, focus.mix, focus.off, focus.strength)
+    key = (source.digest, seen.text, seen.text_pair, focus.mix, focus.off, focus.strength)
     if st.session_state.get("explanations", (None,))[0] == key:
         kept: tuple[Any, tuple[Trace, Any]] = st.session_state["explanations"]
         return kept[1]

@@ -1,4 +1,4 @@
-"""Own sentences to start from, each with the reading a person gives it."""
+"""Own sentences, and pairs of sentences, to start from, each with the reading a person gives it."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ __all__ = ["EXAMPLES", "Example", "examples_for"]
 
 @dataclass(frozen=True)
 class Example:
-    """A sentence, what it is an example of, and how a person reads it."""
+    """A sentence or a pair, what it is an example of, and how a person reads it."""
 
     kind: str
     text: str
     reading: str  # the name of the class
     language: str = "en"
+    pair: str | None = None  # the second sentence
 
 
 EXAMPLES = (
@@ -45,11 +46,21 @@ EXAMPLES = (
     Example("Sarcasm", "잠이 안 올 때 틀어 놓으면 딱 좋은 대단한 명작이네요.", "negative", "ko"),
     Example("Mixed", "음악은 정말 훌륭했는데 나머지는 하나같이 실망스러웠다.", "negative", "ko"),
     Example("Chat", "ㅋㅋㅋ 이걸 돈 내고 봤다니 내 두 시간 돌려줘", "negative", "ko"),
+    Example("Same question", "오늘 저녁에 비가 올까?", "same", "ko", "오늘 밤에 비 소식이 있어?"),
+    Example("Other question", "여권은 어디서 신청해?", "different", "ko", "여권을 잃어버리면 어떻게 해?"),
+    Example("Shared words", "서울에서 부산까지 얼마나 걸려?", "different", "ko", "서울에서 부산까지 요금이 얼마야?"),
+    Example("Entailed", "배우들이 모두 무대에 올라와 인사했다.", "entailment", "ko", "배우들이 무대에 있었다."),
+    Example("Open", "그 영화는 밤늦게 끝났다.", "neutral", "ko", "관객들은 그 영화를 좋아했다."),
+    Example("Contradicted", "그 극장은 지난달에 문을 닫았다.", "contradiction", "ko", "그 극장은 지금도 영업하고 있다."),
 )
 
 
-def examples_for(labels: Sequence[str], language: str = "en") -> dict[str, Example]:
-    """The examples that a model of a language with these classes can be asked, by kind; all of the language where no reading fits."""
-    spoken = [example for example in EXAMPLES if example.language == language]
+def examples_for(labels: Sequence[str], language: str = "en", *, pairs: bool = False) -> dict[str, Example]:
+    """The examples that a model of a language with these classes can be asked, by kind; all of the language where no reading fits.
+
+    Args:
+        pairs: pairs of sentences instead of single ones.
+    """
+    spoken = [example for example in EXAMPLES if example.language == language and (example.pair is not None) == pairs]
     fitting = {example.kind: example for example in spoken if example.reading in labels}
     return fitting or {example.kind: example for example in spoken}

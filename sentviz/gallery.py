@@ -94,6 +94,7 @@ def draw(
     figure: str,
     *,
     text: str | None = None,
+    pair: str | None = None,
     lambdas: Any = None,
     heads_off: Sequence[tuple[int, int]] = (),
     strength: float = 1.0,
@@ -110,7 +111,8 @@ def draw(
 
     Args:
         name: the run. figure: one of `FIGURES`.
-        text: the sentence, the run's example unless given. lambdas, heads_off, strength: interventions, as in `Model.trace`.
+        text: the sentence, the run's example unless given; pair: the second one of a pair.
+        lambdas, heads_off, strength: interventions, as in `Model.trace`.
         layer, head, component: of the map, counted from 0. score: of the strip.
         versus: further runs, for lambda and curves. change: lambda from its start. x: axis of the curves.
     Raises:
@@ -126,11 +128,11 @@ def draw(
     trace = run.example()
     asks = figure == "strip" and score in SCORES and score not in available(trace)
     changed: dict[str, Any] = {"lambdas": lambdas, "heads_off": heads_off, "strength": strength}
-    if lambdas is not None or heads_off or strength != 1 or (text is not None and text != trace.text) or asks:
+    if lambdas is not None or heads_off or strength != 1 or (text is not None and (text, pair) != (trace.text, trace.text_pair)) or asks:
         from sentviz.model import Model
 
         model = Model.of(run)
-        trace = model.trace(trace.text if text is None else text, **changed)
+        trace = model.trace(*((trace.text, trace.text_pair) if text is None else (text, pair)), **changed)
         trace = explained(model, trace, {"removal", score} if asks else ["removal"], **changed)
     try:
         match figure:

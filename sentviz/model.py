@@ -221,9 +221,26 @@ class Model:
         out: Output = self.encoder(collate(rows, segments=segments), change=change)
         return out
 
+    def encode_all(self, texts: Sequence[str], pairs: Sequence[str] | None = None, *, each: str = "Text") -> list[Encoded]:
+        """Every text, or pair of texts, as tokens; `each` is what one of them is called.
+
+        Raises:
+            InputError: a text that cannot be read, named by its place in the list, or not as many second texts as texts.
+        """
+        if pairs is not None and len(pairs) != len(texts):
+            raise InputError(f"There are {len(texts):,} texts and {len(pairs):,} second texts; pairs need as many of both.")
+        encoded: list[Encoded] = []
+        for place, text in enumerate(texts):
+            try:
+                encoded.append(self.encode(text, None if pairs is None else pairs[place]))
+            except InputError as error:
+                raise InputError(f"{each} {place + 1} of {len(texts)}: {error}") from error
+        return encoded
+
     def predict(
         self,
         texts: Sequence[str],
+        pairs: Sequence[str] | None = None,
         *,
         progress: Progress | bool = False,
         **change: Any,
@@ -231,7 +248,8 @@ class Model:
         """Predictions as a frame: `text`, `label` (the class name) and one probability per class.
 
         Args:
-            texts: any number of texts; each is cut at the model's maximum length (`frame.attrs["truncated"]` counts them).
+            texts: any number of texts, each cut at the model's maximum length (`frame.attrs["truncated"]` counts them).
+            pairs: as many second texts, for models that read pairs.
             progress: True shows a bar for long lists; a function gets (done, total).
             change: interventions, as the method `change` takes them.
         Raises:
@@ -241,15 +259,10 @@ class Model:
 
         if isinstance(texts, str):
             raise InputError("predict takes a list of texts; put the one text in brackets.")
-        encoded: list[Encoded] = []
-        for place, text in enumerate(texts):
-            try:
-                encoded.append(self.encode(text))
-            except InputError as error:
-                raise InputError(f"Text {place + 1} of {len(texts)}: {error}") from error
+        encoded = self.encode_all(texts, pairs)
         changed = self.change(**change)
         with _bar(len(texts)) if progress is True else _silent(progress or None) as tick:
-            logits, _ = self.forward([e.ids for e in encoded], changed, tick)
+            logits, _ = self.forward([e.ids for e in encoded], changed, tick, [e.segments for e in encoded])
         probabilities = softmax(logits)
         frame = pd.DataFrame({"text": list(texts), "label": [self.labels[i] for i in probabilities.argmax(axis=1)]})
         for k, label in enumerate(self.labels):

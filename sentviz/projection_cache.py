@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.errors import InputError, RunError
+from sentviz.errors import RunError
 from sentviz.projection import Projection, Tick, project
 from sentviz.runs import Run
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from sentviz.model import Model
 
 __all__ = ["Cache", "digest", "home", "layer_vectors", "pictures", "stored_sample"]
@@ -142,38 +144,37 @@ def stored_sample(run: Run, rows: int) -> tuple[npt.NDArray[np.int64], Half]:
     return places, pooled
 
 
-def layer_vectors(model: Model, texts: Sequence[str], tick: Tick | None = None) -> Half:
+def layer_vectors(model: Model, frame: pd.DataFrame, tick: Tick | None = None) -> Half:
     """(L+1, n, d) what the classifier would read of every layer's states: the model's own final norm and pooling.
+
+    Args:
+        frame: text and, of pairs, text_pair.
 
     Row 0 is the embedding, the last one the pooled vector itself.
 
     Raises:
-        InputError: a text that cannot be read, named by its place.
+        InputError: a text that cannot be read.
     """
     import torch
 
     from sentviz.encoder import Watch
     from sentviz.model import by_length, collate
 
-    ids = []
-    for place, text in enumerate(texts):
-        try:
-            ids.append(model.encode(text).ids)
-        except InputError as error:
-            raise InputError(f"Row {place + 1} of {len(texts)}: {error}") from error
-        if tick is not None and place % 1000 == 999:
-            tick(0.2 * place / len(texts), f"reading texts, {place + 1:,} of {len(texts):,}")
-    result = np.empty((model.config.layers + 1, len(texts), model.config.width), dtype=np.float16)
+    n = len(frame)
+    if tick is not None:
+        tick(0.0, f"reading {n:,} texts")
+    ids, segments = model.read(frame)
+    result = np.empty((model.config.layers + 1, n, model.config.width), dtype=np.float16)
     done = 0
     for rows in by_length([len(row) for row in ids]):
-        batch = collate([ids[i] for i in rows])
+        batch = collate([ids[i] for i in rows], segments=None if segments is None else [segments[i] for i in rows])
         with torch.inference_mode():
             out = model.encoder(batch, Watch(maps=False))
             for layer, state in enumerate(out.hidden):
                 result[layer, rows] = model.encoder.pool(state, batch.mask).numpy()
         done += len(rows)
         if tick is not None:
-            tick(0.2 + 0.8 * done / len(texts), f"asking the model, {done:,} of {len(texts):,} rows")
+            tick(0.2 + 0.8 * done / n, f"asking the model, {done:,} of {n:,} rows")
     return result
 
 

@@ -27,6 +27,7 @@ class Recipe:
     variant: str = ""  # a name of sentviz.variants; the settings below hold what it changed
     seed: int = 0
     example: str = ""  # the sentence whose trace ships with the run
+    example_pair: str = ""  # its second sentence, of a data set of pairs
     transfer: str = ""  # a data set of the same labels whose test split is asked as well
     # text
     tokenizer: str = "words"  # words | bpe

@@ -19,7 +19,7 @@ __all__ = ["remarks"]
 def remarks(trace: Trace, run: Run) -> list[tuple[str, str]]:
     """Kind (wrong, cut, unknown, calibrated, changed) and sentence: a known mistake, what was not read, the calibrated probability."""
     said: list[tuple[str, str]] = []
-    example = next((example for example in EXAMPLES if example.text == trace.text), None)
+    example = next((example for example in EXAMPLES if (example.text, example.pair) == (trace.text, trace.text_pair)), None)
     if example and example.reading in trace.labels and example.reading != trace.label:
         said.append(("wrong", f"The model gets this wrong: a person reads it as {example.reading}."))
     if trace.dropped:

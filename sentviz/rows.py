@@ -28,7 +28,8 @@ class Rows:
     """Rows with what a run said of them.
 
     ``frame``: id (str), label (class, -1 = unlabelled), predicted (class), confidence (0..1), right (bool, False where unlabelled),
-    loss (cross-entropy in nats, NaN where unlabelled), p0 .. p{K-1}; text where it is at hand; tag where the rows have one.
+    loss (cross-entropy in nats, NaN where unlabelled), p0 .. p{K-1}; text, of pairs text_pair too, where it is at hand; tag where the
+    rows have one.
     """
 
     run: str
@@ -65,10 +66,17 @@ class Rows:
         """(n, K)."""
         return self.frame[[f"p{k}" for k in range(len(self.classes))]].to_numpy(np.float64)
 
-    def with_text(self, texts: Mapping[str, str]) -> Rows:
-        """The same rows with their texts by id; as they are where any is missing."""
-        found = self.frame["id"].map(texts)
-        return self if found.isna().any() else replace(self, frame=self.frame.assign(text=found))
+    @property
+    def texts(self) -> pd.Series[str]:
+        """(n,) what is read of each row: its text, of a pair both with a line break between."""
+        first = self.frame["text"].astype(str)
+        return first + "\n" + self.frame["text_pair"].astype(str) if "text_pair" in self.frame else first
+
+    def with_text(self, split: pd.DataFrame) -> Rows:
+        """The same rows with their texts, of pairs both, by id from a frame; as they are where any is missing."""
+        held = split.assign(id=split["id"].astype(str)).set_index("id")
+        found = {name: self.frame["id"].map(held[name]) for name in ("text", "text_pair") if name in held}
+        return self if any(column.isna().any() for column in found.values()) else replace(self, frame=self.frame.assign(**found))
 
     def at_threshold(self, threshold: float) -> Rows:
         """The same rows of two classes, the second one said from that probability on; negative = the more probable class.
@@ -116,16 +124,11 @@ def predicted(model: Model, digest: str, frame: pd.DataFrame, over: str, progres
 
     if frame.empty:
         raise InputError("There is no row to ask about.")
-    encoded = []
-    pairs = frame["text_pair"].astype(str) if "text_pair" in frame else [None] * len(frame)
-    for place, (text, pair) in enumerate(zip(frame["text"], pairs, strict=True)):
-        try:
-            encoded.append(model.encode(str(text), pair))
-        except InputError as error:
-            raise InputError(f"Row {place + 1} of {len(frame)}: {error}") from error
+    texts, pairs = (frame[name].astype(str).tolist() if name in frame else None for name in ("text", "text_pair"))
+    encoded = model.encode_all(texts or [], pairs, each="Row")
     logits, _ = model.forward([each.ids for each in encoded], progress=progress, segments=[each.segments for each in encoded])
     columns: dict[str, Any] = {"id": frame["id"].astype(str).to_numpy(), "label": np.full(len(frame), -1)}
-    columns |= {name: frame[name].to_numpy() for name in ("label", "text", "tag") if name in frame}
+    columns |= {name: frame[name].to_numpy() for name in ("label", "text", "text_pair", "tag") if name in frame}
     return _rows(model.name, digest, over, model.labels, columns, softmax(logits).astype(np.float64))
 
 
@@ -144,6 +147,6 @@ def _rows(run: str, digest: str, over: str, classes: tuple[str, ...], columns: M
             "loss": -np.log(np.maximum(own, 1e-12)),
         }
         | {f"p{k}": shares[:, k] for k in range(len(classes))}
-        | {name: columns[name] for name in ("text", "tag") if name in columns}
+        | {name: columns[name] for name in ("text", "text_pair", "tag") if name in columns}
     )
     return Rows(run, digest, over, classes, frame)

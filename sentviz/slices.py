@@ -219,7 +219,7 @@ def matching(rows: Rows, pattern: str, prepared: Callable[[Any], Any] | None = N
 
     if not rows.has_text:
         raise InputError("The texts of these rows are not at hand, so they cannot be searched.")
-    texts = pa.array(rows.frame["text"], type=pa.large_string())
+    texts = pa.array(rows.texts, type=pa.large_string())
     try:
         found = pc.match_substring_regex(prepared(texts) if prepared else texts, pattern, ignore_case=True)
     except pa.ArrowInvalid as error:

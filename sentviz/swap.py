@@ -82,6 +82,6 @@ def suggestions(
         candidates += [(word, "opposite in the lexicon", value) for word, value in opposites(model, lexicon, trace.tokens[token], k)]
     texts: Sequence[str] = [swapped(trace, token, word) for word, _, _ in candidates]
     frame = pd.DataFrame(candidates, columns=["word", "source", "near"])
-    said = model.predict(texts, **change)
+    said = model.predict(texts, None if trace.text_pair is None else [trace.text_pair] * len(texts), **change)
     frame["label"], frame["probability"], frame["text"] = said["label"], said[trace.label], said["text"]
     return frame.drop_duplicates("word", ignore_index=True)

@@ -321,7 +321,8 @@ class Trainer:
             "accuracy": self.at.best["accuracy"],
             "stored_accuracy": float((temperature_source.logits.argmax(axis=1) == temperature_source.labels).mean()),
         }
-        example = explained(model, model.trace(recipe.example or "Not bad at all, but I would not see it twice."))
+        text = recipe.example or "Not bad at all, but I would not see it twice."
+        example = explained(model, model.trace(text, recipe.example_pair or None))
         history = pd.DataFrame(self.at.history, columns=["step", "epoch", "name", "layer", "component", "value"])
         history = history.astype({"layer": "int8", "component": "int8", "value": "float32", "epoch": "float32", "step": "int32"})
 

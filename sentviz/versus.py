@@ -125,6 +125,6 @@ def disagreements(first: Rows, second: Rows) -> pd.DataFrame:
             "second_confidence": second.frame["confidence"].to_numpy(float),
             "difference": difference,
         }
-        | ({"text": first.frame["text"].to_numpy()} if first.has_text else {})
+        | ({"text": first.texts.to_numpy()} if first.has_text else {})
     )
     return frame.iloc[np.argsort(-np.abs(difference), kind="stable")].reset_index(drop=True)

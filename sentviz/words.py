@@ -154,7 +154,7 @@ def counted(rows: Rows, least: int | None = None) -> Counts:
     kept = np.flatnonzero(labels >= (0 if rows.labelled else -1))
     if least is None:
         least = LEAST if len(kept) >= MANY else 2
-    words, ids, starts = _split(rows.frame["text"].iloc[kept].astype(str))
+    words, ids, starts = _split(rows.texts.iloc[kept])
     table = sparse.csr_matrix((np.ones(len(ids), dtype=np.int64), ids, starts), shape=(len(kept), len(words)))
     table.sum_duplicates()
     cell = np.array([cells.index(pair) for pair in zip(labels[kept].tolist(), rows.predicted[kept].tolist(), strict=True)], dtype=np.int64)
@@ -264,7 +264,7 @@ def store(run: Run) -> Run:
     from sentviz.rows import stored
 
     split = datasets.load_split(run.config["data"]["name"], "test").frame
-    rows = stored(run).with_text(dict(zip(split["id"].astype(str), split["text"], strict=True)))
+    rows = stored(run).with_text(split)
     if not rows.has_text:
         raise RunError(f"{run.name}: its test split has rows that the data set here does not have.")
     return attach(run, FILE, counted(rows, LEAST).frame)

@@ -49,7 +49,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             kind = name.partition("/")[2].removesuffix(f"-{injection}")
             model = saved(root / "models" / kind, kind, LABELS)
             lexicon = "lexicon_en_vader" if injection else ""
-            hub.adopt(model, "sst2", root / "runs", lexicon=lexicon, injection=injection, example=EXAMPLE)
+            hub.adopt(model, "sst2", root / "runs", lexicon=lexicon, injection=injection, example=(EXAMPLE, None))
         patch.setenv("SENTVIZ_RUNS", str(root / "runs"))
         st.cache_resource.clear()
         yield root
@@ -130,5 +130,5 @@ def test_the_command_adopts_a_folder_that_the_page_of_runs_names(folder: Path, t
 
 
 def test_a_run_opens_with_a_sentence_of_its_data_sets_language() -> None:
-    assert opening("nsmc") == examples_for(("negative", "positive"), "ko")["Contrast"].text
-    assert opening("sst2") == examples_for(("negative", "positive"))["Contrast"].text
+    assert opening("nsmc") == (examples_for(("negative", "positive"), "ko")["Contrast"].text, None)
+    assert opening("sst2") == (examples_for(("negative", "positive"))["Contrast"].text, None)

@@ -258,7 +258,7 @@ def test_layers_by_hand() -> None:
 
     model = small_model(components=2, mixing="free")
     texts = ["a warm song", "what a dull, hollow garden we saw!", "soup"]
-    found = layer_vectors(model, texts)
+    found = layer_vectors(model, pd.DataFrame({"text": texts}))
     for i, text in enumerate(texts):
         trace = model.trace(text)
         assert trace.hidden is not None

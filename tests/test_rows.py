@@ -56,8 +56,10 @@ def test_stored_rows_are_the_run_s_predictions(tiny_run: Path) -> None:
     assert counts.tolist() == run.metrics()["test"]["confusion"]
     assert not rows.has_text
     ids = list(rows.frame["id"])
-    assert rows.with_text({i: f"text {i}" for i in ids}).frame["text"].tolist() == [f"text {i}" for i in ids]
-    assert not rows.with_text(dict.fromkeys(ids[1:], "")).has_text
+    texts = pd.DataFrame({"id": ids[::-1], "text": [f"text {i}" for i in ids[::-1]]})
+    assert rows.with_text(texts).texts.tolist() == [f"text {i}" for i in ids]
+    assert rows.with_text(texts.assign(text_pair="b")).texts.tolist() == [f"text {i}\nb" for i in ids]
+    assert not rows.with_text(texts.iloc[1:]).has_text
     with pytest.raises(RunError, match="no stored answers for the split 'nowhere'"):
         stored(run, "nowhere")
 

@@ -333,7 +333,7 @@ def test_stored_words_are_those_counted(tiny_run: Path, tmp_path: Path, monkeypa
     assert after.digest != before.digest
     assert {name: digest for name, digest in after.config["files"].items() if name != lib.FILE} == before.config["files"]
     rows = stored(after)
-    full = counted(rows.with_text(dict(zip(texts["id"], texts["text"], strict=True))), lib.LEAST)
+    full = counted(rows.with_text(texts), lib.LEAST)
     kept = read(after, rows)
     assert sorted(kept.words) == sorted(full.words)
     assert kept.sizes.tolist() == full.sizes.tolist()

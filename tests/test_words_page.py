@@ -70,7 +70,7 @@ def test_every_kind_of_cloud_stands(texts: Texts, by: str, stops: str) -> None:
 
 def test_a_word_in_the_link_is_the_part_of_the_rows_and_its_cell_is_listed(texts: Texts) -> None:
     """As many rows below as the word's count of rows in its cell says."""
-    rows = stored(Run.open(FOLDER)).with_text(dict(zip(texts.frame["id"], texts.frame["text"], strict=True)))
+    rows = stored(Run.open(FOLDER)).with_text(texts.frame)
     counts = counted(rows)
     row = largest(keyness(counts, (0, 1)), "count", 1, stop_words()).iloc[0]
     app = opened("words", slice=str(Slice("word", f"{row['word']}@0,1")), words="count")

@@ -24,7 +24,7 @@ except SentvizError as error:
 
 with st.container(horizontal=True, gap="small"):
     shell.choose(st.selectbox, "Model", "run", list(store.models()), label_visibility="collapsed", width=260)
-    sentence_box(trace.text, "attention-sentence")
+    sentence_box(run, trace.text, trace.text_pair, "attention-sentence")
 
 LOOKS = {
     "maps": "Maps",

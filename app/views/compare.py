@@ -9,7 +9,7 @@ import streamlit as st
 from app import shell, store
 from app.views import compare_maps, compare_rows
 from app.views.compare_pick import pick
-from app.views.parts import sentence_box, text_in_focus
+from app.views.parts import sentence_box, texts_in_focus
 from sentviz.errors import SentvizError
 from sentviz.explain import SCORES, answer, available
 from sentviz.figures import probability_bars
@@ -25,9 +25,9 @@ shell.intro(
 other = pick(run)
 
 
-text = text_in_focus(run)
-sentence_box(text, "compare-sentence")
-plain = replace(focus.as_trained(), text=text, row="")
+text, pair = texts_in_focus(run)
+sentence_box(run, text, pair, "compare-sentence")
+plain = replace(focus.as_trained(), text=text, pair=pair or "", row="")
 try:
     traces = [store.trace(replace(plain, run=each.name)) for each in (run, other)]
 except SentvizError as error:
@@ -45,12 +45,12 @@ for column, each, trace, side in zip(shell.halves("compare"), (run, other), trac
             lambda theme, trace=trace, each=each: signed(probability_bars(trace.labels, trace.probabilities, theme=theme), each),  # type: ignore[misc]
             f"verdict-{side}",
             slim=True,
-            code=code(each.name, "verdict", text=text),
+            code=code(each.name, "verdict", text=text, pair=pair),
         )
         shell.figure(
             lambda theme, trace=trace, each=each: signed(strip(trace, score, theme), each),  # type: ignore[misc]
             f"strip-{side}",
-            code=code(each.name, "strip", text=text, score=score),
+            code=code(each.name, "strip", text=text, pair=pair, score=score),
         )
         st.caption("  \n".join(remark for kind, remark in remarks(trace, each) if kind != "changed"))
 st.selectbox("Tokens coloured by", scores, format_func=lambda name: SCORES[name].title, width=280, **shell.bound("score", score))

@@ -32,7 +32,7 @@ def show(first: Trace, second: Trace, run: Run, other: Run) -> None:
             shell.figure(
                 lambda theme, trace=trace, source=source: signed(heatmap(trace, layer, head, component, side=400, theme=theme), source),  # type: ignore[misc]
                 f"map-{side}",
-                code=code(source.name, "attention", text=trace.text, layer=layer, head=head, component=component),
+                code=code(source.name, "attention", text=trace.text, pair=trace.text_pair, layer=layer, head=head, component=component),
             )
     changes, lambdas = shell.halves("compare-difference")
     with changes:

@@ -102,7 +102,13 @@ def swap_words(run: Run, trace: Trace) -> None:
             return
         scores = trace.token_scores["removal"]
         strongest = max(words, key=lambda i: float(scores[i]))
-        chosen = st.pills("Word", words, default=strongest, format_func=lambda i: shell.md(trace.tokens[i]), key=f"swap-{hash(trace.text)}")
+        chosen = st.pills(
+            "Word",
+            words,
+            default=strongest,
+            format_func=lambda i: shell.md(trace.tokens[i]),
+            key=f"swap-{hash((trace.text, trace.text_pair))}",
+        )
         if chosen is None:
             return
         frame = suggestions(store.model(run), trace, chosen, store.lexicon(), **trace.change)
@@ -115,7 +121,12 @@ def swap_words(run: Run, trace: Trace) -> None:
                 st.caption(str(source), width=180)
                 for row in rows.to_dict("records"):
                     label = f"{shell.md(row['word'])} · {row['probability']:.0%}"
-                    st.button(label, key=f"swap-{source}-{row['word']}", on_click=shell.go, kwargs={"text": row["text"]})
+                    st.button(
+                        label,
+                        key=f"swap-{source}-{row['word']}",
+                        on_click=shell.go,
+                        kwargs={"text": row["text"], "pair": trace.text_pair or ""},
+                    )
         if not store.lexicon():
             st.caption("Opposites from a polarity lexicon need SENTVIZ_DATA with lexicon_en_opinion or lexicon_en_vader.")
 
@@ -130,7 +141,7 @@ def _changed_too(pinned: Trace) -> Trace:
     fitting, notes = replace(focus, run=pinned.run).fit(**store.shape(pinned.run))
     if notes and (fitting.mix, fitting.off, fitting.strength) != (focus.mix, focus.off, focus.strength):
         raise InputError(f"{of.name} has no such layers, heads, components or lexicon, so the changes cannot hold for both.")
-    return store.trace(replace(fitting, text=pinned.text, row="", score="removal"))
+    return store.trace(replace(fitting, text=pinned.text, pair=pinned.text_pair or "", row="", score="removal"))
 
 
 def side_by_side(run: Run, trace: Trace) -> None:
@@ -157,7 +168,7 @@ def side_by_side(run: Run, trace: Trace) -> None:
         except SentvizError as error:
             st.caption(shell.md(str(error)))
             return
-    same = all(getattr(pinned, name) == getattr(trace, name) for name in ("run", "text", "heads_off", "strength"))
+    same = all(getattr(pinned, name) == getattr(trace, name) for name in ("run", "text", "text_pair", "heads_off", "strength"))
     if same and bool((pinned.lambdas == trace.lambdas).all()):
         st.caption("Pinned. Now edit the sentence, change the model or choose another one.")
         return

@@ -61,7 +61,7 @@ with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key
     shell.choose(st.selectbox, "Colour", "colour", list(COLOURS), format_func=lambda colour: COLOURS[colour], width=170)
     if rows.over == "test":
         shell.choose(st.segmented_control, "Points", "sample", ["stored", "all"], format_func=lambda which: SAMPLES[which])
-    st.session_state["placed-sentence"] = parts.sentence_of(focus)
+    st.session_state["placed-sentence"] = parts.sentence_of(focus)[0]
     st.text_input("Place a sentence", placeholder="Type one and press Enter", key="placed-sentence", on_change=take_sentence)
 
 
@@ -77,10 +77,10 @@ def part_of(of: parts.Source) -> tuple[Any, Slice | None]:
         return None, None  # the drawer says why
 
 
-def star_of(of: parts.Source, found: dict[int, Projection], at: int, sentence: str) -> dict[int, Any] | None:
+def star_of(of: parts.Source, found: dict[int, Projection], at: int, text: str, pair: str | None) -> dict[int, Any] | None:
     """Where the sentence lies: in every layer for PCA, which costs nothing, else in the one that is shown."""
     try:
-        return parts.placed(of, found if found[at].method == "pca" else {at: found[at]}, sentence)
+        return parts.placed(of, found if found[at].method == "pca" else {at: found[at]}, text, pair)
     except SentvizError as error:
         st.caption(shell.md(str(error)))
         return None
@@ -91,7 +91,7 @@ def show(of: parts.Source, pictures: dict[int, Projection], at: int) -> None:
     found = pictures[at]
     frame = of.rows.frame
     if of.rows.has_text and focus.colour == "length":
-        frame = frame.assign(length=frame["text"].str.count(r"\S+"))
+        frame = frame.assign(length=of.rows.texts.str.count(r"\S+"))
     colour = "predicted" if not rows.labelled and focus.colour in ("label", "right") else focus.colour
     of_all = " of the variance" if dims == 2 else ""  # three dimensions have no room for it
     axes = [f"component {i + 1} ({share:.0%}{of_all})" for i, share in enumerate(pictures[last].shares)]
@@ -101,8 +101,8 @@ def show(of: parts.Source, pictures: dict[int, Projection], at: int) -> None:
         about += " Turned and scaled onto the layer above."
     left, right = shell.halves("embedding", 2.4, 1.0)
     with left:
-        sentence = parts.sentence_of(focus)
-        stars = (star_of(of, pictures, at, sentence) if sentence else None) or {}
+        sentence, second = parts.sentence_of(focus)
+        stars = (star_of(of, pictures, at, sentence, second) if sentence else None) or {}
         chosen, part = part_of(of)
         drawn_here = part is not None and part.kind == "lasso" and part.picture[0] == found.method and dims == 2
         outline = part.outline if part is not None and drawn_here else None

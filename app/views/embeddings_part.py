@@ -220,25 +220,25 @@ def _asked(of: Source, run: Run, cache: Cache) -> bool:
             icon=":material/database:",
         )
         return False
-    key, texts = digest(of.key, "vectors"), of.rows.frame["text"].tolist()
+    key, frame = digest(of.key, "vectors"), of.rows.frame
 
     def work(tick: Any) -> npt.NDArray[np.float16]:
         from sentviz.model import Model
 
         tick(0.0, "loading the model")
-        vectors = layer_vectors(Model.of(run), texts, tick)
+        vectors = layer_vectors(Model.of(run), frame, tick)
         cache.put(key, {"layers": vectors}, disk=of.disk)
         return vectors
 
-    return _wait(key, f"The vectors of {len(texts):,} rows", work)
+    return _wait(key, f"The vectors of {len(frame):,} rows", work)
 
 
 def _layer(layer: int) -> str:
     return f"layer {layer}" if layer else "the embedding"
 
 
-def placed(of: Source, found: dict[int, Projection], text: str) -> dict[int, npt.NDArray[np.float64]] | None:
-    """Where a text lies in pictures by layer, (dims,) each; None while it is being computed or where it cannot be.
+def placed(of: Source, found: dict[int, Projection], text: str, pair: str | None = None) -> dict[int, npt.NDArray[np.float64]] | None:
+    """Where a text, or a pair, lies in pictures by layer, (dims,) each; None while it is being computed or where it cannot be.
 
     Raises:
         InputError: the text cannot be read.
@@ -252,11 +252,11 @@ def placed(of: Source, found: dict[int, Projection], text: str) -> dict[int, npt
         from sentviz.model import Model
 
         tick(0.0, "asking the model about the sentence")
-        vectors = layer_vectors(Model.of(run), [text])
+        vectors = layer_vectors(Model.of(run), pd.DataFrame({"text": [text]} | ({} if pair is None else {"text_pair": [pair]})))
         tick(0.5, "placing it among the points")
         return {layer: picture.place(vectors[layer])[0] for layer, picture in found.items()}
 
-    key = digest(*(_key(of, picture.method, picture.raw.shape[1], layer) for layer, picture in found.items()), "sentence", text)
+    key = digest(*(_key(of, picture.method, picture.raw.shape[1], layer) for layer, picture in found.items()), "sentence", text, pair)
     job = _jobs().get(key)
     if job is not None and job.state == "done":
         at: dict[int, npt.NDArray[np.float64]] = job.result
@@ -305,11 +305,11 @@ def _watch(key: str, job: Job, who: str) -> None:
         st.button("Stop", key=f"stop-{key}", icon=":material/stop:", on_click=_stop, args=(key, who))
 
 
-def sentence_of(focus: Any) -> str:
-    """The sentence in focus, typed or a row's; empty where there is none."""
+def sentence_of(focus: Any) -> tuple[str, str | None]:
+    """The sentence in focus, typed or a row's, of pairs both; empty where there is none."""
     if not (focus.text or focus.row):
-        return ""
+        return "", None
     try:
-        return store.text(focus)
+        return store.texts(focus)
     except SentvizError:
-        return ""
+        return "", None

@@ -7,7 +7,7 @@ import streamlit as st
 from app import shell, store
 from app.views.edit_part import faithful, remember, report, side_by_side, swap_words, tries
 from app.views.lexicon_part import strip_figure
-from app.views.parts import interventions, map_controls, map_figure, notebook, sentence_box, text_in_focus
+from app.views.parts import interventions, map_controls, map_figure, notebook, sentence_box, texts_in_focus
 from sentviz.errors import SentvizError
 from sentviz.examples import examples_for
 from sentviz.explain import SCORES, answer, available
@@ -20,12 +20,12 @@ ICONS = {"wrong": "error", "cut": "content_cut", "unknown": "translate", "calibr
 
 focus = shell.focus()
 run = store.asked(focus.run)
-kinds = examples_for(run.labels, store.language(run))
+kinds = examples_for(run.labels, store.language(run), pairs=store.reads_pairs(run))
 
 
 def take_example() -> None:
     if kind := st.session_state["examples"]:
-        shell.go(text=kinds[kind].text)
+        shell.go(text=kinds[kind].text, pair=kinds[kind].pair or "")
 
 
 shell.intro(
@@ -36,9 +36,9 @@ left, right = shell.halves("explore")
 
 with left:
     shell.choose(st.selectbox, "Model", "run", list(store.models()), label_visibility="collapsed")
-    text = text_in_focus(run)
-    sentence_box(text)
-    st.session_state["examples"] = next((kind for kind, example in kinds.items() if example.text == text), None)
+    text, pair = texts_in_focus(run)
+    sentence_box(run, text, pair)
+    st.session_state["examples"] = next((kind for kind, example in kinds.items() if (example.text, example.pair) == (text, pair)), None)
     st.pills("Examples", list(kinds), key="examples", on_change=take_example, label_visibility="collapsed")
     try:
         trace = store.trace(focus)

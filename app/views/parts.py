@@ -24,7 +24,7 @@ __all__ = [
     "place",
     "sentence_box",
     "strength",
-    "text_in_focus",
+    "texts_in_focus",
 ]
 
 
@@ -36,23 +36,37 @@ def place(value: str) -> int | str:
 def notebook(run: Run, figure: str, trace: Trace, **options: Any) -> str:
     """The lines that make a sentence's figure in a notebook."""
     mixed = [[round(float(value), 4) for value in row] for row in trace.lambdas] if shell.focus().mix else None
-    return code(run.name, figure, text=trace.text, lambdas=mixed, heads_off=trace.heads_off or None, strength=trace.strength, **options)
+    return code(
+        run.name,
+        figure,
+        text=trace.text,
+        pair=trace.text_pair,
+        lambdas=mixed,
+        heads_off=trace.heads_off or None,
+        strength=trace.strength,
+        **options,
+    )
 
 
-def sentence_box(text: str, key: str = "sentence") -> None:
-    """The text in focus, to be typed over; what is typed becomes the focus."""
+def sentence_box(run: Run, text: str, pair: str | None, key: str = "sentence") -> None:
+    """The text in focus, of runs that read pairs both, to be typed over; what is typed becomes the focus."""
+    second = f"{key}-pair"
 
     def take() -> None:
-        shell.go(text=st.session_state[key])
+        shell.go(text=st.session_state[key], pair=st.session_state.get(second, ""))
 
+    common: dict[str, Any] = {"on_change": take, "label_visibility": "collapsed"}
     st.session_state[key] = text
-    st.text_input("Sentence", key=key, on_change=take, label_visibility="collapsed", placeholder="Type a sentence and press Enter")
+    st.text_input("Sentence", key=key, placeholder="Type a sentence and press Enter", **common)
+    if store.reads_pairs(run):
+        st.session_state[second] = pair or ""
+        st.text_input("Second sentence", key=second, placeholder="The second sentence of the pair", **common)
 
 
-def text_in_focus(run: Run) -> str:
-    """The text in focus; the page stops with a sentence, and the way to the data set, where it cannot be had."""
+def texts_in_focus(run: Run) -> tuple[str, str | None]:
+    """The text in focus, of pairs with its second; the page stops with a sentence, and the way to the data set, where it cannot be had."""
     try:
-        return store.text(shell.focus())
+        return store.texts(shell.focus())
     except SentvizError as error:
         st.warning(shell.md(str(error)), icon=":material/database_off:")
         offer(run.config["data"]["name"])

@@ -8,6 +8,8 @@ import click
 
 from sentviz.cli.terminal import METHODS, command, main, ticking
 
+pair_option = click.option("--pair", help="The second sentence, for runs that read pairs.")
+
 
 @main.command()
 @click.option("--folder", "folders", multiple=True, type=click.Path(path_type=Path), help="Further folders of runs.")
@@ -34,16 +36,17 @@ def catalog(folders: tuple[Path, ...]) -> None:
 @main.command()
 @click.argument("run")
 @click.argument("sentence")
+@pair_option
 @click.option("--score", default="removal", show_default=True, help=METHODS)
 @command
-def explain(run: str, sentence: str, score: str) -> None:
+def explain(run: str, sentence: str, pair: str | None, score: str) -> None:
     """Why RUN answers as it does to SENTENCE, on the terminal."""
     from sentviz import load
     from sentviz.explain import SCORES, agreement, answer, explained
     from sentviz.explain import score as score_of
 
     model = load(run)
-    trace = explained(model, model.trace(sentence), {"removal", score})
+    trace = explained(model, model.trace(sentence, pair), {"removal", score})
     values, how = score_of(trace, score), SCORES[score]
     click.echo(f"{model.name}: {answer(trace)}")
     for label, probability in zip(trace.labels, trace.probabilities, strict=True):
@@ -67,6 +70,7 @@ def explain(run: str, sentence: str, score: str) -> None:
 @click.argument("figure", required=False, type=click.Choice(["attention", "overview", "strip", "verdict", "lambda", "curves"]))
 @click.option("--paper", help="Every live table and figure of a paper (ndt, hardmax, fused) instead, into the folder OUT.")
 @click.option("--text", help="The sentence; by default the run's example.")
+@pair_option
 @click.option("--layer", type=int, default=1, show_default=True, help="Counted from 1.")
 @click.option("--head", default="mean", show_default=True, help="Counted from 1, or mean, max.")
 @click.option("--component", default="effective", show_default=True, help="Counted from 1, or effective.")
@@ -85,6 +89,7 @@ def export(
     figure: str | None,
     paper: str | None,
     text: str | None,
+    pair: str | None,
     layer: int,
     head: str,
     component: str,
@@ -107,6 +112,7 @@ def export(
         run,
         figure,
         text=text,
+        pair=pair,
         layer=layer - 1,
         head=_number(head),
         component=_number(component),
@@ -137,9 +143,10 @@ def _export_paper(paper: str, run: str | None, out: Path) -> None:
 @main.command()
 @click.argument("run")
 @click.argument("sentence")
+@pair_option
 @click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="FILE.html")
 @command
-def report(run: str, sentence: str, out: Path) -> None:
+def report(run: str, sentence: str, pair: str | None, out: Path) -> None:
     """Everything about RUN's answer to SENTENCE on one page that needs no network: verdict, words, maps, provenance."""
     import numpy as np
 
@@ -151,7 +158,7 @@ def report(run: str, sentence: str, out: Path) -> None:
 
     found = find(run)
     model = Model.of(found)
-    trace = explained(model, model.trace(sentence), SCORES)
+    trace = explained(model, model.trace(sentence, pair), SCORES)
     assert trace.attention is not None
     layer, head, query, key = map(int, np.unravel_index(np.abs(trace.attention).argmax(), trace.attention.shape))
     takes_apart = getattr(model.config, "kind", "") != "hardmax"

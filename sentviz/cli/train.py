@@ -77,15 +77,19 @@ def train(
 @click.option("--injection", default="", help="Of a lexicon, without any training: xia, all, all-scaled, last, last-scaled.")
 @click.option("--lexicon", default="", help="Whose polarities it gets, as in lexicon_ko_knu.")
 @click.option("--example", default="", help="The sentence that opens its pages.")
+@click.option("--pair", default="", help="The second sentence of that example, of a data set of pairs.")
 @click.option("--allow-pickle", is_flag=True, help="Also weights that are pickled, as plain tensors.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True, help="Folder for the run.")
 @command
-def adopt(model: str, dataset: str, labels: str, injection: str, lexicon: str, example: str, allow_pickle: bool, out: Path) -> None:
+def adopt(
+    model: str, dataset: str, labels: str, injection: str, lexicon: str, example: str, pair: str, allow_pickle: bool, out: Path
+) -> None:
     """Make a run of a Hugging Face classifier, MODEL by name or folder, as it is: every page then shows it."""
     from sentviz.hub import adopt as adopted
 
     named = [label.strip() for label in labels.split(",") if label.strip()]
-    run = adopted(model, dataset, out, lexicon=lexicon, injection=injection, labels=named, example=example, allow_pickle=allow_pickle)
+    opens = (example, pair or None) if example else None
+    run = adopted(model, dataset, out, lexicon=lexicon, injection=injection, labels=named, example=opens, allow_pickle=allow_pickle)
     say_metrics(run.name, run.metrics())
     click.echo(f"Written to {run.folder}")
 

@@ -49,7 +49,7 @@ def adopt(
     lexicon: str = "",
     injection: str = "",
     labels: Sequence[str] = (),
-    example: str = "",
+    example: tuple[str, str | None] | None = None,
     allow_pickle: bool = False,
 ) -> Run:
     """Evaluate a foreign classifier on a data set as it is, and write it as the run `out/<data set>/<model>` with a copy of its weights.
@@ -59,7 +59,7 @@ def adopt(
     Args:
         lexicon, injection: polarities to put into its scores without any training, by the lexicon's name.
         labels: the model's classes in its own order, in the data set's names, where the names alone do not tell.
-        example: the sentence that opens its pages; one of ours in the data set's language unless given.
+        example: the sentence that opens its pages, and the second of a pair; one of ours in the data set's language unless given.
     Raises:
         RunError: as `load`, or classes that are not the data set's. DataMissingError: the data set is not here.
     """
@@ -99,9 +99,11 @@ def adopt(
         )
 
 
-def opening(dataset: str) -> str:
-    """The first of our sentences in the language of a data set."""
-    return next(iter(examples_for((), datasets.info(dataset).language).values())).text
+def opening(dataset: str) -> tuple[str, str | None]:
+    """The first of our sentences, or pairs of sentences, in the language of a data set."""
+    item = datasets.info(dataset)
+    first = next(iter(examples_for(item.labels, item.language, pairs=item.pair).values()))
+    return first.text, first.pair
 
 
 def digests(splits: Iterable[Split]) -> dict[str, dict[str, Any]]:
@@ -125,7 +127,7 @@ def write(
     validation: Evaluation | None,
     history: Sequence[Sequence[Any]],
     best: Mapping[str, float],
-    example: str,
+    example: tuple[str, str | None],
     steps: int,
     seconds: Callable[[], float],
     hardware: str,
@@ -147,7 +149,7 @@ def write(
         temperature = round(fit_temperature(validation.logits, validation.labels), 4)
         stored = scores(validation)["accuracy"]
         report["validation"] = {"n": len(validation.labels), "accuracy": best["accuracy"], "stored_accuracy": stored}
-    seen = explained(model, model.trace(example))
+    seen = explained(model, model.trace(*example))
     frame = pd.DataFrame(list(history), columns=list(COLUMNS)).astype(COLUMNS)
 
     def embeddings(path: Path) -> None:

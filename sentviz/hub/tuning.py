@@ -35,7 +35,7 @@ def finetune(
     *,
     lexicon: str = "",
     injection: str = "",
-    example: str = "",
+    example: tuple[str, str | None] | None = None,
     device: str = "",
     progress: bool = True,
     allow_pickle: bool = False,
@@ -48,7 +48,7 @@ def finetune(
 
     Args:
         lexicon, injection: polarities to put into its scores, by the lexicon's name, and how: a name of `sentviz.presets.INJECTIONS`.
-        example: the sentence that opens its pages; one of ours in the data set's language unless given.
+        example: the sentence that opens its pages, and the second of a pair; one of ours in the data set's language unless given.
         settings: of `Recipe`, on top of 3 epochs of batches of 32 at a rate of 2e-5, weight decay 0.01, warm-up 0.1, 128 tokens.
     Raises:
         DataMissingError: the data set is not here. RunError: as `load`, or a resume point of another recipe.
@@ -57,6 +57,7 @@ def finetune(
     values: dict[str, Any] = {"epochs": 3, "batch_size": 32, "learning_rate": 2e-5, "weight_decay": 0.01, "warmup": 0.1, "max_length": 128}
     values |= {"patience": 3, "evaluations": 2} | settings
     Recipe.of(values | {"dataset": dataset})  # checks the settings; the model's name is none of a preset's
+    text, pair = example or opening(dataset)
     recipe = Recipe(
         **values,
         dataset=dataset,
@@ -64,7 +65,8 @@ def finetune(
         lexicon=lexicon,
         cls=True,
         tokenizer="bpe",
-        example=example or opening(dataset),
+        example=text,
+        example_pair=pair or "",
     )
     folder = Path(out) / recipe.name
     with runs.claim(folder) as mine:
@@ -138,7 +140,7 @@ class HubTrainer(Trainer):
             validation=evaluate(model, self.validation),
             history=self.at.history,
             best=self.at.best,
-            example=self.recipe.example,
+            example=(self.recipe.example, self.recipe.example_pair or None),
             steps=self.at.step,
             seconds=lambda: self.at.seconds,
             hardware=hardware() if self.device.type == "cpu" else torch.cuda.get_device_name(),

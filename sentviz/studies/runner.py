@@ -69,14 +69,18 @@ def plan(study: str, dataset: str, seeds: int = 1, models: Sequence[str] = ()) -
 
 
 def finished(recipe: Recipe, root: Path) -> bool:
-    """Whether the run of a recipe is there, trained by the same recipe (its example sentence aside)."""
+    """Whether the run of a recipe is there, trained by the same recipe (its example aside)."""
     try:
         stored = Run.open(root / recipe.name, recipe.name).config["recipe"]
     except RunError:
         return False
-    if replace(Recipe.of(stored), example="") != replace(recipe, example=""):
+    if _bare(Recipe.of(stored)) != _bare(recipe):
         raise RunError(f"{root / recipe.name} was trained by another recipe; move it away or choose another folder.")
     return True
+
+
+def _bare(recipe: Recipe) -> Recipe:
+    return replace(recipe, example="", example_pair="")
 
 
 def training(recipe: Recipe, root: Path) -> list[str]:

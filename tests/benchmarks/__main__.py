@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from tests.benchmarks import app, explanations, hardmax, hub, models, projection, views, words
+from tests.benchmarks import app, explanations, hardmax, hub, models, points, projection, views, words
 
 ALL = {
     "trace": models.trace,
@@ -13,6 +13,7 @@ ALL = {
     "start": app.start,
     "enter": app.enter,
     "select": app.select,
+    "points": points.points,
     "removal": explanations.leave_one_out,
     "gradients": explanations.gradients,
     "methods": explanations.methods,

@@ -119,53 +119,39 @@ def enter() -> None:
     say("a new sentence", {name: statistics.median(values[2:]) for name, values in seconds.items()}, "library alone")
 
 
+HEADING = ".st-key-drawer-head h5"
+
+
+def to_rows(page: Any, act: Callable[[], object]) -> float:
+    """Seconds from an act of the pointer until the drawer says other rows."""
+    before = page.locator(HEADING).inner_text()
+    begin = time.perf_counter()
+    act()
+    page.wait_for_function(f"before => document.querySelector('{HEADING}')?.innerText !== before", arg=before)
+    took = time.perf_counter() - begin
+    time.sleep(1.5)
+    return took
+
+
 def select() -> None:
-    """From a selection to its rows in the browser: a cell of 10,234 rows, a box among 10,234 points; against the library's mask alone."""
+    """From a cell of 10,234 rows to its rows in the browser, against the library's mask alone."""
     from sentviz.rows import stored
     from sentviz.runs import find
     from sentviz.slices import Slice
 
     rows, part = stored(find("sst2/ndt-unit-2")), Slice.parse("cell=1,0")
     assert part is not None
-    seconds: dict[str, list[float]] = {"library alone": [], "a cell": [], "a box": []}
+    seconds: dict[str, list[float]] = {"library alone": [], "a cell": []}
     for _ in range(9):
         begin = time.perf_counter()
         part.mask(rows)
         seconds["library alone"].append(time.perf_counter() - begin)
-    heading = ".st-key-drawer-head h5"
-    changed = "before => document.querySelector('.st-key-drawer-head h5')?.innerText !== before"
-
-    def timed(page: Any, act: Callable[[], object]) -> float:
-        before = page.locator(heading).inner_text()
-        begin = time.perf_counter()
-        act()
-        page.wait_for_function(changed, arg=before)
-        took = time.perf_counter() - begin
-        time.sleep(1.5)
-        return took
-
     with served("confusion") as page:
         page.wait_for_selector(".st-key-plot-matrix .main-svg")
-        page.wait_for_selector(heading)
+        page.wait_for_selector(HEADING)
         time.sleep(3)
         for i in range(10):
             box = page.locator(".st-key-plot-matrix .nsewdrag").first.bounding_box()
             x, y = box["x"] + (0.2 + 0.5 * (i % 2)) * box["width"], box["y"] + (0.7 - 0.5 * (i % 2)) * box["height"]
-            seconds["a cell"].append(timed(page, lambda x=x, y=y: page.mouse.click(x, y)))
-    with served("embeddings?sample=all") as page:
-        page.set_default_timeout(400_000)
-        page.wait_for_selector(".st-key-figure-scatter .nsewdrag, [class*=st-key-plot] .nsewdrag")
-        page.get_by_text("box", exact=True).first.click()
-        time.sleep(4)
-        for i in range(6):
-            box = page.locator("[class*=st-key-plot] .nsewdrag").first.bounding_box()
-
-            def drag(box: Any = box, i: int = i) -> None:
-                x, y = box["x"] + (0.1 + 0.1 * i) * box["width"], box["y"] + 0.2 * box["height"]
-                page.mouse.move(x, y)
-                page.mouse.down()
-                page.mouse.move(x + 0.3 * box["width"], y + 0.5 * box["height"], steps=4)
-                page.mouse.up()
-
-            seconds["a box"].append(timed(page, drag))
+            seconds["a cell"].append(to_rows(page, lambda x=x, y=y: page.mouse.click(x, y)))
     say("from a selection to its rows", {name: statistics.median(values[1:]) for name, values in seconds.items()}, "library alone")

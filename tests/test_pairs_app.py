@@ -1,0 +1,140 @@
+"""A run of sentence pairs on the pages: both sentences are read, shown, searched, changed and linked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from app import store
+from app.focus import Focus
+from sentviz import datasets
+from sentviz.errors import InputError
+from sentviz.examples import examples_for
+from sentviz.model import Model
+from sentviz.projection_cache import layer_vectors
+from sentviz.rows import predicted
+from sentviz.swap import suggestions
+from sentviz.training import Trainer
+from tests.makers import toy_pairs, toy_recipe
+from tests.test_app import opened, words
+
+RUN = "question_pair/cls"
+FIRST, SECOND = "what a warm song", "a dull garden"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Model]:
+    """A small run of the shape of a question-pair run on made-up pairs."""
+    root = tmp_path_factory.mktemp("pairs")
+    made = {split: replace(one, name="question_pair", labels=("same", "different")) for split, one in toy_pairs().items()}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SENTVIZ_HOME", str(root / "home"))
+        patch.setenv("SENTVIZ_RUNS", str(root / "runs"))
+        patch.setattr(datasets, "load_split", lambda name, split: made[split])
+        recipe = toy_recipe("cls", dataset="question_pair", example=FIRST, example_pair=SECOND, cls=True, max_length=24)
+        trainer = Trainer(recipe, root / "runs" / recipe.name)
+        trainer.fit(progress=False)
+        trainer.finish()
+        st.cache_resource.clear()
+        yield Model.of(store.runs()[RUN])
+    st.cache_resource.clear()
+
+
+def boxes(app: AppTest) -> list[str]:
+    return [box.value for box in app.text_input if box.key and box.key.startswith("sentence")]
+
+
+def test_the_example_is_a_pair(model: Model) -> None:
+    """What ships with the run is the trace of both, and the page shows both."""
+    trace = store.runs()[RUN].example()
+    assert (trace.text, trace.text_pair) == (FIRST, SECOND)
+    np.testing.assert_allclose(trace.probabilities, model.trace(FIRST, SECOND).probabilities, atol=2e-3)
+    assert boxes(opened(run=RUN)) == [FIRST, SECOND]
+
+
+def test_both_sentences_can_be_typed_over(model: Model) -> None:
+    """The answer is that of the pair; a new first sentence keeps the second; a link without a second means one text alone."""
+    app = opened(run=RUN, text=FIRST, pair="a warm garden")
+    assert boxes(app) == [FIRST, "a warm garden"]
+    expected = model.trace(FIRST, "a warm garden")
+    assert f"### {expected.label.capitalize()}, {expected.confidence:.0%}" in words(app)
+    next(box for box in app.text_input if box.key == "sentence").set_value("a clever song").run()
+    assert boxes(app) == ["a clever song", "a warm garden"]
+    assert app.session_state["focus"].pair == "a warm garden"
+    next(box for box in app.text_input if box.key == "sentence-pair").set_value("").run()
+    assert (app.session_state["focus"].text, app.session_state["focus"].pair) == ("a clever song", "")
+    seen = app.session_state["traces"]
+    assert {trace.text_pair for trace in seen.values()} == {"a warm garden", None}
+
+
+def test_pages_of_single_texts_have_one_box() -> None:
+    app = opened(run="sst2/ndt-unit-2", text=FIRST, pair=SECOND)
+    assert boxes(app) == [FIRST]
+    assert all(trace.text_pair is None for trace in app.session_state["traces"].values())
+
+
+def test_examples_of_pairs_are_pairs() -> None:
+    """Only pairs are offered to a run of pairs; the click puts in both."""
+    app = opened(run=RUN)
+    kinds = examples_for(("same", "different"), "ko", pairs=True)
+    pills = next(group for group in app.get("button_group") if group.proto.id and "examples" in group.proto.id)
+    assert [option.content for option in pills.proto.options] == list(kinds)
+    assert all(example.pair for example in kinds.values())
+    assert not any(example.pair for example in examples_for(("negative", "positive"), "ko").values())
+
+
+def test_a_pair_is_private_until_linked() -> None:
+    """It stands in the link that is asked for, not in the address; a row in focus replaces it."""
+    focus = Focus(run=RUN).with_(text=FIRST, pair=SECOND)
+    assert "pair" not in focus.query()
+    query = focus.query(with_text=True)
+    assert (query["text"], query["pair"]) == (FIRST, SECOND)
+    again, notes = Focus.parse(query, [RUN], [])
+    assert (again.text, again.pair, notes) == (FIRST, SECOND, [])
+    assert Focus.parse({"run": RUN, "pair": SECOND}, [RUN], [])[0].pair == ""
+    assert focus.with_(row="test-1").pair == ""
+
+
+def test_a_row_is_both_sentences(model: Model) -> None:
+    """The drawer shows both, its search finds words of either, and the row opens with both."""
+    frame = datasets.load_split("question_pair", "test").frame
+    app = opened("confusion", run=RUN)
+    table = next(item.value for item in app.dataframe if "confidence" in item.value)
+    shown = dict(zip(table["id"], table["text"], strict=True))
+    first = frame.iloc[0]
+    assert shown[first["id"]] == f"{first['text']}\n{first['text_pair']}"
+    focus = Focus(run=RUN, row=str(first["id"]))
+    assert store.texts(focus) == (first["text"], first["text_pair"])
+
+
+def test_vectors_and_answers_are_of_both(model: Model) -> None:
+    """Batched vectors of every layer against one pair at a time; predictions with and without the second sentence."""
+    frame = datasets.load_split("question_pair", "test").frame.head(5)
+    found = layer_vectors(model, frame)
+    rows = predicted(model, "", frame, "test")
+    said = model.predict(frame["text"].tolist(), frame["text_pair"].tolist())
+    for i, (text, pair) in enumerate(zip(frame["text"], frame["text_pair"], strict=True)):
+        trace = model.trace(text, pair)
+        np.testing.assert_allclose(found[-1, i], trace.pooled, atol=4e-3)
+        np.testing.assert_allclose(rows.probabilities[i], trace.probabilities, atol=1e-5)
+        np.testing.assert_allclose(said.loc[i, list(model.labels)].to_numpy(float), trace.probabilities, atol=1e-5)
+    alone = model.predict(frame["text"].tolist())
+    assert np.abs(alone[list(model.labels)].to_numpy() - said[list(model.labels)].to_numpy()).max() > 1e-3
+    with pytest.raises(InputError, match="2 texts and 1 second texts"):
+        model.predict(["a", "b"], ["c"])
+
+
+def test_swapping_a_word_keeps_the_second_sentence(model: Model) -> None:
+    trace = model.trace(FIRST, SECOND)
+    token = trace.tokens.index("warm")
+    frame = suggestions(model, trace, token)
+    row = frame.iloc[0]
+    expected = model.trace(row["text"], SECOND).probabilities[list(model.labels).index(trace.label)]
+    assert row["probability"] == pytest.approx(float(expected), abs=1e-5)
+    assert isinstance(frame, pd.DataFrame)
