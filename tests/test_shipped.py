@@ -36,7 +36,7 @@ def test_the_stored_trace_is_what_the_model_says(run: Run) -> None:
     if not run.answers:
         pytest.skip("ships without weights")
     stored, model = run.example(), Model.of(run)
-    fresh = explained(model, model.trace(stored.text))
+    fresh = explained(model, model.trace(stored.text, stored.text_pair))
     assert stored.tokens == fresh.tokens
     np.testing.assert_allclose(stored.probabilities, fresh.probabilities, atol=1e-5)
     np.testing.assert_allclose(stored.attention, fresh.attention, atol=1e-3)
@@ -46,7 +46,8 @@ def test_the_stored_trace_is_what_the_model_says(run: Run) -> None:
 def test_the_example_is_one_of_our_own_sentences(run: Run) -> None:
     if not run.answers:
         pytest.skip("ships without weights")
-    assert run.example().text in {example.text for example in EXAMPLES}
+    stored = run.example()
+    assert (stored.text, stored.text_pair) in {(example.text, example.pair) for example in EXAMPLES}
 
 
 def test_metrics_are_those_of_the_stored_predictions(run: Run) -> None:
@@ -64,7 +65,7 @@ def test_no_text_of_a_data_set_ships(run: Run) -> None:
     """The stored predictions hold ids and numbers; ids name no words."""
     frame = run.frame("test.parquet")
     assert set(frame.columns) == {"split", "id", "label", *run.labels}
-    assert frame["id"].astype(str).str.fullmatch(r"[a-z_]+-\d+").all()
+    assert frame["id"].astype(str).str.fullmatch(r"[a-z0-9_-]+\d+").all()
 
 
 def test_what_ships_stays_small() -> None:
@@ -84,7 +85,8 @@ def test_predictions_come_back_from_the_weights(run: Run) -> None:
         split = datasets.load_split(run.config["data"]["name"], "test")
     except DataMissingError as error:
         pytest.skip(str(error))
-    texts = split.frame["text"].tolist()[:300]
+    frame = split.frame.head(300)
+    texts = [frame[name].tolist() for name in ("text", "text_pair") if name in frame]
     stored = run.frame("test.parquet").query("split == 'test'")[list(run.labels)].to_numpy()[:300]
-    fresh = Model.of(run).predict(texts)[list(run.labels)].to_numpy()
+    fresh = Model.of(run).predict(*texts)[list(run.labels)].to_numpy()
     np.testing.assert_allclose(fresh, stored, atol=2e-4)
