@@ -22,9 +22,9 @@ from sentviz.examples import examples_for
 from sentviz.hub.runs import opening
 from sentviz.lexicon import Lexicon
 from sentviz.runs import Run
+from tests.foreign.models import saved
 from tests.makers import toy_splits
 from tests.test_app import PAGES, opened, words
-from tests.test_hub import saved
 
 LABELS = ("NEGATIVE", "POSITIVE")
 SENTENCE = "a warm song, a dull soup"

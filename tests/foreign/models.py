@@ -1,0 +1,134 @@
+"""Small random Hugging Face models, made on the spot, and what transformers itself says of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import transformers
+
+from sentviz import hub
+from tests.makers import toy_splits
+
+KINDS = ("bert", "electra", "roberta", "xlm-roberta", "distilbert", "modernbert")
+OWN = ("우리 마을 정원은 정말 따뜻하고 밝았다", "노래가 차갑고 지루해서 실망했다", "Was für ein schöner Leuchtturm!")
+TEXT = "What a warm, clever garden; 우리 정원은 정말 따뜻하고 밝았다, never a dull song!"
+SHORT = "a cold soup"
+
+
+def word_pieces(texts: list[str]) -> Any:
+    """BERT's tokenizer, trained on a few sentences."""
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+
+    backend = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    backend.normalizer = normalizers.BertNormalizer(lowercase=True)
+    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    backend.train_from_iterator(texts, trainers.WordPieceTrainer(vocab_size=150, special_tokens=names, show_progress=False))
+    backend.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    special = {"unk_token": "[UNK]", "pad_token": "[PAD]", "cls_token": "[CLS]", "sep_token": "[SEP]", "mask_token": "[MASK]"}
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=backend, model_input_names=["input_ids", "token_type_ids", "attention_mask"], **special
+    )
+
+
+def byte_pairs(texts: list[str]) -> Any:
+    """RoBERTa's tokenizer, or a like one."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
+
+    backend = Tokenizer(models.BPE())
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    names, letters = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"], sorted(pre_tokenizers.ByteLevel.alphabet())
+    trainer = trainers.BpeTrainer(vocab_size=300, special_tokens=names, initial_alphabet=letters, show_progress=False)
+    backend.train_from_iterator(texts, trainer)
+    backend.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), trim_offsets=True, add_prefix_space=False)
+    special = {"unk_token": "<unk>", "pad_token": "<pad>", "cls_token": "<s>", "sep_token": "</s>", "mask_token": "<mask>"}
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=backend, **special)
+
+
+def sentence_pieces(texts: list[str]) -> Any:
+    """XLM-R's kind: a unigram model behind spaces written as a low bar."""
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+
+    backend = Tokenizer(models.Unigram())
+    backend.normalizer = normalizers.NFKC()
+    backend.pre_tokenizer = pre_tokenizers.Metaspace()
+    names = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    backend.train_from_iterator(
+        texts, trainers.UnigramTrainer(vocab_size=200, special_tokens=names, unk_token="<unk>", show_progress=False)
+    )
+    backend.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), trim_offsets=True, add_prefix_space=False)
+    special = {"unk_token": "<unk>", "pad_token": "<pad>", "cls_token": "<s>", "sep_token": "</s>", "mask_token": "<mask>"}
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=backend, **special)
+
+
+def small(kind: str, size: int, labels: tuple[str, ...]) -> Any:
+    """A random model: three layers, four heads, every weight other than where it starts, biases and norms too."""
+    shape: dict[str, Any] = {"hidden_size": 16, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 24}
+    shape |= {"vocab_size": size, "max_position_embeddings": 130, "id2label": dict(enumerate(labels))}
+    ends = {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}
+    config = {
+        "bert": lambda: transformers.BertConfig(**shape),
+        "electra": lambda: transformers.ElectraConfig(embedding_size=8, **shape),
+        "roberta": lambda: transformers.RobertaConfig(type_vocab_size=1, **ends, **shape),
+        "xlm-roberta": lambda: transformers.XLMRobertaConfig(type_vocab_size=1, **ends, **shape),
+        "distilbert": lambda: transformers.DistilBertConfig(
+            dim=16, n_layers=3, n_heads=4, hidden_dim=24, **{k: shape[k] for k in ("vocab_size", "max_position_embeddings", "id2label")}
+        ),
+        "modernbert": lambda: transformers.ModernBertConfig(  # a window of 7 tokens in the second layer, a table with rows to spare
+            **(shape | {"vocab_size": size + 7}), **ends, cls_token_id=0, sep_token_id=2, local_attention=6, global_attn_every_n_layers=2
+        ),
+    }[kind]()
+    torch.manual_seed(3)
+    model = transformers.AutoModelForSequenceClassification.from_config(config)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.3 * torch.randn(parameter.shape))
+    return model.eval()
+
+
+def saved(folder: Path, kind: str, labels: tuple[str, ...] = ("NEGATIVE", "NEUTRAL", "POSITIVE")) -> Path:
+    """A model folder as Hugging Face writes it."""
+    texts = [*toy_splits()["train"].frame["text"], *OWN * 5]
+    make = {"roberta": byte_pairs, "modernbert": byte_pairs, "xlm-roberta": sentence_pieces}.get(kind, word_pieces)
+    tokenizer = make(texts)
+    small(kind, len(tokenizer), labels).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def theirs(folder: Path, how: str = "eager") -> Any:
+    return transformers.AutoModelForSequenceClassification.from_pretrained(folder, attn_implementation=how).eval().double()
+
+
+def asked(folder: Path, *texts: str, how: str = "eager", **options: Any) -> Any:
+    """Transformers' own answer, its own tokenizer and padding included."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    with torch.no_grad():
+        return theirs(folder, how)(**tokenizer(list(texts), return_tensors="pt", padding=True), **options)
+
+
+def loaded(folder: Path, **options: Any) -> hub.HubModel:
+    """In double precision: random weights make rounding large."""
+    model = hub.load(folder, **options)
+    model.encoder.double()
+    return model
+
+
+def answers(model: hub.HubModel, *texts: str, **change: Any) -> np.ndarray[Any, Any]:
+    return model.forward([model.encode(text).ids for text in texts], model.change(**change))[0]
+
+
+def changed(folder: Path, to: Path, **settings: Any) -> Path:
+    """A copy with another config.json."""
+    import shutil
+
+    shutil.copytree(folder, to)
+    config = json.loads((to / "config.json").read_text())
+    (to / "config.json").write_text(json.dumps(config | settings))
+    return to

@@ -1,0 +1,150 @@
+"""Hugging Face encoders as runs, and fine-tuning."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+transformers = pytest.importorskip("transformers", reason="the extra hub (transformers) is not installed")
+
+from sentviz import datasets, hub  # noqa: E402
+from sentviz.encoder import Watch  # noqa: E402
+from sentviz.errors import InputError, RunError  # noqa: E402
+from sentviz.hub import tuning  # noqa: E402
+from sentviz.hub.encoder import HubConfig  # noqa: E402
+from sentviz.hub.runs import _order as order  # noqa: E402
+from sentviz.lexicon import NEUTRAL, Lexicon  # noqa: E402
+from sentviz.runs import Run, catalog  # noqa: E402
+from tests.foreign.models import SHORT, TEXT, answers, changed, saved  # noqa: E402
+from tests.makers import use_toy_data  # noqa: E402
+
+
+@pytest.fixture
+def toy(monkeypatch: pytest.MonkeyPatch) -> dict[str, datasets.Split]:
+    """Every data set is the made-up one."""
+    return use_toy_data(monkeypatch)
+
+
+def test_a_foreign_model_becomes_a_run(
+    toy: dict[str, datasets.Split], tmp_path: Path, lexicon: Lexicon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its classes in the data set's order, whatever its own; the same answers from the folder; one row of the catalogue."""
+    monkeypatch.setattr(Lexicon, "load", lambda name: lexicon)
+    folder = saved(tmp_path / "own model", "modernbert", ("POS", "NEG"))
+    run = hub.adopt(folder, "toy", tmp_path / "runs", lexicon="own", injection="last-scaled")
+    assert run.name == "toy/own-model-last-scaled" and run.labels == ("negative", "positive")
+    model, first = hub.HubModel.of(Run.open(run.folder)), hub.load(folder, lexicon=lexicon, injection="last-scaled")
+    texts = toy["test"].frame["text"].tolist()
+    np.testing.assert_allclose(answers(model, *texts), answers(first, *texts)[:, ::-1], atol=1e-5)
+    np.testing.assert_allclose(model.trace(TEXT).attention, first.trace(TEXT).attention, atol=1e-6)
+    stored = run.frame("test.parquet")
+    np.testing.assert_allclose(stored["positive"], model.predict(texts)["positive"], atol=1e-5)
+    right = (stored["positive"] > 0.5).to_numpy(int) == toy["test"].frame["label"].to_numpy()
+    assert run.metrics()["test"]["accuracy"]["value"] == pytest.approx(right.mean(), abs=1e-5)
+    assert HubConfig(**run.config["model"]) == model.config and model.config.windows == (0, 6, 0)
+    row = catalog([tmp_path / "runs"]).set_index("run").loc[run.name]
+    assert row["problem"] == "" and row["components"] == 1 and row["data"] == "toy"
+    assert run.example().text and set(run.history()["name"]) == {"validation_accuracy", "validation_loss"}
+    assert str(tmp_path) not in (run.folder / "config.json").read_text()
+
+    (run.folder / "tokenizer.json").write_text("{}")
+    with pytest.raises(RunError, match=r"tokenizer\.json is damaged"):
+        hub.HubModel.of(Run.open(run.folder))
+
+
+def test_classes_that_cannot_be_told(toy: dict[str, datasets.Split], tmp_path: Path, folders: dict[str, Path]) -> None:
+    with pytest.raises(RunError, match="tells NEGATIVE, NEUTRAL, POSITIVE apart, the data set negative, positive"):
+        hub.adopt(folders["bert"], "toy", tmp_path)
+    folder = saved(tmp_path / "stars", "distilbert", ("one star", "five stars"))
+    with pytest.raises(RunError, match="say which is which with labels"):
+        hub.adopt(folder, "toy", tmp_path)
+    run = hub.adopt(folder, "toy", tmp_path, labels=("negative", "positive"))
+    np.testing.assert_allclose(answers(hub.HubModel.of(run), TEXT), answers(hub.load(folder), TEXT), atol=1e-6)
+    assert order(("LABEL_0", "LABEL_1"), ("negative", "positive"), "counted") == [0, 1]
+    assert order(("Pos", "neu", "NEG"), ("negative", "neutral", "positive"), "short") == [2, 1, 0]
+    with pytest.raises(RunError, match="say which"):
+        order(("pos", "positive"), ("negative", "positive"), "twice the same")
+
+
+SETTINGS: dict[str, Any] = {"epochs": 4, "batch_size": 16, "learning_rate": 3e-3, "max_length": 24, "log_every": 5, "patience": 9}
+
+
+def test_fine_tuning_learns_and_its_run_answers(toy: dict[str, datasets.Split], tmp_path: Path, folders: dict[str, Path]) -> None:
+    """From a checkpoint with another number of classes: a new head; metrics are those of the stored weights."""
+    folder = changed(folders["bert"], tmp_path / "bert")
+    config = transformers.AutoConfig.from_pretrained(folder)
+    torch.manual_seed(0)
+    transformers.AutoModelForSequenceClassification.from_config(config).save_pretrained(folder)
+    run = hub.finetune(folder, "toy", tmp_path, progress=False, **{**SETTINGS, "epochs": 8})
+    assert run.name == "toy/bert"
+    assert run.metrics()["test"]["accuracy"]["value"] > 0.9
+    model = hub.HubModel.of(run)
+    assert model.config.max_length == 24 and model.labels == ("negative", "positive")
+    texts = toy["test"].frame["text"].tolist()
+    np.testing.assert_allclose(run.frame("test.parquet")["positive"], model.predict(texts)["positive"], atol=1e-5)
+    assert run.config["recipe"]["source"] == "bert" and run.config["temperature"] > 0
+    assert {"train_loss", "validation_accuracy", "learning_rate"} <= set(run.history()["name"])
+
+
+def test_resumed_is_uninterrupted_bit_for_bit(
+    toy: dict[str, datasets.Split], tmp_path: Path, folders: dict[str, Path], lexicon: Lexicon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a lexicon: its polarities are constants, so no step changes them; dropout's random numbers go on where they were."""
+    monkeypatch.setattr(Lexicon, "load", lambda name: lexicon)
+    made: list[tuning.HubTrainer] = []
+
+    def trainer(folder: Path) -> tuning.HubTrainer:
+        values = {**SETTINGS, "epochs": 1, "dataset": "toy", "model": "bert-all", "lexicon": "own", "cls": True, "example": SHORT}
+        made.append(tuning.HubTrainer(tuning.Recipe(**values), folder, folders["bert"], "all"))
+        return made[-1]
+
+    straight = trainer(tmp_path / "straight" / "toy" / "bert")
+    straight.fit(progress=False)
+    stopped = trainer(tmp_path / "stopped" / "toy" / "bert")
+    stopped.fit(progress=False, until=4)
+    again = trainer(tmp_path / "stopped" / "toy" / "bert")
+    assert again.resume()
+    again.fit(progress=False)
+    ours, theirs = again.encoder.state_dict(), straight.encoder.state_dict()
+    assert ours.keys() == theirs.keys() and all(torch.equal(ours[k], theirs[k]) for k in ours)
+    assert again.at.history == straight.at.history
+    table = lexicon.polarity(again.words)
+    table[list(again.words.special_ids)] = NEUTRAL
+    assert torch.equal(again.encoder.polarity, torch.from_numpy(table))
+
+
+def test_warm_up_and_decay_are_linear(toy: dict[str, datasets.Split], tmp_path: Path, folders: dict[str, Path]) -> None:
+    recipe = tuning.Recipe(dataset="toy", model="m", epochs=2, batch_size=16, warmup=0.25, max_length=24, cls=True)
+    trainer = tuning.HubTrainer(recipe, tmp_path / "toy" / "m", folders["distilbert"], "")
+    assert trainer.total == 20
+    found = [trainer._schedule(step) for step in range(20)]
+    np.testing.assert_allclose(found, [*(np.arange(1, 6) / 5), *(np.arange(15, 0, -1) / 15)])
+
+
+def test_attention_dropout_acts_in_training_only(folders: dict[str, Path]) -> None:
+    """With dropout on the weights alone, the mean over many draws is the answer without."""
+    model = hub.load(folders["bert"])
+    batch = model.batch(model.encode(SHORT))
+    for module in model.encoder.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    attention = model.encoder.blocks[0].module.attention.self
+    attention.dropout.p = 0.5
+    model.encoder.train()
+    with torch.inference_mode():
+        draws = [model.encoder(batch, Watch(maps=False, layers=(2,))).hidden[1] for _ in range(3)]
+        assert not torch.equal(draws[0], draws[1])
+        model.encoder.eval()
+        same = [model.encoder(batch, Watch(maps=False, layers=(2,))).hidden[1] for _ in range(2)]
+    assert torch.equal(same[0], same[1])
+
+
+def test_settings_are_checked(tmp_path: Path, folders: dict[str, Path]) -> None:
+    with pytest.raises(InputError, match="no setting 'speed'"):
+        hub.finetune(folders["bert"], "toy", tmp_path, speed=3)
+    with pytest.raises(InputError, match="batch_size cannot be 0"):
+        hub.finetune(folders["bert"], "toy", tmp_path, batch_size=0)

@@ -1,0 +1,283 @@
+"""Hugging Face encoders against transformers' own forward, loops and numpy."""
+
+from __future__ import annotations
+
+import math
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+transformers = pytest.importorskip("transformers", reason="the extra hub (transformers) is not installed")
+
+from sentviz.arithmetic import cell  # noqa: E402
+from sentviz.encoder import Batch, Watch  # noqa: E402
+from sentviz.errors import InputError  # noqa: E402
+from sentviz.explain import SCORES, explained, score  # noqa: E402
+from sentviz.gradients import integrate  # noqa: E402
+from sentviz.layers import verdict_by_layer  # noqa: E402
+from sentviz.lexicon import NEUTRAL, Lexicon  # noqa: E402
+from sentviz.presets import INJECTIONS  # noqa: E402
+from tests.foreign.models import KINDS, SHORT, TEXT, answers, asked, loaded, theirs  # noqa: E402
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_logits_maps_and_states_are_those_of_transformers(kind: str, folders: dict[str, Path]) -> None:
+    """Traced and untraced, alone and padded; against eager and against its fused kernels."""
+    model = loaded(folders[kind])
+    out = asked(folders[kind], TEXT, output_attentions=True, output_hidden_states=True)
+    trace = model.trace(TEXT, scores=True, projections=True)
+    assert model.encode(TEXT).ids.tolist() == transformers.AutoTokenizer.from_pretrained(folders[kind])(TEXT)["input_ids"]
+    np.testing.assert_allclose(trace.logits, out.logits[0], atol=1e-5)
+    np.testing.assert_allclose(trace.attention, torch.cat(out.attentions), atol=1e-6)
+    for ours, wanted in zip(trace.hidden[:-1], out.hidden_states[:-1], strict=True):
+        np.testing.assert_allclose(ours, wanted[0], atol=1e-5)
+    np.testing.assert_allclose(verdict_by_layer(model, trace)[-1], trace.probabilities, atol=1e-6)
+
+    together = asked(folders[kind], TEXT, SHORT, how="sdpa").logits
+    np.testing.assert_allclose(answers(model, TEXT, SHORT), together, atol=1e-5)
+    np.testing.assert_allclose(answers(model, TEXT)[0], trace.logits, atol=1e-5)
+    np.testing.assert_allclose(answers(model, SHORT)[0], together[1], atol=1e-5)
+    assert model.labels == ("NEGATIVE", "NEUTRAL", "POSITIVE")
+    assert model.predict([TEXT, SHORT])["label"].tolist() == [model.labels[i] for i in together.argmax(dim=1)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("injection", INJECTIONS)
+def test_neutral_polarities_or_no_strength_change_nothing(kind: str, injection: str, folders: dict[str, Path], lexicon: Lexicon) -> None:
+    """sigma of neutral tokens is 1/3 everywhere: added, softmax cancels it; at strength 0 nothing is injected at all."""
+    plain, fused = loaded(folders[kind]), loaded(folders[kind], lexicon=lexicon, injection=injection)
+    np.testing.assert_allclose(answers(fused, TEXT, SHORT, strength=0), answers(plain, TEXT, SHORT), atol=1e-5)
+    np.testing.assert_allclose(fused.trace(TEXT, strength=0).attention, plain.trace(TEXT).attention, atol=1e-6)
+    moved = abs(answers(fused, TEXT) - answers(plain, TEXT)).max()
+    assert moved > 1e-5
+    if injection != "xia":
+        thirds = torch.full((1, len(fused.encode(TEXT)), 3), 1 / 3)
+        batch = Batch(torch.from_numpy(fused.encode(TEXT).ids)[None], polarity=thirds)
+        with torch.inference_mode():
+            np.testing.assert_allclose(fused.encoder(batch).logits, answers(plain, TEXT), atol=1e-5)
+
+
+# ---- injected -------------------------------------------------------------------------------------------------------
+
+
+def by_loops(polarity: np.ndarray[Any, Any], injection: str, strength: float) -> Any:
+    """An attention function for transformers' own forward that follows the papers' formula entry by entry, in double precision."""
+
+    def attend(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, scaling: float, **_: Any) -> Any:
+        q, k, v = (t.double().numpy() for t in (query, key, value))
+        out = np.zeros_like(v)
+        batch, heads, n, size = q.shape
+        for b in range(batch):
+            for h in range(heads):
+                for i in range(n):
+                    row = np.zeros(n)
+                    for j in range(n):
+                        sigma = sum(polarity[b, i, side] * polarity[b, j, side] for side in range(3))
+                        s = q[b, h, i] @ k[b, h, j] / math.sqrt(size)
+                        if injection == "xia":
+                            s *= strength * sigma + 1 - strength
+                        elif not injection.startswith("last") or h == heads - 1:
+                            s += strength * sigma / (math.sqrt(size) if injection.endswith("scaled") else 1)
+                        row[j] = s if attention_mask is None else s + float(attention_mask[b, 0, i, j])
+                    weights = np.exp(row - row.max())
+                    out[b, h, i] = weights / weights.sum() @ v[b, h]
+        return torch.from_numpy(out).to(query).transpose(1, 2).contiguous(), None
+
+    return attend
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("injection", INJECTIONS)
+def test_injection_is_the_formula_in_transformers_own_forward(
+    kind: str, injection: str, folders: dict[str, Path], lexicon: Lexicon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two texts, one padded; strengths of either sign."""
+    model = loaded(folders[kind], lexicon=lexicon, injection=injection)
+    strength = -0.7 if injection == "all" else 1.6
+    texts = ("a warm, dull song", SHORT)
+    rows = [model.encode(text).ids for text in texts]
+    table = lexicon.polarity(model.tokenizer)
+    table[list(model.tokenizer.special_ids)] = NEUTRAL
+    polarity = np.full((2, max(map(len, rows)), 3), 1 / 3)
+    for i, row in enumerate(rows):
+        polarity[i, : len(row)] = table[row]
+    assert abs(polarity - 1 / 3).max() > 0.1
+
+    package = __import__(f"transformers.models.{kind.replace('-', '_')}.modeling_{kind.replace('-', '_')}", fromlist=["modeling"])
+    monkeypatch.setattr(package, "eager_attention_forward", by_loops(polarity, injection, strength))
+    wanted = asked(folders[kind], *texts).logits
+    np.testing.assert_allclose(answers(model, *texts, strength=strength), wanted, atol=2e-5)
+    np.testing.assert_allclose(model.trace(texts[0], strength=strength).logits, wanted[0], atol=2e-5)
+
+
+def test_bert_with_a_lexicon_written_out_in_numpy(folders: dict[str, Path], lexicon: Lexicon) -> None:
+    """The whole model from its safetensors file: embeddings, three layers, pooler, classifier."""
+    from safetensors.numpy import load_file
+    from scipy.special import erf, softmax
+
+    weights = {k: v.astype(np.float64) for k, v in load_file(folders["bert"] / "model.safetensors").items()}
+    model = loaded(folders["bert"], lexicon=lexicon, injection="last-scaled")
+    encoded = model.encode(TEXT, SHORT)
+    table = lexicon.polarity(model.tokenizer)
+    lam = table[encoded.ids].astype(np.float64)
+    lam[encoded.specials] = 1 / 3
+
+    def linear(x: Any, name: str) -> Any:
+        return x @ weights[f"{name}.weight"].T + weights[f"{name}.bias"]
+
+    def norm(x: Any, name: str) -> Any:
+        x = (x - x.mean(axis=-1, keepdims=True)) / np.sqrt(x.var(axis=-1, keepdims=True) + 1e-12)
+        return x * weights[f"{name}.weight"] + weights[f"{name}.bias"]
+
+    names = [f"bert.embeddings.{part}_embeddings.weight" for part in ("word", "position", "token_type")]
+    word, place, kind = (weights[name] for name in names)
+    x = norm(word[encoded.ids] + place[: len(encoded)] + kind[encoded.segments], "bert.embeddings.LayerNorm")
+    maps = []
+    for layer in range(3):
+        at = f"bert.encoder.layer.{layer}"
+        q, k, v = (linear(x, f"{at}.attention.self.{part}").reshape(-1, 4, 4).transpose(1, 0, 2) for part in ("query", "key", "value"))
+        scores = q @ k.transpose(0, 2, 1) / 2
+        scores[-1] += lam @ lam.T / 2
+        maps.append(softmax(scores, axis=-1))
+        out = (maps[-1] @ v).transpose(1, 0, 2).reshape(-1, 16)
+        x = norm(x + linear(out, f"{at}.attention.output.dense"), f"{at}.attention.output.LayerNorm")
+        inner = linear(x, f"{at}.intermediate.dense")
+        inner = inner * (1 + erf(inner / math.sqrt(2))) / 2
+        x = norm(x + linear(inner, f"{at}.output.dense"), f"{at}.output.LayerNorm")
+    pooled = np.tanh(linear(x[0], "bert.pooler.dense"))
+
+    trace = model.trace(TEXT, SHORT, scores=True)
+    np.testing.assert_allclose(trace.attention, maps, atol=1e-5)
+    np.testing.assert_allclose(trace.pooled, pooled, atol=1e-5)
+    np.testing.assert_allclose(trace.logits, linear(pooled, "classifier"), atol=1e-5)
+    assert list(trace.biases) == ["lexicon"] and trace.scores is not None
+    np.testing.assert_allclose(trace.biases["lexicon"][:, 0, -1], np.broadcast_to(lam @ lam.T / 2, (3, *scores.shape[1:])), atol=1e-6)
+    assert not trace.biases["lexicon"][:, 0, :-1].any()
+
+
+@pytest.mark.parametrize("kind", ["bert", "modernbert"])
+def test_a_silenced_head_is_a_projection_without_its_columns(kind: str, folders: dict[str, Path]) -> None:
+    model, other = loaded(folders[kind]), theirs(folders[kind])
+    layer = other.base_model.encoder.layer[1].attention.output.dense if kind == "bert" else other.base_model.layers[1].attn.Wo
+    with torch.no_grad():
+        layer.weight[:, 8:12] = 0
+        wanted = other(torch.from_numpy(model.encode(TEXT).ids)[None]).logits
+    np.testing.assert_allclose(answers(model, TEXT, heads_off=[(1, 2)]), wanted, atol=1e-5)
+    trace = model.trace(TEXT, heads_off=[(1, 2)])
+    np.testing.assert_allclose(trace.logits, wanted[0], atol=1e-5)
+    assert not trace.attention[1, 2].any() and trace.attention[1, 1].any()
+    with pytest.raises(InputError, match="no head 5 in layer 1"):
+        model.trace(TEXT, heads_off=[(0, 4)])
+
+
+def test_there_is_no_lambda_to_change(folders: dict[str, Path]) -> None:
+    model = loaded(folders["bert"])
+    trace = model.trace(SHORT)
+    np.testing.assert_array_equal(model.trace(SHORT, **trace.change).logits, trace.logits)
+    with pytest.raises(InputError, match="no lambda to change"):
+        model.trace(SHORT, lambdas=[[1], [0.5], [1]])
+    with pytest.raises(InputError, match="3 layers x 1 components"):
+        model.trace(SHORT, lambdas=[1, 1])
+
+
+def test_threads_with_different_strengths_do_not_disturb_each_other(folders: dict[str, Path], lexicon: Lexicon) -> None:
+    model = loaded(folders["roberta"], lexicon=lexicon, injection="all")
+    strengths = (0.0, 1.0, 4.0, -2.0)
+    alone = {s: (answers(model, TEXT, SHORT, strength=s), model.trace(TEXT, strength=s).attention) for s in strengths}
+    assert abs(alone[0.0][0] - alone[4.0][0]).max() > 1e-3
+    wrong: list[float] = []
+    start = threading.Barrier(len(strengths))
+
+    def visit(strength: float) -> None:
+        start.wait()
+        for _ in range(12):
+            same = np.array_equal(answers(model, TEXT, SHORT, strength=strength), alone[strength][0])
+            if not same or not np.array_equal(model.trace(TEXT, strength=strength).attention, alone[strength][1]):
+                wrong.append(strength)
+
+    threads = [threading.Thread(target=visit, args=(s,)) for s in strengths]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+# ---- what the library asks ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_explanation_and_the_arithmetic_of_a_cell(kind: str, folders: dict[str, Path], lexicon: Lexicon) -> None:
+    model = loaded(folders[kind], lexicon=lexicon, injection="last")
+    text = "What a warm, clever garden!"
+    trace = explained(model, model.trace(text), [name for name, how in SCORES.items() if not how.needs_components])
+    n = len(trace.tokens)
+    for name, how in SCORES.items():
+        if not how.needs_components:
+            assert score(trace, name).shape == (n,) and np.isfinite(score(trace, name)).all()
+    assert not trace.token_scores["removal"][trace.specials].any()
+    whole = integrate(model, trace, steps=64)
+    assert abs(whole.gap) < 0.02 * max(1, abs(whole.rise))
+    found = cell(model, trace, 0, 3, 1, 2)
+    assert found.attention == pytest.approx(float(trace.attention[0, 3, 1, 2]), abs=1e-6)
+    part = found.parts[0]
+    assert part.scaled + part.biases["lexicon"] == pytest.approx(part.score, abs=1e-4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_gradients_are_those_of_transformers_own_embeddings(kind: str, folders: dict[str, Path]) -> None:
+    """Gradient x input by autograd through its own forward from `inputs_embeds`; ModernBERT's behind the norm of its embeddings."""
+    model, other = loaded(folders[kind]), theirs(folders[kind])
+    text = "a warm, clever song"
+    trace = explained(model, model.trace(text), ["gradient"])
+    k, ids = int(trace.probabilities.argmax()), torch.from_numpy(model.encode(text).ids)
+    tokens = other.get_input_embeddings().weight[ids].detach()
+    if kind == "modernbert":
+        tokens = other.base_model.embeddings.norm(tokens).detach()
+        other.base_model.embeddings.norm = torch.nn.Identity()
+    tokens.requires_grad_()
+    logits = other(inputs_embeds=tokens[None]).logits[0]
+    (logits[k] - torch.cat([logits[:k], logits[k + 1 :]]).logsumexp(dim=0)).backward()
+    wanted = (tokens.grad * tokens).sum(dim=-1).detach().numpy() * ~trace.specials
+    np.testing.assert_allclose(trace.token_scores["gradient"], wanted, atol=1e-5)
+    assert abs(wanted).max() > 1e-3
+
+
+def test_value_zeroing_of_a_layer_with_its_own_module(folders: dict[str, Path]) -> None:
+    """BERT's first layer with the value vectors of one token taken out by hand."""
+    from sentviz.flow import value_zeroing_maps
+
+    model, other = loaded(folders["bert"]), theirs(folders["bert"])
+    trace = model.trace(SHORT)
+    maps = value_zeroing_maps(model, trace)
+    layer = other.base_model.encoder.layer[0]
+    x = torch.from_numpy(trace.hidden[0].copy())[None]
+    token = 2
+
+    def without(module: Any, inputs: Any, output: Any) -> Any:
+        output = output.clone()
+        output[:, token] = 0
+        return output
+
+    with torch.no_grad():
+        whole = layer(x)
+        layer.attention.self.value.register_forward_hook(without)
+        less = layer(x)
+    cosine = torch.nn.functional.cosine_similarity(whole.double(), less.double(), dim=-1)[0]
+    np.testing.assert_allclose(maps[0][:, token], 1 - cosine, atol=1e-6)
+
+
+def test_watching_a_part_is_the_part_of_the_whole(folders: dict[str, Path]) -> None:
+    model = loaded(folders["modernbert"])
+    whole, part = model.trace(TEXT), model.trace(TEXT, layers=(1,), heads=(3, 0), queries=(5, 2))
+    np.testing.assert_allclose(part.attention[0], whole.attention[1][[3, 0]][:, [5, 2]], atol=1e-6)
+    np.testing.assert_allclose(part.logits, whole.logits, atol=1e-6)
+    far = np.abs(np.arange(len(whole.tokens))[:, None] - np.arange(len(whole.tokens))) > 3
+    assert not whole.attention[1][:, far].any() and whole.attention[0][:, far].all()
+    assert model.config.windows == (0, 6, 0)
+    with torch.inference_mode():
+        assert model.encoder(model.batch(model.encode(SHORT)), Watch(maps=False)).attention is None

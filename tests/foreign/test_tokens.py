@@ -1,0 +1,188 @@
+"""Tokens of Hugging Face tokenizers, and what is no model that can be read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+transformers = pytest.importorskip("transformers", reason="the extra hub (transformers) is not installed")
+
+from sentviz import hub  # noqa: E402
+from sentviz.errors import InputError, RunError  # noqa: E402
+from sentviz.hub import loading  # noqa: E402
+from sentviz.lexicon import Lexicon  # noqa: E402
+from sentviz.text import words_of  # noqa: E402
+from tests.foreign.models import OWN, SHORT, TEXT, answers, changed, small, theirs  # noqa: E402
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta", "xlm-roberta"])
+def test_korean_tokens_stand_where_they_are_in_the_text(kind: str, folders: dict[str, Path]) -> None:
+    model = hub.load(folders[kind])
+    text = "우리 정원은  정말 따뜻하고, 밝았다!"
+    encoded = model.encode(text)
+    inside = ~encoded.specials
+    for (start, end), token in zip(encoded.offsets[inside], np.array(encoded.tokens)[inside], strict=True):
+        assert 0 <= start < end <= len(text)
+        assert text[start:end] == token or (token in "Ġ▁" and not text[start - 1].strip())
+    words = [word.text for word in words_of(text, encoded)][1:-1]
+    assert words == ["우리", "정원은", "정말", "따뜻하고", ",", "밝았다", "!"]
+    covered = {place for start, end in encoded.offsets[inside] for place in range(start, end)}
+    assert covered >= {i for i, letter in enumerate(text) if not letter.isspace()}
+    assert encoded.tokens[0] in ("[CLS]", "<s>") and encoded.specials[[0, -1]].all()
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta", "xlm-roberta"])
+def test_ids_segments_and_cuts_are_those_of_the_tokenizer(kind: str, folders: dict[str, Path]) -> None:
+    model, other = hub.load(folders[kind]), transformers.AutoTokenizer.from_pretrained(folders[kind])
+    for pair in (None, OWN[1]):
+        for limit in (60, 16, 11):
+            own = model.tokenizer.encode(TEXT, pair, max_length=limit, cls=True)
+            wanted = other(TEXT, pair, truncation="longest_first", max_length=limit)
+            assert own.ids.tolist() == wanted["input_ids"]
+            assert own.dropped == len(other(TEXT, pair)["input_ids"]) - len(own)
+            assert own.specials.tolist() == [i in other.all_special_ids and i != other.unk_token_id for i in wanted["input_ids"]]
+            if kind == "bert":
+                assert own.segments.tolist() == wanted["token_type_ids"]
+            [ids] = model.tokenizer.ids_batch([TEXT], None if pair is None else [pair], max_length=limit, cls=True)
+            assert ids.tolist() == own.ids.tolist()
+    with pytest.raises(InputError, match="leaves no room"):
+        model.tokenizer.encode(TEXT, OWN[1], max_length=4, cls=True)
+    with pytest.raises(InputError, match="The text is empty"):
+        model.encode(" ")
+
+
+def test_a_text_that_spells_a_special_is_plain_text_and_unknown_signs_are_told(folders: dict[str, Path]) -> None:
+    model = hub.load(folders["bert"])
+    encoded = model.encode("a warm [SEP] song ☂")
+    assert model.tokenizer.frame_ids == tuple(sorted(model.tokenizer.id_of(name) for name in ("[CLS]", "[SEP]")))
+    assert encoded.specials.sum() == 2 and (encoded.ids == model.tokenizer.id_of("[SEP]")).sum() == 1
+    assert encoded.tokens[-2] == "☂" and encoded.unknown[-2] and not encoded.unknown[1]
+    assert model.tokenizer.ids_batch(["\U000e0041a"])  # a sign that the normaliser takes away
+    assert "warm" in model.tokenizer and "[CLS]" in model.tokenizer
+    big = hub.load(folders["modernbert"])
+    assert big.tokenizer.vocab_size == big.config.vocab_size and big.tokenizer.token_of(big.config.vocab_size - 1) == ""
+    with pytest.raises(InputError, match="not 999"):
+        big.tokenizer.token_of(999)
+
+
+def test_specials_stay_neutral(folders: dict[str, Path]) -> None:
+    """Also where an entry of the lexicon is unknown to the vocabulary and would give its polarity to [UNK]."""
+    strange = Lexicon.of("own", pd.DataFrame({"term": ["☂", "warm"], "polarity": [1.0, 2.0]}))
+    model = hub.load(folders["bert"], lexicon=strange, injection="all")
+    table = model.encoder.polarity.numpy()
+    np.testing.assert_allclose(table[list(model.tokenizer.special_ids)], 1 / 3)
+    assert table[model.tokenizer.id_of("warm")].argmax() == 0
+    np.testing.assert_allclose(table.sum(axis=1), 1, atol=1e-6)
+
+
+# ---- bad input ------------------------------------------------------------------------------------------------------
+
+
+def test_each_foreign_thing_is_one_sentence(folders: dict[str, Path], tmp_path: Path) -> None:
+    bert = folders["bert"]
+    cases = {
+        "needs code of its own repository": changed(bert, tmp_path / "code", auto_map={"AutoModel": "modeling.Own"}),
+        "kind 'gpt2', no encoder": changed(bert, tmp_path / "gpt", model_type="gpt2"),
+        "it reads from left to right": changed(bert, tmp_path / "decoder", is_decoder=True),
+        "multi label classification": changed(bert, tmp_path / "multi", problem_type="multi_label_classification"),
+        "has one output, a score": small_one(bert, tmp_path / "one"),
+        "two of its labels": changed(bert, tmp_path / "twice", id2label={"0": "a", "1": "a", "2": "b"}),
+        "do not fit its configuration": changed(bert, tmp_path / "other", num_hidden_layers=4),
+        "There is no folder": tmp_path / "nowhere",
+        "config.json is missing": tmp_path,
+        "config.json cannot be read": changed(bert, tmp_path / "cut"),
+        "model.safetensors is missing": changed(bert, tmp_path / "empty"),
+        "its weights cannot be read": changed(bert, tmp_path / "damaged"),
+        "has no tokenizer": changed(bert, tmp_path / "wordless"),
+    }
+    (tmp_path / "cut" / "config.json").write_text("{")
+    (tmp_path / "empty" / "model.safetensors").unlink()
+    (tmp_path / "damaged" / "model.safetensors").write_bytes(b"nothing")
+    for path in (tmp_path / "wordless").glob("*token*"):
+        path.unlink()
+    for sentence, folder in cases.items():
+        with pytest.raises(RunError, match=sentence) as error:
+            hub.load(folder)
+        assert str(error.value).endswith(".") and "\n" not in str(error.value)
+
+
+def small_one(bert: Path, to: Path) -> Path:
+    """A regression head, its problem type not said."""
+    changed(bert, to)
+    size = json.loads((bert / "config.json").read_text())["vocab_size"]
+    small("bert", size, ("score",)).save_pretrained(to)
+    return to
+
+
+def test_no_classification_head(folders: dict[str, Path], tmp_path: Path) -> None:
+    """A body alone is refused by what the loading says of it, and may be fine-tuned."""
+    for kind in ("bert", "modernbert"):
+        folder = changed(folders[kind], tmp_path / kind)
+        theirs(folders[kind]).base_model.save_pretrained(folder)
+        with pytest.raises(RunError, match="has no classification head"):
+            hub.load(folder)
+        assert loading.opened(folder, labels=("bad", "good")).labels == ("bad", "good")
+
+
+def test_pickled_weights_are_read_only_where_that_is_allowed(folders: dict[str, Path], tmp_path: Path) -> None:
+    folder = changed(folders["bert"], tmp_path / "pickled")
+    (folder / "model.safetensors").unlink()
+    torch.save(theirs(folders["bert"]).state_dict(), folder / "pytorch_model.bin")
+    with pytest.raises(RunError, match="pickled weights only"):
+        hub.load(folder)
+    np.testing.assert_allclose(answers(hub.load(folder, allow_pickle=True), TEXT), answers(hub.load(folders["bert"]), TEXT), atol=1e-6)
+
+
+def test_a_version_whose_attention_cannot_be_seen_is_told(folders: dict[str, Path]) -> None:
+    """Nothing is shown that was not computed: here the layers go back to transformers' own attention."""
+    model = hub.load(folders["electra"])
+    model.encoder.model.set_attn_implementation("eager")
+    with pytest.raises(RunError, match="computes the attention of ELECTRA in a way that cannot be seen"):
+        model.trace(SHORT)
+
+
+def test_injections_and_lexicons_go_together(folders: dict[str, Path], lexicon: Lexicon) -> None:
+    with pytest.raises(InputError, match="none is given"):
+        hub.load(folders["bert"], injection="all")
+    with pytest.raises(InputError, match="A lexicon needs an injection"):
+        hub.load(folders["bert"], lexicon=lexicon)
+    with pytest.raises(InputError, match="There is no injection 'first'; there are xia, all"):
+        hub.load(folders["bert"], lexicon=lexicon, injection="first")
+
+
+def test_the_hub_away_a_name_unknown_and_transformers_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The errors that transformers raises, told apart by what stands behind them; no network is asked."""
+    from huggingface_hub import errors
+
+    def refuse(cause: Exception) -> Any:
+        def ask(*_: Any, **__: Any) -> Any:
+            raise OSError("long story") from cause
+
+        return ask
+
+    answer = SimpleNamespace(status_code=404, headers={}, request=None)
+    for cause, sentence in (
+        (errors.LocalEntryNotFoundError("away"), "the hub cannot be reached"),
+        (errors.RepositoryNotFoundError("none", response=answer), "The hub has no model 'someone/model'"),  # type: ignore[arg-type]
+        (errors.GatedRepoError("closed", response=answer), "asks for an agreement"),  # type: ignore[arg-type]
+    ):
+        monkeypatch.setattr(transformers.PreTrainedConfig, "get_config_dict", refuse(cause))
+        with pytest.raises(RunError, match=sentence):
+            hub.load("someone/model")
+
+    import sentviz.hub.encoder as encoder
+
+    def missing(name: str) -> Any:
+        raise ImportError(name)
+
+    monkeypatch.setattr(encoder, "import_module", missing)
+    encoder.register.cache_clear()
+    with pytest.raises(RunError, match=r"pip install 'sentviz\[hub\]'"):
+        hub.load("someone/model")
