@@ -29,6 +29,7 @@ ORDERS = {
 }
 SHOWN = 200
 CUT = 400  # characters of a text in the table
+TEXTS = {"text": "text", "text_pair": "second text"}
 
 
 def begin() -> Rows:
@@ -136,7 +137,7 @@ def end(rows: Rows) -> None:
             "": st.column_config.TextColumn(width=30),
             "confidence": st.column_config.NumberColumn(format="percent", width=90),
             "loss": st.column_config.NumberColumn(format="%.2f", width=60),
-            "text": st.column_config.TextColumn(width="large"),
+            "text": st.column_config.TextColumn(width="medium" if "text_pair" in ordered.frame else "large"),
         },
     )
     chosen = event["selection"]["rows"]
@@ -214,8 +215,7 @@ def _table(rows: Rows) -> pd.DataFrame:
         shown["loss"] = frame["loss"].to_numpy()
     if "tag" in frame:
         shown["tag"] = frame["tag"].to_numpy()
-    if rows.has_text:
-        shown["text"] = rows.texts.str.slice(0, CUT).to_numpy()
+    shown |= {title: frame[name].str.slice(0, CUT).to_numpy() for name, title in TEXTS.items() if name in frame}
     return pd.DataFrame(shown | {"id": frame["id"].to_numpy()})
 
 

@@ -106,9 +106,8 @@ def test_a_row_is_both_sentences(model: Model) -> None:
     frame = datasets.load_split("question_pair", "test").frame
     app = opened("confusion", run=RUN)
     table = next(item.value for item in app.dataframe if "confidence" in item.value)
-    shown = dict(zip(table["id"], table["text"], strict=True))
-    first = frame.iloc[0]
-    assert shown[first["id"]] == f"{first['text']}\n{first['text_pair']}"
+    shown, first = table.set_index("id"), frame.iloc[0]
+    assert shown.loc[first["id"], ["text", "second text"]].tolist() == [first["text"], first["text_pair"]]
     focus = Focus(run=RUN, row=str(first["id"]))
     assert store.texts(focus) == (first["text"], first["text_pair"])
 
