@@ -13,6 +13,7 @@ import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.figure import Figure, Palette, Theme, base_layout, file_safe, interval_bars, number, palette, sentence
+from sentviz.figures.scale import SCALES, scaled
 from sentviz.figures.text import as_text
 
 __all__ = ["COLOURS", "FADED", "HOVER", "SYMBOLS", "groups", "measured", "point_size", "said_of", "scatter", "strength"]
@@ -24,7 +25,6 @@ COLOURS = {
     "confidence": "confidence",
     "length": "length in words",
 }
-SCALES = ("confidence", "length")  # colours that are numbers
 SYMBOLS = ("circle", "diamond", "square", "cross", "x")  # those that three dimensions have as well
 WEBGL = 2_000  # points from which the screen draws with WebGL
 HOVER = 5_000  # points up to which hovering shows the row
@@ -127,7 +127,7 @@ def measured(frame: pd.DataFrame, *, theme: Theme = "light") -> Figure:
     if rows.empty:
         raise InputError("A silhouette needs rows of two classes and vectors that differ.")
     colours, names = palette(theme), list(dict.fromkeys(rows["class"]))
-    height = 108 + 44 * len(names)
+    height = 108 + 54 * len(names)
     left = 16 + 8 * min(16, max(len(name or "all rows") for name in names))
     plot = go.Figure(layout=base_layout(theme, title="Silhouette", width=420, height=height, margin=(left, 44, 24, 64)))
     places = {name: i for i, name in enumerate(names)}
@@ -192,20 +192,20 @@ class _Draw:
 
     def scale(self, colour: str, groups: list[tuple[str, Bools]], picked: Bools) -> None:
         """One scale for the colour; symbols tell the predictions apart."""
-        values = self.frame[colour].to_numpy(float)
-        low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
-        stops = self.colours.sequential[1:]
+        scale = scaled(self.frame[colour], colour, self.colours)
+        values, stops = scale.places, scale.stops
         bar = {"title": {"text": COLOURS[colour], "side": "top"}, "thickness": 12, "len": 0.5, "y": 0, "yanchor": "bottom", "x": 1.02}
+        bar |= {"tickvals": [0, 0.5, 1], "ticktext": scale.ticks}
         for k, (name, rows) in enumerate(groups):
             marker = {
                 "size": self.size + 0.5,
                 "symbol": SYMBOLS[k % len(SYMBOLS)],
                 "color": values[rows & picked],
-                "cmin": low,
-                "cmax": high if high > low else low + 1,
+                "cmin": 0,
+                "cmax": 1,
                 "colorscale": [[i / (len(stops) - 1), stop] for i, stop in enumerate(stops)],
                 "showscale": k == 0,
-                "colorbar": bar | ({"tickformat": ".0%"} if colour == "confidence" else {}),
+                "colorbar": bar,
                 "line": {"width": 0},
                 "opacity": strength(len(rows)),
             }

@@ -20,7 +20,8 @@ import pandas as pd
 
 from sentviz._page import page
 from sentviz.figures.figure import Theme, palette
-from sentviz.figures.scatter import COLOURS, HOVER, SCALES, groups, point_size, strength
+from sentviz.figures.scale import SCALES, scaled
+from sentviz.figures.scatter import COLOURS, HOVER, groups, point_size, strength
 from sentviz.figures.scatter import FADED as FAINT
 from sentviz.figures.text import visible
 
@@ -86,11 +87,7 @@ def points_data(
         marks |= np.where(np.asarray(chosen, dtype=bool), 0, FADED).astype(np.uint8)
     scale = None
     if colour in SCALES:
-        values = frame[colour].to_numpy("<f4")
-        low, high = float(values.min()), float(values.max())
-        stops = look.sequential[1:]
-        shares = {"title": COLOURS[colour], "percent": colour == "confidence", "stops": stops}
-        scale = shares | {"low": low, "high": high if high > low else low + 1}
+        scale = scaled(frame[colour], colour, look)
     told = n <= HOVER
     data: dict[str, Any] = {
         "rows": _digest("\0".join(frame["id"].astype(str))),
@@ -107,8 +104,8 @@ def points_data(
         ],
         "of": _packed(of, "u1"),
         "colour": colour,
-        "scale": scale,
-        "values": _packed(frame[colour].to_numpy(), "<f4") if scale else None,
+        "scale": scale and {"title": COLOURS[colour], "stops": scale.stops, "ticks": scale.ticks},
+        "values": scale and _packed(scale.places, "<f4"),
         "rings": rings,
         "marks": _packed(marks, "u1"),
         "classes": [visible(name[:NAME]) for name in classes],

@@ -123,11 +123,13 @@ function legend(view) {
   const items = scene.groups.map((group, k) => item(k, group.name, scene.scale ? muted : group.colour, group.symbol))
   if (scene.rings) items.push(item("wrong", "wrong", ink, 0))
   if (scene.scale) {
-    const bar = html("span", "", { className: "bar" })
-    bar.style.background = `linear-gradient(90deg, ${scene.scale.stops.join(", ")})`
-    const says = value => (scene.scale.percent ? `${(100 * value).toFixed(0)}%` : value.toLocaleString("en"))
-    const all = html("span", "", { className: "scale" })
-    all.append(`${scene.scale.title} ${says(scene.scale.low)} `, bar, ` ${says(scene.scale.high)}`)
+    const bars = [0, 100].map(at => {
+      const half = html("span", "", { className: "bar" })
+      half.style.background = `linear-gradient(90deg, ${scene.scale.stops.join(", ")}) ${at}% 0 / 200% 100%`
+      return half
+    })
+    const all = html("span", "", { className: "scale" }), [low, middle, high] = scene.scale.ticks
+    all.append(`${scene.scale.title} ${low} `, bars[0], ` ${middle} `, bars[1], ` ${high}`)
     items.unshift(all)
   }
   parts.legend.replaceChildren(...items)

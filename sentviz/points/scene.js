@@ -44,7 +44,7 @@ function looks({ n, of, groups, scale, values }) {
     symbol[i] = group ? group.symbol : 0
     if (!scale) tint.set(group ? colours[of[i]] : [128, 128, 128], 3 * i)
     else {
-      const at = Math.min(Math.max((values[i] - scale.low) / (scale.high - scale.low), 0), 1) * (stops.length - 1)
+      const at = Math.min(Math.max(values[i], 0), 1) * (stops.length - 1)
       const k = Math.min(Math.floor(at), stops.length - 2)
       for (let c = 0; c < 3; c++) tint[3 * i + c] = stops[k][c] + (stops[k + 1][c] - stops[k][c]) * (at - k)
     }
