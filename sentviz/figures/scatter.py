@@ -16,7 +16,7 @@ from sentviz.figures.figure import Figure, Palette, Theme, base_layout, file_saf
 from sentviz.figures.scale import SCALES, scaled
 from sentviz.figures.text import as_text
 
-__all__ = ["COLOURS", "FADED", "HOVER", "SYMBOLS", "groups", "measured", "point_size", "said_of", "scatter", "strength"]
+__all__ = ["COLOURS", "FADED", "HOVER", "SYMBOLS", "groups", "measured", "point_size", "ring", "said_of", "scatter", "strength"]
 
 COLOURS = {
     "label": "label",
@@ -217,14 +217,16 @@ class _Draw:
 
     def outlines(self, rows: Bools, all_wrong: int) -> None:
         """A ring around each wrong answer."""
-        ring = {
-            "size": self.size + 4,
+        wider, opacity = ring(len(rows))
+        marker = {
+            "size": self.size + wider,
             "symbol": "circle-open",
             "color": self.colours.ink,
+            "opacity": opacity,
             "line": {"width": 1.2, "color": self.colours.ink},
         }
         self.points(
-            rows, ring, name=f"wrong ({int(rows.sum()):,})", showlegend=all_wrong > 0, hoverinfo="skip", hovertemplate=None, text=None
+            rows, marker, name=f"wrong ({int(rows.sum()):,})", showlegend=all_wrong > 0, hoverinfo="skip", hovertemplate=None, text=None
         )
 
     def star(self, at: Sequence[float], name: str) -> None:
@@ -251,6 +253,12 @@ class _Draw:
 def point_size(n: int, dims: int) -> float:
     """Pixels across one of n points in two or three dimensions."""
     return float(np.clip(9 - np.log10(n), 4.5, 8)) if dims == 2 else float(np.clip(6 - np.log10(n), 2, 4))
+
+
+def ring(n: int) -> tuple[float, float]:
+    """Pixels by which the ring of a wrong one of n points is wider than the point, and its opacity: thousands must not hide the rest."""
+    many = float(np.clip(np.log10(max(n, 1) / 1000) / 1.4, 0, 1))  # 0 up to 1,000 points, 1 from 25,000 on
+    return 4.5 - 1.5 * many, 0.92 - 0.6 * many
 
 
 def strength(n: int) -> float:

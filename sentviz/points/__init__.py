@@ -21,7 +21,7 @@ import pandas as pd
 from sentviz._page import page
 from sentviz.figures.figure import Theme, palette
 from sentviz.figures.scale import SCALES, scaled
-from sentviz.figures.scatter import COLOURS, HOVER, groups, point_size, strength
+from sentviz.figures.scatter import COLOURS, HOVER, groups, point_size, ring, strength
 from sentviz.figures.scatter import FADED as FAINT
 from sentviz.figures.text import visible
 
@@ -120,6 +120,7 @@ def points_data(
         else {"name": visible(star[0][:40]), "places": {str(k): [float(c) for c in p] for k, p in star[1].items()}},
         "size": point_size(n, at.shape[2]) * (1 if at.shape[2] == 2 else 1.6),
         "strength": strength(n),
+        "ring": ring(n),
         "faint": FAINT,
         "look": {"ink": look.ink, "muted": look.muted},
     }

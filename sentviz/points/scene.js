@@ -60,7 +60,7 @@ function passes({ scene, hidden }) {
   const parts = [
     [i => marks[i] & FADED, { alpha: scene.faint, size }],
     [i => !(marks[i] & FADED), { alpha: scene.strength, size }],
-    [i => rings && marks[i] === WRONG, { alpha: Math.min(scene.strength + 0.1, 1), size: size + 5, ring }],
+    [i => rings && marks[i] === WRONG, { alpha: scene.ring[1], size: size + scene.ring[0], ring }],
   ]
   const order = new Uint32Array(2 * scene.n)
   let end = 0
