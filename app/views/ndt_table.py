@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
@@ -59,8 +60,15 @@ def beside_print(frame: pd.DataFrame, theme: Theme, *, key: str) -> None:
 
 def plain(frame: pd.DataFrame, *, key: str, digits: int = 3, **formats: str) -> None:
     """Numbers with the same digits, sortable."""
-    wanted: dict[Any, Any] = {name: formats.get(str(name), f"{{:.{digits}f}}") for name in frame.select_dtypes("number")}
-    st.dataframe(frame.style.format(wanted, na_rep="–"), hide_index=True, height="content", key=key, placeholder="–")
+    wanted: dict[Any, Any] = {name: _signed(formats.get(str(name), f"{{:.{digits}f}}")) for name in frame.select_dtypes("number")}
+    config = {"model": st.column_config.Column(pinned=True, width=140)}
+    style = frame.style.format(wanted, na_rep="–")
+    st.dataframe(style, hide_index=True, height="content", key=key, placeholder="–", column_config=config)
+
+
+def _signed(form: str) -> Callable[[float], str]:
+    """A number as written, with a minus sign."""
+    return lambda value: form.format(value).translate(MINUS)
 
 
 def _with_interval(spans: dict[float, tuple[float, float]], top: float, digits: int) -> Any:
