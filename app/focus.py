@@ -26,6 +26,8 @@ CHOICES = {
     "metric": ("accuracy", "precision_weighted", "f1_weighted", "auc", "silhouette", "precision_macro", "f1_macro"),
     "base": ("vanilla-matched", "vanilla", "diff"),
     "sample": ("stored", "all"),
+    "paper": ("all", "ndt", "hardmax", "fused"),
+    "verdict": ("any", "holds", "fails", "open"),
     "lab": ("review", "playground", "leaders"),
     "colour": ("label", "predicted", "right", "confidence", "length"),
 }
@@ -70,6 +72,8 @@ class Focus:
     part: str = "results"  # of that page
     metric: str = "accuracy"
     base: str = "vanilla-matched"  # what every configuration is compared with
+    paper: str = "all"  # whose claims
+    verdict: str = "any"
     depth: int = -1  # layer of the embeddings: 0 = the input, -1 = the last
     look: str = "maps"  # part of the Attention page
     specials: str = "show"  # or hide: [CLS], [SEP] in maps

@@ -76,3 +76,17 @@ def test_with_shipped_runs_every_claim_has_numbers() -> None:
     measured = frame[(frame["against"] == "runs here") & frame["claim"].str.contains("SST-2") & frame["claim"].str.contains("beats")]
     assert measured["evidence"].str.contains("n = 10,234").all()
     assert measured["evidence"].str.contains("McNemar p").all()
+
+
+def test_the_page_filters_by_paper_and_verdict() -> None:
+    """A link shows one verdict of one paper; the counts beside the verdicts are those of the paper."""
+    from app.views.claims_part import ICONS
+    from tests.test_app import opened, words
+
+    app = opened("claims", paper="ndt", verdict="fails")
+    page = words(app)
+    assert "##### NDT" in page and "##### Hardmax" not in page
+    shown = [element.value for element in app.markdown if element.value.startswith(tuple(ICONS.values()))]
+    assert shown and all(ICONS["does not hold"] in claim and claim.endswith("**does not hold**") for claim in shown)
+    everything = words(opened("claims"))
+    assert all(f"##### {paper}" in everything.replace("\\", "") for paper in CLAIMS)

@@ -2,37 +2,43 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import streamlit as st
 
 from app import shell, store
-from sentviz.runs import Run
-from sentviz.studies.claims import judged
+from app.focus import CHOICES
+from app.views.claims_part import ICONS, counted, listed, verdicts
+from sentviz.studies.claims import CLAIMS
+
+PAPERS = dict(zip(CHOICES["paper"][1:], CLAIMS, strict=True))
+VERDICTS = dict(zip(CHOICES["verdict"][1:], ICONS, strict=True))
 
 shell.intro(
     "Every claim in our words, held against the paper's own tables or against the runs here, with what the verdict rests on.",
     "Where a side has one seed, chance in training is not in the interval; a best configuration is chosen on these rows, which Holm's"
     " correction pays for.",
 )
-
-
-@st.cache_data(max_entries=4, show_spinner="Testing the claims")
-def verdicts(digests: tuple[str, ...], _runs: list[Run]) -> pd.DataFrame:
-    return judged(_runs)
-
-
-runs = list(store.runs().values())
-frame = verdicts(tuple(run.digest for run in runs), runs)
-ICONS = {"holds": ":material/check_circle:", "does not hold": ":material/cancel:", "cannot be told": ":material/help:"}
-counts = frame["verdict"].value_counts()
-st.markdown(" · ".join(f"{ICONS[name]} {name}: **{counts.get(name, 0)}**" for name in ICONS))
-for (paper, against), group in frame.groupby(["paper", "against"], sort=False):
-    st.markdown(f"##### {paper}, held against {against}")
-    for row in group.to_dict("records"):
-        with st.container(border=True, horizontal=True, gap="medium", vertical_alignment="center"):
-            st.markdown(f"{ICONS[row['verdict']]} **{row['verdict']}**", width=150)
-            with st.container(gap=None):
-                st.markdown(shell.md(row["claim"]))
-                st.caption(f"{shell.md(row['evidence'])} · {shell.md(row['where'])}")
-table = frame.to_csv(index=False).encode("utf-8-sig")
+focus = shell.focus()
+frame = verdicts(list(store.runs().values()))
+with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
+    shell.choose(
+        st.segmented_control, "Paper", "paper", CHOICES["paper"], format_func=lambda name: PAPERS.get(name, f"all {len(PAPERS)} papers")
+    )
+    of_paper = frame[frame["paper"] == PAPERS[focus.paper]] if focus.paper in PAPERS else frame
+    counts = of_paper["verdict"].value_counts()
+    shell.choose(
+        st.segmented_control,
+        "Verdict",
+        "verdict",
+        CHOICES["verdict"],
+        format_func=lambda name: f"{VERDICTS.get(name, 'any')} ({counts.get(VERDICTS[name], 0) if name in VERDICTS else len(of_paper)})",
+    )
+shown = of_paper[of_paper["verdict"] == VERDICTS[focus.verdict]] if focus.verdict in VERDICTS else of_paper
+if shown.empty:
+    st.caption("No claim has this verdict.")
+for paper, group in shown.groupby("paper", sort=False):
+    st.markdown(f"##### {shell.md(str(paper))}")
+    if focus.paper not in PAPERS and focus.verdict not in VERDICTS:
+        counted(group)
+    listed(group)
+table = shown.to_csv(index=False).encode("utf-8-sig")
 st.download_button("CSV", table, "sentviz-claims.csv", "text/csv", icon=":material/download:", on_click="ignore")

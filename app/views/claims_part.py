@@ -1,4 +1,4 @@
-"""Claims with their verdicts, on the page of a paper."""
+"""Claims with their verdicts, on their own page and on those of the papers."""
 
 from __future__ import annotations
 
@@ -10,23 +10,31 @@ import streamlit as st
 from app import shell
 from app.views.ndt_answer import digests
 from sentviz.runs import Run
-from sentviz.studies.claims import judged
+from sentviz.studies.claims import CLAIMS, judged
 
-__all__ = ["ICONS", "listed"]
+__all__ = ["ICONS", "counted", "listed", "verdicts"]
 
 ICONS = {"holds": ":material/check_circle:", "does not hold": ":material/cancel:", "cannot be told": ":material/help:"}
 
 
-@st.cache_data(max_entries=8, show_spinner="Testing the claims")
+@st.cache_data(max_entries=16, show_spinner="Testing the claims")
 def _judged(paper: str, key: tuple[str, ...], _runs: Sequence[Run]) -> pd.DataFrame:
     return judged(_runs, [paper])
 
 
-def listed(paper: str, runs: Sequence[Run]) -> None:
-    """The claims of one paper: counts, then each with its verdict and what it rests on."""
-    frame = _judged(paper, digests(runs), runs)
+def verdicts(runs: Sequence[Run], papers: Sequence[str] = tuple(CLAIMS)) -> pd.DataFrame:
+    """The claims of papers with their verdicts, as `sentviz.studies.claims.judged` gives them; each paper is tested once."""
+    return pd.concat([_judged(paper, digests(runs), runs) for paper in papers], ignore_index=True)
+
+
+def counted(frame: pd.DataFrame) -> None:
+    """How many claims have which verdict."""
     counts = frame["verdict"].value_counts()
     st.markdown(" · ".join(f"{icon} {verdict}: **{counts.get(verdict, 0)}**" for verdict, icon in ICONS.items()))
+
+
+def listed(frame: pd.DataFrame) -> None:
+    """Each claim with its verdict and what it rests on, by what it was held against."""
     for against, group in frame.groupby("against", sort=False):
         st.markdown(f"**Held against {against}**")
         for row in group.to_dict("records"):

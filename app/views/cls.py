@@ -89,6 +89,8 @@ if any(has_cls(one) for one in chosen):
         )
 st.markdown("##### The other habits, mean over heads")
 lines(("entropy", "same", "previous", "next"), "habit-lines")
+st.markdown(f"##### Every head of {shell.md(run.name)}")
+st.caption("Choose a measure. Open Attention to see one of these heads on a sentence.")
 left, right = shell.halves("cls-heads")
 with left:
     options = [*(CLS_MEASURES if has_cls(run) else ()), *MEASURES]
@@ -97,7 +99,5 @@ with left:
     )
     shell.figure(lambda theme: signed(head_grid(frames[run.name], measure, theme=theme), run), "cls-grid")
 with right:
-    st.markdown(f"##### Every head of {shell.md(run.name)}")
-    st.caption("Choose a measure; darker cells have more of it. Open Attention to see one of these heads on a sentence.")
     if sentence is not None:
         shell.figure(lambda theme, own=sentence: signed(head_grid(own, measure, theme=theme), run), "cls-own")  # type: ignore[misc]

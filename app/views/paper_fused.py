@@ -29,7 +29,9 @@ fused_gains.out_of_domain(runs)
 st.markdown("##### Figure 4: how much of the text the lexicon reaches")
 fused_parts.covered()
 st.markdown("##### The paper's claims")
-claims_part.listed("Sentiment-Fused", runs)
+claims = claims_part.verdicts(runs, ["Sentiment-Fused"])
+claims_part.counted(claims)
+claims_part.listed(claims)
 with st.expander("Every printed table and figure, and where it is here", on_change="rerun", key="fused-list") as more:
     if more.open:
         fused_parts.listed_items(runs)

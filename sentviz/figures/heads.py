@@ -176,7 +176,5 @@ def head_grid(frame: pd.DataFrame, measure: str, *, theme: Theme = "light") -> F
             plot.add_annotation(x=j, y=i, text=number(float(value), digits), showarrow=False, font={"size": 12, "color": ink})
     plot.update_xaxes(side="top", showgrid=False, automargin=False)
     plot.update_yaxes(autorange="reversed", showgrid=False, automargin=False)
-    caption = (
-        f"{MEASURE_TITLES.get(measure, measure)}, mean over texts (n = {int(part['n'].max()):,}); darker is more." if "n" in part else ""
-    )
+    caption = f"{MEASURE_TITLES.get(measure, measure)}, mean over texts (n = {int(part['n'].max()):,})." if "n" in part else ""
     return Figure(file_safe("heads", measure), plot, part, caption)

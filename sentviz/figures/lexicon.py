@@ -109,7 +109,7 @@ def polarity_bars(shares: npt.ArrayLike, token: str, found: Entries | None = Non
             [
                 f"The sums of {len(found.frame):,} {'entry' if len(found.frame) == 1 else 'entries'}, each smoothed by {found.smoothing:g}"
                 " (Laplace), as shares of 1.",
-                f"The model stores them in 8 bits a number, off by {apart:.1g} here." if apart >= 5e-4 else "",
+                f"The model stores them rounded, off by {apart:.1g} here." if apart >= 5e-4 else "",
             ]
         )
         frame = frame.assign(sum=found.sums, smoothing=found.smoothing, computed=found.polarity)
