@@ -161,9 +161,7 @@ def write(
         "name": model.name,
         "preset": recipe["model"],
         "model": asdict(model.config),
-        "hub": {
-            key: value for key, value in inner.items() if key not in ("_name_or_path", "architectures", "dtype", "transformers_version")
-        },
+        "hub": {key: value for key, value in inner.items() if key not in LEFT_OUT},
         "parameters": sum(p.numel() for p in model.encoder.parameters()),
         "labels": list(model.labels),
         "tokenizer": {
