@@ -14,8 +14,8 @@ from app.focus import CHOICES
 from app.views import myfile_part
 from app.views.getdata_part import offer
 from sentviz.errors import SentvizError
-from sentviz.rows import Rows
-from sentviz.slices import Slice, matching
+from sentviz.testset.rows import Rows
+from sentviz.testset.slices import Slice, matching
 
 __all__ = ["begin", "end", "points_of", "second"]
 

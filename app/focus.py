@@ -54,7 +54,7 @@ class Focus:
     strength: float = 1.0  # of the lexicon's injection
     token: int = 0  # of the text; 0 = the page's choice
     over: str = "test"  # which rows the Test set pages are about: a stored split, the demo set, the visitor's own file
-    slice: str = ""  # part of those rows, as in cell=1,0: see sentviz.slices
+    slice: str = ""  # part of those rows, as in cell=1,0: see sentviz.testset.slices
     find: str = ""  # words or a regular expression that the drawer's rows must have
     least: int = 0  # words that the drawer's rows have at least, and at most; 0 = any number
     most: int = 0

@@ -18,7 +18,7 @@ from sentviz.errors import SentvizError
 from sentviz.explain import SCORES
 from sentviz.export import FORMATS, PRESETS, render
 from sentviz.figures import Figure, Theme, component_name
-from sentviz.slices import Slice
+from sentviz.testset.slices import Slice
 
 __all__ = ["begin", "bound", "choose", "end", "export_menu", "figure", "focus", "go", "halves", "intro", "md", "theme"]
 

@@ -11,13 +11,13 @@ from app.focus import Focus
 from sentviz.errors import InputError, RunError, SentvizError
 from sentviz.explain import SCORES, available, explained, score
 from sentviz.lexicon import Lexicon
-from sentviz.rows import Rows
 from sentviz.runs import Run
 from sentviz.runs import runs as read_runs
+from sentviz.testset.rows import Rows
 from sentviz.trace import Trace
 
 if TYPE_CHECKING:
-    from sentviz.injection import Entries
+    from sentviz.maps.injection import Entries
 
 __all__ = [
     "asked",
@@ -134,7 +134,7 @@ def _lexicon(name: str) -> Lexicon:
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _entries(name: str, digest: str, token: int) -> Entries:
-    from sentviz.injection import entries_of
+    from sentviz.maps.injection import entries_of
 
     of = runs()[name]
     return entries_of(_lexicon(of.config["recipe"]["lexicon"]), model(of).tokenizer, token)
@@ -209,7 +209,7 @@ def table_of(of: Run, focus: Focus) -> Rows:
     asked: dict[Any, Rows] = st.session_state.setdefault("mine-rows", {})
     key = (of.digest, mine.key)
     if key not in asked:
-        from sentviz.rows import predicted
+        from sentviz.testset.rows import predicted
 
         bar = st.progress(0.0, f"Asking {of.name} about {len(mine.frame):,} rows")
 
@@ -227,7 +227,7 @@ def table_of(of: Run, focus: Focus) -> Rows:
 
 @st.cache_resource(max_entries=8, show_spinner=False)
 def _stored_rows(name: str, digest: str, split: str) -> Rows:
-    from sentviz.rows import stored
+    from sentviz.testset.rows import stored
 
     of = runs()[name]
     rows = stored(of, split)
@@ -240,8 +240,8 @@ def _stored_rows(name: str, digest: str, split: str) -> Rows:
 
 @st.cache_resource(max_entries=32, show_spinner="Asking about the demo set")
 def _demo_rows(name: str, digest: str) -> Rows:
-    from sentviz import demo
-    from sentviz.rows import predicted
+    from sentviz.testset import demo
+    from sentviz.testset.rows import predicted
 
     of = runs()[name]
     frame = demo.load()
@@ -272,7 +272,8 @@ def texts(focus: Focus) -> tuple[str, str | None]:
         if not focus.text:
             return example(source).text, example(source).text_pair
         return focus.text, focus.pair if pairs and focus.pair else None
-    from sentviz import datasets, demo
+    from sentviz import datasets
+    from sentviz.testset import demo
 
     ours = demo.load()
     if not (found := ours.loc[ours["id"] == focus.row, "text"]).empty:
@@ -339,7 +340,7 @@ def explanations(focus: Focus) -> tuple[Trace, Any]:
 
     import pandas as pd
 
-    from sentviz.faithfulness import faithfulness
+    from sentviz.explain.faithfulness import faithfulness
 
     source = run(focus.run)
     seen, loaded, changes = trace(focus), model(source), change(source, focus)

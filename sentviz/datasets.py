@@ -1,6 +1,6 @@
 """The data sets that sentviz knows, and the papers' splits of them.
 
-Files are read from ``<root>/<name>/<part>.parquet``; ``sentviz.hubdata`` puts them there. What is known of each set (labels,
+Files are read from ``<root>/<name>/<part>.parquet``; ``sentviz.fetch.hubdata`` puts them there. What is known of each set (labels,
 licence, source, checksums, how splits are cut, where a public hub has it) stands in ``datasets.toml``.
 """
 

@@ -21,7 +21,7 @@ from sentviz.runs import Run, version
 from sentviz.trace import Trace
 
 if TYPE_CHECKING:
-    from sentviz.arithmetic import CellArithmetic
+    from sentviz.maps.arithmetic import CellArithmetic
 
 __all__ = ["report_html"]
 

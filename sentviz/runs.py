@@ -10,10 +10,10 @@ example.safetensors    the stored trace of the run's example sentence
 metrics.json           each metric with its interval and n
 
 and, where it was measured (`attach`):
-faithfulness.parquet   explanations against random ones (sentviz.faithfulness)
-heads.parquet          what each head attends to over a split, [CLS] in particular (sentviz.heads)
-components.parquet     whether components specialise (sentviz.specialise)
-words.parquet          counts of words per cell of the confusion matrix (sentviz.words)
+faithfulness.parquet   explanations against random ones (sentviz.explain.faithfulness)
+heads.parquet          what each head attends to over a split, [CLS] in particular (sentviz.maps.heads)
+components.parquet     whether components specialise (sentviz.maps.specialise)
+words.parquet          counts of words per cell of the confusion matrix (sentviz.testset.words)
 leaders.parquet        leaders and clusters of a hardmax run over a split (sentviz.hardmax.leaders)
 """
 

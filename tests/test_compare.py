@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sentviz.compare import align, difference
 from sentviz.errors import InputError
+from sentviz.explain.swap import neighbours, opposites, suggestions, swapped
+from sentviz.maps.compare import align, difference
 from sentviz.model import Model
-from sentviz.swap import neighbours, opposites, suggestions, swapped
 from tests.makers import small_model
 
 

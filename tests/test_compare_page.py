@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from sentviz import demo
 from sentviz.runs import find
 from sentviz.studies.stats import paired
+from sentviz.testset import demo
 from tests.test_app import RUN, opened, words
 
 ROOT = Path(__file__).parents[1]

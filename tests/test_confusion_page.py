@@ -15,14 +15,14 @@ from streamlit.testing.v1 import AppTest
 from app import store
 from app.focus import CHOICES, Focus
 from app.views import matrix_part
-from sentviz import operating
 from sentviz.errors import InputError, RunError
 from sentviz.evaluation import confusion
 from sentviz.figures.confusion import agreement_matrix, class_scores, confusion_matrix
 from sentviz.figures.operating import one_vs_rest, reliability_diagram, threshold_lines
-from sentviz.rows import Rows, stored
 from sentviz.runs import find
-from sentviz.slices import Slice
+from sentviz.testset import operating
+from sentviz.testset.rows import Rows, stored
+from sentviz.testset.slices import Slice
 from tests.test_app import RUN, opened, words
 
 SHIPPED = pytest.mark.skipif(not (Path(__file__).parents[1] / "checkpoints" / RUN).is_dir(), reason=f"{RUN} is not in checkpoints/")

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 import sentviz
-from sentviz import datasets, demo
+from sentviz import datasets
 from sentviz.errors import SentvizError
+from sentviz.testset import demo
 
 FRAME = demo.load()
 
@@ -73,7 +74,7 @@ def test_labels_become_classes_by_name(classes: tuple[str, ...], negative: int, 
 
 
 def test_it_ships_with_the_package() -> None:
-    assert (Path(sentviz.__file__).parent / "demo.csv").is_file()
+    assert (Path(sentviz.__file__).parent / "testset" / "demo.csv").is_file()
 
 
 @pytest.mark.skipif("SENTVIZ_DATA" not in os.environ, reason="SENTVIZ_DATA names no data sets")

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 import streamlit as st
 
-from sentviz import demo
 from sentviz.runs import Run
+from sentviz.testset import demo
 from tests.test_app import RUN, opened, words
 
 ROOT = Path(__file__).parents[1]

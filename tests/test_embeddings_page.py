@@ -15,9 +15,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app.focus import CHOICES
-from sentviz.rows import stored
 from sentviz.runs import find
-from sentviz.slices import Slice
+from sentviz.testset.rows import stored
+from sentviz.testset.slices import Slice
 from tests.test_app import RUN, opened, words
 
 pytestmark = pytest.mark.skipif(not (Path(__file__).parents[1] / "checkpoints" / RUN).is_dir(), reason=f"{RUN} is not in checkpoints/")
@@ -101,8 +101,8 @@ def test_a_lasso_in_a_link_keeps_its_rows() -> None:
     """The outline of a link chooses the same rows in the picture, in the drawer, and by hand."""
     outline = [(-20, -20), (0, -20), (0, 20), (-20, 20)]
     app = opened("embeddings", slice=str(Slice.lasso("pca", 2, outline)))
-    from sentviz.projection import project
-    from sentviz.projection_cache import stored_sample
+    from sentviz.embeddings.cache import stored_sample
+    from sentviz.embeddings.projection import project
 
     run = find(RUN)
     n = len(stored(run))

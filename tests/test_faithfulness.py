@@ -17,7 +17,7 @@ from scipy.stats import kendalltau, spearmanr
 from sentviz.cli import main
 from sentviz.errors import InputError, RunError
 from sentviz.explain import SCORES, available, explained, score, spearman
-from sentviz.faithfulness import FILE, METRICS, faithfulness, kendall, over_split, scores_of
+from sentviz.explain.faithfulness import FILE, METRICS, faithfulness, kendall, over_split, scores_of
 from sentviz.model import Model
 from sentviz.runs import Run, attach
 from sentviz.text import Tokenizer

@@ -13,7 +13,7 @@ import torch
 
 from sentviz.errors import InputError
 from sentviz.explain import SCORES, explained, score
-from sentviz.flow import (
+from sentviz.explain.flow import (
     LONGEST_FLOW,
     attention_flow,
     effective,

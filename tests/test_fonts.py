@@ -16,7 +16,7 @@ from sentviz import fonts
 from sentviz._browser import find_browser
 from sentviz.export import render
 from sentviz.figures.words import cloud
-from sentviz.words import layout, unwritable
+from sentviz.testset.words import layout, unwritable
 
 FAMILIES = "Source Sans, Helvetica Neue, sans-serif"
 korean = pytest.mark.skipif(

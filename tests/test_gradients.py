@@ -13,7 +13,7 @@ from torch import Tensor
 from sentviz import model as model_module
 from sentviz.errors import InputError
 from sentviz.explain import explained, log_odds, score
-from sentviz.gradients import gradient_x_input, integrate, integrated_gradients
+from sentviz.explain.gradients import gradient_x_input, integrate, integrated_gradients
 from sentviz.model import Model
 from sentviz.trace import Trace
 from tests import slow

@@ -15,7 +15,7 @@ from sentviz.hardmax import simulate, weights
 from sentviz.hardmax.model import HardmaxConfig, HardmaxEncoder, HardmaxModel, attention, distinct
 from sentviz.hardmax.text import WordsTokenizer, stop_words
 from sentviz.hardmax.training import HardmaxRecipe, train_hardmax
-from sentviz.layers import verdict_by_layer
+from sentviz.maps.layers import verdict_by_layer
 from sentviz.model import collate
 from sentviz.runs import FILES, Run, catalog
 from tests import makers

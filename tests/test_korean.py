@@ -17,14 +17,14 @@ from app import store
 from sentviz import datasets
 from sentviz._browser import find_browser
 from sentviz.examples import examples_for
+from sentviz.explain.swap import neighbours
 from sentviz.export import render
 from sentviz.figures import heatmap
 from sentviz.figures.lexicon import polarity_strip
 from sentviz.gallery import strip
-from sentviz.longmap import units
+from sentviz.maps.longmap import units
 from sentviz.model import Model
 from sentviz.remarks import remarks
-from sentviz.swap import neighbours
 from sentviz.text import words_of
 from sentviz.trace import Trace
 from sentviz.training import Trainer

@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from sentviz.gallery import draw
-from sentviz.heads import FILE, over_split
+from sentviz.maps.heads import FILE, over_split
 from sentviz.model import Model
 from sentviz.runs import Run, attach
 from sentviz.trace import Trace
@@ -91,7 +91,7 @@ def test_word_removal_is_asked_of_the_changed_model() -> None:
     app = opened(run=ALL, strength="3")
     trace = next(trace for trace in kept(app) if trace.strength == 3)
     model = Model.of(Run.open(_folder(ALL), ALL))
-    from sentviz.removal import removal
+    from sentviz.explain.leave_out import removal
 
     np.testing.assert_allclose(trace.token_scores["removal"], removal(model, trace, strength=3), atol=1e-5)
     assert np.abs(removal(model, trace, strength=3) - removal(model, trace)).max() > 1e-5

@@ -11,8 +11,8 @@ import pytest
 
 from sentviz.errors import InputError
 from sentviz.figures.lexicon import attention_row, polarity_bars, polarity_strip, score_row, sigma_map
-from sentviz.injection import described, entries_of, neutral, reached, row
 from sentviz.lexicon import SIDES, Lexicon
+from sentviz.maps.injection import described, entries_of, neutral, reached, row
 from sentviz.presets import INJECTIONS
 from sentviz.text import Tokenizer
 from tests.fakes import fake_trace

@@ -15,10 +15,10 @@ from sklearn.metrics import (
     roc_curve,
 )
 
-from sentviz import operating
 from sentviz.errors import InputError
 from sentviz.evaluation import confusion
-from sentviz.operating import MACRO
+from sentviz.testset import operating
+from sentviz.testset.operating import MACRO
 
 NAMES = ("bad", "fair", "good")
 

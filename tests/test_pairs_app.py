@@ -14,12 +14,12 @@ from streamlit.testing.v1 import AppTest
 from app import store
 from app.focus import Focus
 from sentviz import datasets
+from sentviz.embeddings.cache import layer_vectors
 from sentviz.errors import InputError
 from sentviz.examples import examples_for
+from sentviz.explain.swap import suggestions
 from sentviz.model import Model
-from sentviz.projection_cache import layer_vectors
-from sentviz.rows import predicted
-from sentviz.swap import suggestions
+from sentviz.testset.rows import predicted
 from sentviz.training import Trainer
 from tests.makers import toy_pairs, toy_recipe
 from tests.test_app import opened, words

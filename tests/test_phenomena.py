@@ -11,8 +11,8 @@ from scipy.stats import binomtest
 
 from sentviz.errors import InputError
 from sentviz.figures.phenomena import MOST, phenomena
-from sentviz.phenomena import accuracy_by_phenomenon, wilson
-from sentviz.rows import Rows
+from sentviz.testset.phenomena import accuracy_by_phenomenon, wilson
+from sentviz.testset.rows import Rows
 
 
 def some(seed: int = 0, tags: tuple[str, ...] = ("negation", "plain", "sarcasm"), run: str = "toy/a", n: int = 40) -> Rows:

@@ -14,12 +14,12 @@ import pandas as pd
 import pytest
 
 from sentviz.background import Jobs, Stopped
+from sentviz.embeddings.cache import Cache, digest, layer_vectors, pictures, stored_sample
+from sentviz.embeddings.neighbourhood import kept, measures, silhouettes
+from sentviz.embeddings.projection import METHODS, align, inside, nearest, project, simplified
 from sentviz.errors import InputError, RunError, SentvizError
 from sentviz.export import render
 from sentviz.figures.scatter import COLOURS, measured, scatter
-from sentviz.neighbourhood import kept, measures, silhouettes
-from sentviz.projection import METHODS, align, inside, nearest, project, simplified
-from sentviz.projection_cache import Cache, digest, layer_vectors, pictures, stored_sample
 from sentviz.runs import Run
 from tests.makers import small_model
 

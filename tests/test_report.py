@@ -13,10 +13,10 @@ import pytest
 from click.testing import CliRunner
 
 from sentviz import report
-from sentviz.arithmetic import cell
 from sentviz.cli import main
 from sentviz.errors import InputError
 from sentviz.explain import SCORES, explained
+from sentviz.maps.arithmetic import cell
 from sentviz.model import Model
 from sentviz.remarks import remarks
 from sentviz.report import report_html

@@ -11,9 +11,9 @@ import pytest
 
 from sentviz.errors import InputError, RunError
 from sentviz.model import Model
-from sentviz.rows import Rows, predicted, stored
 from sentviz.runs import Run
-from sentviz.slices import AGREE, CORNERS, Slice, matching
+from sentviz.testset.rows import Rows, predicted, stored
+from sentviz.testset.slices import AGREE, CORNERS, Slice, matching
 from tests.makers import small_model
 
 TEXTS = ("A dull, dull film.", "DULL?", "Not dullness itself", "it isn't", "the isn of it", "멋진 영화", "“dull”", "dull's end")

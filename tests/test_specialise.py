@@ -15,12 +15,13 @@ from scipy.spatial.distance import cosine as cosine_distance
 from scipy.spatial.distance import jensenshannon
 from scipy.stats import entropy
 
-from sentviz import datasets, specialise
+from sentviz import datasets
 from sentviz.errors import DataMissingError, InputError, RunError
 from sentviz.figures.specialise import entropies, likeness, word_shares
+from sentviz.maps import specialise
+from sentviz.maps.specialise import CLASSES, FILE, WordClasses, over_split, own_lists, untrained, verdict, word_classes
 from sentviz.model import Model
 from sentviz.runs import Run, attach
-from sentviz.specialise import CLASSES, FILE, WordClasses, over_split, own_lists, untrained, verdict, word_classes
 from sentviz.text import Tokenizer
 from tests.makers import small_model, toy_splits
 

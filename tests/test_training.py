@@ -18,7 +18,7 @@ from sentviz import training
 from sentviz.errors import InputError, RunError
 from sentviz.model import Model, softmax
 from sentviz.recipe import Recipe, recipe_names
-from sentviz.rows import predicted
+from sentviz.testset.rows import predicted
 from sentviz.training import Trainer, batches, train
 from tests.makers import toy_recipe, use_toy_data
 

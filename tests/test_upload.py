@@ -7,9 +7,9 @@ import io
 import pandas as pd
 import pytest
 
-from sentviz import upload
 from sentviz.errors import InputError
-from sentviz.upload import guess, labelled, read_table
+from sentviz.testset import upload
+from sentviz.testset.upload import guess, labelled, read_table
 
 CLASSES = ("negative", "positive")
 TABLE = pd.DataFrame({"id": ["7", "8", "9"], "review": ["Ein schöner Film.", " ", "a; b"], "sentiment": ["Positive", "negative", "1"]})

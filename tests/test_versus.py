@@ -10,9 +10,9 @@ import pytest
 from sentviz.errors import InputError
 from sentviz.figures.difference import difference_map
 from sentviz.model import Model
-from sentviz.rows import Rows
+from sentviz.testset.rows import Rows
+from sentviz.testset.versus import aligned, disagreements, map_difference
 from sentviz.text import Tokenizer
-from sentviz.versus import aligned, disagreements, map_difference
 from tests.makers import small_model
 from tests.test_phenomena import some
 

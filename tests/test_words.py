@@ -17,12 +17,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sentviz import words as lib
 from sentviz.errors import InputError, RunError
 from sentviz.figures.words import PANEL, cloud, word_bars
-from sentviz.rows import Rows, stored
 from sentviz.runs import Run
-from sentviz.words import Counts, counted, keyness, largest, layout, read, stop_words, store, unwritable, words_of
+from sentviz.testset import words as lib
+from sentviz.testset.rows import Rows, stored
+from sentviz.testset.words import Counts, counted, keyness, largest, layout, read, stop_words, store, unwritable, words_of
 from tests import makers
 
 VOCABULARY = ["dull", "bright", "garden", "the", "not", "soup", "warm", "isn't", "cold", "영화", "아주", "ключ", "straße", "song"]

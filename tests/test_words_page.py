@@ -13,10 +13,10 @@ import streamlit as st
 
 from sentviz import datasets
 from sentviz.errors import DataMissingError
-from sentviz.rows import stored
 from sentviz.runs import Run
-from sentviz.slices import Slice
-from sentviz.words import counted, keyness, largest, stop_words, store
+from sentviz.testset.rows import stored
+from sentviz.testset.slices import Slice
+from sentviz.testset.words import counted, keyness, largest, stop_words, store
 from tests.test_app import ROOT, RUN, opened, words
 
 FOLDER = ROOT / "checkpoints" / RUN

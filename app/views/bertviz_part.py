@@ -8,9 +8,9 @@ import streamlit as st
 
 from app import shell
 from app.views.parts import place
-from sentviz.bertviz_view import View, bertviz_height, bertviz_html
 from sentviz.errors import SentvizError
 from sentviz.figures import Theme, component_name, file_safe
+from sentviz.maps.bertviz_view import View, bertviz_height, bertviz_html
 from sentviz.runs import Run
 from sentviz.trace import Trace
 

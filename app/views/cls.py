@@ -11,7 +11,7 @@ from app import shell, store
 from sentviz.errors import SentvizError
 from sentviz.figures.heads import MEASURE_TITLES, head_grid, layer_lines
 from sentviz.gallery import signed
-from sentviz.heads import CLS_MEASURES, FILE, MEASURES, of_trace
+from sentviz.maps.heads import CLS_MEASURES, FILE, MEASURES, of_trace
 from sentviz.runs import Run
 
 shell.intro(

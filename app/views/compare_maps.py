@@ -14,8 +14,8 @@ from sentviz.figures.difference import difference_map
 from sentviz.gallery import code, lambda_figure, signed
 from sentviz.glossary import tip
 from sentviz.runs import Run
+from sentviz.testset.versus import map_difference
 from sentviz.trace import Trace
-from sentviz.versus import map_difference
 
 __all__ = ["show"]
 

@@ -11,11 +11,11 @@ from app import shell, store
 from app.views.getdata_part import offer
 from app.views.phenomena_part import phenomena
 from sentviz.errors import InputError, SentvizError
-from sentviz.operating import agreement
-from sentviz.rows import Rows
 from sentviz.runs import Run
-from sentviz.slices import AGREE, Slice
-from sentviz.versus import aligned, disagreements
+from sentviz.testset.operating import agreement
+from sentviz.testset.rows import Rows
+from sentviz.testset.slices import AGREE, Slice
+from sentviz.testset.versus import aligned, disagreements
 
 __all__ = ["show"]
 

@@ -9,7 +9,7 @@ import streamlit as st
 from app import drawer, shell
 from app.views import matrix_part, operating_part
 from app.views.phenomena_part import phenomena
-from sentviz.operating import accuracy
+from sentviz.testset.operating import accuracy
 
 focus = shell.focus()
 shell.intro(

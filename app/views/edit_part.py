@@ -10,15 +10,15 @@ import streamlit as st
 
 from app import shell, store
 from app.views.parts import head_title, place
-from sentviz.compare import align, difference
 from sentviz.errors import InputError, SentvizError
 from sentviz.explain import answer, score
-from sentviz.faithfulness import faithfulness
+from sentviz.explain.faithfulness import faithfulness
+from sentviz.explain.swap import suggestions
 from sentviz.figures import heatmap
 from sentviz.gallery import signed, strip
 from sentviz.glossary import glossary
+from sentviz.maps.compare import align, difference
 from sentviz.runs import Run
-from sentviz.swap import suggestions
 from sentviz.trace import Trace
 
 __all__ = ["faithful", "remember", "report", "side_by_side", "swap_words", "tries"]

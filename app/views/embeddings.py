@@ -9,13 +9,13 @@ import streamlit as st
 from app import drawer, shell, store
 from app.components.points import asked_layer, drawn, points
 from app.views import embeddings_part as parts
+from sentviz.embeddings.projection import METHODS, Projection, simplified
 from sentviz.errors import SentvizError
 from sentviz.figures.figure import Figure, Theme
 from sentviz.figures.scatter import COLOURS, said_of, scatter
 from sentviz.gallery import signed
 from sentviz.points import points_data, points_html
-from sentviz.projection import METHODS, Projection, simplified
-from sentviz.slices import Slice
+from sentviz.testset.slices import Slice
 
 shell.intro(
     "Each row as one point: the vector that the classifier reads, in a picture that keeps near rows near.",

@@ -15,14 +15,14 @@ import streamlit as st
 
 from app import shell, store
 from sentviz.background import Job, Jobs
+from sentviz.embeddings.cache import Cache, digest, home, layer_vectors, pictures, stored_sample
+from sentviz.embeddings.neighbourhood import measures
+from sentviz.embeddings.projection import METHODS, Projection
 from sentviz.errors import InputError, SentvizError
 from sentviz.figures.figure import Figure, Theme
 from sentviz.figures.scatter import measured
-from sentviz.neighbourhood import measures
-from sentviz.projection import METHODS, Projection
-from sentviz.projection_cache import Cache, digest, home, layer_vectors, pictures, stored_sample
-from sentviz.rows import Rows
 from sentviz.runs import Run
+from sentviz.testset.rows import Rows
 
 __all__ = [
     "Source",
@@ -159,7 +159,7 @@ def points(rows: Rows, method: str, layer: int) -> pd.DataFrame | None:
 
 
 def measured_of(of: Source, found: Projection, layer: int) -> pd.DataFrame:
-    """What `sentviz.neighbourhood.measures` says of a picture; classes are the labels or, without any, the predictions."""
+    """What `sentviz.embeddings.neighbourhood.measures` says of a picture; classes are the labels or, without any, the predictions."""
     return _measured(*_asked_of(of, found, layer), found, of.rows.classes)
 
 

@@ -7,7 +7,7 @@ import streamlit as st
 
 from app import shell, store
 from sentviz.explain import SCORES
-from sentviz.faithfulness import FILE
+from sentviz.explain.faithfulness import FILE
 from sentviz.figures.ranking import ranking
 from sentviz.gallery import signed
 from sentviz.glossary import tip

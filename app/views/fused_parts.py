@@ -11,11 +11,11 @@ import streamlit as st
 from app import shell, store
 from app.views.ndt_answer import digests
 from app.views.ndt_table import plain
-from sentviz.compare import difference
 from sentviz.errors import SentvizError
 from sentviz.figures import Figure, Theme
 from sentviz.figures.difference import difference_map
 from sentviz.gallery import signed
+from sentviz.maps.compare import difference
 from sentviz.runs import Run
 from sentviz.studies import coverage, fused_tables
 from sentviz.studies.collected import items

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 import streamlit as st
 
 from app.shell import md
-from sentviz import hubdata
 from sentviz.datasets import DatasetInfo, info, where
-from sentviz.download import Stopped
 from sentviz.errors import SentvizError
+from sentviz.fetch import hubdata
+from sentviz.fetch.download import Stopped
 
 __all__ = ["offer"]
 

@@ -6,7 +6,7 @@ from app import shell, store
 from app.views.parts import component_choice, place
 from sentviz.figures.layers import head_table, verdict_lines
 from sentviz.gallery import signed
-from sentviz.layers import head_patterns, verdict_by_layer
+from sentviz.maps.layers import head_patterns, verdict_by_layer
 from sentviz.runs import Run
 from sentviz.trace import Trace
 

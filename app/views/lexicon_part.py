@@ -10,16 +10,16 @@ import streamlit as st
 
 from app import shell, store
 from app.views.parts import head_title, map_controls, map_figure, place, strength
-from sentviz.arithmetic import plain
-from sentviz.compare import difference
 from sentviz.errors import SentvizError
 from sentviz.figures import Figure, Theme
 from sentviz.figures.difference import difference_map
 from sentviz.figures.lexicon import attention_row, polarity_bars, polarity_strip, score_row, sigma_map
 from sentviz.gallery import signed
 from sentviz.glossary import tip
-from sentviz.injection import Entries, Row, described, neutral, reached, row
 from sentviz.lexicon import SIDES
+from sentviz.maps.arithmetic import plain
+from sentviz.maps.compare import difference
+from sentviz.maps.injection import Entries, Row, described, neutral, reached, row
 from sentviz.runs import Run
 from sentviz.trace import Trace
 

@@ -13,14 +13,14 @@ import streamlit as st
 from app import shell, store
 from app.components.attention_map import Layer, attention_map, picked
 from app.views.parts import map_controls, place
-from sentviz import longmap
-from sentviz.arithmetic import CellArithmetic, cell, plain
 from sentviz.errors import SentvizError
 from sentviz.figures import Figure, Theme, component_name, file_safe, heatmap
 from sentviz.figures.maps import component_slug, head_slug
 from sentviz.figures.smoother import smoother
 from sentviz.gallery import signed
-from sentviz.longmap import HOWS, KINDS, How, Kind, Packed, Source, Units
+from sentviz.maps import longmap
+from sentviz.maps.arithmetic import CellArithmetic, cell, plain
+from sentviz.maps.longmap import HOWS, KINDS, How, Kind, Packed, Source, Units
 from sentviz.runs import Run
 from sentviz.trace import Trace
 

@@ -11,7 +11,7 @@ import streamlit as st
 from app import shell
 from sentviz.errors import SentvizError
 from sentviz.runs import Run
-from sentviz.upload import guess, labelled, read_table
+from sentviz.testset.upload import guess, labelled, read_table
 
 __all__ = ["MyFile", "chosen"]
 

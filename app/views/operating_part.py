@@ -11,14 +11,14 @@ import streamlit as st
 
 from app import shell, store
 from app.views import matrix_part
-from sentviz import operating
 from sentviz.evaluation import Floats
 from sentviz.figures.operating import one_vs_rest, reliability_diagram, threshold_lines
 from sentviz.gallery import signed
 from sentviz.glossary import tip
-from sentviz.operating import MACRO
-from sentviz.rows import Rows
-from sentviz.slices import Slice
+from sentviz.testset import operating
+from sentviz.testset.operating import MACRO
+from sentviz.testset.rows import Rows
+from sentviz.testset.slices import Slice
 
 __all__ = ["calibration", "curves"]
 

@@ -11,9 +11,9 @@ from sentviz.errors import SentvizError
 from sentviz.figures.phenomena import MOST
 from sentviz.figures.phenomena import phenomena as drawn
 from sentviz.gallery import signed
-from sentviz.phenomena import EVERY, accuracy_by_phenomenon
-from sentviz.rows import Rows
-from sentviz.slices import Slice
+from sentviz.testset.phenomena import EVERY, accuracy_by_phenomenon
+from sentviz.testset.rows import Rows
+from sentviz.testset.slices import Slice
 
 __all__ = ["phenomena"]
 

@@ -9,12 +9,12 @@ import pandas as pd
 import streamlit as st
 
 from app import drawer, shell, store
-from sentviz import words as lib
 from sentviz.errors import InputError, SentvizError
 from sentviz.figures.words import PANEL, By, cloud, word_bars
 from sentviz.gallery import signed
-from sentviz.rows import Rows
-from sentviz.slices import Slice
+from sentviz.testset import words as lib
+from sentviz.testset.rows import Rows
+from sentviz.testset.slices import Slice
 
 shell.intro(
     "The words of right answers and of mistakes: those that belong to a cell of the confusion matrix, or are frequent in it.",

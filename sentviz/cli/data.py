@@ -31,7 +31,8 @@ def data_get(name: str, again: bool, quiet: bool) -> None:
     """Download data set NAME from the public hub into the user's cache. A stopped download goes on with the same command."""
     from tqdm import tqdm
 
-    from sentviz import datasets, hubdata
+    from sentviz import datasets
+    from sentviz.fetch import hubdata
 
     item = datasets.info(name)
     with tqdm(unit="B", unit_scale=True, unit_divisor=1000, desc=name, leave=False, disable=True if quiet else None) as bar:

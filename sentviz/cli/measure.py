@@ -60,7 +60,7 @@ def evaluate(run: str, split: str) -> None:
 @command
 def faithfulness(run: str, sample: int, split: str, seed: int) -> None:
     """Ask how faithful each explanation of RUN is, over a sample of texts, and store it with the run."""
-    from sentviz.faithfulness import FILE, METRICS, over_split
+    from sentviz.explain.faithfulness import FILE, METRICS, over_split
 
     def measure(model: Model, rows: Split, tick: Progress) -> pd.DataFrame:
         return over_split(model, rows.frame["text"].tolist(), sample=sample, seed=seed, progress=tick)
@@ -79,7 +79,7 @@ def faithfulness(run: str, sample: int, split: str, seed: int) -> None:
 @command
 def specialise(run: str, sample: int, split: str, seed: int, inits: int) -> None:
     """Ask whether the components of RUN specialise, over a sample of texts, and store the answer with the run."""
-    from sentviz.specialise import FILE, over_split, verdict, word_classes
+    from sentviz.maps.specialise import FILE, over_split, verdict, word_classes
 
     def measure(model: Model, rows: Split, tick: Progress) -> pd.DataFrame:
         texts = rows.frame["text"].tolist()
@@ -96,7 +96,7 @@ def specialise(run: str, sample: int, split: str, seed: int, inits: int) -> None
 @command
 def heads(run: str, split: str) -> None:
     """What each head of RUN attends to over a whole split, [CLS] in particular; stored with the run."""
-    from sentviz.heads import FILE, over_split
+    from sentviz.maps.heads import FILE, over_split
 
     name, frame = kept(run, split, FILE, lambda model, rows, tick: over_split(model, rows.frame, tick))
     mean = frame[frame["head"] < 0].pivot(index="layer", columns="measure", values="value")
@@ -121,6 +121,6 @@ def leaders(run: str, split: str) -> None:
 def words(run: str) -> None:
     """Count the words of RUN's right and wrong answers over its test split; stored with the run, so that the page Words needs no texts."""
     from sentviz.runs import find
-    from sentviz.words import store
+    from sentviz.testset.words import store
 
     click.echo(f"Stored in {store(find(run)).folder}")

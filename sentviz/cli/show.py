@@ -150,8 +150,8 @@ def report(run: str, sentence: str, pair: str | None, out: Path) -> None:
     """Everything about RUN's answer to SENTENCE on one page that needs no network: verdict, words, maps, provenance."""
     import numpy as np
 
-    from sentviz.arithmetic import cell
     from sentviz.explain import SCORES, explained
+    from sentviz.maps.arithmetic import cell
     from sentviz.model import Model
     from sentviz.report import report_html
     from sentviz.runs import find

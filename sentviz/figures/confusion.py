@@ -184,7 +184,7 @@ def class_scores(tables: Mapping[str, pd.DataFrame], *, theme: Theme = "light") 
     """Precision, recall and F1 of each class as dots with intervals, the number beside; one colour and shape per run.
 
     Args:
-        tables: run name to the frame of `sentviz.operating.per_class`.
+        tables: run name to the frame of `sentviz.testset.operating.per_class`.
     Frame:
         run, class, metric, value, low, high, n, said.
     Raises:

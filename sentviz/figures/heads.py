@@ -39,7 +39,7 @@ def layer_lines(
     """Measures by layer, mean over heads, a line per run with its band.
 
     Args:
-        frames: name -> layer, head (-1 = mean over heads), measure, value, low, high, n, as `sentviz.heads` gives it.
+        frames: name -> layer, head (-1 = mean over heads), measure, value, low, high, n, as `sentviz.maps.heads` gives it.
         measures: a panel each, keys of `MEASURE_TITLES`.
         dashed: names drawn dashed (the baselines); the others are solid.
         sentence: layer, head, measure, value of one sentence, drawn as rings.
@@ -135,7 +135,7 @@ def head_grid(frame: pd.DataFrame, measure: str, *, theme: Theme = "light") -> F
     """One measure of every head: layers down, heads across.
 
     Args:
-        frame: layer, head (-1 is left out), measure, value, as `sentviz.heads` gives it.
+        frame: layer, head (-1 is left out), measure, value, as `sentviz.maps.heads` gives it.
     Frame:
         layer, head (counted from 0), measure, value (and what else there is).
     Raises:

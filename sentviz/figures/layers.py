@@ -61,7 +61,7 @@ def head_table(patterns: pd.DataFrame, *, theme: Theme = "light") -> Figure:
     """One row a head, one column a habit, each column coloured from its smallest to its largest value.
 
     Args:
-        patterns: layer, head (counted from 0) and one column per habit, as `sentviz.layers.head_patterns` gives it.
+        patterns: layer, head (counted from 0) and one column per habit, as `sentviz.maps.layers.head_patterns` gives it.
     Frame:
         layer, head, habit, value.
     Raises:

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from sentviz.arithmetic import plain
 from sentviz.errors import InputError
 from sentviz.figures.attention import heatmap
 from sentviz.figures.bartable import Column, bar_table, row_names
@@ -17,8 +16,9 @@ from sentviz.figures.figure import Figure, Palette, Theme, file_safe, number, pa
 from sentviz.figures.maps import Floats
 from sentviz.figures.strip import token_strip
 from sentviz.figures.text import as_text
-from sentviz.injection import Entries, Row, neutral
 from sentviz.lexicon import SIDES, sigma
+from sentviz.maps.arithmetic import plain
+from sentviz.maps.injection import Entries, Row, neutral
 from sentviz.trace import Trace
 
 __all__ = ["attention_row", "polarity_bars", "polarity_strip", "score_row", "sigma_map"]

@@ -21,7 +21,7 @@ def phenomena(frame: pd.DataFrame, *, chance: float = 0.5, chosen: str = "", the
     """A row of dots per phenomenon, the easiest on top, "all" below; colour and symbol tell the runs apart.
 
     Args:
-        frame: run, phenomenon, n, accuracy, low, high, as `sentviz.phenomena.accuracy_by_phenomenon` gives; at most 6 runs.
+        frame: run, phenomenon, n, accuracy, low, high, as `sentviz.testset.phenomena.accuracy_by_phenomenon` gives; at most 6 runs.
         chance: accuracy of guessing, drawn as a dotted line.
         chosen: a phenomenon to stand out.
     Raises:

@@ -119,7 +119,7 @@ def measured(frame: pd.DataFrame, *, theme: Theme = "light") -> Figure:
     """Silhouettes of all rows and of each class, in the vectors and in the picture, with intervals.
 
     Args:
-        frame: as `sentviz.neighbourhood.measures` gives it.
+        frame: as `sentviz.embeddings.neighbourhood.measures` gives it.
     Raises:
         InputError: there is no silhouette.
     """

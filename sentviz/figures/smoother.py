@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from sentviz.arithmetic import CellArithmetic
 from sentviz.errors import InputError
 from sentviz.figures.bartable import Column, bar_table, row_names
 from sentviz.figures.figure import Figure, Theme, file_safe, number, palette, sentence
 from sentviz.figures.text import as_text
+from sentviz.maps.arithmetic import CellArithmetic
 
 __all__ = ["smoother"]
 

@@ -24,7 +24,7 @@ def word_shares(frame: pd.DataFrame, *, run: str = "", theme: Theme = "light") -
     """Attention to each class of words, relative to an even share: a panel per layer, a row per class, a mark per component.
 
     Args:
-        frame: as `sentviz.specialise.over_split` gives it.
+        frame: as `sentviz.maps.specialise.over_split` gives it.
         run: its name, for the file and the caption.
     Frame:
         The rows drawn.
@@ -52,7 +52,7 @@ def entropies(frame: pd.DataFrame, *, run: str = "", theme: Theme = "light") -> 
     """Entropy of the rows as a share of the largest possible: a row per layer, a mark per component.
 
     Args:
-        frame: as `sentviz.specialise.over_split` gives it.
+        frame: as `sentviz.maps.specialise.over_split` gives it.
         run: its name, for the file and the caption.
     Frame:
         The rows drawn.
@@ -78,7 +78,7 @@ def likeness(frame: pd.DataFrame, *, run: str = "", theme: Theme = "light") -> F
     """How alike two components are, beside how alike the heads of one component are: a panel per measure, a mark per layer.
 
     Args:
-        frame: as `sentviz.specialise.over_split` gives it.
+        frame: as `sentviz.maps.specialise.over_split` gives it.
         run: its name, for the file and the caption.
     Frame:
         The rows drawn.

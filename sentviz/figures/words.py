@@ -18,7 +18,7 @@ from sentviz.figures.text import as_text, text_columns
 __all__ = ["PANEL", "By", "cloud", "word_bars"]
 
 By = Literal["keyness", "count"]
-PANEL = (330, 236)  # pixels of a cloud, as `sentviz.words.layout` is asked for
+PANEL = (330, 236)  # pixels of a cloud, as `sentviz.testset.words.layout` is asked for
 _CUT = 20  # columns of a word, as `layout` measures it
 _SAYS = {
     "keyness": "The larger a word, the surer it belongs to its rows rather than to all others (area: z of the log-odds ratio).",
@@ -39,8 +39,8 @@ def cloud(
     """Clouds beside each other, two in a line; words of right answers blue, of mistakes orange; a click picks the nearest word.
 
     Args:
-        words: cell (place in `titles`), word, x, y, size, width as `sentviz.words.layout` gives them for PANEL, and what the frame is to
-            carry beside; z and count are shown.
+        words: cell (place in `titles`), word, x, y, size, width as `sentviz.testset.words.layout` gives them for PANEL, and what the frame
+            is to carry beside; z and count are shown.
         titles: one per cloud, plain text.
         by: what the sizes mean.
         right: whether a cloud is of right answers; all are unless given.
@@ -130,7 +130,7 @@ def word_bars(
     """The words of one cell in a list: log-odds ratios, or occurrences in a thousand words, with their intervals.
 
     Args:
-        words: a frame of `sentviz.words.largest`, in the order it is to be drawn.
+        words: a frame of `sentviz.testset.words.largest`, in the order it is to be drawn.
         title: of the cell, plain text.
         right: of right answers: blue; of mistakes: orange.
         selected: the word whose line is shaded.

@@ -201,7 +201,7 @@ def heads_by_setting(runs: Iterable[Run], dataset: str) -> tuple[dict[str, pd.Da
     """
     import pandas as pd
 
-    from sentviz.heads import FILE
+    from sentviz.maps.heads import FILE
 
     frames: dict[str, pd.DataFrame] = {}
     sources: list[Run] = []

@@ -263,7 +263,7 @@ def _deviation(dataset: str, measure: str, *, changes: bool) -> Test:
     """Whether a deviation about [CLS] changes, or stays within a tenth, layer by layer over seeds (Welch's t-test, Holm over layers)."""
 
     def test(runs: Sequence[Run]) -> Finding:
-        from sentviz.heads import FILE
+        from sentviz.maps.heads import FILE
 
         here = configurations(runs, dataset)
         base, fused_ = (
@@ -301,7 +301,7 @@ def welch(a: Floats, b: Floats) -> tuple[Floats, Floats]:
 
 
 def _by_layer(run: Run, measure: str) -> Floats:
-    from sentviz.heads import FILE
+    from sentviz.maps.heads import FILE
 
     frame = run.frame(FILE)
     rows = frame[(frame["head"] < 0) & (frame["measure"] == measure)].sort_values("layer")

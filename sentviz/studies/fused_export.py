@@ -13,7 +13,7 @@ from sentviz.figures.figure import Figure, Theme
 from sentviz.figures.gains import gain_dots
 from sentviz.figures.heads import layer_lines
 from sentviz.gallery import signed
-from sentviz.heads import CLS_MEASURES
+from sentviz.maps.heads import CLS_MEASURES
 from sentviz.runs import Run
 from sentviz.studies import fused, fused_tables
 from sentviz.studies.fused import BASE, CHOSEN, DATASETS, SETTINGS, TASKS, configurations
@@ -21,7 +21,7 @@ from sentviz.studies.panels import sourced
 from sentviz.studies.paper import Made, Maker, Paper, judged_claims
 
 if TYPE_CHECKING:
-    from sentviz.injection import Row
+    from sentviz.maps.injection import Row
     from sentviz.trace import Trace
 
 __all__ = ["FUSED", "cls_figure", "covered_figure", "gains_figure", "readable", "tasks_figure", "walk"]
@@ -77,7 +77,7 @@ def readable(runs: Sequence[Run]) -> Run | None:
 
 def walk(run: Run) -> tuple[Trace, Trace, Row]:
     """The run's example without and with its lexicon, and the layer-1 row, last head, of its most polar token."""
-    from sentviz.injection import row
+    from sentviz.maps.injection import row
     from sentviz.model import Model
 
     model, text = Model.of(run), run.example().text
@@ -109,10 +109,10 @@ def _drawn_2(_: Trace, after: Trace, row: Row) -> list[Figure]:
 
 
 def _drawn_3(before: Trace, after: Trace, row: Row) -> list[Figure]:
-    from sentviz.compare import difference
     from sentviz.figures import heatmap
     from sentviz.figures.difference import difference_map
     from sentviz.figures.lexicon import sigma_map
+    from sentviz.maps.compare import difference
 
     maps = [replace(heatmap(trace, 0, row.head), name=f"attention-{word}") for trace, word in ((before, "without"), (after, "with"))]
     changed = difference_map(difference(before, after), "itself without its lexicon", 0, row.head)

@@ -135,9 +135,9 @@ def to_rows(page: Any, act: Callable[[], object]) -> float:
 
 def select() -> None:
     """From a cell of 10,234 rows to its rows in the browser, against the library's mask alone."""
-    from sentviz.rows import stored
     from sentviz.runs import find
-    from sentviz.slices import Slice
+    from sentviz.testset.rows import stored
+    from sentviz.testset.slices import Slice
 
     rows, part = stored(find("sst2/ndt-unit-2")), Slice.parse("cell=1,0")
     assert part is not None

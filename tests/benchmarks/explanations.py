@@ -8,10 +8,10 @@ from torch import Tensor
 from sentviz import load
 from sentviz.examples import EXAMPLES
 from sentviz.explain import SCORES, available, explained, score
-from sentviz.faithfulness import faithfulness, scores_of
-from sentviz.gradients import integrated_gradients
+from sentviz.explain.faithfulness import faithfulness, scores_of
+from sentviz.explain.gradients import integrated_gradients
+from sentviz.explain.leave_out import removal
 from sentviz.model import Model
-from sentviz.removal import removal
 from tests.benchmarks.timing import ratios, say
 
 RUN = "sst2/ndt-unit-2"

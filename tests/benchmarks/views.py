@@ -9,9 +9,9 @@ from collections.abc import Callable, Sized
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.bertviz_view import WEIGHTS, bertviz_html
 from sentviz.figures import heatmap
-from sentviz.longmap import pack, payload
+from sentviz.maps.bertviz_view import WEIGHTS, bertviz_html
+from sentviz.maps.longmap import pack, payload
 from sentviz.trace import Trace
 
 LAYERS, HEADS = 12, 12

@@ -8,8 +8,8 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 
-from sentviz.rows import Rows
-from sentviz.words import counted, keyness, largest, layout
+from sentviz.testset.rows import Rows
+from sentviz.testset.words import counted, keyness, largest, layout
 from tests.benchmarks.timing import ratios, say
 
 REVIEWS, LONG, VOCABULARY = 25_000, 230, 80_000

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sentviz.bertviz_view import bertviz_html
+from sentviz.maps.bertviz_view import bertviz_html
 from sentviz.trace import Trace
 from tests.fakes import fake_trace
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sentviz import demo
+from sentviz.testset import demo
 
 ROOT = Path(__file__).parents[2]
 pytestmark = [

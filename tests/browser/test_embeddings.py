@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import numpy as np
 import pytest
 
-from sentviz.demo import load
+from sentviz.testset.demo import load
 
 pytestmark = [
     pytest.mark.browser,

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from sentviz.arithmetic import cell
 from sentviz.explain import explained
+from sentviz.maps.arithmetic import cell
 from sentviz.model import Model
 from sentviz.report import report_html
 from sentviz.runs import Run

@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sentviz import datasets, download
+from sentviz import datasets
 from sentviz.datasets import DatasetInfo, Part, content, info, named
+from sentviz.fetch import download
 from tests.fakehub import BODY, ROWS, Hub, Server, handler, put, recipe
 
 

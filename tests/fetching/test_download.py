@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from sentviz import download
-from sentviz.download import Remote, Stopped, fetch, look
 from sentviz.errors import DataMissingError, SentvizError
+from sentviz.fetch import download
+from sentviz.fetch.download import Remote, Stopped, fetch, look
 from tests.fakehub import BODY, Hub, Server, handler
 
 

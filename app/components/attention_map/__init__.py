@@ -12,7 +12,7 @@ import streamlit as st
 
 from sentviz.figures import palette
 from sentviz.figures.text import visible
-from sentviz.longmap import Packed, Units, payload
+from sentviz.maps.longmap import Packed, Units, payload
 
 __all__ = ["Layer", "Picked", "attention_map", "content", "picked"]
 

@@ -1,6 +1,6 @@
 // The map as it came: bytes to codes, codes to weights, weights to colours.
 
-/** Head and layers of sentviz.longmap.payload: 4 bytes length, JSON, codes. */
+/** Head and layers of sentviz.maps.longmap.payload: 4 bytes length, JSON, codes. */
 function decode(bytes) {
   const start = 4 + new DataView(bytes.buffer, bytes.byteOffset, 4).getUint32(0, true)
   const head = JSON.parse(new TextDecoder().decode(bytes.subarray(4, start)))

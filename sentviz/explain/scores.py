@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
-from sentviz.flow import attention_flow, rollout, value_weighted, value_zeroing
-from sentviz.gradients import gradient_x_input, integrated_gradients
-from sentviz.removal import log_odds, removal
+from sentviz.explain.flow import attention_flow, rollout, value_weighted, value_zeroing
+from sentviz.explain.gradients import gradient_x_input, integrated_gradients
+from sentviz.explain.leave_out import log_odds, removal
 from sentviz.trace import Trace
 
 if TYPE_CHECKING:

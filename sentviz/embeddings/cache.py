@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.embeddings.projection import Projection, Tick, project
 from sentviz.errors import RunError
-from sentviz.projection import Projection, Tick, project
 from sentviz.runs import Run
 
 if TYPE_CHECKING:

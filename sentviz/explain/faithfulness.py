@@ -8,7 +8,7 @@ p is the probability of the class predicted for the whole text; the top words ar
     spearman, kendall   rank correlation of the scores with word removal's                                  higher is better
     size                Spearman's of the sizes of both: what decides, whichever way                        higher is better
 
-Words are removed as in `sentviz.removal`; a word of several tokens scores their mean.
+Words are removed as in `sentviz.explain.leave_out`; a word of several tokens scores their mean.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from sentviz.errors import InputError
 from sentviz.explain import SCORES, available, explained, score, spearman
-from sentviz.removal import leaving_out, words
+from sentviz.explain.leave_out import leaving_out, words
 
 if TYPE_CHECKING:
     import pandas as pd

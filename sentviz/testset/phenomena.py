@@ -7,7 +7,7 @@ from math import sqrt
 from typing import TYPE_CHECKING
 
 from sentviz.errors import InputError
-from sentviz.rows import Rows
+from sentviz.testset.rows import Rows
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from sentviz.datasets import DatasetInfo, HubFile, content, folders, info, named, where
-from sentviz.download import Progress, Remote, Stopped, disk, fetch, look
 from sentviz.errors import DataMissingError
+from sentviz.fetch.download import Progress, Remote, Stopped, disk, fetch, look
 
 if TYPE_CHECKING:
     import numpy as np
@@ -204,7 +204,7 @@ def _orders() -> Mapping[str, npt.NDArray[np.uint16]]:
     """Where each of our rows stands among the rows sorted by label and text, for parts that the hub has in another order."""
     import numpy as np
 
-    with files("sentviz").joinpath("orders.npz").open("rb") as file, np.load(file) as stored:
+    with files("sentviz.fetch").joinpath("orders.npz").open("rb") as file, np.load(file) as stored:
         return dict(stored)
 
 

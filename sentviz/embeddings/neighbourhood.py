@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.embeddings.projection import BLOCK, _distances, nearest
 from sentviz.evaluation import _mean_draws, interval
-from sentviz.projection import BLOCK, _distances, nearest
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
-from sentviz.rows import Rows
+from sentviz.testset.rows import Rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -182,7 +182,7 @@ class Slice:
                     raise InputError("These rows have no tags; the demo set has.")
                 return np.asarray(frame["tag"] == self.value)
             case "lasso":
-                from sentviz.projection import inside
+                from sentviz.embeddings.projection import inside
 
                 if points is None:
                     raise InputError("The outline was drawn in a picture of the embeddings that is not here; open the page Embeddings.")
@@ -195,12 +195,12 @@ class Slice:
 
 
 def having(rows: Rows, word: str) -> Bools:
-    """(n,) which texts have the whole word, as `sentviz.words` counts words.
+    """(n,) which texts have the whole word, as `sentviz.testset.words` counts words.
 
     Raises:
         InputError: the texts are not at hand.
     """
-    from sentviz.words import LETTERS, plain
+    from sentviz.testset.words import LETTERS, plain
 
     edge = f"[^{LETTERS}']"
     return matching(rows, f"(?:^|{edge})'*{re.escape(word)}'*(?:{edge}|$)", plain)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from sentviz.errors import InputError
-from sentviz.longmap import Units, merged, units
-from sentviz.rows import Rows
+from sentviz.maps.longmap import Units, merged, units
+from sentviz.testset.rows import Rows
 from sentviz.trace import Trace
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError, RunError
-from sentviz.rows import Rows
 from sentviz.runs import Run, attach
+from sentviz.testset.rows import Rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -261,7 +261,7 @@ def store(run: Run) -> Run:
         RunError: a file of the run is damaged, its folder holds anything else (which would be lost), or may not be written.
     """
     from sentviz import datasets
-    from sentviz.rows import stored
+    from sentviz.testset.rows import stored
 
     split = datasets.load_split(run.config["data"]["name"], "test").frame
     rows = stored(run).with_text(split)

@@ -1,6 +1,6 @@
 """What each head attends to over a whole split, [CLS] in particular, summed up as the batches pass: no map is kept.
 
-For every text, layer and head, on the effective map, rows by absolute size and scaled to sum 1 as in `sentviz.layers`:
+For every text, layer and head, on the effective map, rows by absolute size and scaled to sum 1 as in `sentviz.maps.layers`:
     entropy          of a row as a share of its maximum log n
     previous, next   share of the attention on the token before, after
     same             on the token itself (the diagonal)

@@ -1,0 +1,1 @@
+"""Data sets from the public hub, resumable and checked by digest."""
