@@ -96,6 +96,9 @@ def bound(field: str, shown: Any) -> dict[str, Any]:
 
 def _chips() -> None:
     shown = {name: value for name, value in focus().query(with_text=True).items() if name != "run"}
+    run = store.runs().get(focus().run)
+    if run is None or not store.reads_pairs(run):
+        shown.pop("pair", None)
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="chips"):
         st.markdown(f":material/network_node: **sentviz** · {md(focus().run)}")
         for name, value in shown.items():

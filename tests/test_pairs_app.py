@@ -76,6 +76,7 @@ def test_both_sentences_can_be_typed_over(model: Model) -> None:
 def test_pages_of_single_texts_have_one_box() -> None:
     app = opened(run="sst2/ndt-unit-2", text=FIRST, pair=SECOND)
     assert boxes(app) == [FIRST]
+    assert not any(button.key == "chip-pair" for button in app.button)
     assert all(trace.text_pair is None for trace in app.session_state["traces"].values())
 
 
