@@ -211,6 +211,9 @@ def test_the_answer_counts_what_gains_loses_and_is_missing(several: list[Run], t
     assert one.word == "cannot be told"
     assert one.baseline == pytest.approx(0.8)
     assert "Last head ÷ √d +15.00" in one.numbers and "3 against 3 seeds" in one.numbers and "n = 200" in one.numbers
+    means = fused.statistics().set_index("model")["mean"]
+    room = sum(100 * row["high"] < means[row["model"]] for row in one.rows.to_dict("records"))
+    assert f"+0.55 to +0.60 for pretrained encoders, lie above {room} of {len(one.rows)} of these intervals" in one.numbers
     good = [made_run(tmp_path, "sst2", model, wrong=10, first_wrong=100) for model in fused.INJECTED]
     good.append(made_run(tmp_path, "sst2", "cls", wrong=40))
     assert (fused.answer(good, "sst2").short, fused.answer(good, "sst2").word) == ("SST-2: all 4 settings gain", "yes")
