@@ -11,8 +11,8 @@ import streamlit as st
 
 from app import shell, store
 from app.focus import CHOICES
-from app.views import myfile_part
 from app.views.getdata_part import offer
+from app.views.testset import myfile_part
 from sentviz.errors import SentvizError
 from sentviz.testset.rows import Rows
 from sentviz.testset.slices import Slice, matching
@@ -92,7 +92,7 @@ def points_of(part: Slice, rows: Rows) -> pd.DataFrame | None:
     """id, x, y of the picture that a lasso was drawn in; None where it is not at hand."""
     if part.kind != "lasso":
         return None
-    from app.views import embeddings_part
+    from app.views.testset import embeddings_part
 
     return embeddings_part.points(rows, *part.picture)
 
@@ -256,4 +256,4 @@ def _opened(rows: Rows, row: pd.Series[Any]) -> None:
             return
     if look or edit:
         shell.go(**source)
-        st.switch_page("views/explore.py")
+        st.switch_page("views/sentence/explore.py")

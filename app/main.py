@@ -13,26 +13,26 @@ st.set_page_config(page_title="sentviz", page_icon=str(Path(__file__).with_name(
 PAGES = {
     "Sentence": [
         st.Page(
-            "views/explore.py",
+            "views/sentence/explore.py",
             title="Explore",
             icon=":material/psychology_alt:",
             default=True,
             help="Type a sentence: why this answer?",
         ),
         st.Page(
-            "views/attention.py",
+            "views/sentence/attention.py",
             title="Attention",
             icon=":material/grid_on:",
             help="Every head, component and layer on your sentence.",
         ),
         st.Page(
-            "views/compare.py",
+            "views/sentence/compare.py",
             title="Compare",
             icon=":material/compare_arrows:",
             help="Two models on one sentence and on one split.",
         ),
         st.Page(
-            "views/hardmax.py",
+            "views/sentence/hardmax.py",
             title="Hardmax",
             icon=":material/bubble_chart:",
             help="Watch the words of a review cluster around their leaders.",
@@ -40,38 +40,38 @@ PAGES = {
     ],
     "Test set": [
         st.Page(
-            "views/confusion.py",
+            "views/testset/confusion.py",
             title="Confusion",
             icon=":material/grid_view:",
             help="Where is it wrong? Every cell, every row behind it.",
         ),
         st.Page(
-            "views/words.py",
+            "views/testset/words.py",
             title="Words",
             icon=":material/cloud:",
             help="The words that belong to the right and the wrong answers.",
         ),
         st.Page(
-            "views/embeddings.py",
+            "views/testset/embeddings.py",
             title="Embeddings",
             icon=":material/scatter_plot:",
             help="The test set as the model sees it, in two or three dimensions.",
         ),
         st.Page(
-            "views/explanations.py",
+            "views/testset/explanations.py",
             title="Explanations",
             icon=":material/fact_check:",
             help="Which explanation can be trusted, measured over the test set.",
         ),
         st.Page(
-            "views/cls.py",
+            "views/testset/cls.py",
             title="CLS and heads",
             url_path="heads",
             icon=":material/hub:",
             help="What every head attends to over a whole split, [CLS] in particular.",
         ),
         st.Page(
-            "views/components.py",
+            "views/testset/components.py",
             title="Components",
             icon=":material/layers:",
             help="Do the maps that lambda mixes look at different words?",
@@ -79,13 +79,13 @@ PAGES = {
     ],
     "Training": [
         st.Page(
-            "views/lambdas.py",
+            "views/training/lambdas.py",
             title="Lambda evolution",
             icon=":material/timeline:",
             help="How the mixing of the maps was learned.",
         ),
         st.Page(
-            "views/curves.py",
+            "views/training/curves.py",
             title="Curves",
             icon=":material/show_chart:",
             help="Loss and validation metrics of any runs.",
@@ -93,43 +93,43 @@ PAGES = {
     ],
     "Papers": [
         st.Page(
-            "views/paper_ndt.py",
+            "views/papers/paper_ndt.py",
             title="NDT",
             url_path="ndt",
             icon=":material/article:",
             help="arXiv 2603.20704: every printed number beside ours.",
         ),
         st.Page(
-            "views/paper_hardmax.py",
+            "views/papers/paper_hardmax.py",
             title="Hardmax transformer",
             url_path="hardmax-paper",
             icon=":material/article:",
             help="arXiv 2407.01602: clusters, leaders, and what they carry.",
         ),
         st.Page(
-            "views/paper_fused.py",
+            "views/papers/paper_fused.py",
             title="Sentiment-Fused Attention",
             url_path="fused",
             icon=":material/article:",
             help="Jang, Kim and Shin: a sentiment lexicon in the attention scores.",
         ),
-        st.Page("views/claims.py", title="Claims", icon=":material/gavel:", help="Each claim, the test, the verdict."),
+        st.Page("views/papers/claims.py", title="Claims", icon=":material/gavel:", help="Each claim, the test, the verdict."),
     ],
     "Library": [
         st.Page(
-            "views/runs.py",
+            "views/library/runs.py",
             title="Runs",
             icon=":material/inventory_2:",
             help="Every trained model, its numbers and where it comes from.",
         ),
         st.Page(
-            "views/data.py",
+            "views/library/data.py",
             title="Data",
             icon=":material/database:",
             help="The data sets: what is here, and how to get the others.",
         ),
         st.Page(
-            "views/glossary.py",
+            "views/library/glossary.py",
             title="Glossary",
             icon=":material/dictionary:",
             help="The words of the field, with formula and paper.",

@@ -42,7 +42,8 @@ def opened(page: str = "explore", **query: str) -> AppTest:
         app.query_params[name] = value
     app.run()
     if page != "explore":
-        app.switch_page(f"views/{page}.py").run()
+        found = next((ROOT / "app" / "views").rglob(f"{page}.py"))
+        app.switch_page(str(found.relative_to(ROOT / "app"))).run()
     assert not app.exception, app.exception
     return app
 

@@ -80,7 +80,7 @@ def test_with_shipped_runs_every_claim_has_numbers() -> None:
 
 def test_the_page_filters_by_paper_and_verdict() -> None:
     """A link shows one verdict of one paper; the counts beside the verdicts are those of the paper."""
-    from app.views.claims_part import ICONS
+    from app.views.papers.claims_part import ICONS
     from tests.test_app import opened, words
 
     app = opened("claims", paper="ndt", verdict="fails")

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from app import store
 from app.focus import CHOICES, Focus
-from app.views import matrix_part
+from app.views.testset import matrix_part
 from sentviz.errors import InputError, RunError
 from sentviz.evaluation import confusion
 from sentviz.figures.confusion import agreement_matrix, class_scores, confusion_matrix

@@ -161,7 +161,7 @@ def test_tsne_of_the_demo_set_states_its_parameters() -> None:
 
 def test_work_can_be_stopped_and_begun_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """While a picture is computed PCA is shown; stopped, it stays away until it is asked for."""
-    from app.views import embeddings_part
+    from app.views.testset import embeddings_part
 
     go, really = threading.Event(), embeddings_part.pictures
 
@@ -198,7 +198,7 @@ def test_a_typed_sentence_is_placed_as_text() -> None:
 
 
 def test_a_damaged_sample_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    from app.views import embeddings_part
+    from app.views.testset import embeddings_part
     from sentviz.errors import RunError
 
     def damaged(*_: object) -> None:
@@ -211,7 +211,7 @@ def test_a_damaged_sample_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_not_a_number_among_the_vectors_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    from app.views import embeddings_part
+    from app.views.testset import embeddings_part
 
     pooled = np.full((40, 8), np.nan, dtype=np.float16)
     monkeypatch.setattr(embeddings_part, "_sample", lambda *_: (np.arange(40), pooled))

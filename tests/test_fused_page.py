@@ -32,7 +32,7 @@ def page(monkeypatch: pytest.MonkeyPatch) -> Iterator[Opened]:
         st.cache_resource.clear()
         st.cache_data.clear()
         app = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=240).run()
-        app.switch_page("views/paper_fused.py").run()
+        app.switch_page("views/papers/paper_fused.py").run()
         assert not app.exception, app.exception
         return app
 

@@ -12,7 +12,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from app.components.particles import Picked, picked, put
-from app.views.hardmax_playground import matrix_of, pasted, starts
+from app.views.sentence.hardmax_playground import matrix_of, pasted, starts
 from sentviz.errors import InputError
 from sentviz.hardmax.leaders import FILE, survey
 from sentviz.hardmax.model import HardmaxModel
@@ -49,7 +49,7 @@ def page(hardmax_runs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         app = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=90).run()
         app.session_state["hardmax-wanted"] = f"toy/hardmax-d{width}"
         app.session_state["focus"] = app.session_state["focus"].with_(text=text)
-        app.switch_page("views/hardmax.py").run()
+        app.switch_page("views/sentence/hardmax.py").run()
         if part != "review":
             app.button_group(key="focus-lab").set_value(part).run()
         assert not app.exception, app.exception
@@ -168,7 +168,7 @@ def test_any_text_is_a_view_or_one_sentence(page: Any, text: str, said: str | No
 
 def test_without_a_run_the_page_teaches_and_the_playground_works(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for part in ("review", "leaders"):
-        monkeypatch.setattr(f"app.views.hardmax_{part}.runs", dict)
+        monkeypatch.setattr(f"app.views.sentence.hardmax_{part}.runs", dict)
         assert "sentviz train imdb" in words(page(part))
     assert "holds" in words(page("playground"))
 

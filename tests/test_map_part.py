@@ -18,7 +18,7 @@ PAGE = """
 import streamlit as st
 from app import shell, store
 from app.focus import Focus
-from app.views import map_part
+from app.views.sentence import map_part
 
 query = st.query_params
 if "focus" not in st.session_state:

@@ -56,7 +56,7 @@ def test_every_printed_table_and_figure_is_listed_once() -> None:
 
 def test_every_item_says_what_stands_behind_it_and_where_it_is_shown() -> None:
     """A live one names a part of a page that exists; one that cannot be had says why."""
-    page = importlib.util.find_spec("app.views.paper_ndt")
+    page = importlib.util.find_spec("app.views.papers.paper_ndt")
     assert page is not None and page.origin is not None
     source = Path(page.origin).read_text(encoding="utf-8")
     for item in items():

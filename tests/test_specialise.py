@@ -279,7 +279,7 @@ def test_the_page_shows_what_is_stored_or_says_how_to_measure(tmp_path: Path, mo
             app = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60)
             app.query_params["run"] = f"sst2/{name}"
             app.run()
-            app.switch_page("views/components.py").run()
+            app.switch_page("views/testset/components.py").run()
             assert not app.exception, app.exception
             shown = [*(e.value for e in [*app.markdown, *app.caption, *app.info]), *(button.label for button in app.button)]
             said[name] = "\n".join(map(str, shown)).replace("\\", "")

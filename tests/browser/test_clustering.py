@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.views.hardmax_playground import FIRST_CLICKS
+from app.views.sentence.hardmax_playground import FIRST_CLICKS
 
 ROOT = Path(__file__).parents[2]
 RUN = "imdb/hardmax-d2"

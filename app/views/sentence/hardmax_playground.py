@@ -13,7 +13,7 @@ import streamlit as st
 
 from app import shell
 from app.components.particles import particles, put
-from app.views.hardmax_parts import exports, kept, temperature
+from app.views.sentence.hardmax_parts import exports, kept, temperature
 from sentviz.errors import InputError, SentvizError
 from sentviz.figures.clustering import layer_lines
 from sentviz.figures.token_step import token_step

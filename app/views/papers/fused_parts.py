@@ -9,8 +9,8 @@ import pandas as pd
 import streamlit as st
 
 from app import shell, store
-from app.views.ndt_answer import digests
-from app.views.ndt_table import plain
+from app.views.papers.ndt_answer import digests
+from app.views.papers.ndt_table import plain
 from sentviz.errors import SentvizError
 from sentviz.figures import Figure, Theme
 from sentviz.figures.difference import difference_map
@@ -113,7 +113,7 @@ def _sentence(run: Run) -> None:
             shell.go(run=run.name, look="lexicon", text="")
 
         if st.button("Follow a token from the lexicon to attention", icon=":material/menu_book:", on_click=follow, key="fused-follow"):
-            st.switch_page("views/attention.py")
+            st.switch_page("views/sentence/attention.py")
 
 
 # ---- coverage

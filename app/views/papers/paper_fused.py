@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from app import shell, store
-from app.views import claims_part, fused_gains, fused_parts
+from app.views.papers import claims_part, fused_gains, fused_parts
 
 shell.intro(
     "What “Enhancing Self-Attention via Knowledge Fusion” (Jang, Kim and Shin: Sentiment-Fused Attention) prints, beside what the runs here"

@@ -6,7 +6,7 @@ import streamlit as st
 
 from app import shell, store
 from app.focus import CHOICES
-from app.views import ndt_lambda
+from app.views.papers import ndt_lambda
 from app.views.runpick import several
 from sentviz.gallery import code, lambda_figure
 from sentviz.studies.ndt import DATASETS

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from app import shell, store
-from app.views import matrix_part
+from app.views.testset import matrix_part
 from sentviz.evaluation import Floats
 from sentviz.figures.operating import one_vs_rest, reliability_diagram, threshold_lines
 from sentviz.gallery import signed

@@ -9,8 +9,8 @@ import pandas as pd
 import streamlit as st
 
 from app import shell
-from app.views.ndt_answer import digests
-from app.views.ndt_table import beside_print, plain
+from app.views.papers.ndt_answer import digests
+from app.views.papers.ndt_table import beside_print, plain
 from sentviz.figures import Figure, Theme
 from sentviz.figures.accuracy_grid import accuracy_grid
 from sentviz.figures.beside import measured_beside_printed

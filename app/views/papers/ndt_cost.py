@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app import shell
-from app.views.ndt_table import plain
+from app.views.papers.ndt_table import plain
 from sentviz.figures.tradeoff import tradeoff
 from sentviz.runs import Run
 from sentviz.studies.ndt import DATASETS, parameters

@@ -8,7 +8,7 @@ import streamlit as st
 
 from app import drawer, shell, store
 from app.components.points import asked_layer, drawn, points
-from app.views import embeddings_part as parts
+from app.views.testset import embeddings_part as parts
 from sentviz.embeddings.projection import METHODS, Projection, simplified
 from sentviz.errors import SentvizError
 from sentviz.figures.figure import Figure, Theme

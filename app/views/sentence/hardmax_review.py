@@ -12,7 +12,7 @@ import streamlit as st
 
 from app import shell
 from app.components.particles import Picked, particles
-from app.views.hardmax_parts import exports, hardmax_run, kept, model, runs, temperature, without_runs
+from app.views.sentence.hardmax_parts import exports, hardmax_run, kept, model, runs, temperature, without_runs
 from sentviz.errors import SentvizError
 from sentviz.figures.token_step import token_step
 from sentviz.gallery import signed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from app import shell
-from app.views import hardmax_leaders, hardmax_playground, hardmax_review
+from app.views.sentence import hardmax_leaders, hardmax_playground, hardmax_review
 
 shell.intro(
     "Words become points; layer by layer each moves towards those furthest in its own direction, until a few leaders hold them all.",

@@ -6,7 +6,7 @@ import streamlit as st
 
 from app import shell, store
 from app.focus import CHOICES
-from app.views.claims_part import ICONS, counted, listed, verdicts
+from app.views.papers.claims_part import ICONS, counted, listed, verdicts
 from sentviz.studies.claims import CLAIMS
 
 PAPERS = dict(zip(CHOICES["paper"][1:], CLAIMS, strict=True))

@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from app import shell
-from app.views.hardmax_parts import hardmax_run, model, runs, without_runs
+from app.views.sentence.hardmax_parts import hardmax_run, model, runs, without_runs
 from sentviz.errors import SentvizError
 from sentviz.figures.clustering import layer_bands, leader_bars, vocabulary_map
 from sentviz.gallery import signed

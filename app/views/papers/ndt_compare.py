@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from app import shell
-from app.views.ndt_answer import digests
+from app.views.papers.ndt_answer import digests
 from sentviz.runs import Run
 from sentviz.studies.against import BASES, mixed
 from sentviz.studies.ndt import DATASETS, configurations

@@ -9,8 +9,8 @@ import streamlit as st
 
 from app import shell
 from app.focus import CHOICES
-from app.views.ndt_answer import digests
-from app.views.ndt_table import plain
+from app.views.papers.ndt_answer import digests
+from app.views.papers.ndt_table import plain
 from sentviz.figures.lambda_grid import lambda_grid
 from sentviz.runs import Run
 from sentviz.studies.controls import controls, said

@@ -9,7 +9,7 @@ import streamlit as st
 
 from app import shell, store
 from app.views.getdata_part import offer
-from app.views.phenomena_part import phenomena
+from app.views.testset.phenomena_part import phenomena
 from sentviz.errors import InputError, SentvizError
 from sentviz.runs import Run
 from sentviz.testset.operating import agreement

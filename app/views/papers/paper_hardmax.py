@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from app import shell, store
-from app.views import hardmax_parts
+from app.views.sentence import hardmax_parts
 from sentviz import studies
 from sentviz.figures.beside import measured_beside_printed
 from sentviz.figures.clustering import layer_bands, leader_bars
@@ -43,7 +43,7 @@ st.markdown(
     "**Embedding** (each word a point in d dimensions) → **8 hardmax layers** (each point moves towards those furthest in its own"
     " direction) → **mean** → **decoder** (which side of a line)."
 )
-st.page_link("views/hardmax.py", label="Watch it on a review of your own", icon=":material/bubble_chart:")
+st.page_link("views/sentence/hardmax.py", label="Watch it on a review of your own", icon=":material/bubble_chart:")
 if not own:
     hardmax_parts.without_runs()
     st.stop()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from app import shell, store
-from app.views import bertviz_part, layers_part, lexicon_part, map_part, maps_part, scores_part
 from app.views.parts import sentence_box
+from app.views.sentence import bertviz_part, layers_part, lexicon_part, map_part, maps_part, scores_part
 from sentviz.errors import SentvizError
 
 focus = shell.focus()

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from app import shell
-from app.views.ndt_answer import digests
+from app.views.papers.ndt_answer import digests
 from sentviz.figures import Figure, Theme
 from sentviz.runs import Run
 from sentviz.studies import fused_tables

@@ -7,8 +7,8 @@ from dataclasses import replace
 import streamlit as st
 
 from app import drawer, shell
-from app.views import matrix_part, operating_part
-from app.views.phenomena_part import phenomena
+from app.views.testset import matrix_part, operating_part
+from app.views.testset.phenomena_part import phenomena
 from sentviz.testset.operating import accuracy
 
 focus = shell.focus()

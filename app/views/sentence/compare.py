@@ -7,9 +7,9 @@ from dataclasses import replace
 import streamlit as st
 
 from app import shell, store
-from app.views import compare_maps, compare_rows
-from app.views.compare_pick import pick
 from app.views.parts import sentence_box, texts_in_focus
+from app.views.sentence import compare_maps, compare_rows
+from app.views.sentence.compare_pick import pick
 from sentviz.errors import SentvizError
 from sentviz.explain import SCORES, answer, available
 from sentviz.figures import probability_bars

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from app import shell, store
-from app.views import ndt_answer, ndt_compare, ndt_cost, ndt_items, ndt_lambda, ndt_panels, ndt_results
+from app.views.papers import ndt_answer, ndt_compare, ndt_cost, ndt_items, ndt_lambda, ndt_panels, ndt_results
 
 PARTS = {
     "results": ndt_results.show,

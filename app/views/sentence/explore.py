@@ -5,9 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from app import shell, store
-from app.views.edit_part import faithful, remember, report, side_by_side, swap_words, tries
-from app.views.lexicon_part import strip_figure
 from app.views.parts import interventions, map_controls, map_figure, notebook, sentence_box, texts_in_focus
+from app.views.sentence.edit_part import faithful, remember, report, side_by_side, swap_words, tries
+from app.views.sentence.lexicon_part import strip_figure
 from sentviz.errors import SentvizError
 from sentviz.examples import examples_for
 from sentviz.explain import SCORES, answer, available
@@ -72,7 +72,7 @@ with left:
         strip_figure(trace, run, "polarity")
         if st.button("How it enters attention", icon=":material/menu_book:", type="tertiary", key="to-lexicon"):
             shell.go(look="lexicon")
-            st.switch_page("views/attention.py")
+            st.switch_page("views/sentence/attention.py")
 
 with right:
     map_controls(trace)

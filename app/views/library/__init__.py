@@ -1,0 +1,1 @@
+"""What is there: runs, data sets, words."""

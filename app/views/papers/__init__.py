@@ -1,0 +1,1 @@
+"""A page per paper, and their claims."""

@@ -1,0 +1,1 @@
+"""Pages about the rows of a test set."""

@@ -1,0 +1,1 @@
+"""Pages about how a model was trained."""
