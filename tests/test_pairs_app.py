@@ -69,6 +69,7 @@ def test_both_sentences_can_be_typed_over(model: Model) -> None:
     assert app.session_state["focus"].pair == "a warm garden"
     next(box for box in app.text_input if box.key == "sentence-pair").set_value("").run()
     assert (app.session_state["focus"].text, app.session_state["focus"].pair) == ("a clever song", "")
+    assert [tried.get("second text") for tried in app.session_state["tries"]] == ["a warm garden", "a warm garden", None]
     seen = app.session_state["traces"]
     assert {trace.text_pair for trace in seen.values()} == {"a warm garden", None}
 

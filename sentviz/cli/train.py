@@ -96,14 +96,14 @@ def adopt(
 
 @main.command()
 @click.argument("study")
-@click.option("--dataset", required=True, help="sst2, twitter_financial, imdb or yelp_full.")
+@click.option("--dataset", required=True, help="One of the study's own; a name that is none says which there are.")
 @click.option("--seeds", type=int, default=1, show_default=True, help="Seeds per configuration, from 0.")
 @click.option("--jobs", type=int, default=1, show_default=True, help="Runs at a time, one thread each.")
 @click.option("--model", "models", multiple=True, help="Only these configurations; by default all of the paper's and the control.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True, help="Folder for the runs.")
 @command
 def study(study: str, dataset: str, seeds: int, jobs: int, models: tuple[str, ...], out: Path) -> None:
-    """Train and evaluate every configuration of STUDY (ndt, ndt-controls).
+    """Train and evaluate every configuration of STUDY (ndt, ndt-controls, fused, fused-ood).
 
     What is there is kept; a stopped study goes on with the same command.
     """
