@@ -89,15 +89,22 @@ if any(has_cls(one) for one in chosen):
         )
 st.markdown("##### The other habits, mean over heads")
 lines(("entropy", "same", "previous", "next"), "habit-lines")
-st.markdown(f"##### Every head of {shell.md(run.name)}")
+st.markdown("##### Every head")
 st.caption("Choose a measure. Open Attention to see one of these heads on a sentence.")
-left, right = shell.halves("cls-heads")
-with left:
-    options = [*(CLS_MEASURES if has_cls(run) else ()), *MEASURES]
-    measure = st.selectbox(
-        "Measure", options, format_func=lambda name: MEASURE_TITLES[name], key="cls-measure", label_visibility="collapsed"
-    )
-    shell.figure(lambda theme: signed(head_grid(frames[run.name], measure, theme=theme), run), "cls-grid")
-with right:
-    if sentence is not None:
-        shell.figure(lambda theme, own=sentence: signed(head_grid(own, measure, theme=theme), run), "cls-own")  # type: ignore[misc]
+options = [*(CLS_MEASURES if has_cls(run) else ()), *MEASURES]
+measure = st.selectbox(
+    "Measure", options, format_func=lambda name: MEASURE_TITLES[name], key="cls-measure", label_visibility="collapsed", width=420
+)
+grids = {run.name: (run, frames[run.name])}
+if sentence is not None:
+    grids["Your sentence"] = (run, sentence)
+elif len(chosen) > 1 and measure in set(frames[chosen[1].name]["measure"]):
+    grids[chosen[1].name] = (chosen[1], frames[chosen[1].name])
+for column, (name, (source, frame)) in zip(shell.halves("cls-heads"), grids.items(), strict=False):
+    with column:
+        st.markdown(f"**{shell.md(name)}**")
+
+        def grid(theme: Any, source: Run = source, frame: pd.DataFrame = frame) -> Any:
+            return signed(head_grid(frame, measure, theme=theme), source)
+
+        shell.figure(grid, "cls-grid" if name == run.name else "cls-own")
