@@ -110,9 +110,9 @@ def example(of: Run) -> Trace:
 
 @st.cache_resource(max_entries=6, show_spinner=False)
 def _model(name: str, digest: str) -> Any:
-    from sentviz.model import Model
+    from sentviz.loading import load
 
-    return Model.of(runs()[name])
+    return load(runs()[name])
 
 
 def model(of: Run) -> Any:

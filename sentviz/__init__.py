@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sentviz.errors import DataMissingError, InputError, RunError, SentvizError
-    from sentviz.model import Model, load
+    from sentviz.loading import load
+    from sentviz.model import Model
     from sentviz.presets import preset
     from sentviz.recipe import Recipe
     from sentviz.runs import Run, catalog, find
@@ -49,7 +50,7 @@ _HOME = {
     "Trace": "trace",
     "catalog": "runs",
     "find": "runs",
-    "load": "model",
+    "load": "loading",
     "preset": "presets",
     "train": "training",
 }

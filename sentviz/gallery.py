@@ -129,9 +129,9 @@ def draw(
     asks = figure == "strip" and score in SCORES and score not in available(trace)
     changed: dict[str, Any] = {"lambdas": lambdas, "heads_off": heads_off, "strength": strength}
     if lambdas is not None or heads_off or strength != 1 or (text is not None and (text, pair) != (trace.text, trace.text_pair)) or asks:
-        from sentviz.model import Model
+        from sentviz.loading import load
 
-        model = Model.of(run)
+        model = load(run)
         trace = model.trace(*((trace.text, trace.text_pair) if text is None else (text, pair)), **changed)
         trace = explained(model, trace, {"removal", score} if asks else ["removal"], **changed)
     try:

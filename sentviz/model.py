@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from torch import Tensor
 from sentviz.config import EncoderConfig
 from sentviz.encoder import Batch, Change, Encoder, Output, Watch
 from sentviz.errors import InputError, RunError
-from sentviz.runs import Run, find
+from sentviz.runs import Run
 from sentviz.text import Encoded, Tokenizer
 from sentviz.trace import Trace
 from sentviz.weights import load_weights
@@ -23,20 +22,11 @@ from sentviz.weights import load_weights
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Model", "collate", "load", "read"]
+__all__ = ["Model", "collate", "read"]
 
 Ids = npt.NDArray[np.integer[Any]]
 Progress = Callable[[int, int], None]
 TOKENS_PER_BATCH = 16_384
-
-
-def load(name: str | Path, folders: Iterable[str | Path] = ()) -> Model:
-    """A run by name (`sst2/ndt-unit-2`) or by folder as a read-only model.
-
-    Raises:
-        RunError: unknown, foreign or damaged; the message names the file and the reason.
-    """
-    return Model.of(find(name, folders))
 
 
 def collate(rows: Sequence[Ids], device: torch.device | str = "cpu", segments: Sequence[Ids] | None = None) -> Batch:
@@ -108,17 +98,8 @@ class Model:
 
     @classmethod
     def of(cls, run: Run) -> Model:
-        """The model of a run folder."""
+        """The model of a run whose encoder is our own; `sentviz.load` opens every kind."""
         config = run.config
-        match config["model"].get("kind"):
-            case "hardmax":
-                from sentviz.hardmax.model import HardmaxModel
-
-                return HardmaxModel.of(run)
-            case "hub":
-                from sentviz.hub import HubModel
-
-                return HubModel.of(run)
         if missing := sorted({item.name for item in fields(EncoderConfig)} - config["model"].keys()):
             raise RunError(f"{run.name}: config.json was written by another version (its model is without {', '.join(missing)}).")
         try:

@@ -22,6 +22,7 @@ from sentviz.export import render
 from sentviz.figures import heatmap
 from sentviz.figures.lexicon import polarity_strip
 from sentviz.gallery import strip
+from sentviz.loading import load
 from sentviz.maps.longmap import units
 from sentviz.model import Model
 from sentviz.remarks import remarks
@@ -65,7 +66,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Model]:
         trainer.fit(progress=False)
         trainer.finish()
         st.cache_resource.clear()
-        yield Model.of(store.runs()[RUN])
+        yield load(store.runs()[RUN])
     st.cache_resource.clear()
 
 

@@ -11,8 +11,8 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from sentviz.gallery import draw
+from sentviz.loading import load
 from sentviz.maps.heads import FILE, over_split
-from sentviz.model import Model
 from sentviz.runs import Run, attach
 from sentviz.trace import Trace
 from tests.injected import TEXT, train_runs
@@ -70,7 +70,7 @@ def test_strength_changes_the_answer_its_words_and_the_url() -> None:
     assert "4 times the trained strength of its lexicon" in said(app)
     assert app.button(key="chip-strength").label.replace("\\", "") == "lexicon × 4"
     assert app.session_state["tries"][-1]["changed"] == "lexicon × 4"
-    model = Model.of(Run.open(Path(_folder(ALL)), ALL))
+    model = load(Run.open(Path(_folder(ALL)), ALL))
     now = next(trace for trace in kept(app) if trace.strength == 4)
     np.testing.assert_allclose(now.probabilities, model.trace(TEXT, strength=4).probabilities, atol=1e-6)
     assert np.abs(now.probabilities - model.trace(TEXT).probabilities).max() > 1e-6
@@ -90,7 +90,7 @@ def test_word_removal_is_asked_of_the_changed_model() -> None:
     """The scores beside the answer are those of the strength on the page."""
     app = opened(run=ALL, strength="3")
     trace = next(trace for trace in kept(app) if trace.strength == 3)
-    model = Model.of(Run.open(_folder(ALL), ALL))
+    model = load(Run.open(_folder(ALL), ALL))
     from sentviz.explain.leave_out import removal
 
     np.testing.assert_allclose(trace.token_scores["removal"], removal(model, trace, strength=3), atol=1e-5)
@@ -136,7 +136,7 @@ def test_a_notebook_makes_the_same_figure() -> None:
     app = opened(run=ALL, strength="0.5", text=TEXT)
     lines = [block.value for block in app.code if "draw(" in block.value]
     assert lines and all("strength=0.5" in line for line in lines)
-    model = Model.of(Run.open(_folder(ALL), ALL))
+    model = load(Run.open(_folder(ALL), ALL))
     trace = model.trace(TEXT, strength=0.5)
     figure = draw(str(_folder(ALL)), "attention", text=TEXT, strength=0.5, layer=1, head=1)
     np.testing.assert_allclose(figure.frame["attention"], trace.map(1, 1).ravel(), atol=1e-6)
@@ -145,7 +145,7 @@ def test_a_notebook_makes_the_same_figure() -> None:
 def test_rings_on_the_page_of_heads_follow_the_strength() -> None:
     """The sentence there is asked at the strength of Explore, and that is said."""
     run = Run.open(_folder(LAST), LAST)
-    attach(run, FILE, over_split(Model.of(run), toy_splits()["test"].frame))
+    attach(run, FILE, over_split(load(run), toy_splits()["test"].frame))
     st.cache_resource.clear()
     app = opened("cls", run=LAST, text=TEXT)
     assert "changed on Explore" not in said(app)

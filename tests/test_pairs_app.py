@@ -18,6 +18,7 @@ from sentviz.embeddings.cache import layer_vectors
 from sentviz.errors import InputError
 from sentviz.examples import examples_for
 from sentviz.explain.swap import suggestions
+from sentviz.loading import load
 from sentviz.model import Model
 from sentviz.testset.rows import predicted
 from sentviz.training import Trainer
@@ -42,7 +43,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Model]:
         trainer.fit(progress=False)
         trainer.finish()
         st.cache_resource.clear()
-        yield Model.of(store.runs()[RUN])
+        yield load(store.runs()[RUN])
     st.cache_resource.clear()
 
 

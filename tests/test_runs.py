@@ -16,7 +16,8 @@ from safetensors.torch import load_file, save_file
 
 from sentviz import runs
 from sentviz.errors import RunError
-from sentviz.model import Model, load
+from sentviz.loading import load
+from sentviz.model import Model
 from sentviz.runs import Run, catalog, find
 from tests.makers import LABELS
 

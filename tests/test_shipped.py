@@ -31,11 +31,11 @@ def test_every_file_is_the_one_written_with_the_run(run: Run) -> None:
 def test_the_stored_trace_is_what_the_model_says(run: Run) -> None:
     """The first paint's trace against one made now from the stored weights, to half precision; its scores as well."""
     from sentviz.explain import explained
-    from sentviz.model import Model
+    from sentviz.loading import load
 
     if not run.answers:
         pytest.skip("ships without weights")
-    stored, model = run.example(), Model.of(run)
+    stored, model = run.example(), load(run)
     fresh = explained(model, model.trace(stored.text, stored.text_pair))
     assert stored.tokens == fresh.tokens
     np.testing.assert_allclose(stored.probabilities, fresh.probabilities, atol=1e-5)
@@ -77,7 +77,7 @@ def test_what_ships_stays_small() -> None:
 def test_predictions_come_back_from_the_weights(run: Run) -> None:
     """A slice of the test split predicted anew equals what the run stored."""
     from sentviz import datasets
-    from sentviz.model import Model
+    from sentviz.loading import load
 
     if not run.answers:
         pytest.skip("ships without weights")
@@ -88,5 +88,5 @@ def test_predictions_come_back_from_the_weights(run: Run) -> None:
     frame = split.frame.head(300)
     texts = [frame[name].tolist() for name in ("text", "text_pair") if name in frame]
     stored = run.frame("test.parquet").query("split == 'test'")[list(run.labels)].to_numpy()[:300]
-    fresh = Model.of(run).predict(*texts)[list(run.labels)].to_numpy()
+    fresh = load(run).predict(*texts)[list(run.labels)].to_numpy()
     np.testing.assert_allclose(fresh, stored, atol=2e-4)

@@ -16,7 +16,8 @@ from torch.nn import functional as F
 
 from sentviz import training
 from sentviz.errors import InputError, RunError
-from sentviz.model import Model, softmax
+from sentviz.loading import load
+from sentviz.model import softmax
 from sentviz.recipe import Recipe, recipe_names
 from sentviz.testset.rows import predicted
 from sentviz.training import Trainer, batches, train
@@ -289,7 +290,7 @@ def test_pairs_go_in_as_pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     splits = use_toy_data(monkeypatch, pairs=True)
     recipe = toy_recipe("cls", cls=True, transfer="elsewhere", epochs=1)
     run = train(recipe, tmp_path, progress=False)
-    model = Model.of(run)
+    model = load(run)
     assert model.config.segments == 2
     stored = run.frame("test.parquet")
     assert stored["split"].value_counts().to_dict() == {"test": 60, "elsewhere": 60}

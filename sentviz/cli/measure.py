@@ -23,13 +23,13 @@ split_option = click.option("--split", default="test", show_default=True, help="
 def kept(name: str, split: str, file: str, measure: Measure) -> tuple[str, pd.DataFrame]:
     """Measure the run called `name` over a split and store the table with it: the run's full name and the table."""
     from sentviz import datasets
-    from sentviz.model import Model
+    from sentviz.loading import load
     from sentviz.runs import attach, find
 
     found = find(name)
     rows = datasets.load_split(found.config["data"]["name"], split)
     with ticking("Texts") as tick:
-        frame = measure(Model.of(found), rows, tick)
+        frame = measure(load(found), rows, tick)
     attach(found, file, frame)
     click.echo(f"Stored in {found.folder}")
     return found.name, frame

@@ -151,13 +151,13 @@ def report(run: str, sentence: str, pair: str | None, out: Path) -> None:
     import numpy as np
 
     from sentviz.explain import SCORES, explained
+    from sentviz.loading import load
     from sentviz.maps.arithmetic import cell
-    from sentviz.model import Model
     from sentviz.report import report_html
     from sentviz.runs import find
 
     found = find(run)
-    model = Model.of(found)
+    model = load(found)
     trace = explained(model, model.trace(sentence, pair), SCORES)
     assert trace.attention is not None
     layer, head, query, key = map(int, np.unravel_index(np.abs(trace.attention).argmax(), trace.attention.shape))

@@ -77,10 +77,10 @@ def readable(runs: Sequence[Run]) -> Run | None:
 
 def walk(run: Run) -> tuple[Trace, Trace, Row]:
     """The run's example without and with its lexicon, and the layer-1 row, last head, of its most polar token."""
+    from sentviz.loading import load
     from sentviz.maps.injection import row
-    from sentviz.model import Model
 
-    model, text = Model.of(run), run.example().text
+    model, text = load(run), run.example().text
     before, after = model.trace(text, strength=0.0), model.trace(text)
     assert after.polarity is not None
     token = int(np.abs(after.polarity[:, 0] - after.polarity[:, 2]).argmax())

@@ -80,12 +80,12 @@ def _enough(runs: Sequence[Run]) -> Finding:
 def frequent_leaders(runs: Sequence[Run], distance: float) -> tuple[pd.DataFrame, float] | None:
     """The most frequent leaders of each class, and the distance asked for (below 0 a share of their reach); None where nothing is here."""
     from sentviz.hardmax.leaders import FILE, frequent, leading
-    from sentviz.model import Model
+    from sentviz.loading import load
 
     run = trained(runs).get(2)
     if run is None or FILE not in run.config["files"]:
         return None
-    model = Model.of(run)
+    model = load(run)
     vocabulary, weight = model.vocabulary, model.decision[0]  # type: ignore[attr-defined]
     frame = run.frame(FILE)
     if distance <= 0:

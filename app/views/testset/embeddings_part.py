@@ -223,10 +223,10 @@ def _asked(of: Source, run: Run, cache: Cache) -> bool:
     key, frame = digest(of.key, "vectors"), of.rows.frame
 
     def work(tick: Any) -> npt.NDArray[np.float16]:
-        from sentviz.model import Model
+        from sentviz.loading import load
 
         tick(0.0, "loading the model")
-        vectors = layer_vectors(Model.of(run), frame, tick)
+        vectors = layer_vectors(load(run), frame, tick)
         cache.put(key, {"layers": vectors}, disk=of.disk)
         return vectors
 
@@ -249,10 +249,10 @@ def placed(of: Source, found: dict[int, Projection], text: str, pair: str | None
         return None
 
     def work(tick: Any) -> dict[int, npt.NDArray[np.float64]]:
-        from sentviz.model import Model
+        from sentviz.loading import load
 
         tick(0.0, "asking the model about the sentence")
-        vectors = layer_vectors(Model.of(run), pd.DataFrame({"text": [text]} | ({} if pair is None else {"text_pair": [pair]})))
+        vectors = layer_vectors(load(run), pd.DataFrame({"text": [text]} | ({} if pair is None else {"text_pair": [pair]})))
         tick(0.5, "placing it among the points")
         return {layer: picture.place(vectors[layer])[0] for layer, picture in found.items()}
 

@@ -1,0 +1,30 @@
+"""A stored run as a model, whichever kind it is of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from sentviz.model import Model
+from sentviz.runs import Run, find
+
+__all__ = ["load"]
+
+
+def load(run: str | Path | Run, folders: Iterable[str | Path] = ()) -> Model:
+    """A run by name (`sst2/ndt-unit-2`), by folder or as found in a catalog, as a read-only model.
+
+    Raises:
+        RunError: unknown, foreign or damaged; the message names the file and the reason.
+    """
+    found = run if isinstance(run, Run) else find(run, folders)
+    match found.config["model"].get("kind"):
+        case "hardmax":
+            from sentviz.hardmax.model import HardmaxModel
+
+            return HardmaxModel.of(found)
+        case "hub":
+            from sentviz.hub.model import HubModel
+
+            return HubModel.of(found)
+    return Model.of(found)
