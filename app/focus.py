@@ -74,6 +74,7 @@ class Focus:
     base: str = "vanilla-matched"  # what every configuration is compared with
     paper: str = "all"  # whose claims
     verdict: str = "any"
+    data: str = "all"  # data set whose runs are listed
     depth: int = -1  # layer of the embeddings: 0 = the input, -1 = the last
     look: str = "maps"  # part of the Attention page
     specials: str = "show"  # or hide: [CLS], [SEP] in maps
@@ -165,6 +166,8 @@ class Focus:
                     values["score"] = value
                 case _ if name in CHOICES and value in CHOICES[name]:
                     values[name] = value
+                case "data" if value in {one.partition("/")[0] for one in runs}:
+                    values["data"] = value
                 case "top" | "least" | "most" | "token" if _place(value):
                     values[name] = int(value)
                 case "depth" if value == "0" or _place(value):

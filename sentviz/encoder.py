@@ -407,5 +407,5 @@ class Encoder(nn.Module):
         return torch.stack([block.attention.lambdas(like, Change()) for block in self.blocks])  # type: ignore[union-attr,operator]
 
     def parameters_count(self) -> int:
-        """Trainable parameters."""
-        return sum(p.numel() for p in self.parameters() if p.requires_grad)
+        """Parameters, those too that a control keeps at their start or that are read-only since the model was loaded."""
+        return sum(p.numel() for p in self.parameters())

@@ -226,7 +226,7 @@ def catalog(folders: Iterable[str | Path] = ()) -> pd.DataFrame:
             rows.append({"run": name, "problem": str(error)})
         except (KeyError, TypeError) as error:
             rows.append({"run": name, "problem": f"{name}: config.json or metrics.json was not written by sentviz ({error})."})
-    columns = ["run", "data", "model", "constraint", "components", "accuracy", "low", "high", "n"]
+    columns = ["run", "weights", "data", "model", "constraint", "components", "accuracy", "low", "high", "n"]
     frame = pd.DataFrame(rows, columns=[*columns, *dict.fromkeys(k for row in rows for k in row if k not in columns)])
     return frame.sort_values("run", ignore_index=True)
 
@@ -238,6 +238,7 @@ def _row(run: Run) -> dict[str, Any]:
     test, model = metrics["test"], config["model"]
     row = {
         "run": run.name,
+        "weights": run.answers,
         "data": config["data"]["name"],
         "model": config["preset"],
         "constraint": CONSTRAINT_SIGNS.get(model["mixing"], ""),

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from sentviz.runs import runs
+
 ROOT = Path(__file__).parents[1]
 RUN = "sst2/ndt-unit-2"
 pytestmark = pytest.mark.skipif(not (ROOT / "checkpoints" / RUN).is_dir(), reason=f"{RUN} is not in checkpoints/")
@@ -154,6 +156,17 @@ def test_a_damaged_run_is_named_and_the_others_go_on(tmp_path: Path, monkeypatch
         assert "config.json" in words(app).replace("\\", "")
     finally:
         st.cache_resource.clear()
+
+
+def test_the_runs_of_one_data_set() -> None:
+    """A pill leaves the runs of its data set, with the print as a number; runs without weights are marked."""
+    app = opened("runs", data="twitter_financial")
+    table = app.dataframe[0].value
+    assert set(table["data"]) == {"twitter_financial"}
+    assert dict(zip(table["run"], table["weights"], strict=True)) == {name: runs()[name].answers for name in table["run"]}
+    assert table["printed"].dtype == "Float64"
+    app.button_group(key="focus-data").set_value(["all"]).run()
+    assert len(app.dataframe[0].value) > len(table)
 
 
 def test_the_first_page_stands_without_torch() -> None:

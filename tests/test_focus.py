@@ -37,6 +37,7 @@ def test_a_focus_survives_its_url() -> None:
         method="tsne",
         dims="3",
         depth=0,
+        data="sst2",
     )
     assert Focus.parse(focus.query(), RUNS, SCORES) == (focus, [])
 
@@ -72,6 +73,7 @@ def test_a_typed_text_stays_out_of_the_url_until_it_is_shared() -> None:
         ({"threshold": "nan"}, "the threshold"),
         ({"depth": "-3"}, "the depth"),
         ({"least": "many"}, "the least"),
+        ({"data": "sst"}, "the data"),
     ],
 )
 def test_what_means_nothing_falls_back_with_a_note(query: dict[str, str], said: str) -> None:

@@ -43,6 +43,17 @@ def test_the_stored_trace_is_what_the_model_says(run: Run) -> None:
     np.testing.assert_allclose(stored.token_scores["removal"], fresh.token_scores["removal"], atol=1e-3)
 
 
+def test_the_parameters_said_are_those_stored(run: Run) -> None:
+    """The count in config.json against the entries of model.safetensors; scales of rows and a lexicon's polarities are no parameters."""
+    from safetensors.numpy import load_file
+
+    if not run.answers:
+        pytest.skip("ships without weights")
+    weights = load_file(run.path("model.safetensors"))
+    counted = (array.size for name, array in weights.items() if not name.startswith("polarity") and not name.endswith(".scale"))
+    assert run.config["parameters"] == sum(counted)
+
+
 def test_the_example_is_one_of_our_own_sentences(run: Run) -> None:
     if not run.answers:
         pytest.skip("ships without weights")

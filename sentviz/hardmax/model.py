@@ -257,8 +257,8 @@ class HardmaxEncoder(nn.Module):
         return torch.ones(self.config.layers, 1)
 
     def parameters_count(self) -> int:
-        """Trainable parameters: the embedding, w, v and alpha."""
-        return sum(p.numel() for p in self.parameters() if p.requires_grad)
+        """Numbers that training fits: the embedding, w, v and alpha."""
+        return sum(p.numel() for p in self.parameters())
 
 
 class HardmaxModel(Model):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pandas as pd
 import streamlit as st
 
 from app import shell, store
@@ -21,9 +22,13 @@ frame = frame[frame["problem"].fillna("") == ""].drop(columns="problem")
 if frame.empty:
     st.info("There are no runs here. `sentviz train sst2` makes one.", icon=":material/inventory_2:")
     st.stop()
+names = sorted({run.partition("/")[0] for run in frame["run"]})
+shell.choose(st.pills, "Data set", "data", ["all", *names], label_visibility="collapsed")
+if shell.focus().data in names:
+    frame = frame[frame["run"].str.startswith(f"{shell.focus().data}/")]
 beside = [printed.accuracy(data, model) for data, model in zip(frame["data"], frame["model"], strict=True)]
-frame["printed"] = ["–" if value is None else f"{value:.2%}" for value in beside]
-first = ["run", "accuracy", "low", "high", "printed", "official_accuracy", "n"]
+frame = frame.assign(printed=pd.array(beside, dtype="Float64"))
+first = ["run", "weights", "accuracy", "low", "high", "printed", "official_accuracy", "n"]
 frame = frame[[name for name in (*first, *frame.columns.drop(first, errors="ignore")) if name in frame]]
 
 
@@ -34,7 +39,7 @@ def take() -> None:
 
 
 formats: dict[str, Any] = {
-    **dict.fromkeys(("accuracy", "low", "high", "official_accuracy"), "{:.2%}"),
+    **dict.fromkeys(("accuracy", "low", "high", "printed", "official_accuracy"), "{:.2%}"),
     **dict.fromkeys(("f1_macro", "auc", "silhouette", "temperature"), "{:.3f}"),
     **dict.fromkeys(("n", "parameters", "seconds"), "{:,.0f}"),
     "epochs": "{:.1f}",
@@ -44,9 +49,11 @@ st.dataframe(
     key="runs-table",
     placeholder="–",
     hide_index=True,
+    height=min(38 + 35 * len(frame), 600),
     on_select=take,
     selection_mode="single-row",
     column_config={
+        "weights": st.column_config.CheckboxColumn("weights", help="Whether its weights are here, so that it can be asked"),
         "low": st.column_config.Column("95% from"),
         "high": st.column_config.Column("to"),
         "printed": st.column_config.Column("printed", help="Accuracy that arXiv 2603.20704 prints"),

@@ -61,7 +61,7 @@ def stored(name: str, digest: str, _rows: Rows) -> lib.Counts:
     return lib.read(store.run(name), _rows)
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
+@st.cache_data(max_entries=64, show_spinner="Placing words")
 def placed(words: tuple[str, ...], weights: tuple[float, ...]) -> pd.DataFrame:
     return lib.layout(dict(zip(words, weights, strict=True)), *PANEL, seed=SEED)
 
