@@ -165,7 +165,7 @@ def test_the_runs_of_one_data_set() -> None:
     assert set(table["data"]) == {"twitter_financial"}
     assert dict(zip(table["run"], table["weights"], strict=True)) == {name: runs()[name].answers for name in table["run"]}
     assert table["printed"].dtype == "Float64"
-    app.button_group(key="focus-data").set_value(["all"]).run()
+    app.button_group(key="focus-data").set_value("all").run()
     assert len(app.dataframe[0].value) > len(table)
 
 
