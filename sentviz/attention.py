@@ -95,6 +95,7 @@ class Structure:
 
 PLAIN = Structure()
 CACHED_ELEMENTS = 1 << 20
+EVEN = 4  # features are filled up to a multiple of this with zeros: the fast kernel is slow on odd sizes
 MIXED_ELEMENTS = 1 << 22  # a larger text would leave the cache
 
 
@@ -148,8 +149,11 @@ def fold(q: Tensor, k: Tensor, scale: Tensor | float, structure: Structure) -> t
         k = (k.unsqueeze(-1) * right.unsqueeze(-2)).flatten(-2)
     if structure.biases:
         sides = [bias.features(q.shape[-2]) for bias in structure.biases]
-        q = torch.cat([q, *(left.expand(*q.shape[:-1], -1) for left, _ in sides)], dim=-1)
-        k = torch.cat([k, *(right.expand(*k.shape[:-1], -1) for _, right in sides)], dim=-1)
+        fill = q.new_zeros(-(q.shape[-1] + sum(left.shape[-1] for left, _ in sides)) % EVEN)
+        q, k = (
+            torch.cat([x, *(side.expand(*x.shape[:-1], -1) for side in (*each, fill))], dim=-1)
+            for x, each in zip((q, k), zip(*sides, strict=True), strict=True)
+        )
     return q, k
 
 
