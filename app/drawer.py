@@ -40,7 +40,7 @@ def begin() -> Rows:
         shell.choose(st.selectbox, "Model", "run", list(known), width=260)
         _beside(focus.run)
         splits = [split for split in ("test", "official_test") if split in run.metrics()]
-        options = [*splits, *(("demo", "mine") if run.answers else ())]
+        options = [*splits, *(("demo",) if store.fits_demo(run) else ()), *(("mine",) if run.answers else ())]
         shell.choose(st.segmented_control, "Rows", "over", options, format_func=lambda name: OVER[name])
     if focus.over not in options:
         st.info(

@@ -260,6 +260,13 @@ def reads_pairs(of: Run) -> bool:
         return False
 
 
+def fits_demo(of: Run) -> bool:
+    """Whether a run can be asked about the demo set: English sentences one by one, negative or positive."""
+    from sentviz.testset import demo
+
+    return of.answers and language(of) == "en" and not reads_pairs(of) and min(demo.labels_for(of.labels).values()) >= 0
+
+
 def texts(focus: Focus) -> tuple[str, str | None]:
     """The text in focus, the visitor's, a row's of the data set, or the run's example; with its second where the run reads pairs.
 

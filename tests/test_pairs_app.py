@@ -20,6 +20,7 @@ from sentviz.examples import examples_for
 from sentviz.explain.swap import suggestions
 from sentviz.loading import load
 from sentviz.model import Model
+from sentviz.runs import Run
 from sentviz.testset.rows import predicted
 from sentviz.training import Trainer
 from tests.makers import toy_pairs, toy_recipe
@@ -113,6 +114,24 @@ def test_a_row_is_both_sentences(model: Model) -> None:
     assert shown.loc[first["id"], ["text", "second text"]].tolist() == [first["text"], first["text_pair"]]
     focus = Focus(run=RUN, row=str(first["id"]))
     assert store.texts(focus) == (first["text"], first["text_pair"])
+
+
+def test_the_demo_set_is_for_english_sentences_one_by_one() -> None:
+    """A run of pairs is not offered it, nor asked by link; a run of single sentences is."""
+    app = opened("confusion", run=RUN, over="demo")
+    rows = next(group for group in app.get("button_group") if "focus-over" in group.proto.id)
+    assert [option.content for option in rows.proto.options] == ["test split", "your file"]
+    assert "has no answers about the demo set" in words(app)
+    run = store.runs()[RUN]
+    fitting = {**run.config, "data": {**run.config["data"], "name": "sst2"}, "labels": ["negative", "positive"]}
+    asked = {"here": fitting, "other classes": {**fitting, "labels": ["same", "different"]}}
+    asked["Korean"] = {**fitting, "data": {**run.config["data"], "name": "nsmc"}}
+    found = {}
+    for name, config in asked.items():
+        other = Run(run.folder, name)
+        other.__dict__["config"] = config
+        found[name] = store.fits_demo(other)
+    assert found == {"here": True, "other classes": False, "Korean": False}
 
 
 def test_vectors_and_answers_are_of_both(model: Model) -> None:

@@ -10,7 +10,7 @@ import streamlit as st
 from app import shell, store
 from app.views.getdata_part import offer
 from app.views.testset.phenomena_part import phenomena
-from sentviz.errors import InputError, SentvizError
+from sentviz.errors import SentvizError
 from sentviz.runs import Run
 from sentviz.testset.operating import agreement
 from sentviz.testset.rows import Rows
@@ -38,9 +38,14 @@ def show(run: Run, other: Run) -> None:
         )
         return
     options = [name for name in ("test", "official_test") if data[0] == data[1] and all(name in each.metrics() for each in (run, other))]
-    options.append("demo")
+    both = f"Trained and tested on different data sets, {data[0]} and {data[1]}"
+    if all(store.fits_demo(each) for each in (run, other)):
+        options.append("demo")
+    if not options:
+        st.info(f"{both}: no rows are of both.")
+        return
     if data[0] != data[1]:
-        st.caption(f"Trained and tested on different data sets, {data[0]} and {data[1]}: the demo set is what both can be asked about.")
+        st.caption(f"{both}: the demo set is what both can be asked about.")
     over = focus.over if focus.over in options else None
     st.segmented_control("Rows", options, format_func=lambda name: OVER[name], label_visibility="collapsed", **shell.bound("over", over))
     if over is None:
@@ -49,8 +54,6 @@ def show(run: Run, other: Run) -> None:
     try:
         first = store.table_of(run, focus)
         second = aligned(first, store.table_of(other, focus))
-        if not first.labelled:
-            raise InputError(f"The classes of {run.name} are not those of the demo set, so its rows have no labels.")
     except SentvizError as error:
         st.warning(shell.md(str(error)), icon=":material/block:")
         return
