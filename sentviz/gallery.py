@@ -29,10 +29,12 @@ __all__ = ["FIGURES", "code", "draw", "lambda_figure", "signed", "strip"]
 FIGURES = ("attention", "overview", "strip", "verdict", "lambda", "curves")
 
 
-def signed(figure: Figure, *sources: Run) -> Figure:
-    """The figure with where it comes from: run, seed, n of the test split, digest."""
+def signed(figure: Figure, *sources: Run, split: str = "test") -> Figure:
+    """The figure with where it comes from: run, seed, n of a split, digest."""
+    rows = split.replace("_", " ")
     parts = [
-        f"{run.name} (seed {run.config['recipe']['seed']}, test n = {run.metrics()['test']['n']:,}, digest {run.digest})" for run in sources
+        f"{run.name} (seed {run.config['recipe']['seed']}, {rows} n = {run.metrics()[split]['n']:,}, digest {run.digest})"
+        for run in sources
     ]
     return replace(figure, source=f"{'; '.join(parts)}.")
 

@@ -5,40 +5,26 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import pytest
 from scipy.stats import binomtest
 
-from sentviz import runs
 from sentviz.errors import InputError, RunError
 from sentviz.runs import Run
-from sentviz.studies.stats import _draws, _interval, holm, over_seeds, paired, right, verdict
+from sentviz.studies.stats import holm, paired, right, verdict
+from tests.studies import answering
 
-CLASSES = ("negative", "neutral", "positive")
 Bools = npt.NDArray[np.bool_]
 Maker = Callable[..., Run]
 
 
 @pytest.fixture
 def make(tmp_path: Path) -> Maker:
-    """A run that answers the rows x-0, x-1, .. correctly where told; rows may stand in any order, columns be renamed."""
-
-    def maker(name: str, answers: Bools | list[bool], *, order: Bools | None = None, shift: int = 0, **names: str) -> Run:
-        n = len(answers)
-        labels = (np.arange(n) + shift) % 3
-        shares = 0.1 + 0.7 * np.eye(3)[np.where(answers, labels, (labels + 1) % 3)]
-        frame = pd.DataFrame({"split": "test", "id": [f"x-{i}" for i in range(n)], "label": labels.astype(np.int8)})
-        frame[list(CLASSES)] = shares.astype(np.float32)
-        frame = (frame if order is None else frame.iloc[order]).rename(columns=names)
-        config = {"model": {}, "preset": "", "labels": list(CLASSES), "tokenizer": {}, "temperature": 1.0, "data": {}, "recipe": {}}
-        runs.write(tmp_path / name, config, {"test.parquet": lambda path: frame.to_parquet(path, index=False)})
-        return Run.open(tmp_path / name, name)
-
-    return maker
+    return partial(answering, tmp_path)
 
 
 def answers(n: int, a: float, b: float, alike: float, seed: int = 0) -> tuple[Bools, Bools]:
@@ -118,67 +104,6 @@ def test_holm_names_what_is_no_p_value(wrong: float) -> None:
         holm({"good": 0.5, "bad": wrong})
 
 
-def seeded(n: int, seeds: int, rng: np.random.Generator, between: float, gap: float = 0.03) -> tuple[Bools, Bools]:
-    """(n, seeds) answers of two models: rows differ in difficulty, runs in luck, and a's mean accuracy is `gap` above b's."""
-    hard = rng.uniform(0.55, 0.85, size=(n, 1))
-    chance = np.hstack([hard + gap + rng.normal(0, between, (1, seeds)), hard + rng.normal(0, between, (1, seeds))])
-    luck = np.where(rng.random((n, 1)) < 0.8, rng.random((n, 1)), rng.random((n, 2 * seeds)))
-    got = luck < chance
-    return got[:, :seeds], got[:, seeds:]
-
-
-def test_two_level_bootstrap_is_resampling_seeds_and_rows() -> None:
-    """A plain loop over resamples; seeds stretched about the mean of the drawn rows."""
-    a, b = seeded(400, 3, np.random.default_rng(2), 0.02)
-    rng, loop = np.random.default_rng(3), []
-    for _ in range(4000):
-        rows, means = rng.integers(0, 400, size=400), []
-        for side in (a, b):
-            each = side[rows].mean(axis=0)
-            drawn = each[rng.integers(0, 3, size=3)].mean()
-            means.append(each.mean() + (drawn - each.mean()) * math.sqrt(3 / 2))
-        loop.append(means[0] - means[1])
-    got = _draws(a, b, np.random.default_rng(0), 4000)
-    assert got.mean() == pytest.approx(a.mean() - b.mean(), abs=0.002)
-    assert got.std() == pytest.approx(np.std(loop), rel=0.06)
-    assert _interval(got) == pytest.approx(np.percentile(loop, [2.5, 97.5]), abs=0.006)
-
-
-@pytest.mark.parametrize(("between", "least"), [(0.0, 0.95), (0.03, 0.84)])
-def test_two_level_bootstrap_covers_the_truth(between: float, least: float) -> None:
-    """Three seeds a side: 99 % where rows are the noise, 90 % where seeds are by far; the rows alone would miss it then."""
-    rng, hits, rows_only, trials = np.random.default_rng(4), 0, 0, 150
-    for _ in range(trials):
-        a, b = seeded(600, 3, rng, between)
-        low, high = _interval(_draws(a, b, rng, 400))
-        hits += low <= 0.03 <= high
-        low, high = _interval(_draws(a[:, :1], b[:, :1], rng, 400))
-        rows_only += low <= 0.03 <= high
-    assert hits / trials >= least
-    assert between == 0 or rows_only < hits - 0.1 * trials
-
-
-def test_over_seeds_from_runs(make: Maker) -> None:
-    """Accuracies, their spread, the difference, and an interval wider than that of fixed seeds."""
-    a, b = seeded(300, 3, np.random.default_rng(5), 0.05)
-    of_a, of_b = ([make(f"{name}{s}", side[:, s]) for s in range(3)] for name, side in (("a", a), ("b", b)))
-    got = over_seeds(of_a, of_b)
-    assert got.n == 300 and got.accuracies_a == pytest.approx(a.mean(axis=0)) and got.accuracies_b == pytest.approx(b.mean(axis=0))
-    assert got.spread_a == pytest.approx(a.mean(axis=0).std(ddof=1)) and got.spread_b == pytest.approx(b.mean(axis=0).std(ddof=1))
-    assert got.difference == pytest.approx(a.mean() - b.mean()) and got.low < got.difference < got.high
-    assert got.resampled == "rows and seeds" and got == over_seeds(of_a, of_b)
-    mixed = over_seeds(of_a, of_b[:1])
-    assert mixed.resampled == "rows and the seeds of one side" and math.isnan(mixed.spread_b) and mixed.spread_a == got.spread_a
-
-
-def test_one_seed_is_the_paired_comparison(make: Maker) -> None:
-    """Rows only, and it says so."""
-    a, b = (make(name, side) for name, side in zip("ab", answers(300, 0.8, 0.7, 0.5), strict=True))
-    got, want = over_seeds([a], [b]), paired(a, b)
-    assert (got.low, got.high) == (want.low, want.high) and got.difference == pytest.approx(want.difference)
-    assert got.resampled == "rows" and math.isnan(got.spread_a)
-
-
 @pytest.mark.parametrize(
     ("low", "high", "margin", "want"),
     [
@@ -209,19 +134,9 @@ def test_runs_on_other_rows_are_not_compared(make: Maker) -> None:
     for other in (make("few", [True] * 5), make("more", [True] * 8, order=np.arange(2, 8)), b):
         with pytest.raises(InputError, match=f"a and {other.name} were not tested on the same rows of test"):
             paired(a, other)
-        with pytest.raises(InputError, match="not tested on the same rows"):
-            over_seeds([a], [other])
     for ask in (right, lambda run, split: paired(run, run, split)):
         with pytest.raises(InputError, match="a was not tested on 'official_test'"):
             ask(a, "official_test")
-
-
-def test_a_side_needs_runs_and_each_once(make: Maker) -> None:
-    """A run counted twice would pass for two seeds."""
-    a, b = make("a", [True, False]), make("b", [False, True])
-    for sides in (([], [b]), ([a], []), ([a, a], [b])):
-        with pytest.raises(InputError, match="at least one run, and none twice"):
-            over_seeds(*sides)
 
 
 def test_damaged_predictions_are_named(make: Maker) -> None:

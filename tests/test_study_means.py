@@ -6,11 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import t
 from sklearn.metrics import roc_auc_score
 
 from sentviz.errors import InputError
 from sentviz.studies.against import against, answer, mixed
 from sentviz.studies.means import auc_draws, combined, means, predictions
+from sentviz.studies.seeds import _pooled, half_width, seed_noise, standard_error
+from sentviz.studies.stats import holm
 from tests.studies import N, made_run, made_seeds
 
 
@@ -36,7 +39,7 @@ def test_one_seed_keeps_its_stored_interval(tmp_path: Path) -> None:
 
 
 def test_several_seeds_have_the_mean_and_an_interval_that_holds_it(tmp_path: Path) -> None:
-    """Means by hand; the accuracy's interval is about a slow bootstrap's over rows and seeds."""
+    """Means by hand; the accuracy's interval is that of rows and seeds, by components as for a comparison (`tests/test_seeds.py`)."""
     runs = [made_run(tmp_path, "sst2", "diff", seed, wrong=wrong, first_wrong=11 * seed) for seed, wrong in enumerate((10, 16, 34))]
     found = means(runs)
     assert found["accuracy"]["value"] == pytest.approx(1 - 20 / N, abs=1e-5)
@@ -45,21 +48,20 @@ def test_several_seeds_have_the_mean_and_an_interval_that_holds_it(tmp_path: Pat
         assert found[name]["low"] < found[name]["value"] < found[name]["high"]
         assert found[name]["seeds"] == 3
     labels, probabilities = predictions(runs)
-    right = (probabilities.argmax(axis=2) == labels).astype(float)
-    rng, draws = np.random.default_rng(5), []
-    for _ in range(3_000):
-        of_seeds = right[:, rng.integers(0, N, N)].mean(axis=1)
-        drawn = np.bincount(rng.integers(0, 3, 3), minlength=3) / 3
-        draws.append(((1 / 3 + (drawn - 1 / 3) * np.sqrt(3 / 2)) * of_seeds).sum())
-    low, high = np.percentile(draws, [2.5, 97.5])
-    assert found["accuracy"]["low"] == pytest.approx(low, abs=0.008)
-    assert found["accuracy"]["high"] == pytest.approx(high, abs=0.008)
+    right = (probabilities.argmax(axis=2) == labels).T
+    noise = _pooled([right])
+    assert noise is not None
+    error, freedom = standard_error(right.mean(axis=1).var(ddof=1) / N, noise, 1 / 3)
+    half = half_width(error, freedom)
+    assert found["accuracy"]["low"] == pytest.approx(1 - 20 / N - half, abs=0.006)
+    assert found["accuracy"]["high"] == pytest.approx(min(1, 1 - 20 / N + half), abs=0.006)
 
 
 def test_intervals_are_combined_as_variances() -> None:
-    """By hand: rows ± 0.04, seeds 0.4 and 0.6 with standard error 0.1."""
+    """By hand: rows ± 0.04, seeds 0.4 and 0.6 with standard error 0.1 and one degree of freedom."""
     found = combined([{"value": 0.4, "low": 0.36, "high": 0.44}, {"value": 0.6, "low": 0.56, "high": 0.64}])
-    half = 1.96 * np.sqrt((0.04 / 1.96) ** 2 + 0.1**2)
+    variance = (0.04 / 1.96) ** 2 + 0.1**2
+    half = t.ppf(0.975, variance**2 / 0.1**4) * np.sqrt(variance)
     assert found == {"value": 0.5, "low": pytest.approx(0.5 - half, abs=1e-5), "high": pytest.approx(0.5 + half, abs=1e-5)}
 
 
@@ -70,18 +72,25 @@ def test_runs_tested_on_other_rows_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_mixed_comparison_uses_what_is_there(tmp_path: Path) -> None:
-    """Two seeds each: over seeds; one on a side: McNemar on the seed that both have, exact by hand."""
+    """Over all seeds where one side has two, or the noise of others is given; else McNemar, exact by hand, which tells no models apart."""
     many, few = made_seeds(tmp_path, "sst2", "diff", 3, wrong=40), made_seeds(tmp_path, "sst2", "vanilla", 2, wrong=10, first_wrong=100)
     over = mixed(few, many)
     assert (over.test, over.seeds, over.word()) == ("over seeds", (2, 3), "better")
     assert over.difference == pytest.approx(30 / N)
     assert "2 against 3 seeds" in over.numbers
     second = made_run(tmp_path, "sst2", "ndt-unit-2", 1, wrong=5, first_wrong=150)
-    single = mixed([second], many)
+    one = mixed([second], many)
+    assert (one.test, one.seeds) == ("over seeds", (1, 3))
+    assert one.accuracies == pytest.approx((1 - 5 / N, 1 - 40 / N))
+    assert one.difference == pytest.approx(one.accuracies[0] - one.accuracies[1])
+    single = mixed([second], many[1:2])
     assert single.test == "McNemar"
     assert single.difference == pytest.approx(35 / N)  # seed 1 of the other side, wrong on rows 7 to 46
     assert single.p == pytest.approx(2 * sum(_choose(45, k) for k in range(6)) / 2**45)
-    assert mixed([second], [second]).word() == "cannot be told"
+    assert single.word() == "cannot be told" and "others unknown" in single.numbers
+    noise = seed_noise([many, few])
+    assert mixed([second], many[1:2], noise=noise).test == "over seeds"
+    assert mixed([second], [second], noise=noise).word() == "cannot be told"
 
 
 def _choose(n: int, k: int) -> int:
@@ -91,36 +100,45 @@ def _choose(n: int, k: int) -> int:
 
 
 def test_every_configuration_against_one_is_corrected(tmp_path: Path) -> None:
-    """Holm by hand over three; one clear difference stays, one of two wrong rows does not."""
-    made = [made_run(tmp_path, "sst2", "vanilla", wrong=30)]
-    made += [made_run(tmp_path, "sst2", model, wrong=wrong) for model, wrong in (("diff", 28), ("ndt-unit-2", 2), ("ndt-free-2", 60))]
+    """Holm by hand over three; one clear difference stays, one of a wrong row does not; one seed each tells nothing of models."""
+    wrong = {"vanilla": 30, "diff": 29, "ndt-unit-2": 2, "ndt-free-2": 60}
+    made = [run for model, rows in wrong.items() for run in made_seeds(tmp_path, "sst2", model, 2, wrong=rows)]
     frame = against(made, "sst2", "vanilla").set_index("model")
     assert list(frame["verdict"]) == ["cannot be told", "better", "worse"]
-    p = frame["p"]
-    assert frame.loc["ndt-free-2", "adjusted"] == pytest.approx(max(3 * p["ndt-free-2"], 0))
-    assert frame.loc["ndt-unit-2", "adjusted"] == pytest.approx(2 * p["ndt-unit-2"])
+    p = frame["p"].sort_values()
+    assert frame["adjusted"].to_dict() == pytest.approx(holm(dict(p)))
     assert against(made, "sst2", "vanilla-matched").empty
+    alone = against(made[::2], "sst2", "vanilla")
+    assert set(alone["verdict"]) == {"cannot be told"} and set(alone["test"]) == {"McNemar"}
+    assert alone["p"].min() < 1e-6
+    mixture = against([*made[::2], made[1]], "sst2", "vanilla").set_index("model")  # the baseline's two seeds serve for all
+    assert set(mixture["test"]) == {"over seeds"} and mixture.loc["ndt-free-2", "verdict"] == "worse"
+    assert list(mixture["seeds"]) == [1, 1, 1] and set(mixture["base_seeds"]) == {2}
 
 
 def test_the_answer_is_about_the_configuration_best_on_validation(tmp_path: Path) -> None:
     """It beats DT, is behind the control, and says so with its numbers; without DT it says that."""
     made = [
-        made_run(tmp_path, "sst2", "ndt-unit-2", wrong=20, validation=0.95),
-        made_run(tmp_path, "sst2", "ndt-unit-3", wrong=0, validation=0.90),
-        made_run(tmp_path, "sst2", "diff", wrong=50),
-        made_run(tmp_path, "sst2", "vanilla-matched", wrong=2),
+        *made_seeds(tmp_path, "sst2", "ndt-unit-2", 2, wrong=20, validation=0.95),
+        *made_seeds(tmp_path, "sst2", "ndt-unit-3", 2, wrong=0, validation=0.90),
+        *made_seeds(tmp_path, "sst2", "diff", 2, wrong=50),
+        *made_seeds(tmp_path, "sst2", "vanilla-matched", 2, wrong=2),
     ]
     found = answer(made, "sst2")
     assert found is not None
     assert (found.model, found.word) == ("ndt-unit-2", "no")
     assert found.short == "SST-2: NDT beats DT and is behind the matched vanilla"
     assert "+15.00 [" in found.sentence and "−9.00 [" in found.sentence
-    assert "n = 200" in found.sentence
-    alone = answer(made[:1], "sst2")
+    assert "2 against 2 seeds, n = 200. 2 of 12 NDT configurations are here." in found.sentence
+    alone = answer(made[:2], "sst2")
     assert alone is not None
     assert alone.word == "cannot be told"
     assert alone.sentence.startswith("SST-2: no run of DT or the matched vanilla here: ndt-unit-2, 90.00%; nothing here")
-    even = answer([made[0], *(made_run(tmp_path, "sst2", model, wrong=21) for model in ("diff", "vanilla-matched"))], "sst2")
+    first_only = answer(made[::2], "sst2")
+    assert first_only is not None
+    assert first_only.short == "SST-2: NDT cannot be told from DT or the matched vanilla"
+    others = [run for model in ("diff", "vanilla-matched") for run in made_seeds(tmp_path, "sst2", model, 2, wrong=21)]
+    even = answer([*made[:2], *others], "sst2")
     assert even is not None
     assert even.short == "SST-2: NDT cannot be told from DT or the matched vanilla"
     assert answer(made, "imdb") is None

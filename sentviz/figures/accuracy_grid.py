@@ -74,7 +74,7 @@ def accuracy_grid(frame: pd.DataFrame, *, title: str, theme: Theme = "light") ->
             mode="markers",
             name="NDT, printed",
             legendgroup="printed",
-            showlegend=column == 0,
+            showlegend=column == 0 and bool(frame["printed"].notna().any()),
             marker={"size": 10, "symbol": "diamond-open", "color": colours.lines[1], "line": {"width": 2}},
             hovertemplate="printed %{y:.2%}<extra></extra>",
             **place,
@@ -87,8 +87,9 @@ def accuracy_grid(frame: pd.DataFrame, *, title: str, theme: Theme = "light") ->
     plot.update_annotations(font={"size": 13, "color": colours.muted})
     caption = sentence(
         [
-            "Dots are measured with 95% intervals over test rows and, where a configuration has several seeds, over seeds;"
-            " diamonds are printed; lines are the baselines measured here.",
+            "Dots are measured with 95% intervals over test rows and, where a configuration has several seeds, over seeds"
+            + ("; diamonds are printed" if frame["printed"].notna().any() else "")
+            + "; lines are the baselines measured here.",
             f"Seeds per configuration: {span(known['seeds'])}; n = {int(known['n'].max()):,}." if "n" in known else "",
         ]
     )

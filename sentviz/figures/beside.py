@@ -65,14 +65,15 @@ def measured_beside_printed(
             hovertemplate=f"seed %{{customdata[0]}}: %{{x:{form}}}<extra></extra>",
         )
     print_ = frame.dropna(subset="printed")
-    plot.add_scatter(
-        x=print_["printed"],
-        y=[places[m] for m in print_["model"]],
-        mode="markers",
-        name="printed",
-        marker={"size": 11, "symbol": "diamond-open", "color": colours.lines[1], "line": {"width": 2}},
-        hovertemplate=f"printed %{{x:{form}}}<extra></extra>",
-    )
+    if len(print_):
+        plot.add_scatter(
+            x=print_["printed"],
+            y=[places[m] for m in print_["model"]],
+            mode="markers",
+            name="printed",
+            marker={"size": 11, "symbol": "diamond-open", "color": colours.lines[1], "line": {"width": 2}},
+            hovertemplate=f"printed %{{x:{form}}}<extra></extra>",
+        )
     names = [as_text(model, 30) for model in models]
     plot.update_yaxes(tickvals=list(range(len(models))), ticktext=names, range=[len(models) - 0.4, -0.6], automargin=False)
     plot.update_xaxes(tickformat=".1%" if percent else None, nticks=7, automargin=False)
@@ -81,7 +82,9 @@ def measured_beside_printed(
     held = int(((inside["printed"] >= inside["low"]) & (inside["printed"] <= inside["high"])).sum())
     caption = sentence(
         [
-            f"{title}. Of {len(inside)} measured numbers that the paper prints, {held} lie with the print inside their interval.",
+            f"{title}. Of {len(inside)} measured numbers that the paper prints, {held} lie with the print inside their interval."
+            if len(print_)
+            else f"{title}. The paper prints nothing of these rows.",
             f"Seeds per configuration: {span(known['seeds'])}; n = {int(known['n'].max()):,}." if len(known) else "",
         ]
     )

@@ -41,18 +41,17 @@ def gain_dots(
     size = {"width": 620, "height": 44 + _LINE * len(rows) + 92}
     plot = go.Figure(layout=base_layout(theme, title=title, margin=(150, 44, 24, 92), legend={"orientation": "h"}, **size))
     plot.add_vline(x=0, line={"color": colours.muted, "width": 1.2})
-    measured, doubled = set(frame["row"]), set(frame.loc[frame["kind"] == "over seeds", "row"])
+    measured = set(frame["row"])
     for kind, (symbol, colour) in _KINDS.items():
         part = frame[frame["kind"] == kind]
         if part.empty:
             continue
         values = 100 * part[["difference", "low", "high"]].to_numpy(float)
-        shift = [0.0 if row not in doubled else -0.13 if kind == "one seed" else 0.13 for row in part["row"]]
         plot.add_scatter(
             x=values[:, 0],
-            y=[places[row] + move for row, move in zip(part["row"], shift, strict=True)],
+            y=part["row"].map(places),
             mode="markers",
-            name="measured, one seed of each" if kind == "one seed" else "measured, over seeds",
+            name="measured, one seed of each" if kind == "one seed" else "measured",
             marker={"size": 10, "symbol": symbol, "color": colours.lines[colour]},
             error_x=interval_bars(values, colours.lines[colour]),
             customdata=np.column_stack([values[:, 1:], part["n"].to_numpy(float), part["seeds"].to_numpy(float)]),

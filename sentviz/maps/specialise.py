@@ -12,7 +12,7 @@ The likeness of component c with itself is that of its different heads: the yard
 What the components differ by, the largest minus the smallest of their means, is held against three baselines:
 
     shuffled     their labels shuffled within each sentence: what the chance of the sentences makes of components that are alike
-    untrained    the same configuration before its first step, with other seeds: what random weights make of them
+    untrained    the same configuration before its first step, with one seed after the other: what random weights make of them
     dealt        the C x H maps of the layer dealt to the components at random, the same for all sentences: what differs between heads
                  differs between any two handfuls of heads too, and is no trait of a component
 

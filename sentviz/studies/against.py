@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import erfc, sqrt
 from typing import TYPE_CHECKING, Literal
 
 from sentviz.runs import Run
 from sentviz.studies.collected import Configurations
-from sentviz.studies.ndt import CONTROL, DATASETS, best_ndt, configurations
-from sentviz.studies.stats import holm, over_seeds, paired
+from sentviz.studies.ndt import CONTROL, DATASETS, NDTS, best_ndt, configurations
+from sentviz.studies.seeds import SeedNoise, over_seeds, seed_noise
+from sentviz.studies.stats import holm, paired
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["BASES", "Answer", "Comparison", "Word", "against", "answer", "compared", "mixed"]
+__all__ = ["BASES", "SEEDS_IN_WORDS", "Answer", "Comparison", "Word", "against", "answer", "compared", "mixed"]
 
 BASES = {CONTROL: "the matched vanilla", "diff": "DT", "vanilla": "vanilla"}
+SEEDS_IN_WORDS = (
+    "Intervals and p are for other test rows and other trainings: chance in training is pooled over the configurations with several seeds,"
+    " taken to be alike for all. Where none has, one run of each is compared by McNemar's exact test, which tells two runs apart, not two"
+    " models."
+)
 Word = Literal["better", "worse", "cannot be told"]
 LEVEL = 0.05
 _SAID = {"better": "beats", "worse": "is behind", "cannot be told": "cannot be told from"}
@@ -37,8 +42,8 @@ class Comparison:
     test: Literal["over seeds", "McNemar"]
 
     def word(self, adjusted: float | None = None) -> Word:
-        """In one word, by the interval and, of several comparisons, by the adjusted p."""
-        if (self.p if adjusted is None else adjusted) > LEVEL or self.low <= 0 <= self.high:
+        """Of the models, by p and, of several comparisons, by the adjusted p; McNemar's test tells two runs apart, not two models."""
+        if self.test == "McNemar" or (self.p if adjusted is None else adjusted) > LEVEL:
             return "cannot be told"
         return "better" if self.difference > 0 else "worse"
 
@@ -50,7 +55,9 @@ class Comparison:
     @property
     def compared(self) -> str:
         """Which seeds are in it."""
-        return f"{self.seeds[0]} against {self.seeds[1]} seeds" if self.test == "over seeds" else "one seed each"
+        if self.test == "McNemar":
+            return "one seed each, others unknown"
+        return "one seed each" if self.seeds == (1, 1) else f"{self.seeds[0]} against {self.seeds[1]} seed{'s' * (self.seeds[1] > 1)}"
 
     @property
     def numbers(self) -> str:
@@ -58,33 +65,26 @@ class Comparison:
         return f"{self.points} points, {self.compared}, n = {self.n:,}"
 
 
-def mixed(a: Sequence[Run], b: Sequence[Run], split: str = "test") -> Comparison:
-    """Two configurations: over rows and seeds where both have two seeds or more, else one run of each, the same seed where both have it.
+def mixed(a: Sequence[Run], b: Sequence[Run], split: str = "test", noise: SeedNoise | None = None) -> Comparison:
+    """Two configurations by all their seeds (`seeds.over_seeds`), with what chance in training does as `noise` or the two sides show it.
 
-    Over seeds, p is that of the normal distribution whose 95 % interval is as wide as the bootstrap's (`stats.over_seeds`); of single runs
-    it is McNemar's exact test.
+    Where neither is there, one run of each is compared by McNemar's exact test, which says nothing of other trainings.
 
     Raises:
         InputError: a side is empty, or they were not tested on the same rows.
     """
-    if min(len(a), len(b)) > 1:
-        found = over_seeds(a, b, split)
-        error = (found.high - found.low) / (2 * 1.96)
-        p = erfc(abs(found.difference) / error / sqrt(2)) if error else float(found.difference == 0)
-        means = tuple(sum(side) / len(side) for side in (found.accuracies_a, found.accuracies_b))
-        return Comparison(
-            found.n, (len(a), len(b)), (means[0], means[1]), found.difference, found.low, found.high, p, "over seeds"
-        )  # fmt: skip
-    common = {_seed(run) for run in a} & {_seed(run) for run in b}
-    one, other = (next((run for run in side if _seed(run) in common), side[0]) for side in (a, b))
-    pair = paired(one, other, split)
+    if noise is not None or max(len(a), len(b)) > 1:
+        found = over_seeds(a, b, split, noise)
+        means = (sum(found.accuracies_a) / len(a), sum(found.accuracies_b) / len(b))
+        return Comparison(found.n, (len(a), len(b)), means, found.difference, found.low, found.high, found.p, "over seeds")
+    pair = paired(a[0], b[0], split)
     right = pair.both_right / pair.n
     accuracies = (right + pair.only_a / pair.n, right + pair.only_b / pair.n)
     return Comparison(pair.n, (1, 1), accuracies, pair.difference, pair.low, pair.high, pair.p, "McNemar")
 
 
-def compared(here: Configurations, base: str, split: str = "test") -> pd.DataFrame:
-    """Every configuration against one, Holm's correction over them all.
+def compared(here: Configurations, base: str, split: str = "test", noise: SeedNoise | None = None) -> pd.DataFrame:
+    """Every configuration against one, Holm's correction over them all; what seeds change is `noise`, or pooled over them.
 
     Columns: model, accuracy, difference, low, high, p, adjusted, verdict, seeds, base_seeds, n, test. Empty without the base.
     """
@@ -92,7 +92,8 @@ def compared(here: Configurations, base: str, split: str = "test") -> pd.DataFra
 
     tested = {model: [run for run in seeds if split in run.metrics()] for model, seeds in here.items()}
     asked = {model: seeds for model, seeds in tested.items() if seeds}
-    found = {model: mixed(seeds, asked[base], split) for model, seeds in asked.items() if model != base} if base in asked else {}
+    noise = noise or seed_noise(asked.values(), split)
+    found = {model: mixed(seeds, asked[base], split, noise) for model, seeds in asked.items() if model != base} if base in asked else {}
     adjusted = holm({model: one.p for model, one in found.items()})
     rows = []
     for model, one in found.items():
@@ -115,6 +116,7 @@ class Answer:
     model: str
     accuracy: float
     comparisons: dict[str, Comparison]
+    chosen_of: int  # NDT configurations here
 
     @property
     def short(self) -> str:
@@ -139,7 +141,8 @@ class Answer:
         if not against:
             return f"{self.model}, {self.accuracy:.2%}; nothing here to hold it against."
         one = next(iter(self.comparisons.values()))
-        return f"{self.model}, {self.accuracy:.2%}, against {'; '.join(against)}. {one.compared.capitalize()}, n = {one.n:,}."
+        few = "" if self.chosen_of == len(NDTS) else f" {self.chosen_of} of {len(NDTS)} NDT configurations are here."
+        return f"{self.model}, {self.accuracy:.2%}, against {'; '.join(against)}. {one.compared.capitalize()}, n = {one.n:,}.{few}"
 
     @property
     def sentence(self) -> str:
@@ -167,11 +170,8 @@ def answer(runs: Iterable[Run], dataset: str) -> Answer | None:
     if not best:
         return None
     those = configurations(here, dataset)
-    found = {base: mixed(best, those[base]) for base in BASES if base in those}
+    noise = seed_noise(those.values())
+    found = {base: mixed(best, those[base], noise=noise) for base in BASES if base in those}
     model = best[0].config["preset"]
     accuracy = sum(run.metrics()["test"]["accuracy"]["value"] for run in best) / len(best)
-    return Answer(dataset, model, accuracy, found)
-
-
-def _seed(run: Run) -> int:
-    return int(run.config["recipe"]["seed"])
+    return Answer(dataset, model, accuracy, found, sum(name in NDTS for name in those))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sentviz.studies import printed
-from sentviz.studies.ndt import printed_name
+from sentviz.studies.ndt import CONTROL, printed_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,8 +23,8 @@ LEAST = 3  # configurations; fewer have no spread to judge by
 def fits(measured: pd.DataFrame, dataset: str) -> pd.DataFrame:
     """Each printed column against each average: column, average, printed_gap, measured_gap, error, runs, fits.
 
-    A gap is the mean over configurations of the column minus accuracy, as a share. An average fits where its gap here lies within two
-    standard errors (of both means) and the print's rounding of the printed gap; below three configurations nothing is said to fit.
+    A gap is the mean over the printed configurations of the column minus accuracy, as a share. An average fits where its gap here lies
+    within two standard errors (of both means) and the print's rounding of the printed gap; below three configurations nothing is said.
 
     Args:
         measured: as `sentviz.studies.ndt.summary` returns it.
@@ -33,7 +33,7 @@ def fits(measured: pd.DataFrame, dataset: str) -> pd.DataFrame:
 
     table = printed.table("ndt_classification")
     table = table[table["dataset"] == printed_name(dataset)]
-    wide = measured.pivot(index="model", columns="metric", values="value")
+    wide = measured[measured["model"] != CONTROL].pivot(index="model", columns="metric", values="value")
     rows = []
     for column in COLUMNS:
         there = (table[column] - table["accuracy_pct"] / 100).to_numpy(float)

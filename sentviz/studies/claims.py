@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from sentviz.errors import SentvizError
 from sentviz.runs import Run
 from sentviz.studies.claim import Claim, Finding
 from sentviz.studies.fused_claims import FUSED_CLAIMS
@@ -27,6 +28,9 @@ def judged(runs: Iterable[Run], papers: Iterable[str] = CLAIMS) -> pd.DataFrame:
     rows = []
     for paper in papers:
         for claim in CLAIMS[paper]:
-            finding = claim.test(here)
+            try:
+                finding = claim.test(here)
+            except SentvizError as error:
+                finding = Finding("cannot be told", str(error))
             rows.append((paper, claim.statement, claim.where, claim.against, finding.verdict, finding.evidence))
     return pd.DataFrame(rows, columns=["paper", "claim", "where", "against", "verdict", "evidence"])

@@ -17,19 +17,20 @@ COLUMNS = ["model", "variant", "layer", "component", "start", "end", "change", "
 
 
 def controls(runs: Sequence[Run], dataset: str) -> pd.DataFrame:
-    """A row per lambda of every controlled run and of its original: start, end and change, and the run's test accuracy.
+    """A row per lambda of every controlled run and of its original of the same seed: start, end and change, and the run's test accuracy.
 
     Layers and components are counted from 0; variant is "" for the preset's own start.
     """
     import pandas as pd
 
     here = [run for run in runs if run.config["data"]["name"] == dataset and run.config["model"].get("mixing") not in (None, "none")]
-    controlled = {run.config["recipe"]["model"] for run in here if run.config["recipe"].get("variant") in LAMBDA_CONTROLS}
+    asked = [run.config["recipe"] for run in here if run.config["recipe"].get("variant") in LAMBDA_CONTROLS]
+    controlled = {(recipe["model"], recipe["seed"]) for recipe in asked}
     rows = []
     for run in here:
         recipe = run.config["recipe"]
         variant = recipe.get("variant", "")
-        if recipe["model"] not in controlled or variant not in ("", *LAMBDA_CONTROLS):
+        if (recipe.get("model"), recipe["seed"]) not in controlled or variant not in ("", *LAMBDA_CONTROLS):
             continue
         history, test = run.history().query("name == 'lambda' and component > 0").sort_values("step"), run.metrics()["test"]
         for (layer, component), part in history.groupby(["layer", "component"]):
@@ -40,17 +41,19 @@ def controls(runs: Sequence[Run], dataset: str) -> pd.DataFrame:
             )
     frame = pd.DataFrame(rows).rename(columns={"value": "accuracy"}) if rows else pd.DataFrame(columns=COLUMNS)
     order = {name: i for i, name in enumerate(("", *LAMBDA_CONTROLS))}
-    return frame[COLUMNS].sort_values(["model", "variant", "layer", "component"], key=lambda c: c.map(order) if c.name == "variant" else c)
+    return frame[COLUMNS].sort_values(
+        ["model", "seed", "variant", "layer", "component"], key=lambda c: c.map(order) if c.name == "variant" else c
+    )
 
 
 def said(frame: pd.DataFrame) -> list[str]:
     """What the controls show, a sentence each; empty without them."""
     lines = []
-    for (model, variant), part in frame.groupby(["model", "variant"], sort=False):
+    for (model, seed, variant), part in frame.groupby(["model", "seed", "variant"], sort=False):
         start = "its own starts" if not variant else VARIANTS[str(variant)]
         accuracy = f"{part['accuracy'].iloc[0]:.2%} [{part['low'].iloc[0]:.2%}, {part['high'].iloc[0]:.2%}]"
         kept = int((part["start"] * part["end"] > 0).sum())
         most = max(part["change"], key=abs)
         moved = f"largest change {most:+.3f} from starts of {part['start'].abs().mean():.3f} in size; {kept} of {len(part)} keep their sign"
-        lines.append(f"{model}, {variant or 'as it is'} ({start}): {moved}; accuracy {accuracy}.".replace("-0.", "−0."))
+        lines.append(f"{model}, {variant or 'as it is'} ({start}), seed {seed}: {moved}; accuracy {accuracy}.".replace("-0.", "−0."))
     return lines

@@ -29,6 +29,7 @@ __all__ = [
     "DATASETS",
     "ENCODERS",
     "INJECTED",
+    "KINDS",
     "SETTINGS",
     "TASKS",
     "XIA",
@@ -36,7 +37,6 @@ __all__ = [
     "Task",
     "answer",
     "configurations",
-    "decisive",
     "gains",
     "heads_by_setting",
     "out_of_domain",
@@ -61,6 +61,7 @@ SETTINGS = {
     "cls-last-scaled": "Last head ÷ √d",
 }
 INJECTED = tuple(model for model in SETTINGS if model not in (BASE, XIA))
+KINDS = {"McNemar": "one seed", "over seeds": "over seeds"}
 _PRINTED = {
     "baseline": "cls",
     "xia2021_hadamard": "cls-xia",
@@ -150,26 +151,13 @@ def configurations(runs: Iterable[Run], dataset: str) -> dict[str, list[Run]]:
 def gains(runs: Iterable[Run], dataset: str) -> pd.DataFrame:
     """Every setting against the baseline on the same test rows, as `compared` gives it, with two more columns.
 
-    kind: "one seed" is one run of each (paired bootstrap over rows, McNemar's exact test), with Holm's correction over all settings; "over
-    seeds" stands beside it where both have two seeds or more, corrected with the others' one run. spread: the standard deviation of the
+    kind: "over seeds", or "one seed" where no setting has two and chance in training is unknown. spread: the standard deviation of the
     setting's accuracy over seeds, NaN for one.
     """
-    import pandas as pd
-
     here = configurations(runs, dataset)
-    seed = {run.config["recipe"]["seed"] for run in here.get(BASE, [])}
-    single = {model: [next((run for run in seeds if run.config["recipe"]["seed"] in seed), seeds[0])] for model, seeds in here.items()}
-    over = compared(here, BASE)
-    over = over[over["test"] == "over seeds"]
-    deviations = [spread(here[model]) for model in over["model"]]
-    parts = [compared(single, BASE).assign(kind="one seed", spread=np.nan), over.assign(kind="over seeds", spread=deviations)]
-    return pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
-
-
-def decisive(frame: pd.DataFrame, models: Sequence[str] = INJECTED) -> pd.DataFrame:
-    """Of `gains`, the row of each setting that its verdict rests on: over seeds where there is one."""
-    kept = frame[frame["model"].isin(models)].drop_duplicates("model", keep="last").set_index("model")
-    return kept.loc[[model for model in models if model in kept.index]].reset_index()
+    frame = compared(here, BASE)
+    spreads = [spread(here[model]) if len(here[model]) > 1 else np.nan for model in frame["model"]]
+    return frame.assign(kind=frame["test"].map(KINDS), spread=np.array(spreads, dtype=float))
 
 
 def out_of_domain(runs: Iterable[Run]) -> pd.DataFrame:
@@ -258,7 +246,7 @@ class Answer:
             return f"`sentviz study fused --dataset {self.dataset}` trains what is missing."
         said = []
         for row in self.rows.to_dict("records"):
-            several = f"{row['seeds']} against {row['base_seeds']} seeds" if row["test"] == "over seeds" else "one seed"
+            several = f"{row['seeds']} against {row['base_seeds']} seeds" if row["test"] == "over seeds" else "one seed each"
             said.append(f"{SETTINGS[row['model']]} {points(row)}, {several}")
         gains = f"Baseline {self.baseline:.2%}; gains in points: {'; '.join(said)}. n = {int(self.rows['n'].max()):,}."
         return " ".join(filter(None, (gains, self.beside_print)))
@@ -288,11 +276,12 @@ def points(row: Mapping[Any, Any]) -> str:
 
 
 def answer(runs: Iterable[Run], dataset: str) -> Answer:
-    """The study's question on a data set, by the `decisive` comparisons."""
+    """The study's question on a data set."""
     here = list(runs)
     base = configurations(here, dataset).get(BASE)
     mean = None if base is None else float(np.mean([run.metrics()["test"]["accuracy"]["value"] for run in base]))
-    return Answer(dataset, mean, decisive(gains(here, dataset)))
+    frame = gains(here, dataset).set_index("model")
+    return Answer(dataset, mean, frame.loc[[model for model in INJECTED if model in frame.index]].reset_index())
 
 
 def spread(seeds: Sequence[Run]) -> float:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sentviz.runs import Run
 from sentviz.studies import collected, coverage, fused
+from sentviz.studies.against import SEEDS_IN_WORDS
 from sentviz.studies.fused import DATASETS, ENCODERS, SETTINGS, TASKS, configurations
 from sentviz.studies.tables import Table
 
@@ -41,9 +42,8 @@ def comparisons(runs: Sequence[Run]) -> Table:
     columns = ["data", "model", "kind", "accuracy", "difference", "low", "high", "p", "adjusted", "verdict", "spread", "seeds"]
     frame = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)[[*columns, "base_seeds", "n"]]
     words = (
-        "Difference of accuracy to the baseline on the same test rows. One seed: a run of each, the same seed, with a paired bootstrap"
-        " interval and McNemar's exact p; chance in training is not in it. Over seeds: rows and seeds are resampled. p after Holm is over"
-        " the settings of a data set; spread is the standard deviation of the setting's accuracy over its seeds."
+        f"Difference of accuracy to the baseline on the same test rows. {SEEDS_IN_WORDS} p after Holm is over the settings of a data set;"
+        " spread is the standard deviation of the setting's accuracy over its seeds."
     )
     return Table("gains", "Every setting against the baseline", _titled(frame), words)
 
@@ -94,9 +94,8 @@ def gain_rows(runs: Sequence[Run], dataset: str) -> tuple[pd.DataFrame, pd.DataF
 def task_rows(runs: Sequence[Run]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The same of the out-of-domain tasks."""
     measured, printed = fused.out_of_domain(runs), fused.printed_tasks()
-    kinds = measured["test"].map({"McNemar": "one seed", "over seeds": "over seeds"})
     names = {task.printed: task.title for task in TASKS}
-    return measured.assign(row=measured["task"], kind=kinds), printed.assign(row=printed["task"].map(names))
+    return measured.assign(row=measured["task"], kind=measured["test"].map(fused.KINDS)), printed.assign(row=printed["task"].map(names))
 
 
 def _names(frame: pd.DataFrame) -> pd.Series[str]:

@@ -131,12 +131,13 @@ def _grows(runs: Sequence[Run]) -> Finding:
     here = sorted(trained(runs).items())
     if len(here) < 2:
         return MISSING
-    said, good = [], True
+    said, grew = [], 0
     for (low, first), (high, second) in pairwise(here):
         pair = paired(second, first)
         said.append(f"d {low} to {high}: {pair.difference:+.2%} [{pair.low:+.2%}, {pair.high:+.2%}]".replace("-", "−"))
-        good &= pair.low > 0
-    return Finding("holds" if good else "cannot be told", f"{'; '.join(said)}, n = {pair.n:,}, one seed each")
+        grew += pair.low > 0
+    evidence = f"{'; '.join(said)}, n = {pair.n:,}; these runs grow at {grew} of {len(said)} steps, but with one seed each"
+    return Finding("cannot be told", f"{evidence} chance in training is unknown")
 
 
 def _public(runs: Sequence[Run]) -> Finding:

@@ -105,8 +105,8 @@ def measured(path: Path = FILE) -> pd.DataFrame:
 def printed_ratios(dataset: str) -> pd.DataFrame:
     """The printed milliseconds as ratios to the printed vanilla: model, value, low, high.
 
-    The print is whole seconds divided by the number of batches, so each second may be half a second off; low and high are the ratios at the
-    ends. Empty where the print is 0 (Twitter).
+    The print looks like whole seconds divided by the number of batches; taken as rounded, each may be half a second off; low and high are
+    the ratios at the ends. Empty where the print is 0 (Twitter).
     """
     import pandas as pd
 
@@ -120,7 +120,9 @@ def printed_ratios(dataset: str) -> pd.DataFrame:
     }
     base = seconds.get("vanilla", 0.0)
     rows = [
-        (model, value / base, max(0.0, value - 0.5) / (base + 0.5), (value + 0.5) / max(base - 0.5, 1e-9))
+        (model, 1.0, 1.0, 1.0)
+        if model == "vanilla"
+        else (model, value / base, max(0.0, value - 0.5) / (base + 0.5), (value + 0.5) / max(base - 0.5, 1e-9))
         for model, value in seconds.items()
         if base > 0.5
     ]

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
-from sentviz.evaluation import RESAMPLES, Floats, Ints, from_confusion, interval
+from sentviz.evaluation import RESAMPLES, Floats, Ints, from_confusion
 from sentviz.runs import Run
-from sentviz.studies.stats import in_order, seed_means
+from sentviz.studies.seeds import SeedNoise, half_width, standard_error
+from sentviz.studies.stats import in_order
 
 __all__ = ["auc_draws", "combined", "means", "predictions"]
 
@@ -21,9 +22,9 @@ AUC_RESAMPLES = 200
 def means(runs: Sequence[Run], split: str = "test", *, seed: int = 0, resamples: int = RESAMPLES) -> dict[str, dict[str, Any]]:
     """Metric -> value, low, high, n, seeds: the mean over the runs of one configuration; empty where the split was not measured.
 
-    One run keeps the intervals stored with it, which are over test rows. Of several, each bootstrap draw resamples the rows, the same for
-    every seed, and the seeds, stretched as in `stats.over_seeds`. For AUC, loss and silhouette the stored intervals over rows and the
-    spread over seeds are added as variances instead.
+    One run keeps the intervals stored with it, which are over test rows. Of several, bootstrap draws of the rows, the same for every seed,
+    give the variance over rows and the part of the spread over seeds that is due to them; the rest of that spread is added
+    (`seeds.standard_error`). For AUC, loss and silhouette the stored intervals over rows stand for the draws, and all the spread is added.
 
     Raises:
         InputError: the runs were not tested on the same rows.
@@ -37,12 +38,11 @@ def means(runs: Sequence[Run], split: str = "test", *, seed: int = 0, resamples:
         return {name: {"n": stored[0]["n"]} | _of(stored[0][name]) | {"seeds": 1} for name in names}
     rng = np.random.default_rng(seed)
     labels, probabilities = predictions(runs, split)
-    values = {name: float(np.mean([one[name]["value"] for one in stored])) for name in names}
     draws = _confusion_draws(labels, probabilities, rng, resamples)
     result = {}
     for name in names:
         several = [one[name] for one in stored]
-        found = interval(values[name], seed_means(draws[name], rng)) if name in draws else combined(several)
+        found = _over_seeds(np.array([one["value"] for one in several]), draws[name]) if name in draws else combined(several)
         result[name] = found | {"n": stored[0][name].get("n", stored[0]["n"]), "seeds": len(runs)}
     return result
 
@@ -83,15 +83,29 @@ def auc_draws(positive: npt.NDArray[np.bool_], scores: Floats, weights: npt.NDAr
 def combined(stored: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """{value, low, high} of several seeds from their own: the mean, and the variance over rows plus that of a mean over seeds.
 
-    The rows are the same for every seed, so their part does not shrink with seeds. One keeps its interval.
+    The rows are the same for every seed, so their part does not shrink with seeds. One keeps its interval. On the wide side: what rows and
+    seeds do together is in both parts.
     """
     if len(stored) == 1:
         return {key: stored[0][key] for key in ("value", "low", "high")}
     values = np.array([one["value"] for one in stored])
-    rows = np.mean([(one["high"] - one["low"]) / (2 * 1.96) for one in stored])
-    half = 1.96 * float(np.hypot(rows, values.std(ddof=1) / np.sqrt(len(values))))
-    mean = float(values.mean())
-    return {"value": round(mean, 5), "low": round(mean - half, 5), "high": round(mean + half, 5)}
+    rows = float(np.mean([(one["high"] - one["low"]) / (2 * 1.96) for one in stored])) ** 2
+    half = half_width(*standard_error(rows, SeedNoise(float(values.var(ddof=1)), 0.0, len(values) - 1), 1 / len(values)))
+    return _about(float(values.mean()), half)
+
+
+def _over_seeds(values: Floats, draws: Floats) -> dict[str, float]:
+    """Of the (S,) values of shares, and (R, S) bootstrap draws of them over rows."""
+    draws = draws[~np.isnan(draws).any(axis=1)]
+    between, seeds = float(values.var(ddof=1)), len(values)
+    rows = max(0.0, float(draws.var(axis=1, ddof=1).mean()) - between)  # a draw adds the rows' part to the spread once more
+    noise = SeedNoise(between, rows, seeds - 1)
+    found = _about(float(values.mean()), half_width(*standard_error(float(draws.mean(axis=1).var()), noise, 1 / seeds)))
+    return found | {"low": max(0.0, found["low"]), "high": min(1.0, found["high"])}
+
+
+def _about(value: float, half: float) -> dict[str, float]:
+    return {"value": round(value, 5), "low": round(value - half, 5), "high": round(value + half, 5)}
 
 
 def _of(value: dict[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,8 @@ __all__ = [
     "CONTROL",
     "DATASETS",
     "METRICS",
+    "NDTS",
+    "VOCABULARIES",
     "beside",
     "best_ndt",
     "configurations",
@@ -28,6 +30,8 @@ __all__ = [
 
 DATASETS = {"imdb": "IMDB", "sst2": "SST-2", "yelp_full": "Yelp", "twitter_financial": "Twitter Financial News"}  # the paper's order
 CONTROL = "vanilla-matched"
+VOCABULARIES = {"imdb": 26_284, "sst2": 8_865, "yelp_full": 63_385, "twitter_financial": 3_137}  # printed, section IV-A
+NDTS = tuple(model for model in NDT_FAMILIES if model.startswith("ndt-"))
 
 # our metric -> (printed table, its column, factor to our unit)
 METRICS = {
@@ -67,11 +71,12 @@ def summary(runs: Iterable[Run], dataset: str, split: str = "test") -> pd.DataFr
     return collected.summary(configurations(runs, dataset), split)
 
 
-def beside(measured: pd.DataFrame, dataset: str, metric: str) -> pd.DataFrame:
+def beside(measured: pd.DataFrame, dataset: str, metric: str, split: str = "test") -> pd.DataFrame:
     """The paper's fourteen configurations and the control: model, printed, value, low, high, n, seeds; NaN where there is none.
 
     Args:
         measured: as `summary` returns it.
+        split: of the measured numbers; the print is of "test", so beside other rows there is none.
     Raises:
         KeyError: a metric that the paper does not print.
     """
@@ -81,7 +86,9 @@ def beside(measured: pd.DataFrame, dataset: str, metric: str) -> pd.DataFrame:
     frame = printed.table(table)
     frame = frame[frame["dataset"] == printed_name(dataset)]
     wanted = dict(zip(frame["model"], frame[column].astype(float) * factor, strict=True))
-    rows = pd.DataFrame({"model": list(NDT_FAMILIES), "printed": [wanted.get(model) for model in NDT_FAMILIES]})
+    rows = pd.DataFrame(
+        {"model": list(NDT_FAMILIES), "printed": [wanted.get(model) if split == "test" else None for model in NDT_FAMILIES]}
+    )
     here = measured[measured["metric"] == metric].drop(columns="metric")
     numbers = ["printed", "value", "low", "high", "n", "seeds"]
     return rows.merge(here, on="model", how="left")[["model", *numbers]].astype(dict.fromkeys(numbers, float))
@@ -93,7 +100,7 @@ def points(runs: Iterable[Run], dataset: str, metric: str, split: str = "test") 
 
 
 def parameters(runs: Sequence[Run], dataset: str) -> pd.DataFrame:
-    """Printed parameters (millions) beside those of the runs here, whose vocabularies differ by a few words.
+    """Printed parameters (millions) beside those of the runs here, whose vocabularies are of the texts at hand.
 
     Columns: model, components, printed, value, vocabulary. Constraints do not change the number.
     """

@@ -52,7 +52,7 @@ def with_vectors(runs: Iterable[Run]) -> dict[str, Run]:
     return found
 
 
-def sourced(figure: Figure, runs: Iterable[Run]) -> Figure:
+def sourced(figure: Figure, runs: Iterable[Run], split: str = "test") -> Figure:
     """The figure with where it comes from: each run where they are few, else how many, their seeds and one digest of them all."""
     import hashlib
 
@@ -62,12 +62,14 @@ def sourced(figure: Figure, runs: Iterable[Run]) -> Figure:
     if not here:
         return figure
     if len(here) <= NAMED:
-        return signed(figure, *here)
+        return signed(figure, *here, split=split)
     seeds = sorted({run.config["recipe"]["seed"] for run in here})
     digest = hashlib.sha256("".join(sorted(run.digest for run in here)).encode()).hexdigest()[:12]
-    sizes = sorted({run.metrics()["test"]["n"] for run in here})
+    sizes = sorted({run.metrics()[split]["n"] for run in here if split in run.metrics()})
     words = f"{len(here)} runs of {', '.join(dict.fromkeys(run.config['data']['name'] for run in here))}"
-    rest = f"seeds {', '.join(map(str, seeds))}; test n = {', '.join(f'{n:,}' for n in sizes)}; digest of all {digest}."
+    rest = (
+        f"seeds {', '.join(map(str, seeds))}; {split.replace('_', ' ')} n = {', '.join(f'{n:,}' for n in sizes)}; digest of all {digest}."
+    )
     return replace(figure, source=f"{words}; {rest}")
 
 
@@ -118,7 +120,7 @@ def rocs(runs: Iterable[Run], *, seed: int = 0) -> pd.DataFrame:
                 )
                 kept = _thin(fpr, tpr)
                 curve = pd.DataFrame({"fpr": fpr[kept], "tpr": tpr[kept]})
-                area = float(roc_auc_score(labels == k, probabilities[:, k]))
+                area = stored["value"] if two else float(roc_auc_score(labels == k, probabilities[:, k]))  # the stored one is unrounded
                 parts.append(
                     curve.assign(row=row, panel=DATASETS[dataset], run=run.name, curve=run.labels[k], auc=area, low=low, high=high, n=n)
                 )

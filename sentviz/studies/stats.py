@@ -1,4 +1,4 @@
-"""Runs compared on the rows they were tested on: two runs, the seeds of two models, many comparisons at once, and a verdict."""
+"""Runs compared on the rows they were tested on: two runs, many comparisons at once, and a verdict."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from sentviz.errors import InputError, RunError
-from sentviz.evaluation import RESAMPLES, Floats
+from sentviz.evaluation import RESAMPLES
 from sentviz.runs import Run
 
-__all__ = ["Paired", "SeedComparison", "Verdict", "holm", "in_order", "over_seeds", "paired", "right", "verdict"]
+__all__ = ["Paired", "Verdict", "aligned", "holm", "in_order", "paired", "right", "verdict"]
 
 Bools = npt.NDArray[np.bool_]
 Verdict = Literal["holds", "does not hold", "cannot be told"]
@@ -33,29 +33,6 @@ class Paired:
     low: float  # 95 % paired bootstrap over the rows
     high: float
     p: float  # McNemar's exact test, two-sided
-
-
-@dataclass(frozen=True)
-class SeedComparison:
-    """Two models on the same rows, each trained with one or more seeds; accuracies as shares (0..1)."""
-
-    n: int  # rows
-    accuracies_a: tuple[float, ...]  # one per seed
-    accuracies_b: tuple[float, ...]
-    difference: float  # mean of a minus mean of b
-    low: float  # 95 % bootstrap over what `resampled` names
-    high: float
-    resampled: Literal["rows and seeds", "rows and the seeds of one side", "rows"]  # a single seed says nothing about others
-
-    @property
-    def spread_a(self) -> float:
-        """Standard deviation of a's accuracy over its seeds (divisor S - 1); NaN for one seed."""
-        return _spread(self.accuracies_a)
-
-    @property
-    def spread_b(self) -> float:
-        """That of b."""
-        return _spread(self.accuracies_b)
 
 
 def right(run: Run, split: str = "test") -> pd.Series[bool]:
@@ -80,9 +57,11 @@ def paired(a: Run, b: Run, split: str = "test", *, seed: int = 0, resamples: int
     """
     from scipy.special import bdtr
 
-    of_a, of_b = _aligned([a, b], split).T
+    of_a, of_b = aligned([a, b], split).T
     only_a, only_b = int((of_a & ~of_b).sum()), int((of_b & ~of_a).sum())
-    low, high = _interval(_draws(of_a[:, None], of_b[:, None], np.random.default_rng(seed), resamples))
+    cells = np.array([only_a, only_b, len(of_a) - only_a - only_b])
+    drawn = np.random.default_rng(seed).multinomial(len(of_a), cells / len(of_a), size=resamples)
+    low, high = np.percentile((drawn[:, 0] - drawn[:, 1]) / len(of_a), [2.5, 97.5])
     return Paired(
         n=len(of_a),
         both_right=int((of_a & of_b).sum()),
@@ -90,8 +69,8 @@ def paired(a: Run, b: Run, split: str = "test", *, seed: int = 0, resamples: int
         only_b=only_b,
         neither=int((~of_a & ~of_b).sum()),
         difference=(only_a - only_b) / len(of_a),
-        low=low,
-        high=high,
+        low=float(low),
+        high=float(high),
         p=min(1.0, 2 * float(bdtr(min(only_a, only_b), only_a + only_b, 0.5))),
     )
 
@@ -108,41 +87,6 @@ def holm(p_values: Mapping[str, float]) -> dict[str, float]:
     for rank, name in enumerate(sorted(p_values, key=p_values.__getitem__)):
         largest = adjusted[name] = max(largest, min(1.0, (len(p_values) - rank) * p_values[name]))
     return adjusted
-
-
-def over_seeds(
-    a: Sequence[Run],
-    b: Sequence[Run],
-    split: str = "test",
-    *,
-    seed: int = 0,
-    resamples: int = RESAMPLES,
-) -> SeedComparison:
-    """Two models by the mean accuracy of their seeds, with an interval for other seeds and other rows of the same kind.
-
-    Each draw resamples the rows, the same for every run, and on each side the seeds (Owen 2007, the pigeonhole bootstrap), whose weights
-    are stretched by √(S / (S - 1)) as S resampled seeds vary too little (Rao & Wu 1988). In simulations with three seeds it holds the true
-    difference 99 times in 100 where rows are the larger noise, but 90 in 100 where seeds are by far (two seeds: 86, five: 92).
-
-    Raises:
-        InputError: a side is empty or names a run twice; the runs were not tested on the same rows, or not on the split.
-        RunError: predictions are missing or damaged.
-    """
-    for side in (a, b):
-        if not side or len({run.folder.resolve() for run in side}) < len(side):
-            raise InputError("Each side needs at least one run, and none twice.")
-    both = _aligned([*a, *b], split)
-    of_a, of_b = both[:, : len(a)], both[:, len(a) :]
-    low, high = _interval(_draws(of_a, of_b, np.random.default_rng(seed), resamples))
-    return SeedComparison(
-        n=len(both),
-        accuracies_a=tuple(of_a.mean(axis=0).tolist()),
-        accuracies_b=tuple(of_b.mean(axis=0).tolist()),
-        difference=float(of_a.mean() - of_b.mean()),
-        low=low,
-        high=high,
-        resampled=("rows", "rows and the seeds of one side", "rows and seeds")[(len(a) > 1) + (len(b) > 1)],
-    )
 
 
 def verdict(low: float, high: float, margin: float = 0.0) -> Verdict:
@@ -172,8 +116,13 @@ def _answers(run: Run, split: str) -> pd.DataFrame:
     return frame[["label"]].assign(right=frame["label"].to_numpy() == predicted)
 
 
-def _aligned(runs: Sequence[Run], split: str) -> Bools:
-    """(N, runs) whether a row was answered correctly; rows in the order of the first run."""
+def aligned(runs: Sequence[Run], split: str) -> Bools:
+    """(N, runs) whether a row was answered correctly; rows in the order of the first run.
+
+    Raises:
+        InputError: the runs were not tested on the same rows, or not on the split.
+        RunError: predictions are missing or damaged.
+    """
     first, *others = (_answers(run, split) for run in runs)
     columns = [first["right"].to_numpy(bool)]
     for run, answers in zip(runs[1:], others, strict=True):
@@ -190,34 +139,3 @@ def in_order(first: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame | None:
             return None
         other = other.reindex(first.index)
     return other if (other["label"].to_numpy() == first["label"].to_numpy()).all() else None
-
-
-def _draws(of_a: Bools, of_b: Bools, rng: np.random.Generator, resamples: int) -> Floats:
-    """(resamples,) differences of mean accuracy of (N, A) and (N, B) answers, rows and, where there are more, seeds resampled.
-
-    Rows with the same answers are alike, so their counts are drawn instead of the rows: the same distribution.
-    """
-    n, seeds = len(of_a), of_a.shape[1]
-    patterns, counts = np.unique(np.hstack([of_a, of_b]), axis=0, return_counts=True)
-    accuracies = rng.multinomial(n, counts / n, size=resamples) @ patterns / n
-    return seed_means(accuracies[:, :seeds], rng) - seed_means(accuracies[:, seeds:], rng)
-
-
-def seed_means(accuracies: Floats, rng: np.random.Generator) -> Floats:
-    """(R,) means of (R, S) accuracies over resampled seeds, stretched about the mean to the variance of a mean over S seeds."""
-    draws, seeds = accuracies.shape
-    if seeds == 1:
-        return accuracies[:, 0]
-    even = 1 / seeds
-    drawn = rng.multinomial(seeds, np.full(seeds, even), size=draws) / seeds
-    means: Floats = ((even + (drawn - even) * np.sqrt(seeds / (seeds - 1))) * accuracies).sum(axis=1)
-    return means
-
-
-def _interval(draws: Floats) -> tuple[float, float]:
-    low, high = np.percentile(draws, [2.5, 97.5])
-    return float(low), float(high)
-
-
-def _spread(values: tuple[float, ...]) -> float:
-    return float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING
 from sentviz.presets import CONSTRAINT_SIGNS, parse
 from sentviz.runs import Run
 from sentviz.studies import latency, printed
-from sentviz.studies.against import BASES, against
+from sentviz.studies.against import BASES, SEEDS_IN_WORDS, against
 from sentviz.studies.averages import fits, said
-from sentviz.studies.ndt import DATASETS, beside, configurations, parameters, printed_name, summary
+from sentviz.studies.ndt import DATASETS, VOCABULARIES, beside, configurations, parameters, printed_name, summary
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["COLUMNS", "Table", "comparisons", "costs", "grid", "lambdas", "milliseconds", "results", "silhouettes", "totals"]
 
+SAMPLES = {"yelp_full": 489_999}  # printed training texts of data sets whose sample is another here
 COLUMNS = ("accuracy", "precision_weighted", "f1_weighted", "auc", "silhouette")  # what tables I, III, V, VII and IX print
 
 
@@ -40,18 +41,30 @@ def results(runs: Sequence[Run], dataset: str, split: str = "test", measured: pd
     found = summary(runs, dataset, split) if measured is None else measured
     frame = None
     for metric in COLUMNS:
-        one = beside(found, dataset, metric)
+        one = beside(found, dataset, metric, split)
         one["difference"] = one["value"] - one["printed"]
         if frame is None:
             frame = one[["model", "seeds", "n"]]
         names = {"value": metric, **{name: f"{metric}_{name}" for name in ("low", "high", "printed", "difference")}}
         frame = frame.join(one[list(names)].rename(columns=names))
     assert frame is not None
-    words = (
-        f"{DATASETS[dataset]}, {split}: measured with 95% intervals over test rows and, with several seeds, over seeds, beside the print."
-        f" {said(fits(found, dataset))} vanilla-matched is ours: NDT's block with one map."
-    )
-    return Table(f"results-{dataset}", f"Results on {DATASETS[dataset]}", frame, words.strip())
+    words = [
+        f"{DATASETS[dataset]}, {split}: measured with 95% intervals over test rows and, with several seeds, over seeds"
+        + (", beside the print." if split == "test" else "; the paper prints nothing of these rows."),
+        other_sample(runs, dataset),
+        said(fits(found, dataset)) if split == "test" else "",
+        "vanilla-matched is ours: NDT's block with one map.",
+    ]
+    return Table(f"results-{dataset}", f"Results on {DATASETS[dataset]}", frame, " ".join(filter(None, words)))
+
+
+def other_sample(runs: Sequence[Run], dataset: str) -> str:
+    """That ours is not the paper's sample of a data set, where it is not."""
+    here = next((seeds[0] for seeds in configurations(runs, dataset).values()), None)
+    if dataset not in SAMPLES or here is None:
+        return ""
+    ours = here.config["data"]["splits"]["train"]["n"]
+    return f"Another sample than the paper's, which cannot be had: {ours:,} training texts, not {SAMPLES[dataset]:,}."
 
 
 def lambdas(runs: Sequence[Run], dataset: str) -> Table:
@@ -75,8 +88,9 @@ def lambdas(runs: Sequence[Run], dataset: str) -> Table:
     frame = frame.assign(layer=frame["layer"] + 1, component=frame["component"] + 1)
     columns = ["model", "layer", "component", "start", "value", "low", "high", "change", "printed", "difference", "seeds"]
     words = (
-        f"Final λ on {DATASETS[dataset]}, mean over seeds with their least and largest; the start is put in by the initialisation and"
-        " change is what training made of it. Of DT, −λ."
+        f"λ at the end of training on {DATASETS[dataset]}, mean over seeds with their least and largest (the stored weights are of the"
+        " best validation step, which may be earlier); the start is put in by the initialisation and change is what training made of it."
+        " Of DT, −λ."
     )
     return Table(f"lambdas-{dataset}", f"Learned λ on {DATASETS[dataset]}", frame[columns], words)
 
@@ -109,10 +123,20 @@ def totals(runs: Sequence[Run]) -> Table:
     columns = ["data", "model", "components", "printed", "value", "vocabulary"]
     frame = pd.concat(together, ignore_index=True)[columns] if together else pd.DataFrame(columns=columns)
     words = (
-        "Parameters in millions. At the printed vocabulary sizes the configurations meet every printed total; our vocabularies differ by a"
-        " few words. vanilla-matched has as many as NDT with two maps: the printed gap to vanilla is the wider block."
+        f"Parameters in millions. {about_vocabularies(frame)} vanilla-matched has as many as NDT with two maps: the printed gap to vanilla"
+        " is the wider block."
     )
     return Table("parameters", "Parameters", frame, words)
+
+
+def about_vocabularies(frame: pd.DataFrame) -> str:
+    """Why totals differ from the print: the words of each vocabulary, ours and printed; of a frame like that of `totals`."""
+    ours = dict(zip(frame["data"], frame["vocabulary"], strict=True))
+    sizes = [f"{DATASETS[name]} {ours[DATASETS[name]]:,} ({size:,})" for name, size in VOCABULARIES.items() if DATASETS[name] in ours]
+    return (
+        "At the printed vocabulary sizes the configurations meet every printed total; ours are of the texts at hand, in words (printed):"
+        f" {', '.join(sizes) or 'no runs here'}."
+    )
 
 
 def milliseconds() -> Table:
@@ -128,11 +152,13 @@ def milliseconds() -> Table:
     together["dataset"] = together["dataset"].map(DATASETS)
     kept = ["dataset", "model", "milliseconds", "to_vanilla", "to_vanilla_low", "to_vanilla_high", "to_matched", "to_matched_low"]
     kept += ["to_matched_high", "printed_value", "printed_low", "printed_high", "batches", "tokens", "rounds"]
-    one = frame.iloc[0]
+    batch, hardware, torch, note = (
+        "; ".join(filter(None, dict.fromkeys(frame[name].astype(str)))) for name in ("batch", "hardware", "torch", "note")
+    )
     words = (
-        f"Milliseconds (processor time of one thread) per test batch of {one['batch']} and ratios within one process, median over rounds"
-        f" with 95% intervals, on {one['hardware']}, torch {one['torch']}{'; ' + one['note'] if one['note'] else ''}. The print is whole"
-        " seconds over the number of batches: its interval is what half a second either way allows; of Twitter it prints 0."
+        f"Milliseconds (processor time of one thread) per test batch of {batch} and ratios within one process, median over rounds"
+        f" with 95% intervals, on {hardware}, torch {torch}{'; ' + note if note else ''}. The print looks like whole seconds over the"
+        " number of batches: taken as rounded, its interval is what half a second either way allows; of Twitter it prints 0."
     )
     return Table("milliseconds", "Milliseconds per test batch", together[kept], words)
 
@@ -168,9 +194,7 @@ def comparisons(runs: Sequence[Run], dataset: str, base: str, split: str = "test
     frame = against(runs, dataset, base, split)
     words = (
         f"Every configuration on {DATASETS[dataset]}, {split}, against {BASES[base]}: difference of mean accuracy on the same rows with a"
-        f" 95% interval, and p after Holm's correction over the {len(frame)} comparisons. Where both have two"
-        " seeds or more, rows and seeds are resampled; otherwise one seed of each is compared by McNemar's exact test, and chance in"
-        " training is not in the interval."
+        f" 95% interval, and p after Holm's correction over the {len(frame)} comparisons. {SEEDS_IN_WORDS}"
     )
     return Table(f"against-{base}-{dataset}", f"Against {BASES[base]} on {DATASETS[dataset]}", frame, words)
 

@@ -13,6 +13,7 @@ from app.views.papers.ndt_answer import digests
 from sentviz.figures import Figure, Theme
 from sentviz.runs import Run
 from sentviz.studies import fused_tables
+from sentviz.studies.against import SEEDS_IN_WORDS
 from sentviz.studies.fused import DATASETS, ENCODERS, Answer, answer, configurations
 from sentviz.studies.fused_export import gains_figure, tasks_figure
 from sentviz.studies.tables import Table
@@ -53,10 +54,7 @@ def answers(runs: Sequence[Run]) -> None:
         with st.container(gap=None):
             st.markdown(f"{ICONS[one.word] if known else ':material/inventory_2:'} **{shell.md(one.short)}**")
             st.caption(shell.md(one.numbers) if known else one.numbers)
-    st.caption(
-        "“Cannot be told” means that the interval of the difference holds zero or that p is above 0.05 after Holm's correction over the"
-        " settings. Over seeds, chance in training is in the interval; with one seed of each it is not."
-    )
+    st.caption(f"“Cannot be told” means that p is above 0.05 after Holm's correction over the settings. {SEEDS_IN_WORDS}")
     for column, dataset in zip(shell.halves("fused-gains"), DATASETS, strict=True):
         with column:
             if dataset == "nsmc" or configurations(runs, dataset):

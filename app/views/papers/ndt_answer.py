@@ -8,7 +8,7 @@ import streamlit as st
 
 from app import shell
 from sentviz.runs import Run
-from sentviz.studies.against import Answer, answer
+from sentviz.studies.against import SEEDS_IN_WORDS, Answer, answer
 from sentviz.studies.ndt import DATASETS
 
 __all__ = ["digests", "show"]
@@ -40,8 +40,8 @@ def show(runs: Sequence[Run]) -> str:
                 st.markdown(f"{ICONS[one.word]} **{shell.md(one.short)}**")
                 st.caption(shell.md(one.numbers))
     st.caption(
-        "Each data set's NDT is the configuration best on validation, so the test rows did not choose it. “Cannot be told” means that the"
-        " interval of the difference holds zero or McNemar's p is above 0.05. Differences are in percentage points."
+        "Each data set's NDT is the configuration best on validation, so the test rows did not choose it. “Cannot be told” means p above"
+        f" 0.05. Differences are in percentage points. {SEEDS_IN_WORDS}"
     )
     shell.choose(
         st.segmented_control,

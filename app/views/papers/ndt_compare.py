@@ -13,6 +13,7 @@ from app.views.papers.ndt_answer import digests
 from sentviz.runs import Run
 from sentviz.studies.against import BASES, mixed
 from sentviz.studies.ndt import DATASETS, configurations
+from sentviz.studies.seeds import seed_noise
 from sentviz.studies.tables import Table, comparisons
 
 __all__ = ["show"]
@@ -61,8 +62,7 @@ def show(runs: Sequence[Run], dataset: str) -> None:
 def _table(frame: pd.DataFrame) -> None:
     shown = frame.assign(
         verdict=frame["verdict"].map(ICONS),
-        compared=[f"{a} against {b} seeds" if test == "over seeds" else "one seed each" for a, b, test in
-                  zip(frame["seeds"], frame["base_seeds"], frame["test"], strict=True)],
+        compared=[f"{a} against {b} seed{'s' * (b > 1)}" for a, b in zip(frame["seeds"], frame["base_seeds"], strict=True)],
         **{name: 100 * frame[name] for name in ("accuracy", "difference", "low", "high")},
     )  # fmt: skip
     shown = shown.sort_values("difference", ascending=False)
@@ -91,11 +91,7 @@ def _pair(here: dict[str, list[Run]], dataset: str) -> None:
         a = st.selectbox("Is this configuration", names, len(names) - 1, key=f"ndt-a-{dataset}", width=260)
         b = st.selectbox("better than this one?", names, 0, key=f"ndt-b-{dataset}", width=260)
         if a != b:
-            one = mixed(here[a], here[b])
+            one = mixed(here[a], here[b], noise=seed_noise(here.values()))
             said = {"better": "Yes.", "worse": "No, worse.", "cannot be told": "Cannot be told with this data."}[one.word()]
-            how = (
-                "Rows and seeds are resampled."
-                if one.test == "over seeds"
-                else f"McNemar p = {one.p:.3g}; chance in training is not in it."
-            )
-            st.markdown(f"**{said}** {shell.md(one.numbers)}. {shell.md(how)}")
+            how = f"p = {one.p:.2g}" if one.test == "over seeds" else f"McNemar p = {one.p:.2g} tells the two runs apart, not the models"
+            st.markdown(f"**{said}** {shell.md(one.numbers)}; {shell.md(how)}.")

@@ -54,9 +54,12 @@ def _controls(runs: Sequence[Run], dataset: str) -> None:
             shown = frame.assign(
                 layer=frame["layer"] + 1, component=frame["component"] + 1, variant=frame["variant"].replace("", "as it is")
             )
-            plain(shown[["model", "variant", "layer", "component", "start", "end", "change"]], key="ndt-controls-table", digits=3,
-                  layer="{:.0f}", component="{:.0f}")  # fmt: skip
-    st.caption(f"`sentviz study ndt-controls --dataset {dataset}` trains them; one seed each.")
+            plain(shown[["model", "variant", "seed", "layer", "component", "start", "end", "change"]], key="ndt-controls-table", digits=3,
+                  layer="{:.0f}", component="{:.0f}", seed="{:.0f}")  # fmt: skip
+    st.caption(
+        f"`sentviz study ndt-controls --dataset {dataset}` trains them. Runs of the same seed stand beside each other; accuracies have 95%"
+        " intervals over test rows, without chance in training."
+    )
 
 
 def grid(runs: Sequence[Run], dataset: str) -> None:

@@ -18,7 +18,7 @@ from sentviz.runs import Run
 from sentviz.studies.averages import fits, said
 from sentviz.studies.ndt import DATASETS, METRICS, beside, configurations, points, summary
 from sentviz.studies.panels import sourced
-from sentviz.studies.tables import grid, results, silhouettes
+from sentviz.studies.tables import grid, other_sample, results, silhouettes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -68,31 +68,41 @@ def show(runs: Sequence[Run], dataset: str) -> None:
             )
     metric = shell.focus().metric
     measured = _summarised(dataset, split, digests(here), runs)
-    title = f"{TITLES[metric]} on {DATASETS[dataset]}" + (", official test" if split != "test" else "")
+    rows = ", official test" if split != "test" else ""
     left, right = shell.halves("ndt-results")
     with left:
         shell.figure(
             _signed(
                 lambda theme: measured_beside_printed(
-                    beside(measured, dataset, metric),
+                    beside(measured, dataset, metric, split),
                     points(runs, dataset, metric, split),
-                    title=title,
+                    title=f"{TITLES[metric]} on {DATASETS[dataset]}{rows}",
                     percent=metric == "accuracy",
                     theme=theme,
                 ),
                 here,
+                split,
             ),
             "ndt-beside",
         )
     with right:
         shell.figure(
-            _signed(lambda theme: accuracy_grid(grid(beside(measured, dataset, "accuracy")), title=DATASETS[dataset], theme=theme), here),
+            _signed(
+                lambda theme: accuracy_grid(
+                    grid(beside(measured, dataset, "accuracy", split)), title=f"{DATASETS[dataset]}{rows}", theme=theme
+                ),
+                here,
+                split,
+            ),
             "ndt-grid",
         )
-        st.caption(shell.md(said(fits(measured, dataset))))
-    st.markdown(f"##### Every printed column on {DATASETS[dataset]}, measured and printed")
+        if split == "test":
+            st.caption(shell.md(said(fits(measured, dataset))))
+    st.markdown(f"##### Every printed column on {DATASETS[dataset]}{rows or ', measured and printed'}")
     table = results(runs, dataset, split, measured)
     beside_print(table.frame, shell.theme(), key="ndt-results-table")
+    if note := other_sample(runs, dataset):
+        st.caption(note)
     with st.expander("Every average, numbers only", on_change="rerun", key="ndt-averages") as more:
         if more.open:
             wide = measured.pivot(index="model", columns="metric", values="value").reindex(list(configurations(runs, dataset)))
@@ -105,5 +115,6 @@ def show(runs: Sequence[Run], dataset: str) -> None:
             st.caption(shell.md(of_all.caption))
 
 
-def _signed(make: Callable[[Theme], Figure], sources: Iterable[Run]) -> Callable[[Theme], Figure]:
-    return lambda theme: sourced(make(theme), sources)
+def _signed(make: Callable[[Theme], Figure], sources: Iterable[Run], split: str) -> Callable[[Theme], Figure]:
+    tested = [run for run in sources if split in run.metrics()]
+    return lambda theme: sourced(make(theme), tested, split)

@@ -16,6 +16,7 @@ __all__ = ["beside_print", "plain"]
 
 TITLES = {"accuracy": "Accuracy, %", "precision_weighted": "Precision", "f1_weighted": "F1", "auc": "AUC", "silhouette": "Silhouette"}
 FULL = {"accuracy": 3.0, "precision_weighted": 0.03, "f1_weighted": 0.03, "auc": 0.03, "silhouette": 0.15}  # difference of full colour
+DELTA = " Δ is ours minus the print; its colour is blue above the print and orange below, full at 3 points (silhouette: 0.15)."
 MINUS = str.maketrans("-", "−")
 
 
@@ -25,17 +26,22 @@ def beside_print(frame: pd.DataFrame, theme: Theme, *, key: str) -> None:
     formats: dict[str, Any] = {"seeds": "{:.0f}"}
     best: dict[str, float] = {}
     differences: dict[str, float] = {}
+    there = bool(frame[[f"{metric}_printed" for metric in COLUMNS]].notna().any(axis=None))
     for metric in COLUMNS:
         factor, digits = (100, 2) if metric == "accuracy" else (1, 3)
         title = TITLES[metric]
         value, low, high, printed = (factor * frame[name] for name in (metric, f"{metric}_low", f"{metric}_high", f"{metric}_printed"))
         names = title, f"{title.split(',')[0]}, print", f"{title.split(',')[0]}, Δ"
-        shown[names[0]], shown[names[1]], shown[names[2]] = value, printed, value - printed
+        shown[names[0]] = value
         top, spans = value.max(), dict(zip(value, zip(low, high, strict=True), strict=True))
         formats[names[0]] = _with_interval(spans, top, digits)
+        best[names[0]] = top
+        if not there:
+            continue
+        shown[names[1]], shown[names[2]] = printed, value - printed
         formats[names[1]] = _starred(printed.max(), digits)
         formats[names[2]] = lambda one, digits=digits: "–" if pd.isna(one) else f"{one:+.{digits}f}".translate(MINUS)
-        best |= {names[0]: top, names[1]: printed.max()}
+        best[names[1]] = printed.max()
         differences[names[2]] = FULL[metric]
     stops = palette(theme).diverging
 
@@ -53,8 +59,9 @@ def beside_print(frame: pd.DataFrame, theme: Theme, *, key: str) -> None:
     config = wide | narrow | {"model": st.column_config.Column(pinned=True)}
     st.dataframe(style, hide_index=True, height="content", key=key, column_config=config, placeholder="–")
     st.caption(
-        "★ is the best of a column; brackets are 95% intervals. Δ is ours minus the print; its colour is blue above the print and orange"
-        " below, full at 3 points (silhouette: 0.15). A click on a column sorts it by its number."
+        "★ is the best of a column; brackets are 95% intervals."
+        + (DELTA if there else " The paper prints nothing of these rows.")
+        + " A click on a column sorts it by its number."
     )
 
 

@@ -1,0 +1,134 @@
+"""Models compared over seeds: components by hand, simulated equal models, and what runs of one seed can say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy.stats import t
+
+from sentviz.errors import InputError
+from sentviz.runs import Run
+from sentviz.studies.seeds import SeedNoise, _compared, _pooled, over_seeds, seed_noise, standard_error
+from tests.studies import answering
+
+Bools = npt.NDArray[np.bool_]
+Maker = Callable[..., Run]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Maker:
+    return partial(answering, tmp_path)
+
+
+def trained(n: int, seeds: int, rng: np.random.Generator, between: float, chances: npt.NDArray[np.float64] | None = None) -> Bools:
+    """(n, seeds) answers of one model: most rows easy, some a coin's throw; a training is better or worse as a whole by `between`."""
+    easy = 1 - rng.beta(1, 40, n)
+    chances = np.where(rng.random(n) < 0.8, easy, rng.beta(1.2, 1.2, n)) if chances is None else chances
+    return rng.random((n, seeds)) < np.clip(chances[:, None] + rng.normal(0, between, seeds), 0, 1)
+
+
+def slow(answers: Bools) -> tuple[float, float]:
+    """Variance between seeds and rows x seeds over n, by sums over single cells."""
+    n, seeds = answers.shape
+    whole = answers.mean()
+    of_seed, of_row = [answers[:, s].mean() for s in range(seeds)], [answers[i].mean() for i in range(n)]
+    between = sum((mean - whole) ** 2 for mean in of_seed) / (seeds - 1)
+    left = sum((answers[i, s] - of_row[i] - of_seed[s] + whole) ** 2 for i in range(n) for s in range(seeds))
+    return between, left / ((n - 1) * (seeds - 1)) / n
+
+
+def test_components_are_those_of_a_two_way_table() -> None:
+    """Two configurations of three and two seeds, weighted 2 to 1."""
+    rng = np.random.default_rng(0)
+    first, second = trained(60, 3, rng, 0.1), trained(60, 2, rng, 0.1)
+    found = _pooled([first, second])
+    assert found is not None and found.freedom == 3
+    (between, rows), (other_between, other_rows) = slow(first), slow(second)
+    assert found.between == pytest.approx((2 * between + other_between) / 3)
+    assert found.rows == pytest.approx((2 * rows + other_rows) / 3)
+    assert SeedNoise(0.02, 0.03, 4).training == 0 and SeedNoise(0.03, 0.02, 4).training == pytest.approx(0.01)
+    assert _pooled([]) is None
+
+
+def test_error_and_freedom_by_hand() -> None:
+    """Rows 4, noise 9 - 3 = 6 counted 1/3 + 1/2 times; Satterthwaite's degrees, at least those of the noise."""
+    error, freedom = standard_error(4.0, SeedNoise(9.0, 3.0, 5), 5 / 6)
+    assert error == pytest.approx(3.0)
+    assert freedom == pytest.approx(9.0**2 / ((5 / 6 * 9) ** 2 / 5))
+    assert standard_error(0.1, SeedNoise(9.0, 9.0, 5), 1.0) == (pytest.approx(math.sqrt(0.1)), 5)
+    assert standard_error(4.0, SeedNoise(0.0, 0.0, 5), 1.0) == (2.0, math.inf)
+
+
+@pytest.mark.parametrize("between", [0.0, 0.005, 0.02])
+@pytest.mark.parametrize(("seeds", "others"), [((3, 3), 6), ((3, 1), 4)])
+def test_equal_models_are_told_apart_no_more_than_by_chance(between: float, seeds: tuple[int, int], others: int) -> None:
+    """600 pairs of models with the same chances, noise pooled with further ones: about 5 % reject, few at Holm's level of 12."""
+    rng, ps = np.random.default_rng(1), []
+    for _ in range(600):
+        chances = np.where(rng.random(700) < 0.8, 1 - rng.beta(1, 40, 700), rng.beta(1.2, 1.2, 700))
+        a, b, *more = (trained(700, s, rng, between, chances) for s in (*seeds, *(3,) * others))
+        ps.append(_compared(a, b, _pooled([side for side in (a, b, *more) if side.shape[1] > 1])).p)
+    assert 0.015 <= np.mean(np.array(ps) < 0.05) <= 0.08
+    assert np.mean(np.array(ps) < 0.05 / 12) <= 0.015
+
+
+def test_rows_alone_would_see_differences_where_trainings_differ() -> None:
+    """The reason for it all: with strong chance in training, rows alone reject far too often."""
+    rng, by_rows = np.random.default_rng(2), 0
+    for _ in range(200):
+        chances = np.where(rng.random(2000) < 0.8, 1 - rng.beta(1, 40, 2000), rng.beta(1.2, 1.2, 2000))
+        a, b = (trained(2000, 1, rng, 0.02, chances) for _ in range(2))
+        by_rows += _compared(a, b, SeedNoise(0.0, 0.0, 1)).p < 0.05
+    assert by_rows / 200 > 0.3
+
+
+def test_over_seeds_from_runs(make: Maker) -> None:
+    """Accuracies, their spread, and the interval and p by hand from the components."""
+    rng = np.random.default_rng(5)
+    a, b = trained(300, 3, rng, 0.05), trained(300, 2, rng, 0.05)
+    of_a, of_b = ([make(f"{name}{s}", side[:, s]) for s in range(side.shape[1])] for name, side in (("a", a), ("b", b)))
+    got = over_seeds(of_a, of_b)
+    assert got.n == 300 and got.accuracies_a == pytest.approx(a.mean(axis=0)) and got.accuracies_b == pytest.approx(b.mean(axis=0))
+    assert got.spread_a == pytest.approx(a.mean(axis=0).std(ddof=1)) and got.spread_b == pytest.approx(b.mean(axis=0).std(ddof=1))
+    (between_a, rows_a), (between_b, rows_b) = slow(a), slow(b)
+    between, rows = (2 * between_a + between_b) / 3, (2 * rows_a + rows_b) / 3
+    share = 1 / 3 + 1 / 2
+    variance = (a.mean(axis=1) - b.mean(axis=1)).var(ddof=1) / 300 + share * max(0, between - rows)
+    freedom = max(3, variance**2 / ((share * between) ** 2 / 3))
+    assert got.difference == pytest.approx(a.mean() - b.mean()) and got.freedom == pytest.approx(freedom)
+    half = t.ppf(0.975, freedom) * math.sqrt(variance)
+    assert (got.low, got.high) == pytest.approx((got.difference - half, got.difference + half))
+    assert got.p == pytest.approx(2 * t.sf(abs(got.difference) / math.sqrt(variance), freedom))
+    assert over_seeds(of_b, of_a).p == got.p
+    wider = over_seeds(of_a, of_b, level=0.999)
+    assert wider.high > got.high and wider.p == got.p
+    noise = seed_noise([of_a, of_b, of_a[:1]])
+    assert noise is not None and over_seeds(of_a, of_b, noise=noise) == got
+    single = over_seeds(of_a, of_b[:1], noise=noise)
+    assert math.isnan(single.spread_b) and single.spread_a == got.spread_a
+    assert seed_noise([of_a[:1], of_b[:1]]) is None
+
+
+def test_runs_that_never_part(make: Maker) -> None:
+    """No difference, no width, p = 1."""
+    side = [make(f"r{s}", [True, False, True]) for s in range(4)]
+    got = over_seeds(side[:2], side[2:])
+    assert (got.difference, got.low, got.high, got.p) == (0, 0, 0, 1)
+
+
+def test_what_cannot_be_compared_is_said(make: Maker) -> None:
+    """A run counted twice would pass for two seeds; one seed each says nothing of others; other rows."""
+    a, b, few = make("a", [True, False]), make("b", [False, True]), make("few", [True])
+    for sides in (([], [b]), ([a], []), ([a, a], [b])):
+        with pytest.raises(InputError, match="at least one run, and none twice"):
+            over_seeds(*sides)
+    with pytest.raises(InputError, match="One seed each says nothing of other seeds"):
+        over_seeds([a], [b])
+    with pytest.raises(InputError, match="a and few were not tested on the same rows"):
+        over_seeds([a, b], [few])
