@@ -353,10 +353,11 @@ class Encoder(nn.Module):
         components, attention = self._stacks(x, watch)
         hidden = [x]
         seen: dict[int, LayerSeen] = {}
+        places = {layer: i for i, layer in enumerate(_watched(watch, self.config.layers))} if watch is not None else {}
         for layer, block in enumerate(self.blocks):
             look = watch
-            if watch is not None and components is not None and attention is not None and layer in _watched(watch, self.config.layers):
-                look = replace(watch, into=(components[len(seen)], attention[len(seen)]))
+            if watch is not None and components is not None and attention is not None and layer in places:
+                look = replace(watch, into=(components[places[layer]], attention[places[layer]]))
             x, layer_seen = block(x, batch, look, change)
             if watch is not None:
                 hidden.append(x)

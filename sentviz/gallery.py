@@ -40,7 +40,7 @@ def signed(figure: Figure, *sources: Run, split: str = "test") -> Figure:
 
 
 def strip(trace: Trace, name: str, theme: Theme = "light") -> Figure:
-    """The sentence as tokens coloured by a score, with the score's rank correlation with the size of word removal's effect.
+    """The sentence as tokens coloured by a score, with the score's rank correlation with word removal's effect.
 
     Attention scores are coloured by their distance from an even share, the mean over the tokens.
     """
@@ -58,9 +58,9 @@ def strip(trace: Trace, name: str, theme: Theme = "light") -> Figure:
         theme=theme,
     )
     words = [figure.caption, how.about]
-    if name != "removal" and (rho := agreement(trace, values)) is not None:
-        n = int((~trace.specials).sum())
-        words.append(f"Rank correlation with the size of word removal's effect: {rho:+.2f} over {n} tokens.".replace("-", "−"))
+    if name != "removal" and (rho := agreement(trace, values, signed=how.signed)) is not None:
+        n, what = int((~trace.specials).sum()), "word removal's effect" if how.signed else "the size of word removal's effect"
+        words.append(f"Rank correlation with {what}: {rho:+.2f} over {n} tokens.".replace("-", "−"))
     return replace(figure, caption=" ".join(filter(None, words)))
 
 

@@ -142,7 +142,7 @@ class Model:
         """An intervention, checked against the model's shape.
 
         Args:
-            lambdas: (L, C) mixing weights, first column 1; NaN keeps the learned one.
+            lambdas: (L, C) mixing weights, the first of which is 1 as trained; NaN keeps the learned one.
             heads_off: (layer, head) pairs, counted from 0, whose output is silenced.
             strength: factor on the lexicon's injection; 1 as trained, 0 without.
         Raises:
@@ -159,13 +159,19 @@ class Model:
                 raise InputError(f"lambdas must be {shape[0]} layers x {shape[1]} components, not {' x '.join(map(str, wanted.shape))}.")
             if np.isinf(wanted).any():
                 raise InputError("A lambda must be a finite number.")
+            if shape[1] == 1 and (wanted[~np.isnan(wanted)] != 1).any():
+                raise InputError(f"{self.name} has one component: its lambda is 1, there is nothing to mix.")
             values = torch.from_numpy(np.where(np.isnan(wanted), self.lambdas(), wanted).astype(np.float32))
         for layer, head in heads_off:
             if not (0 <= layer < self.config.layers and 0 <= head < self.config.heads):
                 raise InputError(f"There is no head {head + 1} in layer {layer + 1} of {self.name}.")
-        if not np.isfinite(strength):
+        try:
+            factor = float(strength)
+        except (TypeError, ValueError):
+            factor = np.nan
+        if not np.isfinite(factor):
             raise InputError("The strength of the injection must be a finite number.")
-        return Change(values, frozenset(heads_off), strength=float(strength))
+        return Change(values, frozenset((int(layer), int(head)) for layer, head in heads_off), strength=factor)
 
     def read(self, frame: pd.DataFrame) -> tuple[list[Ids], list[Ids] | None]:
         """`read` of a frame as this model reads texts: what `forward` takes."""
@@ -208,6 +214,7 @@ class Model:
         Raises:
             InputError: a text that cannot be read, named by its place in the list, or not as many second texts as texts.
         """
+        texts, pairs = list(texts), None if pairs is None else list(pairs)
         if pairs is not None and len(pairs) != len(texts):
             raise InputError(f"There are {len(texts):,} texts and {len(pairs):,} second texts; pairs need as many of both.")
         encoded: list[Encoded] = []
@@ -238,8 +245,9 @@ class Model:
         """
         import pandas as pd
 
-        if isinstance(texts, str):
-            raise InputError("predict takes a list of texts; put the one text in brackets.")
+        if isinstance(texts, str) or isinstance(pairs, str):
+            raise InputError("predict takes lists of texts; put the one text in brackets.")
+        texts = list(texts)
         encoded = self.encode_all(texts, pairs)
         changed = self.change(**change)
         with _bar(len(texts)) if progress is True else _silent(progress or None) as tick:
@@ -286,6 +294,8 @@ class Model:
             out: Output = self.encoder(inputs, watch, changed)
         seen = [out.seen[layer] for layer in layer_ids]
         attention = None if out.attention is None else out.attention[:, 0].numpy()
+        if changed.heads_off and attention is not None and config.components == 1:
+            attention = attention.copy()  # the one component, as it is
         for layer, head in changed.heads_off:  # nothing of V passes a silenced head
             if attention is not None and layer in layer_ids and head in head_ids:
                 attention[layer_ids.index(layer), head_ids.index(head)] = 0
@@ -339,6 +349,8 @@ def _choice(wanted: Sequence[int], size: int, axis: str) -> tuple[int, ...]:
     for i in wanted:
         if not 0 <= i < size:
             raise InputError(f"There is no {axis} {i}; they are counted from 0 to {size - 1}.")
+    if len(set(wanted)) < len(wanted):
+        raise InputError(f"Each {axis} can be chosen once.")
     return tuple(wanted) or tuple(range(size))
 
 

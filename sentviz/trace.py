@@ -125,13 +125,13 @@ class Trace:
             if isinstance(value, Mapping):
                 arrays |= {f"{item.name}.{name}": _half(array) for name, array in value.items()}
             elif isinstance(value, np.ndarray):
-                arrays[item.name] = _half(value)
+                arrays[item.name] = value if item.name == "lambdas" else _half(value)
             else:
                 meta[item.name] = value
         save_file(arrays, path, metadata={"trace": json.dumps(meta)})
 
     @classmethod
-    def load(cls, path: Path) -> Trace:
+    def load(cls, path: str | Path) -> Trace:
         """Read a stored trace; needs neither torch nor the model.
 
         Raises:
@@ -139,6 +139,7 @@ class Trace:
         """
         from safetensors import SafetensorError, safe_open
 
+        path = Path(path)
         arrays: dict[str, Any] = {"biases": {}, "token_scores": {}}
         try:
             with safe_open(path, framework="numpy") as file:
@@ -154,7 +155,7 @@ class Trace:
             values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in meta.items()}
             values["heads_off"] = tuple((layer, head) for layer, head in values.get("heads_off", ()))
             return cls(**values, **arrays)
-        except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
+        except (OSError, SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
             raise RunError(f"{path.name} is not a stored trace ({error}).") from error
 
 

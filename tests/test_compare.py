@@ -47,6 +47,13 @@ def test_one_sentence_under_two_mixings(model: Model) -> None:
     np.testing.assert_allclose(made.attention[0], 0.5 * a.components[0, 1], atol=1e-6)
 
 
+def test_chosen_queries_are_not_subtracted(model: Model) -> None:
+    """A row of another token would stand under this one's name."""
+    whole, part = model.trace("what a warm song"), model.trace("what a warm song", queries=[1, 0, 2, 3])
+    with pytest.raises(InputError, match="without a choice of queries"):
+        difference(whole, part)
+
+
 def test_nothing_shared_is_said(model: Model) -> None:
     with pytest.raises(InputError, match="share no token"):
         difference(model.trace("what a"), model.trace("song"))

@@ -164,6 +164,9 @@ def test_agreement_is_spearman_of_sizes_over_words(model: Model) -> None:
     want = spearmanr(other[1:], np.abs(trace.token_scores["removal"][1:])).statistic
     assert agreement(trace, other) == pytest.approx(want, abs=1e-9)
     assert agreement(trace, np.abs(trace.token_scores["removal"])) == pytest.approx(1)
+    assert agreement(trace, trace.token_scores["removal"], signed=True) == pytest.approx(1)
+    signed = spearmanr(other[1:], trace.token_scores["removal"][1:]).statistic
+    assert agreement(trace, other, signed=True) == pytest.approx(signed, abs=1e-9)
 
 
 @pytest.mark.parametrize("scores, other", [([0, 1, 2], [0, 1, 2]), ([0, 1, 1, 1], [0, 1, 2, 3]), ([0, 1, 2, 3], [5, 0, 0, 0])])

@@ -138,6 +138,20 @@ def test_a_split_is_the_mean_over_its_sentences(model: Model) -> None:
     assert not frame.equals(over_split(model, texts, ["received", "gradient"], sample=7, seed=3))
 
 
+def test_pairs_are_asked_as_pairs() -> None:
+    """The mean over two pairs of texts is that of each by itself; without the second texts it is another."""
+    model = small_model(segments=2, cls=True, pooling="cls")
+    texts, pairs = ["what a warm clever song", "the soup was cold and dull"], ["a hollow garden", "we saw a bright lighthouse"]
+    found = over_split(model, texts, ["removal"], pairs=pairs, sample=2).set_index(["method", "metric"])["value"]
+    single = []
+    for text, pair in zip(texts, pairs, strict=True):
+        trace, scores = scores_of(model, model.trace(text, pair), ["removal"])
+        single.append(faithfulness(model, trace, scores).set_index(["method", "metric"])["value"]["removal", "comprehensiveness"])
+    assert found["removal", "comprehensiveness"] == pytest.approx(np.mean(single), abs=1e-5)
+    alone = over_split(model, texts, ["removal"], sample=2).set_index(["method", "metric"])["value"]
+    assert alone["removal", "comprehensiveness"] != pytest.approx(found["removal", "comprehensiveness"], abs=1e-6)
+
+
 def test_intervals_widen_as_texts_differ(model: Model) -> None:
     """The bootstrap's 95 % interval of a mean is about its value plus and minus two standard errors."""
     frame = over_split(model, TEXTS, ["gradient"], sample=40).set_index(["method", "metric"])

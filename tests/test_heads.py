@@ -80,6 +80,13 @@ def test_batches_do_not_change_the_result(monkeypatch: pytest.MonkeyPatch) -> No
     assert seen == [(i + 1, 9) for i in range(9)]
 
 
+@pytest.mark.parametrize("part", [{"layers": [1]}, {"heads": [1]}, {"queries": [1, 2]}, {"layers": [0]}])
+def test_a_part_of_a_trace_is_refused(part: dict[str, list[int]]) -> None:
+    """Its first layer need not be layer 0."""
+    with pytest.raises(InputError, match="read off whole traces"):
+        of_trace(small_model().trace(TEXTS[0], **part))
+
+
 def test_no_text_and_no_map() -> None:
     model = small_model()
     with pytest.raises(InputError, match="no text"):

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from sentviz.errors import InputError, RunError
@@ -168,6 +169,7 @@ def test_a_text_that_is_too_long_is_cut_and_it_is_said(model: Model) -> None:
         ({"heads_off": [(0, 2)]}, "no head 3 in layer 1"),
         ({"heads_off": [(2, 0)]}, "no head 1 in layer 3"),
         ({"heads_off": [(-1, 0)]}, "no head"),
+        ({"strength": "much"}, "finite number"),
     ],
 )
 def test_an_intervention_outside_the_model_is_refused(model: Model, change: dict[str, Any], reason: str) -> None:
@@ -197,6 +199,39 @@ def test_a_chosen_part_is_a_slice_of_the_whole_trace(model: Model) -> None:
     np.testing.assert_allclose(part.map(1, 1, 2), whole.map(1, 1, 2)[[4, 1]], atol=1e-6)
     assert model.trace(TEXT, maps=False).attention is None
     assert model.trace(TEXT, maps=False, scores=True).attention is None
+
+
+def test_layers_keep_the_order_asked_for(model: Model) -> None:
+    """Backwards, every array is that of its own layer; the same layer twice is refused."""
+    whole = model.trace(TEXT, scores=True)
+    turned = model.trace(TEXT, layers=[1, 0], scores=True, heads_off=[[0, 1]])
+    np.testing.assert_allclose(turned.map(1), model.trace(TEXT, heads_off=[(0, 1)]).map(1), atol=1e-6)
+    np.testing.assert_allclose(turned.components[1], whole.components[0], atol=1e-6)
+    np.testing.assert_allclose(turned.scores[1], whole.scores[0], atol=1e-5)
+    assert not turned.map(0, 1).any() and turned.map(1, 1).any()
+    with pytest.raises(InputError, match="Each layer can be chosen once"):
+        model.trace(TEXT, layers=[1, 1])
+
+
+def test_one_component_stays_whole_where_a_head_is_silent() -> None:
+    """Its map is still what softmax gave; the effective one is zero."""
+    model = small_model()
+    trace = model.trace(TEXT, heads_off={(0, 1)})
+    assert not trace.map(0, 1).any()
+    np.testing.assert_allclose(trace.map(0, 1, 0), model.trace(TEXT).map(0, 1, 0), atol=1e-6)
+    with pytest.raises(InputError, match="nothing to mix"):
+        model.trace(TEXT, lambdas=[[0.5], [1]])
+
+
+def test_columns_of_a_frame_are_predicted_row_by_row() -> None:
+    """Series with any index and generators equal lists; a string instead of second texts is refused."""
+    model = small_model(segments=2, cls=True, pooling="cls")
+    frame = pd.DataFrame({"text": ["a warm song", "cold soup", "a garden"], "pair": ["dull", "a song", "warm soup"]}, index=[2, 1, 0])
+    want = model.predict(frame["text"].tolist(), frame["pair"].tolist())
+    pd.testing.assert_frame_equal(model.predict(frame["text"], frame["pair"]), want)
+    pd.testing.assert_frame_equal(model.predict((text for text in frame["text"]), iter(frame["pair"])), want)
+    with pytest.raises(InputError, match="lists of texts"):
+        model.predict(["a song"], "soup")
 
 
 def test_no_texts_give_an_empty_frame(model: Model) -> None:

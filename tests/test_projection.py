@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,29 @@ def test_umap_keeps_the_clouds_apart_and_places_new_points_with_their_own() -> N
     at = first.place(x[labels == 1][:3] + 0.01)
     own, other = (np.linalg.norm(at - first.points[labels == k].mean(axis=0), axis=1) for k in (1, 0))
     assert (own < other).all()
+
+
+def test_only_one_umap_runs_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its compiled parts end the process where two threads enter them: fits of two threads never overlap."""
+    import umap
+
+    inside, most = [0], [0]
+    fit = umap.UMAP.fit
+
+    def watched(self: umap.UMAP, graph: object) -> umap.UMAP:
+        inside[0] += 1
+        most[0] = max(most[0], inside[0])
+        time.sleep(0.2)
+        made = fit(self, graph)
+        inside[0] -= 1
+        return made
+
+    monkeypatch.setattr(umap.UMAP, "fit", watched)
+    x = np.random.default_rng(0).normal(size=(40, 6))
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(lambda _: project(x, "umap"), range(2))
+    assert most == [1]
+    np.testing.assert_array_equal(first.points, second.points)
 
 
 def test_few_rows_lower_the_perplexity_or_name_pca() -> None:

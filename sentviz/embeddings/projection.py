@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,6 +20,7 @@ Bools = npt.NDArray[np.bool_]
 Tick = Callable[[float, str], object]  # share done (0..1), what is being done; may raise to stop
 
 METHODS = {"pca": "PCA", "tsne": "t-SNE", "umap": "UMAP"}
+_UMAP_ALONE = threading.Lock()  # its compiled parts may end the process where two threads enter them at once
 LEAST = {"pca": 1, "tsne": 5, "umap": 5}  # rows
 PERPLEXITY, NEIGHBOURS, MIN_DIST = 30.0, 15, 0.1
 EARLY, LATE = 250, 500  # iterations of t-SNE, with and without exaggeration
@@ -83,7 +85,7 @@ class Projection:
         if self.method == "tsne":
             return self.turn(_place_tsne(self, old, new))
         mapper = self.fitted or _umap(old, self.raw.shape[1], self.seed, self.parameters, _quiet)[1]
-        with _no_warnings():
+        with _UMAP_ALONE, _no_warnings():
             return self.turn(mapper.transform(_distances(new, old)))
 
 
@@ -302,7 +304,7 @@ def _umap(x: Floats, dims: int, seed: int, parameters: dict[str, float], tell: T
     mean, axes, _ = _axes(x, dims)
     start = (x - mean) @ axes
     start *= 10 / max(float(np.abs(start).max()), 1e-12)
-    with _no_warnings():
+    with _UMAP_ALONE, _no_warnings():
         mapper = UMAP(
             n_components=dims,
             n_neighbors=k,

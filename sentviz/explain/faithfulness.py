@@ -114,6 +114,7 @@ def over_split(
     texts: Sequence[str],
     methods: Iterable[str] = (),
     *,
+    pairs: Sequence[str] | None = None,
     sample: int = 200,
     seed: int = 0,
     progress: Progress | None = None,
@@ -122,6 +123,7 @@ def over_split(
 
     Args:
         methods: of `SCORES`; empty means all that the model has.
+        pairs: as many second texts, for models that read pairs.
         progress: called with (done, sample) after each text.
     Frame:
         method, metric, value, low, high (95 % percentile bootstrap over texts), random (the mean of random explanations of the same texts),
@@ -135,7 +137,7 @@ def over_split(
     if unknown := [name for name in names if name not in SCORES]:
         raise InputError(f"There is no score {unknown[0]!r}; there are {', '.join(SCORES)}.")
     parts = []
-    for i, trace in enumerate(islice(_traces(model, texts, seed), sample)):
+    for i, trace in enumerate(islice(_traces(model, list(texts), None if pairs is None else list(pairs), seed), sample)):
         trace, found = scores_of(model, trace, names)
         parts.append(faithfulness(model, trace, found, seed=seed + i).assign(text=i))
         if progress is not None:
@@ -170,10 +172,10 @@ def _mean(table: Doubles) -> Doubles:
     return np.where(counts > 0, np.where(known, table, 0).sum(axis=0) / np.maximum(counts, 1), np.nan)
 
 
-def _traces(model: Model, texts: Sequence[str], seed: int) -> Iterator[Trace]:
+def _traces(model: Model, texts: Sequence[str], pairs: Sequence[str] | None, seed: int) -> Iterator[Trace]:
     """Traces of texts of enough words, in a seeded order."""
     for place in np.random.default_rng(seed).permutation(len(texts)):
-        trace = model.trace(texts[place])
+        trace = model.trace(texts[place], None if pairs is None else pairs[place])
         if len(words(trace)) >= LEAST_WORDS:
             yield trace
 

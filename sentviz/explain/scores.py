@@ -224,10 +224,14 @@ def spearman(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:
     return float(np.corrcoef(first, second)[0, 1])
 
 
-def agreement(trace: Trace, scores: Floats) -> float | None:
-    """Spearman's rank correlation of a score with the size of the removal scores, over words; None where it is not defined."""
+def agreement(trace: Trace, scores: Floats, *, signed: bool = False) -> float | None:
+    """Spearman's rank correlation of a score with the size of the removal scores, over tokens; None where it is not defined.
+
+    Of a `signed` score with the removal scores themselves.
+    """
     keep = ~trace.specials
-    rho = spearman(scores[keep], np.abs(trace.token_scores["removal"][keep]))
+    removal = trace.token_scores["removal"][keep]
+    rho = spearman(scores[keep], removal if signed else np.abs(removal))
     return None if np.isnan(rho) else rho
 
 

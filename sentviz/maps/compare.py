@@ -31,12 +31,14 @@ def difference(first: Trace, second: Trace) -> Trace:
     """A trace whose maps are second minus first, over the tokens that both have (exchanged ones as "old → new").
 
     Raises:
-        InputError: the two share no token, or come from models of different shape.
+        InputError: the two share no token, come from models of different shape, or hold chosen queries only.
     """
     if first.attention is None or second.attention is None or first.components is None or second.components is None:
         raise InputError("Both traces need their attention maps.")
     if first.lambdas.shape != second.lambdas.shape or first.head_ids != second.head_ids or first.layer_ids != second.layer_ids:
         raise InputError("Maps can be subtracted between models with the same layers, heads and components only.")
+    if any(trace.query_ids != tuple(range(len(trace.tokens))) for trace in (first, second)):
+        raise InputError("Maps are subtracted whole: make both traces without a choice of queries.")
     both = [(i, j) for i, j in align(first, second) if i is not None and j is not None]
     if not both:
         raise InputError("The two sentences share no token to compare.")

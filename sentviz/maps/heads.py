@@ -77,12 +77,20 @@ def of_trace(trace: Trace) -> pd.DataFrame:
     """The same measures of one sentence: layer, head (-1 = mean over heads), measure, value.
 
     Raises:
-        InputError: the trace holds no map.
+        InputError: the trace holds no map, or not every layer, head and query.
     """
     import torch
 
     if trace.attention is None:
         raise InputError("The trace was made without attention maps.")
+    layers, heads, n = trace.attention.shape[:3]
+    if (
+        layers != len(trace.lambdas)
+        or trace.layer_ids != tuple(range(layers))
+        or trace.head_ids != tuple(range(heads))
+        or n != len(trace.tokens)
+    ):
+        raise InputError("What heads attend to is read off whole traces: made without a choice of layers, heads or queries.")
     n = len(trace.tokens)
     cls = bool(trace.specials[0])
     maps = torch.from_numpy(np.array(trace.attention, dtype=np.float64))[:, None]
