@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 from sentviz.model import Model
-from sentviz.runs import Run, find
+from sentviz.runs import Folders, Run, find
 
 __all__ = ["load"]
 
 
-def load(run: str | Path | Run, folders: Iterable[str | Path] = ()) -> Model:
+def load(run: str | Path | Run, folders: Folders = ()) -> Model:
     """A run by name (`sst2/ndt-unit-2`), by folder or as found in a catalog, as a read-only model.
 
     Raises:

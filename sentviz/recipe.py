@@ -5,15 +5,17 @@ from __future__ import annotations
 import dataclasses
 import math
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sentviz.errors import InputError
+from sentviz.errors import InputError, RunError
 from sentviz.presets import parse, split
+from sentviz.runs import Run, restored
 from sentviz.variants import changes as varied
 
-__all__ = ["Recipe", "recipe_names"]
+__all__ = ["Recipe", "finished", "learned", "recipe_names"]
 
 FOLDER = Path(__file__).parent / "recipes"
 
@@ -119,6 +121,36 @@ class Recipe:
 POSITIVE = {"epochs", "batch_size", "learning_rate", "max_length", "evaluations", "patience", "log_every"}
 SHARES = {"warmup", "dropout", "label_smoothing"}
 KINDS = {str: "a text", dict: "a table", bool: "true or false", int: "a whole number", float: "a number"}
+
+
+def finished(recipe: Recipe, root: str | Path) -> Run | None:
+    """The run of a recipe (its example aside) in a folder of runs; None where nothing is in its place.
+
+    Raises:
+        RunError: what is in its place is another recipe's run, a damaged one or none; training would replace it.
+    """
+    folder = restored(Path(root) / recipe.name)
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        return None
+    if not (folder / "config.json").is_file():
+        raise RunError(f"{folder} is there already and holds no run; move it away or choose another folder.")
+    run = Run.open(folder, recipe.name)
+    try:
+        same = _bare(Recipe.of(run.config["recipe"])) == _bare(recipe)
+    except InputError:
+        same = False
+    if not same:
+        raise RunError(f"{folder} was trained by another recipe; move it away or choose another folder.")
+    return run
+
+
+def _bare(recipe: Recipe) -> Recipe:
+    return dataclasses.replace(recipe, example="", example_pair="")
+
+
+def learned(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that decide what is learned; the others decide what the finished run shows and is asked."""
+    return {name: value for name, value in settings.items() if name not in ("example", "example_pair", "transfer")}
 
 
 def recipe_names() -> list[str]:

@@ -23,14 +23,13 @@ import hashlib
 import json
 import os
 import shutil
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sentviz.atomic import claim, restored, writing
 from sentviz.errors import RunError
 
 if TYPE_CHECKING:
@@ -38,7 +37,23 @@ if TYPE_CHECKING:
 
     from sentviz.trace import Trace
 
-__all__ = ["FORMAT", "Run", "attach", "catalog", "claim", "find", "roots", "runs", "version", "write", "writing"]
+__all__ = [
+    "FORMAT",
+    "Run",
+    "attach",
+    "attachable",
+    "catalog",
+    "claim",
+    "find",
+    "restored",
+    "roots",
+    "runs",
+    "version",
+    "write",
+    "writing",
+]
+
+Folders = str | Path | Iterable[str | Path]
 
 FORMAT = 1
 NEEDED = {
@@ -61,6 +76,7 @@ FILES = (
     "example.safetensors",
     "metrics.json",
 )
+PATIENCE = 60.0  # seconds that a table waits for another one to be stored
 
 
 def version() -> str:
@@ -73,9 +89,10 @@ def version() -> str:
         return "unknown"
 
 
-def roots(folders: Iterable[str | Path] = ()) -> list[Path]:
+def roots(folders: Folders = ()) -> list[Path]:
     """Folders searched for runs: those given, those of SENTVIZ_RUNS, `runs` and `checkpoints` here, and those that ship."""
-    named = [Path(p) for p in folders] + [Path(p) for p in os.environ.get("SENTVIZ_RUNS", "").split(os.pathsep) if p]
+    given = [folders] if isinstance(folders, str | Path) else folders
+    named = [Path(p) for p in given] + [Path(p) for p in os.environ.get("SENTVIZ_RUNS", "").split(os.pathsep) if p]
     usual = [Path("runs"), Path("checkpoints"), Path(__file__).parents[1] / "checkpoints"]
     found = {path.resolve(): path for path in [*named, *usual] if path.is_dir()}
     return list(found)
@@ -89,12 +106,13 @@ class Run:
     folder: Path
 
     @classmethod
-    def open(cls, folder: Path, name: str | None = None) -> Run:
+    def open(cls, folder: str | Path, name: str | None = None) -> Run:
         """A folder as a run, its configuration checked.
 
         Raises:
             RunError: no run there, or one of another format.
         """
+        folder = Path(folder)
         run = cls(name or "/".join(folder.resolve().parts[-2:]), folder)
         _ = run.config
         return run
@@ -143,7 +161,11 @@ class Run:
             raise RunError(f"{self.name} carries history and measurements only, not its weights; train it to ask it.")
         if wanted is None or not path.is_file():
             raise RunError(f"{self.name}: {file} is missing.")
-        if _sha256(path) != wanted:
+        try:
+            digest = _sha256(path)
+        except OSError as error:
+            raise RunError(f"{self.name}: {file} cannot be read ({error}).") from error
+        if digest != wanted:
             raise RunError(f"{self.name}: {file} is damaged or belongs to another run (its digest differs from config.json).")
         return path
 
@@ -165,8 +187,10 @@ class Run:
         """metrics.json: split -> metric -> {value, low, high}, and what belongs to no split."""
         try:
             metrics: dict[str, Any] = json.loads(self.path("metrics.json").read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise (error if isinstance(error, RunError) else RunError(f"{self.name}: metrics.json cannot be read ({error}).")) from error
+        except RunError:
+            raise
+        except (OSError, ValueError, RecursionError) as error:
+            raise RunError(f"{self.name}: metrics.json cannot be read ({error}).") from error
         return metrics
 
     def example(self) -> Trace:
@@ -176,7 +200,7 @@ class Run:
         return Trace.load(self.path("example.safetensors"))
 
 
-def runs(folders: Iterable[str | Path] = ()) -> dict[str, Run | RunError]:
+def runs(folders: Folders = ()) -> dict[str, Run | RunError]:
     """Every run below the roots by name; a folder that is no readable run is there with its reason."""
     found: dict[str, Run | RunError] = {}
     for root in roots(folders):
@@ -191,7 +215,7 @@ def runs(folders: Iterable[str | Path] = ()) -> dict[str, Run | RunError]:
     return found
 
 
-def find(name: str | Path, folders: Iterable[str | Path] = ()) -> Run:
+def find(name: str | Path, folders: Folders = ()) -> Run:
     """A run by name (`sst2/ndt-unit-2`) or by folder.
 
     Raises:
@@ -214,7 +238,7 @@ def find(name: str | Path, folders: Iterable[str | Path] = ()) -> Run:
             raise RunError(f"There is no run {str(name)!r}; there are: {there}.")
 
 
-def catalog(folders: Iterable[str | Path] = ()) -> pd.DataFrame:
+def catalog(folders: Folders = ()) -> pd.DataFrame:
     """Every run with its configuration and headline metrics, one row each; unreadable ones with their reason in `problem`."""
     import pandas as pd
 
@@ -224,7 +248,7 @@ def catalog(folders: Iterable[str | Path] = ()) -> pd.DataFrame:
             rows.append(_row(run) if isinstance(run, Run) else {"run": name, "problem": str(run)})
         except RunError as error:
             rows.append({"run": name, "problem": str(error)})
-        except (KeyError, TypeError) as error:
+        except (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
             rows.append({"run": name, "problem": f"{name}: config.json or metrics.json was not written by sentviz ({error})."})
     columns = ["run", "weights", "data", "model", "constraint", "components", "accuracy", "low", "high", "n"]
     frame = pd.DataFrame(rows, columns=[*columns, *dict.fromkeys(k for row in rows for k in row if k not in columns)])
@@ -242,77 +266,39 @@ def _row(run: Run) -> dict[str, Any]:
         "data": config["data"]["name"],
         "model": config["preset"],
         "constraint": CONSTRAINT_SIGNS.get(model["mixing"], ""),
-        "components": model["components"],
-        "accuracy": test["accuracy"]["value"],
-        "low": test["accuracy"]["low"],
-        "high": test["accuracy"]["high"],
-        "n": test["n"],
-        "f1_macro": test["f1_macro"]["value"],
-        "auc": test["auc"]["value"],
-        "silhouette": test["silhouette"]["value"],
-        "parameters": config["parameters"],
-        "temperature": config["temperature"],
-        "seed": config["recipe"]["seed"],
-        "epochs": config["best"]["epoch"],
-        "seconds": config["seconds"],
+        "components": _whole(model["components"]),
+        "accuracy": _real(test["accuracy"]["value"]),
+        "low": _real(test["accuracy"]["low"]),
+        "high": _real(test["accuracy"]["high"]),
+        "n": _whole(test["n"]),
+        "f1_macro": _real(test["f1_macro"]["value"]),
+        "auc": _real(test["auc"]["value"]),
+        "silhouette": _real(test["silhouette"]["value"]),
+        "parameters": _whole(config["parameters"]),
+        "temperature": _real(config["temperature"]),
+        "seed": _whole(config["recipe"]["seed"]),
+        "epochs": _real(config["best"]["epoch"]),
+        "seconds": _whole(config["seconds"]),
         "hardware": config["hardware"],
         "version": config["version"]["sentviz"],
         "digest": run.digest,
         "problem": "",
     }
     if "official_test" in metrics:
-        row["official_accuracy"] = metrics["official_test"]["accuracy"]["value"]
+        row["official_accuracy"] = _real(metrics["official_test"]["accuracy"]["value"])
     return row
 
 
-@contextmanager
-def claim(folder: Path) -> Iterator[bool]:
-    """Hold a run folder for this process: False where another living process holds it; what a dead one left is taken over."""
-    path = folder.with_name(f".{folder.name}.tmp-lock")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if path.exists() and not _alive(path):
-        path.unlink(missing_ok=True)
-    try:
-        handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY)
-    except FileExistsError:
-        yield False
-        return
-    try:
-        os.write(handle, str(os.getpid()).encode())
-        os.close(handle)
-        yield True
-    finally:
-        path.unlink(missing_ok=True)
+def _real(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{value!r} is no number")
+    return float(value)
 
 
-def _alive(lock: Path) -> bool:
-    try:
-        os.kill(int(lock.read_text()), 0)
-    except (OSError, ValueError):
-        return False
-    return True
-
-
-@contextmanager
-def writing(folder: Path) -> Iterator[Path]:
-    """A temporary folder that takes the place of `folder` when the block ends well; a crash leaves the old one as it was."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.tmp-", dir=folder.parent))
-    try:
-        yield fresh
-        fresh.chmod(0o755)
-        old = folder.with_name(f".{folder.name}.tmp-old-{os.getpid()}")
-        if folder.exists():
-            folder.rename(old)
-        try:
-            fresh.rename(folder)
-        except BaseException:
-            if old.exists():
-                old.rename(folder)
-            raise
-        shutil.rmtree(old, ignore_errors=True)
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)
+def _whole(value: Any) -> int:
+    if not _real(value).is_integer():
+        raise TypeError(f"{value!r} is no whole number")
+    return int(value)
 
 
 def write(folder: Path, config: dict[str, Any], writers: Mapping[str, Callable[[Path], object]]) -> None:
@@ -326,18 +312,36 @@ def write(folder: Path, config: dict[str, Any], writers: Mapping[str, Callable[[
         (fresh / "config.json").write_text(text + "\n", encoding="utf-8")
 
 
-def attach(run: Run, file: str, frame: pd.DataFrame) -> Run:
-    """The run with one more table, or a newer one, written atomically; its other files and its configuration stay, its digest changes.
+def attachable(run: Run, file: str) -> None:
+    """Whether `attach` could store a table with a run, asked before the table is made.
 
     Raises:
-        RunError: a file of the run is damaged, its folder holds anything else (which would be lost), or may not be written.
+        RunError: its folder holds anything else (which would be lost), or may not be written.
     """
     if foreign := sorted({path.name for path in run.folder.iterdir()} - run.config["files"].keys() - {"config.json", file}):
         raise RunError(f"{run.name}: its folder holds {foreign[0]}, which is no part of the run; please move it elsewhere first.")
-    files: dict[str, Callable[[Path], object]] = {name: partial(shutil.copyfile, run.path(name)) for name in run.config["files"]}
-    files[file] = lambda path: frame.to_parquet(path, index=False, compression="zstd")
+    if not all(os.access(folder, os.W_OK) for folder in (run.folder, run.folder.resolve().parent)):
+        raise RunError(f"{run.name}: its folder may not be written.")
+
+
+def attach(run: Run, file: str, frame: pd.DataFrame) -> Run:
+    """The run with one more table, or a newer one, written atomically; what others attached in the meantime stays, its digest changes.
+
+    Raises:
+        RunError: as `attachable`; a file of the run is damaged; it was trained anew since `run` was opened; another process holds it.
+    """
+    folder = run.folder.resolve()
     try:
-        write(run.folder, run.config, files)
+        with claim(folder, PATIENCE) as mine:
+            if not mine:
+                raise RunError(f"{run.name} is being written by another process.")
+            now = Run.open(folder, run.name)
+            attachable(now, file)
+            if any(now.config["files"].get(name) != run.config["files"].get(name) for name in FILES):
+                raise RunError(f"{run.name} was trained anew while it was measured; please measure it again.")
+            files: dict[str, Callable[[Path], object]] = {name: partial(shutil.copyfile, now.path(name)) for name in now.config["files"]}
+            files[file] = lambda path: frame.to_parquet(path, index=False, compression="zstd")
+            write(folder, now.config, files)
     except PermissionError as error:
         raise RunError(f"{run.name}: its folder may not be written.") from error
     return Run.open(run.folder, run.name)

@@ -6,11 +6,8 @@ import json
 import math
 import platform
 import shutil
-import signal
-import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -23,15 +20,16 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from sentviz import datasets, runs
+from sentviz.atomic import uninterrupted
 from sentviz.encoder import Encoder
-from sentviz.errors import RunError
+from sentviz.errors import InputError, RunError
 from sentviz.evaluation import Evaluation, evaluate, fit_temperature, metrics
 from sentviz.explain import explained
 from sentviz.lexicon import Lexicon
 from sentviz.mixing import Constrained, Differential
 from sentviz.model import Ids, Model, collate, read
 from sentviz.presets import preset
-from sentviz.recipe import Recipe
+from sentviz.recipe import Recipe, finished, learned
 from sentviz.runs import Run
 from sentviz.text import Tokenizer
 from sentviz.weights import load_weights, save_weights
@@ -39,23 +37,8 @@ from sentviz.weights import load_weights, save_weights
 __all__ = ["Trainer", "train"]
 
 SAVE_EVERY = 60.0  # seconds between resume points
+EXAMPLE = "Not bad at all, but I would not see it twice."
 EMBEDDINGS = 1_000  # pooled vectors of the test split that a run carries
-
-
-@contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Ctrl-C waits for the end of the block: a resume point holds whole steps only, with their random numbers."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    came: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-    if came:
-        raise KeyboardInterrupt
 
 
 @dataclass
@@ -72,17 +55,22 @@ class Progress:
     history: list[list[Any]] = field(default_factory=list)  # step, epoch, name, layer, component, value
 
 
-def train(recipe: Recipe, root: Path, *, device: str = "", progress: bool = True) -> Run:
-    """Train a recipe to a run folder `root/<data set>/<model>`; a run that stopped goes on where it was.
+def train(recipe: Recipe, root: str | Path, *, device: str = "", progress: bool = True) -> Run:
+    """Train a recipe to a run folder `root/<data set>/<model>`; a run that stopped goes on where it was, a finished one is given back.
 
     Raises:
-        DataMissingError: the data set is not here. RunError: a resume point of another recipe. KeyboardInterrupt: after saving one.
+        DataMissingError: the data set is not here. InputError: a recipe that its data set does not allow.
+        RunError: something else is in its place, or a resume point of another recipe. KeyboardInterrupt: after saving one.
     """
     torch.set_float32_matmul_precision("highest")
-    folder = root / recipe.name
+    folder = Path(root) / recipe.name
     with runs.claim(folder) as mine:
         if not mine:
             raise RunError(f"{recipe.name} is being trained by another process in {root}.")
+        if run := finished(recipe, root):
+            if not run.answers:
+                raise RunError(f"{folder} keeps the run's measurements without its weights; choose another folder to train it.")
+            return run
         trainer = Trainer(recipe, folder, device=device or ("cuda" if torch.cuda.is_available() else "cpu"))
         trainer.resume()
         trainer.fit(progress=progress)
@@ -113,6 +101,8 @@ class Trainer:
         self.tokenizer = (
             Tokenizer.train_bpe(texts, recipe.vocab_size) if recipe.tokenizer == "bpe" else Tokenizer.train_words(texts, recipe.min_count)
         )
+        self.tests = self._tests()
+        self._check_example()
         self.rows: Sequence[Ids]
         self.rows, self.segments = read(self.tokenizer, frame, max_length=recipe.max_length, cls=recipe.cls, segments=pairs)
         self.lengths = np.array([len(row) for row in self.rows])
@@ -143,6 +133,25 @@ class Trainer:
         self.total = self.steps_per_epoch * recipe.epochs
         self.at = Progress()
 
+    def _tests(self) -> list[datasets.Split]:
+        """What the finished run is asked: the data set's own splits and, by its name, the other data set's."""
+        recipe, train = self.recipe, self.train_split
+        names = ["test", *(s for s in ("official_test",) if s in datasets.info(recipe.dataset).splits)]
+        tests = [datasets.load_split(recipe.dataset, name) for name in names]
+        if recipe.transfer:
+            other = datasets.load_split(recipe.transfer, "test")
+            if other.labels != train.labels or ("text_pair" in other.frame) != ("text_pair" in train.frame):
+                raise InputError(f"The recipe's transfer {recipe.transfer} has other classes or kinds of texts than {recipe.dataset}.")
+            tests.append(replace(other, split=recipe.transfer))
+        return tests
+
+    def _check_example(self) -> None:
+        text, pair = self.recipe.example or EXAMPLE, self.recipe.example_pair or None
+        try:
+            self.tokenizer.encode(text, pair, max_length=self.recipe.max_length, cls=self.recipe.cls)
+        except InputError as error:
+            raise InputError(f"The recipe's example cannot be used: {error}") from error
+
     # ---- the loop
 
     def fit(self, *, progress: bool = True, until: int | None = None) -> None:
@@ -156,7 +165,7 @@ class Trainer:
         with tqdm(total=self.total, initial=self.at.step, unit="step", disable=not progress, desc=self.recipe.name) as bar:
             try:
                 for rows in self._remaining(last):
-                    with _uninterrupted():
+                    with uninterrupted():
                         self._step(rows)
                         bar.update()
                         self.at.seconds = time.monotonic() - started
@@ -169,7 +178,8 @@ class Trainer:
                     if self.at.stopped:
                         break
             except KeyboardInterrupt:
-                self.save()
+                with uninterrupted():
+                    self.save()
                 raise
         self.save()
 
@@ -264,25 +274,40 @@ class Trainer:
             tensors["rng.cuda"] = torch.cuda.get_rng_state()
         with runs.writing(self.resume_folder) as fresh:
             save_file({k: v.contiguous().cpu() for k, v in tensors.items()}, fresh / "state.safetensors")
-            (fresh / "progress.json").write_text(json.dumps({"recipe": self.recipe.as_dict(), "at": asdict(self.at)}))
+            stored = {"recipe": self.recipe.as_dict(), "data": self._data(), "tensors": sorted(tensors), "at": asdict(self.at)}
+            (fresh / "progress.json").write_text(json.dumps(stored))
+
+    def _data(self) -> dict[str, str]:
+        return {each.split: each.digest for each in (self.train_split, self.validation)}
 
     def resume(self) -> bool:
         """Go on from a resume point, if there is one.
 
         Raises:
-            RunError: it belongs to another recipe.
+            RunError: it is damaged, or belongs to another recipe (its example and transfer aside) or to other data.
         """
-        if not (self.resume_folder / "progress.json").is_file():
+        point = runs.restored(self.resume_folder)
+        if not (point / "progress.json").is_file():
             return False
         try:
-            stored = json.loads((self.resume_folder / "progress.json").read_text())
-            tensors = load_file(self.resume_folder / "state.safetensors", device=str(self.device))
-            recipe, at = stored["recipe"], Progress(**stored["at"])
+            stored = json.loads((point / "progress.json").read_text())
+            at, data = Progress(**stored["at"]), stored.get("data", self._data())  # those of older versions name no data
+            if learned(stored["recipe"]) != learned(json.loads(json.dumps(self.recipe.as_dict()))):
+                raise RunError(f"The resume point {point} belongs to another recipe; delete it to start again.")
+            if data != self._data():
+                raise RunError(f"The resume point {point} belongs to other rows of {self.recipe.dataset}; delete it to start again.")
+            self._restore(load_file(point / "state.safetensors", device=str(self.device)), stored.get("tensors", ()))
+        except RunError:
+            raise
         except Exception as error:
-            raise RunError(f"The resume point {self.resume_folder} is damaged ({error}); delete it to start again.") from error
-        if recipe != json.loads(json.dumps(self.recipe.as_dict())):
-            raise RunError(f"The resume point {self.resume_folder} belongs to another recipe; delete it to start again.")
+            reason = " ".join(str(error).split())
+            raise RunError(f"The resume point {point} is damaged ({reason}); delete it to start again.") from error
         self.at = at
+        return True
+
+    def _restore(self, tensors: dict[str, Tensor], names: Sequence[str]) -> None:
+        if missing := sorted(set(names) - tensors.keys()):
+            raise KeyError(f"without {missing[0]}")
         self.encoder.load_state_dict({k[6:]: v for k, v in tensors.items() if k.startswith("model.")})
         self.best_state = {k[5:]: v for k, v in tensors.items() if k.startswith("best.")}
         optimizer = self.optimizer.state_dict()
@@ -294,7 +319,6 @@ class Trainer:
         torch.set_rng_state(tensors["rng"].cpu())
         if self.device.type == "cuda":
             torch.cuda.set_rng_state(tensors["rng.cuda"].cpu())
-        return True
 
     # ---- the run folder
 
@@ -311,18 +335,14 @@ class Trainer:
         model = Model(recipe.name, encoder, self.tokenizer, self.train_split.labels, cls=recipe.cls)
 
         temperature_source = evaluate(model, self.validation)
-        splits = ["test", *(s for s in ("official_test",) if s in datasets.info(recipe.dataset).splits)]
-        evaluations = [evaluate(model, datasets.load_split(recipe.dataset, split)) for split in splits]
-        if recipe.transfer:
-            evaluations.append(replace(evaluate(model, datasets.load_split(recipe.transfer, "test")), split=recipe.transfer))
+        evaluations = [evaluate(model, split) for split in self.tests]
         report: dict[str, Any] = {e.split: metrics(e) for e in evaluations}
         report["validation"] = {
             "n": len(temperature_source.labels),
             "accuracy": self.at.best["accuracy"],
             "stored_accuracy": float((temperature_source.logits.argmax(axis=1) == temperature_source.labels).mean()),
         }
-        text = recipe.example or "Not bad at all, but I would not see it twice."
-        example = explained(model, model.trace(text, recipe.example_pair or None))
+        example = explained(model, model.trace(recipe.example or EXAMPLE, recipe.example_pair or None))
         history = pd.DataFrame(self.at.history, columns=["step", "epoch", "name", "layer", "component", "value"])
         history = history.astype({"layer": "int8", "component": "int8", "value": "float32", "epoch": "float32", "step": "int32"})
 

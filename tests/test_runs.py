@@ -11,10 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from click.testing import CliRunner
 from safetensors.torch import load_file, save_file
 
 from sentviz import runs
+from sentviz.cli import main
 from sentviz.errors import RunError
 from sentviz.loading import load
 from sentviz.model import Model
@@ -167,6 +170,15 @@ def test_a_damaged_run_says_file_and_reason_and_hides_no_other(name: str, root: 
     assert frame.loc["toy/vanilla-matched", "problem"] == ""
 
 
+def _measured(folder: Path, change: Callable[[dict[str, Any]], Any]) -> None:
+    """Rewrite metrics.json, vouched for."""
+    path = folder / "metrics.json"
+    metrics = json.loads(path.read_text())
+    change(metrics)
+    path.write_text(json.dumps(metrics))
+    resealed(folder, path.name)
+
+
 @pytest.mark.parametrize(
     "damage, reason",
     [
@@ -177,6 +189,14 @@ def test_a_damaged_run_says_file_and_reason_and_hides_no_other(name: str, root: 
         (lambda f: ((f / "metrics.json").write_text("{"), resealed(f, "metrics.json")), "metrics.json cannot be read"),
         (lambda f: (f / "metrics.json").unlink(), "metrics.json is missing"),
         (lambda f: _cut(f, "metrics.json"), "metrics.json is damaged"),
+        (lambda f: _measured(f, lambda m: m["test"]["accuracy"].update(value="high")), "'high' is no number"),
+        (lambda f: _measured(f, lambda m: m["test"].update(n=None)), "None is no number"),
+        (lambda f: _measured(f, lambda m: m.update(test=[1])), "metrics.json was not written by sentviz"),
+        (lambda f: edit(f, lambda c: c["recipe"].update(seed="abc")), "'abc' is no number"),
+        (lambda f: edit(f, lambda c: c.update(parameters=None)), "None is no number"),
+        (lambda f: edit(f, lambda c: c.update(seconds=0.5)), "0.5 is no whole number"),
+        (lambda f: edit(f, lambda c: c["best"].update(epoch=10**400)), "too large"),
+        (lambda f: ((f / "metrics.json").write_text("[" * 100_000), resealed(f, "metrics.json")), "metrics.json cannot be read"),
     ],
 )
 def test_a_catalog_survives_a_run_without_its_numbers(damage: Callable[[Path], Any], reason: str, root: Path) -> None:
@@ -185,6 +205,59 @@ def test_a_catalog_survives_a_run_without_its_numbers(damage: Callable[[Path], A
     frame = catalog([root]).set_index("run")
     assert reason in frame.loc["toy/ndt-unit-2", "problem"]
     assert frame.loc["toy/vanilla-matched", "n"] == 60
+    result = CliRunner().invoke(main, ["catalog", "--folder", str(root)])
+    assert result.exit_code == 0 and reason in result.output and "toy/vanilla-matched" in result.output
+
+
+def test_one_folder_of_runs_needs_no_list(root: Path) -> None:
+    """A text or a path, wherever several are taken."""
+    for folder in (root, str(root)):
+        assert {"toy/ndt-unit-2", "toy/vanilla-matched"} <= set(catalog(folder)["run"])
+        assert find("toy/ndt-unit-2", folder).config["preset"] == "ndt-unit-2"
+        assert root in runs.roots(folder)
+    assert Run.open(str(root / "toy/ndt-unit-2")).config["preset"] == "ndt-unit-2"
+
+
+TABLE = pd.DataFrame({"value": [1.0]})
+
+
+def test_tables_measured_side_by_side_are_both_kept(root: Path) -> None:
+    """Two measurements open the run; the slower one knows nothing of the other's table, which stays."""
+    folder = root / "toy/ndt-unit-2"
+    one, other = Run.open(folder), Run.open(folder)
+    runs.attach(one, "heads.parquet", TABLE)
+    assert {"heads.parquet", "words.parquet"} <= runs.attach(other, "words.parquet", TABLE).config["files"].keys()
+    assert len(Run.open(folder).frame("heads.parquet")) == 1
+
+
+def test_a_table_waits_for_another_and_not_for_ever(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run.open(root / "toy/ndt-unit-2")
+    monkeypatch.setattr(runs, "PATIENCE", 0.1)
+    with runs.claim(run.folder) as mine, pytest.raises(RunError, match="being written by another process"):
+        assert mine
+        runs.attach(run, "heads.parquet", TABLE)
+
+
+def test_a_table_of_weights_that_are_gone_is_refused(root: Path) -> None:
+    """The run was trained anew while it was measured."""
+    run = Run.open(root / "toy/ndt-unit-2")
+    _nan(run.folder)
+    with pytest.raises(RunError, match="trained anew"):
+        runs.attach(run, "heads.parquet", TABLE)
+
+
+def test_what_cannot_be_stored_is_not_measured(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A foreign file, or a folder that may not be written, is found before the first text."""
+    from sentviz.cli.measure import kept
+
+    folder = root / "toy/ndt-unit-2"
+    (folder / "notes.txt").write_text("mine")
+    with pytest.raises(RunError, match=r"holds notes\.txt"):
+        kept(str(folder), "test", "heads.parquet", lambda *_: pytest.fail("measured"))
+    (folder / "notes.txt").unlink()
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(RunError, match="may not be written"):
+        kept(str(folder), "test", "heads.parquet", lambda *_: pytest.fail("measured"))
 
 
 @pytest.mark.parametrize("file", ["history.parquet", "example.safetensors", "test.parquet"])

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,6 +15,7 @@ from sentviz.errors import InputError, RunError
 from sentviz.presets import NDT_FAMILIES
 from sentviz.recipe import Recipe
 from sentviz.runs import Run, claim
+from sentviz.studies import runner
 from sentviz.studies.runner import collect, finished, light, plan, run_study
 
 STUB = """
@@ -92,6 +96,39 @@ def test_a_run_is_held_by_one_living_process(tmp_path: Path) -> None:
     with claim(folder) as mine:
         assert mine
     assert not list(folder.parent.iterdir())
+
+
+SAVING = """
+import pathlib, signal, sys, time
+folder = pathlib.Path(sys.argv[1])
+def save(*_):
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    time.sleep(0.5)
+    (folder / "saved").touch()
+    sys.exit(130)
+signal.signal(signal.SIGINT, save if sys.argv[2] == "saves" else signal.SIG_IGN)
+(folder / "ready").touch()
+time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there the terminal alone can interrupt")
+@pytest.mark.parametrize("kind", ["saves", "hangs"])
+def test_ctrl_c_gives_time_to_save_and_ends_what_does_not(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe, started, plain = plan("ndt", "sst2", models=("diff",))[0], [], subprocess.Popen
+    monkeypatch.setattr(runner, "PATIENCE", 30.0 if kind == "saves" else 0.3)
+    monkeypatch.setattr(subprocess, "Popen", lambda *args, **kwargs: started.append(plain(*args, **kwargs)) or started[-1])
+
+    def interrupted(_: float) -> None:
+        while not (tmp_path / "ready").exists():
+            started[0].poll()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(runner, "time", SimpleNamespace(sleep=interrupted, monotonic=time.monotonic))
+        run_study([recipe], tmp_path, quiet=True, command=lambda *_: [sys.executable, "-c", SAVING, str(tmp_path), kind])
+    assert started[0].poll() is not None and (tmp_path / "saved").exists() == (kind == "saves")
+    assert not list(tmp_path.rglob("*.tmp-log"))
 
 
 def test_a_light_copy_keeps_the_numbers_without_the_weights(whole: Run, tmp_path: Path) -> None:

@@ -24,9 +24,10 @@ def kept(name: str, split: str, file: str, measure: Measure) -> tuple[str, pd.Da
     """Measure the run called `name` over a split and store the table with it: the run's full name and the table."""
     from sentviz import datasets
     from sentviz.loading import load
-    from sentviz.runs import attach, find
+    from sentviz.runs import attach, attachable, find
 
     found = find(name)
+    attachable(found, file)
     rows = datasets.load_split(found.config["data"]["name"], split)
     with ticking("Texts") as tick:
         frame = measure(load(found), rows, tick)
@@ -63,7 +64,8 @@ def faithfulness(run: str, sample: int, split: str, seed: int) -> None:
     from sentviz.explain.faithfulness import FILE, METRICS, over_split
 
     def measure(model: Model, rows: Split, tick: Progress) -> pd.DataFrame:
-        return over_split(model, rows.frame["text"].tolist(), sample=sample, seed=seed, progress=tick)
+        pairs = rows.frame["text_pair"].tolist() if "text_pair" in rows.frame else None
+        return over_split(model, rows.frame["text"].tolist(), pairs=pairs, sample=sample, seed=seed, progress=tick)
 
     name, frame = kept(run, split, FILE, measure)
     click.echo(f"{name}, {int(frame['n'].max())} texts of {split}; comprehensiveness: more is better, sufficiency: less")
@@ -79,9 +81,12 @@ def faithfulness(run: str, sample: int, split: str, seed: int) -> None:
 @command
 def specialise(run: str, sample: int, split: str, seed: int, inits: int) -> None:
     """Ask whether the components of RUN specialise, over a sample of texts, and store the answer with the run."""
+    from sentviz.errors import InputError
     from sentviz.maps.specialise import FILE, over_split, verdict, word_classes
 
     def measure(model: Model, rows: Split, tick: Progress) -> pd.DataFrame:
+        if "text_pair" in rows.frame:
+            raise InputError(f"{model.name} reads pairs of texts; components are measured on single ones.")
         texts = rows.frame["text"].tolist()
         return over_split(model, texts, word_classes(), sample=sample, seed=seed, inits=inits, progress=tick)
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sentviz.errors import InputError, RunError, SentvizError
 from sentviz.presets import FUSED_FAMILIES, NDT_FAMILIES
-from sentviz.recipe import Recipe
+from sentviz.recipe import Recipe, finished
 from sentviz.runs import Run, writing
 from sentviz.variants import LAMBDA_CONTROLS
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["STUDIES", "Outcome", "collect", "finished", "light", "plan", "run_study"]
 
+PATIENCE = 60.0  # seconds that processes have to write their resume points
 OUT_OF_DOMAIN = ("korean_hate_speech", "question_pair", "klue_nli")  # without PAWS, whose Korean training pairs cannot be had
 STUDIES = {
     "ndt": ("sst2", "twitter_financial", "imdb", "yelp_full"),
@@ -68,21 +71,6 @@ def plan(study: str, dataset: str, seeds: int = 1, models: Sequence[str] = ()) -
     ]
 
 
-def finished(recipe: Recipe, root: Path) -> bool:
-    """Whether the run of a recipe is there, trained by the same recipe (its example aside)."""
-    try:
-        stored = Run.open(root / recipe.name, recipe.name).config["recipe"]
-    except RunError:
-        return False
-    if _bare(Recipe.of(stored)) != _bare(recipe):
-        raise RunError(f"{root / recipe.name} was trained by another recipe; move it away or choose another folder.")
-    return True
-
-
-def _bare(recipe: Recipe) -> Recipe:
-    return replace(recipe, example="", example_pair="")
-
-
 def training(recipe: Recipe, root: Path) -> list[str]:
     """The command that trains a recipe in a process of its own."""
     chosen = [
@@ -107,7 +95,10 @@ def run_study(
 ) -> Outcome:
     """Train what is missing, `jobs` one-thread processes at a time; each resumes where it stopped.
 
-    Ctrl-C ends the running ones, which leave their resume points.
+    Ctrl-C ends the running ones once they have left their resume points.
+
+    Raises:
+        RunError: something else is in the place of one of the runs.
     """
     from tqdm import tqdm
 
@@ -137,14 +128,32 @@ def run_study(
                         outcome.failed[name] = said[-1] if said else f"exit code {process.returncode}"
                     bar.update()
         finally:
-            for process, log in running.values():
-                process.terminate()
-                log.unlink(missing_ok=True)
+            try:
+                _end([process for process, _ in running.values()])
+            finally:
+                for _, log in running.values():
+                    log.unlink(missing_ok=True)
     return outcome
 
 
+def _end(processes: Sequence[subprocess.Popen[str]]) -> None:
+    """Interrupt processes, as the terminal may have done already, and give them time to save before they are ended by force."""
+    until = time.monotonic() + PATIENCE
+    try:
+        for process in processes:
+            if sys.platform != "win32":  # there the terminal alone can interrupt
+                process.send_signal(signal.SIGINT)
+        for process in processes:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(max(0.0, until - time.monotonic()))
+    finally:
+        for process in processes:
+            process.terminate()
+            process.wait()
+
+
 def collect(recipes: Sequence[Recipe], root: Path) -> pd.DataFrame:
-    """One row per finished run and split: run, model, seed, split, n and each metric with its interval; written to `study.csv` as well."""
+    """One row per finished run and split: run, model, seed, split, n and each metric with its interval."""
     import pandas as pd
 
     rows = []

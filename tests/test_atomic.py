@@ -1,0 +1,171 @@
+"""Folders survive a death at any moment, and one process holds one at a time."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from sentviz.atomic import claim, restored, writing
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows locks no folders")
+
+HOLD = "import sys, pathlib; from sentviz.atomic import *\nwith {0}(pathlib.Path(sys.argv[1])): print('here', flush=True); input()"
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def held(folder: Path, how: str) -> subprocess.Popen[str]:
+    """Another process that holds or writes a folder until it is told to end."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD.format(how), str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None and process.stdout.readline() == "here\n"
+    return process
+
+
+def killed(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.communicate()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A run that a crash between the two renames left aside, under a name of this very process."""
+    aside = tmp_path / f".one.tmp-old-{os.getpid()}"
+    aside.mkdir()
+    (aside / "a").write_text("old")
+    return tmp_path / "one"
+
+
+def test_what_a_crash_left_aside_comes_back_to_whoever_looks(folder: Path) -> None:
+    assert (restored(folder) / "a").read_text() == "old" and names(folder.parent) == ["one"]
+
+
+def test_what_a_crash_left_aside_comes_back_to_its_next_holder(folder: Path) -> None:
+    with claim(folder) as mine:
+        assert mine and (folder / "a").read_text() == "old"
+    assert names(folder.parent) == ["one"]
+
+
+def test_what_a_crash_left_aside_is_there_while_the_next_one_writes(folder: Path) -> None:
+    """A write that fails leaves it; one that ends well replaces it."""
+    with pytest.raises(OSError, match="full"), writing(folder):
+        raise OSError("full")
+    assert names(folder) == ["a"] and names(folder.parent) == ["one"]
+    with writing(folder) as fresh:
+        (fresh / "b").write_text("new")
+    assert names(folder) == ["b"] and names(folder.parent) == ["one"]
+
+
+def test_an_old_folder_beside_a_whole_one_goes(folder: Path) -> None:
+    """The crash came after both renames."""
+    folder.mkdir()
+    (folder / "b").write_text("new")
+    with writing(folder) as fresh:
+        (fresh / "c").write_text("newer")
+    assert names(folder) == ["c"] and names(folder.parent) == ["one"]
+
+
+@pytest.mark.parametrize("place", [1, 2])
+def test_ctrl_c_right_after_a_rename_loses_nothing(place: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the first rename the old folder is back, after the second the new one stands; nothing else stays."""
+    folder, plain, calls = tmp_path / "one", Path.rename, []
+    folder.mkdir()
+    (folder / "a").write_text("old")
+
+    def rename(self: Path, target: Path) -> Path:
+        done = plain(self, target)
+        calls.append(1)
+        if len(calls) == place:
+            raise KeyboardInterrupt
+        return done
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt), writing(folder) as fresh:
+        (fresh / "b").write_text("new")
+        patch.setattr(Path, "rename", rename)
+    assert names(folder) == (["a"] if place == 1 else ["b"]) and names(tmp_path) == ["one"]
+
+
+def test_leftovers_of_the_dead_go_and_those_of_the_living_stay(tmp_path: Path) -> None:
+    folder = tmp_path / "one"
+    living, dead = held(folder, "writing"), held(folder, "writing")
+    killed(dead)
+    assert len(names(tmp_path)) == 2
+    with writing(folder) as fresh:
+        (fresh / "a").write_text("mine")
+    assert len(names(tmp_path)) == 2 and names(folder) == ["a"]
+    living.communicate("\n")
+    assert living.returncode == 0 and names(tmp_path) == ["one"]
+
+
+def test_a_folder_is_held_until_its_process_dies(tmp_path: Path) -> None:
+    """Killed, it gives the folder back; the file that it left is no obstacle, whatever it says."""
+    folder = tmp_path / "one"
+    other = held(folder, "claim")
+    with claim(folder) as mine:
+        assert not mine
+    killed(other)
+    (tmp_path / ".one.tmp-lock").write_text(str(os.getpid()))
+    with claim(folder) as mine:
+        assert mine
+    assert not names(tmp_path)
+
+
+def test_patience_waits_for_the_holder(tmp_path: Path) -> None:
+    entered, leave = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with claim(tmp_path / "one"):
+            entered.set()
+            leave.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    entered.wait()
+    threading.Timer(0.2, leave.set).start()
+    with claim(tmp_path / "one", patience=20) as mine:
+        assert mine
+    thread.join()
+
+
+def test_a_folder_has_one_holder_however_many_want_it(tmp_path: Path) -> None:
+    """Threads that meet a dead process's file again and again: never two inside."""
+    inside, most, got = [0], [0], []
+    guard = threading.Lock()
+
+    def want() -> None:
+        for _ in range(50):
+            with claim(tmp_path / "one", patience=30) as mine:
+                with guard:
+                    inside[0] += mine
+                    most[0] = max(most[0], inside[0])
+                got.append(mine)
+                with guard:
+                    inside[0] -= mine
+
+    (tmp_path / ".one.tmp-lock").touch()
+    threads = [threading.Thread(target=want) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most[0] == 1 and sum(got) == 200 and not names(tmp_path)
+
+
+def test_a_second_ctrl_c_does_not_cut_what_must_be_whole() -> None:
+    from sentviz.atomic import uninterrupted
+
+    done = []
+    with pytest.raises(KeyboardInterrupt), uninterrupted():
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+        done.append(1)
+    assert done == [1]
