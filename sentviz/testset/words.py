@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError, RunError
-from sentviz.runs import Run, attach
+from sentviz.runs import Run, attach, attachable
 from sentviz.testset.rows import Rows
 
 if TYPE_CHECKING:
@@ -263,6 +263,7 @@ def store(run: Run) -> Run:
     from sentviz import datasets
     from sentviz.testset.rows import stored
 
+    attachable(run, FILE)
     split = datasets.load_split(run.config["data"]["name"], "test").frame
     rows = stored(run).with_text(split)
     if not rows.has_text:
