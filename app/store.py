@@ -11,6 +11,7 @@ from app.focus import Focus
 from sentviz.errors import InputError, RunError, SentvizError
 from sentviz.explain import SCORES, available, explained, score
 from sentviz.lexicon import Lexicon
+from sentviz.remarks import reads_pairs
 from sentviz.runs import Run
 from sentviz.runs import runs as read_runs
 from sentviz.testset.rows import Rows
@@ -26,12 +27,14 @@ __all__ = [
     "entries",
     "example",
     "explanations",
+    "fits_demo",
     "injects",
     "language",
     "lexicon",
     "lexicon_title",
     "model",
     "models",
+    "reads_pairs",
     "run",
     "runs",
     "shape",
@@ -248,16 +251,6 @@ def _demo_rows(name: str, digest: str) -> Rows:
     labels = demo.labels_for(of.labels)
     frame = frame.assign(label=frame["label"].map(labels), tag=frame["phenomenon"])
     return predicted(model(of), digest, frame, "demo")
-
-
-def reads_pairs(of: Run) -> bool:
-    """Whether a run was trained on pairs of texts."""
-    from sentviz import datasets
-
-    try:
-        return datasets.info(of.config["data"]["name"]).pair
-    except InputError:  # a data set of the user's own
-        return False
 
 
 def fits_demo(of: Run) -> bool:

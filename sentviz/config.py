@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 __all__ = ["EncoderConfig", "differential_start", "lambda_starts"]
 
@@ -27,6 +27,26 @@ def lambda_starts(constraint: str, layers: int, components: int) -> tuple[tuple[
         "free": ([0.2 * 0.8**i for i in range(3)], [0.356, 0.20, 0.16]),
     }[constraint]
     return tuple(tuple((first if layer == 0 else later)[: components - 1]) for layer in range(layers))
+
+
+KINDS: dict[Any, str] = {
+    int: "a whole number",
+    float: "a finite number",
+    bool: "true or false",
+    tuple[int, ...]: "a list of whole numbers",
+    tuple[tuple[float, ...], ...]: "a list of rows of numbers",
+}
+LEAST = dict.fromkeys(("vocab_size", "classes", "max_length", "width", "layers", "heads", "components", "ffn_width", "segments"), 1)
+LEAST |= dict.fromkeys(("key_width", "lambda_std", "embedding_scale", "window", "dropout"), 0)
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    """Whether a value is of a kind of `KINDS`; truth values are no numbers, lists from JSON pass for tuples."""
+    if get_origin(kind) is tuple:
+        return isinstance(value, list | tuple) and all(_fits(part, get_args(kind)[0]) for part in value)
+    if kind is float:
+        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
 
 
 @dataclass(frozen=True)
@@ -66,11 +86,16 @@ class EncoderConfig:
     def __post_init__(self) -> None:
         for name, kind in get_type_hints(EncoderConfig).items():
             value = getattr(self, name)
-            if get_origin(kind) is Literal and value not in get_args(kind):
-                raise ValueError(f"{name} must be one of {', '.join(get_args(kind))}, not {value!r}.")
-        for name in ("vocab_size", "classes", "max_length", "width", "layers", "heads", "components", "ffn_width"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}.")
+            if get_origin(kind) is Literal:
+                if value not in get_args(kind):
+                    raise ValueError(f"{name} must be one of {', '.join(get_args(kind))}, not {value!r}.")
+            elif not _fits(value, kind):
+                raise ValueError(f"{name} must be {KINDS[kind]}, not {value!r}.")
+        for name, least in LEAST.items():
+            if getattr(self, name) < least:
+                raise ValueError(f"{name} must be at least {least}, not {getattr(self, name)}.")
+        if self.dropout >= 1:
+            raise ValueError(f"dropout must be below 1, not {self.dropout}.")
         if not self.key_width:
             object.__setattr__(self, "key_width", self.width // (1 if self.components == 1 else 2))
         if not self.embedding_scale:

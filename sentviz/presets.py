@@ -7,12 +7,14 @@ A name of `INJECTIONS` behind any of them, as in `cls-last-scaled`, puts a polar
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 from sentviz.config import EncoderConfig
 from sentviz.errors import InputError
 
-__all__ = ["CONSTRAINT_SIGNS", "FUSED_FAMILIES", "INJECTIONS", "NDT_FAMILIES", "parse", "preset", "split"]
+__all__ = ["CONSTRAINT_SIGNS", "FUSED_FAMILIES", "INJECTIONS", "NDT_FAMILIES", "check_shape", "parse", "preset", "split"]
 
 CONSTRAINT_SIGNS = {"unit": "[0,1]", "symmetric": "[-1,1]", "nonneg": "[0,inf)", "free": "(-inf,inf)"}
 
@@ -63,8 +65,11 @@ def preset(name: str, *, vocab_size: int, classes: int, max_length: int, **chang
     block with one full-width component, which gives it the parameters of NDT with C = 2. cls is a small BERT: four post-norm layers, [CLS].
 
     Raises:
-        InputError: no such preset.
+        InputError: no such preset, or a change that no model has.
     """
+    known = [item.name for item in fields(EncoderConfig)]
+    if unknown := sorted(changes.keys() - known):
+        raise InputError(f"A model has no setting {unknown[0]!r}; there are {', '.join(known)}.")
     family, constraint, components = parse(name)
     shape: dict[str, Any] = {"vocab_size": vocab_size, "classes": classes, "max_length": max_length}
     if family == "vanilla":
@@ -76,4 +81,18 @@ def preset(name: str, *, vocab_size: int, classes: int, max_length: int, **chang
     elif family == "cls":
         shape |= {"layers": 4, "norm": "layer", "norm_first": False, "ffn": "gelu", "ffn_width": 512, "pooling": "cls"}
     shape |= INJECTIONS.get(split(name)[1], {})
-    return EncoderConfig(**(shape | changes))
+    try:
+        return EncoderConfig(**(shape | changes))
+    except ValueError as error:
+        raise InputError(f"{name} cannot be made: {error}") from error
+
+
+def check_shape(name: str, shape: Mapping[str, Any]) -> None:
+    """Check a recipe's changes to a preset before anything is read or trained.
+
+    Raises:
+        InputError: a setting that no model has, or one that the recipe or its data set decides elsewhere.
+    """
+    if elsewhere := [key for key in ("vocab_size", "classes", "max_length", "dropout") if key in shape]:
+        raise InputError(f"The recipe's shape cannot set {elsewhere[0]}: the recipe itself or its data set does.")
+    preset(name, vocab_size=9, classes=2, max_length=9, **shape)

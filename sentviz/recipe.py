@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sentviz.errors import InputError, RunError
-from sentviz.presets import parse, split
+from sentviz.presets import check_shape, split
 from sentviz.runs import Run, restored
 from sentviz.variants import changes as varied
 
@@ -98,7 +98,9 @@ class Recipe:
                 raise InputError(f"The recipe's {item.name} cannot be {value}.")
         if recipe.tokenizer not in ("words", "bpe"):
             raise InputError(f"The recipe's tokenizer must be words or bpe, not {recipe.tokenizer!r}.")
-        parse(recipe.model)
+        if recipe.seed >= 2**63:
+            raise InputError(f"The recipe's seed cannot be {recipe.seed}.")
+        check_shape(recipe.model, recipe.shape)
         if split(recipe.model)[1] and not recipe.lexicon:
             raise InputError(f"{recipe.model} injects a lexicon, and the recipe names none.")
         return recipe

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sentviz import datasets
+from sentviz.errors import InputError
 from sentviz.examples import EXAMPLES
 from sentviz.explain import percent
 from sentviz.trace import Trace
@@ -13,7 +15,15 @@ from sentviz.trace import Trace
 if TYPE_CHECKING:
     from sentviz.runs import Run
 
-__all__ = ["remarks"]
+__all__ = ["reads_pairs", "remarks"]
+
+
+def reads_pairs(run: Run) -> bool:
+    """Whether a run was trained on pairs of texts."""
+    try:
+        return datasets.info(run.config["data"]["name"]).pair
+    except InputError:  # a data set that is not known here
+        return run.answers and run.example().text_pair is not None
 
 
 def remarks(trace: Trace, run: Run) -> list[tuple[str, str]]:

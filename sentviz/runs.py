@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping
@@ -133,6 +134,8 @@ class Run:
             raise RunError(f"{self.name}: config.json was not written by sentviz (without {', '.join(missing)}).")
         if config["format"] != FORMAT:
             raise RunError(f"{self.name}: config.json has format {config['format']}, this version reads {FORMAT}.")
+        if not 0 < config["temperature"] < math.inf:
+            raise RunError(f"{self.name}: config.json is damaged: its temperature must be above 0, not {config['temperature']}.")
         return config
 
     @cached_property

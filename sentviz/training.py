@@ -94,6 +94,8 @@ class Trainer:
         self.recipe, self.folder, self.device = recipe, folder, torch.device(device)
         self.resume_folder = folder.with_name(f".{folder.name}.tmp-resume")
         self.train_split = datasets.load_split(recipe.dataset, "train")
+        if not self.train_split.labels:
+            raise InputError(f"{recipe.dataset} has no classes to tell apart.")
         self.validation = datasets.load_split(recipe.dataset, "validation")
         frame = self.train_split.frame
         pairs = "text_pair" in frame

@@ -106,8 +106,8 @@ def handler(hub: Hub) -> type[BaseHTTPRequestHandler]:
                 time.sleep(value)
             try:
                 for at in range(0, len(rest), 1 << 14):
+                    hub.sent += len(rest[at : at + (1 << 14)])  # counted first: who reads it may look before this thread goes on
                     self.wfile.write(rest[at : at + (1 << 14)])
-                    hub.sent += len(rest[at : at + (1 << 14)])
             except OSError:
                 self.close_connection = True
 

@@ -6,6 +6,7 @@ import json
 import math
 import signal
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,14 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from sentviz import training
+from sentviz import datasets, training
 from sentviz.errors import InputError, RunError
 from sentviz.loading import load
 from sentviz.model import softmax
 from sentviz.recipe import Recipe, recipe_names
 from sentviz.testset.rows import predicted
 from sentviz.training import Trainer, batches, train
-from tests.makers import toy_recipe, use_toy_data
+from tests.makers import toy_recipe, toy_splits, use_toy_data
 
 
 @pytest.fixture(autouse=True)
@@ -283,6 +284,14 @@ def test_recipes_are_read_from_files(tmp_path: Path) -> None:
         own.write_bytes(content)
         with pytest.raises(InputError, match=r"cannot be read|needs a dataset"):
             Recipe.read(own)
+
+
+def test_a_data_set_without_classes_is_refused_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Scores from 0 to 5, say, are nothing to classify."""
+    splits = {name: replace(split, labels=()) for name, split in toy_splits().items()}
+    monkeypatch.setattr(datasets, "load_split", lambda name, split: splits[split])
+    with pytest.raises(InputError, match="toy has no classes to tell apart"):
+        Trainer(toy_recipe(), tmp_path / "run")
 
 
 def test_pairs_go_in_as_pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

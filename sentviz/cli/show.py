@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from sentviz.cli.terminal import METHODS, command, main, ticking
+from sentviz.errors import InputError
+
+if TYPE_CHECKING:
+    from sentviz.runs import Run
 
 pair_option = click.option("--pair", help="The second sentence, for runs that read pairs.")
 
@@ -41,26 +46,29 @@ def catalog(folders: tuple[Path, ...]) -> None:
 @command
 def explain(run: str, sentence: str, pair: str | None, score: str) -> None:
     """Why RUN answers as it does to SENTENCE, on the terminal."""
+    import numpy as np
+
     from sentviz import load
     from sentviz.explain import SCORES, agreement, answer, explained
     from sentviz.explain import score as score_of
 
-    model = load(run)
+    model = load(_reading(run, pair))
     trace = explained(model, model.trace(sentence, pair), {"removal", score})
     values, how = score_of(trace, score), SCORES[score]
+    shown = values if how.signed else np.where(trace.specials, 0, values - values[~trace.specials].mean())
     click.echo(f"{model.name}: {answer(trace)}")
     for label, probability in zip(trace.labels, trace.probabilities, strict=True):
         click.echo(f"  {label:>10} {'█' * round(30 * float(probability)):<30} {probability:6.1%}")
     click.echo(f"\n{how.title} (+ {how.high}, - {how.low}):")
-    top = max(float(abs(values).max()), 1e-9)
+    top = max(float(abs(shown).max()), 1e-9)
     width = max(len(token) for token in trace.tokens)
-    for token, value, unknown in zip(trace.tokens, values, trace.unknown, strict=True):
+    for token, value, unknown in zip(trace.tokens, shown, trace.unknown, strict=True):
         bar = "█" * round(20 * abs(float(value)) / top)
         left, right = (bar.rjust(20), "") if value < 0 else ("", bar)
-        shown = "".join(c if c.isprintable() else "·" for c in token)
-        click.echo(f"  {shown:<{width}} {left:>20}|{right:<20} {value:+.3f}{'  (not in the vocabulary)' if unknown else ''}")
-    if score != "removal" and (rho := agreement(trace, values)) is not None:
-        click.echo(f"Rank correlation with word removal: {rho:+.2f}")
+        printed = "".join(c if c.isprintable() else "·" for c in token)
+        click.echo(f"  {printed:<{width}} {left:>20}|{right:<20} {value:+.3f}{'  (not in the vocabulary)' if unknown else ''}")
+    if score != "removal" and (rho := agreement(trace, values, signed=how.signed)) is not None:
+        click.echo(f"Rank correlation with {'word removal' if how.signed else 'the size of word removal'}: {rho:+.2f}")
     if trace.dropped:
         click.echo(f"The last {trace.dropped:,} tokens are beyond the model's maximum of {model.config.max_length} and were not read.")
 
@@ -108,6 +116,14 @@ def export(
         raise click.UsageError("Name a RUN and a FIGURE, or a paper with --paper ndt.")
     if out.is_dir():
         raise click.UsageError(f"{out} is a folder; name a file.")
+    if pair is not None and text is None:
+        raise click.UsageError("--pair goes with --text: it is the second sentence of a pair.")
+    found, places = _reading(run, pair), {"layer": layer - 1, "head": _number(head), "component": _number(component)}
+    for axis in {"attention": ("layer", "head", "component"), "overview": ("component",)}.get(figure, ()):
+        place, count = places[axis], found.config["model"][f"{axis}s"]
+        if isinstance(place, int) and not 0 <= place < count:
+            there = f"the {axis}s 1 to {count}" if count > 1 else f"one {axis}"
+            raise InputError(f"{found.name} has {there}, not {place + 1}.")
     made = draw(
         run,
         figure,
@@ -154,9 +170,10 @@ def report(run: str, sentence: str, pair: str | None, out: Path) -> None:
     from sentviz.loading import load
     from sentviz.maps.arithmetic import cell
     from sentviz.report import report_html
-    from sentviz.runs import find
 
-    found = find(run)
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise click.UsageError(f"The report is a page: name a file that ends with .html, not {out.name}.")
+    found = _reading(run, pair)
     model = load(found)
     trace = explained(model, model.trace(sentence, pair), SCORES)
     assert trace.attention is not None
@@ -165,6 +182,17 @@ def report(run: str, sentence: str, pair: str | None, out: Path) -> None:
     arithmetic = cell(model, trace, layer, head, query, key) if takes_apart else None
     out.write_text(report_html(trace, found, arithmetic=arithmetic), encoding="utf-8")
     click.echo(f"Written to {out}")
+
+
+def _reading(name: str, pair: str | None) -> Run:
+    """The run by its name, if it can be asked about a text, or about two where a second one is given."""
+    from sentviz.remarks import reads_pairs
+    from sentviz.runs import find
+
+    run = find(name)
+    if pair is not None and not reads_pairs(run):
+        raise click.UsageError(f"{run.name} reads single texts; leave --pair out.")
+    return run
 
 
 def _number(value: str) -> int | str:

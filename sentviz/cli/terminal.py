@@ -22,7 +22,7 @@ METHODS = "removal, received, first-layer, difference, rollout, flow, value-weig
 
 
 def command(function: Callable[..., Any]) -> Callable[..., Any]:
-    """What users can do wrong becomes one sentence and exit code 2; Ctrl-C exit code 130."""
+    """What users can do wrong becomes one sentence and exit code 1, or 2 where an option is at fault; Ctrl-C exit code 130."""
 
     @wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> Any:

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from sentviz.cli.terminal import command, main, say_metrics
 
+if TYPE_CHECKING:
+    from sentviz.recipe import Recipe
+    from sentviz.runs import Run
+
 
 @main.command()
 @click.argument("recipe")
 @click.option("--model", help="Preset instead of the recipe's: vanilla, diff, ndt-unit-2, cls-last-scaled, hardmax-d2, ...")
-@click.option("--seed", type=int, help="Seed instead of the recipe's.")
+@click.option("--seed", type=click.IntRange(0, (1 << 63) - 1), help="Seed instead of the recipe's.")
 @click.option("--variant", help="A change by name: equal, swapped or frozen (how lambda starts), 512 (reads 512 tokens).")
 @click.option("--hub", help="Fine-tune this Hugging Face encoder, a name or a folder, on the data set RECIPE.")
 @click.option("--injection", help="Of a lexicon into that encoder: xia, all, all-scaled, last, last-scaled.")
-@click.option("--lexicon", help="Whose polarities it gets, as in lexicon_ko_knu.")
+@click.option("--lexicon", help="Whose polarities a model with an injection gets, as in lexicon_ko_knu.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True, help="Folder for the run.")
 @click.option("--device", default="", help="cpu or cuda; by default the GPU if there is one.")
-@click.option("--threads", type=int, help="CPU threads.")
+@click.option("--threads", type=click.IntRange(1), help="CPU threads.")
 @click.option("--quiet", is_flag=True, help="No progress bar.")
 @command
 def train(
@@ -36,38 +40,62 @@ def train(
     threads: int | None,
     quiet: bool,
 ) -> None:
-    """Train RECIPE, a TOML file or the name of one that ships. A stopped run goes on with the same command."""
-    if model and model.startswith("hardmax-"):
-        from sentviz.hardmax.training import HardmaxRecipe, train_hardmax
+    """Train RECIPE, a TOML file or the name of one that ships; with --hub or a hardmax model the name of a data set.
 
-        trained = train_hardmax(HardmaxRecipe.named(recipe, model, seed=seed or 0), out, say=click.echo)
-        say_metrics(trained.name, trained.metrics())
-        click.echo(f"Written to {trained.folder}")
-        return
+    A stopped run goes on with the same command, but for hardmax models, which start again.
+    """
+    if threads:
+        import torch
+
+        torch.set_num_threads(threads)
+    run: Run
     if hub:
+        _refuse("A Hugging Face model", model=model, variant=variant)
         from sentviz.hub import finetune
 
         settings: dict[str, Any] = {} if seed is None else {"seed": seed}
-        tuned = finetune(hub, recipe, out, lexicon=lexicon or "", injection=injection or "", device=device, progress=not quiet, **settings)
-        say_metrics(tuned.name, tuned.metrics())
-        click.echo(f"Written to {tuned.folder}")
-        return
-    from sentviz.recipe import Recipe
+        run = finetune(hub, recipe, out, lexicon=lexicon or "", injection=injection or "", device=device, progress=not quiet, **settings)
+    elif model and model.startswith("hardmax-"):
+        elsewhere = "" if device == "cpu" else device
+        _refuse("A hardmax model", variant=variant, injection=injection, lexicon=lexicon, device=elsewhere)
+        from sentviz.hardmax.training import HardmaxRecipe, train_hardmax
 
-    wanted = Recipe.read(recipe, model=model, seed=seed, variant=variant)
-    import torch
+        run = train_hardmax(HardmaxRecipe.named(recipe, model, seed=seed or 0), out, say=(lambda line: None) if quiet else click.echo)
+    else:
+        if injection:
+            raise click.UsageError("--injection goes with --hub; a preset has it in its name, as in --model cls-last-scaled.")
+        wanted = _recipe(recipe, model=model, seed=seed, variant=variant, lexicon=lexicon)
+        from sentviz.recipe import finished
+        from sentviz.training import train as run_training
 
-    from sentviz.training import train as run_training
-
-    if threads:
-        torch.set_num_threads(threads)
-    try:
-        run = run_training(wanted, out, device=device, progress=not quiet)
-    except KeyboardInterrupt:
-        click.echo("\nThe same command goes on from here.", err=True)
-        raise
+        if there := finished(wanted, out):
+            say_metrics(there.name, there.metrics())
+            click.echo(f"{there.folder} was trained by this recipe already; move it away to train it again.")
+            return
+        try:
+            run = run_training(wanted, out, device=device, progress=not quiet)
+        except KeyboardInterrupt:
+            click.echo("\nThe same command goes on from here.", err=True)
+            raise
     say_metrics(run.name, run.metrics())
     click.echo(f"Written to {run.folder}")
+
+
+def _refuse(what: str, **options: str | None) -> None:
+    """Say that an option was given which has no meaning here, rather than pass over it."""
+    if given := [name for name, value in options.items() if value]:
+        raise click.UsageError(f"{what} does not take --{given[0]}.")
+
+
+def _recipe(source: str, **changes: Any) -> Recipe:
+    """The recipe with its changes, refused here where training would fail or pass over one of them."""
+    from sentviz.presets import split
+    from sentviz.recipe import Recipe
+
+    wanted = Recipe.read(source, **changes)
+    if changes["lexicon"] and not split(wanted.model)[1]:
+        raise click.UsageError(f"{wanted.model} does not take --lexicon: it has no injection, as cls-last-scaled has.")
+    return wanted
 
 
 @main.command()

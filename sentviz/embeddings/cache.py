@@ -11,6 +11,7 @@ import os
 import threading
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,10 +93,11 @@ class Cache:
                 part.replace(self._path(key))
             finally:
                 part.unlink(missing_ok=True)
-            self._prune(key)
             self.problem = ""
         except OSError as error:
             self.problem = f"{self.folder} cannot be written ({error.strerror or error}), so what is computed is kept in memory only."
+            return
+        self._prune(key)
 
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}.safetensors"
@@ -108,13 +110,18 @@ class Cache:
                 self._held.pop(next(iter(self._held)))
 
     def _prune(self, newest: str) -> None:
-        files = sorted(self.folder.glob("*.safetensors"), key=lambda path: path.stat().st_mtime)
-        sizes = {path: path.stat().st_size for path in files}
-        for path in files:
-            if sum(sizes.values()) <= self._disk or path == self._path(newest):
+        found = {}
+        with suppress(OSError):
+            for path in self.folder.glob("*.safetensors"):
+                with suppress(OSError):  # another process was first
+                    found[path] = path.stat()
+        whole = sum(stat.st_size for stat in found.values())
+        for path, stat in sorted(found.items(), key=lambda item: item[1].st_mtime):
+            if whole <= self._disk or path == self._path(newest):
                 break
-            path.unlink(missing_ok=True)
-            del sizes[path]
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+            whole -= stat.st_size
 
 
 # ---- vectors

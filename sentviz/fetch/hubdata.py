@@ -18,10 +18,10 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from sentviz.datasets import DatasetInfo, HubFile, content, folders, info, named, where
-from sentviz.errors import DataMissingError
+from sentviz.errors import DataMissingError, InputError
 from sentviz.fetch.download import Progress, Remote, Stopped, disk, fetch, look
 
 if TYPE_CHECKING:
@@ -46,9 +46,24 @@ class Got:
 
 
 def url(file: HubFile) -> str:
-    """Where a file is fetched; ``HF_ENDPOINT`` names another server than the public one."""
-    server = os.environ.get("HF_ENDPOINT", "").rstrip("/") or ENDPOINT
+    """Where a file is fetched; ``HF_ENDPOINT`` names another server than the public one.
+
+    Raises:
+        InputError: it names none.
+    """
+    server = os.environ.get("HF_ENDPOINT", "").strip().rstrip("/") or ENDPOINT
+    if not _is_server(server):
+        raise InputError(f"HF_ENDPOINT must be the address of a server, as in {ENDPOINT}, not {server}.")
     return f"{server}/datasets/{file.repo}/resolve/{quote(file.revision, safe='')}/{quote(file.path)}"
+
+
+def _is_server(address: str) -> bool:
+    try:
+        parts = urlsplit(address)
+        plain = address.isascii() and address.isprintable() and " " not in address
+        return plain and parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # brackets or a port that are none
+        return False
 
 
 def lacking(name: str) -> tuple[str, ...]:
@@ -72,7 +87,7 @@ def get(name: str, *, progress: Progress | None = None, stop: threading.Event | 
     Returns:
         The parts that were fetched.
     Raises:
-        InputError: there is no such data set.
+        InputError: there is no such data set, or HF_ENDPOINT names no server.
         DataMissingError: the hub does not have it, cannot be reached, or has something else.
         SentvizError: the disk is full or cannot be written.
         Stopped: `stop` was set.
@@ -226,6 +241,7 @@ def _alone(path: Path, stop: threading.Event | None) -> Iterator[None]:
 
 
 def _locked(handle: int) -> bool:
+    """Whether the lock is ours; also where the file system has no locks: two downloads then waste time, but what they keep is checked."""
     try:
         if sys.platform == "win32":
             import msvcrt
@@ -235,6 +251,8 @@ def _locked(handle: int) -> bool:
             import fcntl
 
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    except (BlockingIOError, PermissionError):  # another process has it; Windows says the latter
         return False
+    except OSError:
+        return True
     return True

@@ -8,7 +8,7 @@ import platform
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from safetensors.torch import save_file
 from sentviz import datasets, runs
 from sentviz.errors import InputError, RunError
 from sentviz.evaluation import Evaluation, evaluate, fit_temperature, metrics
+from sentviz.examples import examples_for
 from sentviz.explain import explained
 from sentviz.hardmax.model import HardmaxConfig, HardmaxEncoder, HardmaxModel, distinct
 from sentviz.hardmax.text import WordsTokenizer
@@ -174,11 +175,16 @@ def _epochs(lengths: npt.NDArray[np.int64], recipe: HardmaxRecipe) -> Iterator[n
 def train_hardmax(recipe: HardmaxRecipe, root: Path, *, say: Callable[[str], object] = lambda line: None) -> Run:
     """Train a recipe to the run folder `root/<data set>/<preset>`; every metric is computed from the weights as stored.
 
+    Training texts without a known word are left out and counted as dropped. Of the other splits every row is answered: the mean of no
+    word is the origin, where the decoder says its bias.
+
     Args:
         say: called with a line after each evaluation.
     Raises:
+        InputError: a data set of other than two classes of single texts, or an example without a known word.
         DataMissingError: the data set is not here. RunError: another process trains it.
     """
+    _check(recipe)
     folder = root / recipe.name
     with runs.claim(folder) as mine:
         if not mine:
@@ -186,19 +192,69 @@ def train_hardmax(recipe: HardmaxRecipe, root: Path, *, say: Callable[[str], obj
         train, validation = (datasets.load_split(recipe.dataset, split) for split in ("train", "validation"))
         texts = train.frame["text"].tolist()
         tokenizer = WordsTokenizer.fit(texts, min_count=recipe.min_count, most=recipe.vocab_size, cleaning=recipe.cleaning)
+        recipe = replace(recipe, example=_example(recipe, tokenizer))
         config = recipe.config(tokenizer.vocab_size)
-        rows = tokenizer.ids_batch(validation.frame["text"].tolist(), max_length=recipe.max_length)
+        seen = known(tokenizer, texts, recipe.max_length)
+        kept = [i for i, row in enumerate(seen) if len(row)]
+        train = replace(train, frame=train.frame.iloc[kept].reset_index(drop=True), dropped=train.dropped + len(seen) - len(kept))
+        rows = known(tokenizer, validation.frame["text"].tolist(), recipe.max_length)
+        asked = [i for i, row in enumerate(rows) if len(row)]
         targets = torch.tensor(validation.frame["label"].to_numpy(np.int64, copy=True))
 
         def validate(encoder: HardmaxEncoder) -> tuple[float, float]:
-            logits = torch.empty(len(rows), config.classes)
-            for batch in by_length([len(row) for row in rows]):
-                with torch.inference_mode():
+            with torch.inference_mode():
+                logits = encoder.classifier(torch.zeros(len(rows), config.width))
+                for places in by_length([len(rows[i]) for i in asked]):
+                    batch = [asked[place] for place in places]
                     logits[batch] = encoder.short(*distinct([rows[i] for i in batch]))[0]
             return float((logits.argmax(dim=1) == targets).float().mean()), float(F.cross_entropy(logits, targets))
 
-        fitted = fit(recipe, config, tokenizer.ids_batch(texts, max_length=recipe.max_length), train.frame["label"].tolist(), validate, say)
+        fitted = fit(recipe, config, [seen[i] for i in kept], train.frame["label"].tolist(), validate, say)
         return write(recipe, fitted, tokenizer, train, validation, folder)
+
+
+def _check(recipe: HardmaxRecipe) -> None:
+    item = datasets.info(recipe.dataset)
+    if item.pair or len(item.labels) != 2:
+        has = "pairs" if item.pair else f"{len(item.labels) or 'no'} classes"
+        raise InputError(f"The hardmax classifier tells two classes of single texts apart; {recipe.dataset} has {has}.")
+    if not 0 <= recipe.seed < 1 << 63:
+        raise InputError(f"The recipe's seed cannot be {recipe.seed}.")
+
+
+def _example(recipe: HardmaxRecipe, tokenizer: WordsTokenizer) -> str:
+    """The recipe's example or, in another language, the first of ours of which the model knows a word."""
+    item = datasets.info(recipe.dataset)
+    ours = [example.text for example in examples_for(item.labels, item.language).values()]
+    for text, row in zip([recipe.example, *ours], known(tokenizer, [recipe.example, *ours], recipe.max_length), strict=True):
+        if len(row):
+            return text
+    raise InputError(f"The model would know no word of the example {recipe.example!r}: please give another one.")
+
+
+def known(tokenizer: WordsTokenizer, texts: Sequence[str], max_length: int) -> list[Ids]:
+    """Ids of the known words of each text, none where it has none: the tokenizer refuses such a text, and all with it."""
+    try:
+        return list(tokenizer.ids_batch(texts, max_length=max_length))
+    except InputError:
+        if len(texts) == 1:
+            return [np.empty(0, dtype=np.int32)]
+        return [known(tokenizer, [text], max_length)[0] for text in texts]
+
+
+def _evaluated(model: HardmaxModel, split: Split) -> Evaluation:
+    """`evaluate`, with the answer at the origin to texts without a known word."""
+    texts = split.frame["text"].tolist()
+    asked = [i for i, row in enumerate(known(model.tokenizer, texts, model.config.max_length)) if len(row)]
+    part = evaluate(model, replace(split, frame=split.frame.iloc[asked]))
+    if len(asked) == len(texts):
+        return part
+    with torch.inference_mode():
+        logits = model.hardmax.classifier(torch.zeros(len(texts), model.config.width, dtype=torch.float64)).float().numpy()
+    pooled = np.zeros((len(texts), model.config.width), dtype=np.float32)
+    logits[asked], pooled[asked] = part.logits, part.pooled
+    labels = split.frame["label"].to_numpy(np.int64, copy=True)
+    return replace(part, ids=tuple(split.frame["id"].astype(str)), labels=labels, logits=logits, pooled=pooled)
 
 
 def write(recipe: HardmaxRecipe, fitted: Fitted, tokenizer: WordsTokenizer, train: Split, validation: Split, folder: Path) -> Run:
@@ -210,16 +266,16 @@ def write(recipe: HardmaxRecipe, fitted: Fitted, tokenizer: WordsTokenizer, trai
     encoder = HardmaxEncoder(fitted.encoder.config)
     encoder.load_state_dict({name: tensor.float() for name, tensor in weights.items()})
     model = HardmaxModel(recipe.name, encoder, tokenizer, train.labels)
-    chosen, test = evaluate(model, validation), datasets.load_split(recipe.dataset, "test")
-    evaluation = evaluate(model, test)
+    chosen, test = _evaluated(model, validation), datasets.load_split(recipe.dataset, "test")
+    evaluation = _evaluated(model, test)
     report: dict[str, Any] = {"test": metrics(evaluation)}
     report["validation"] = {"n": len(validation), "accuracy": fitted.best["accuracy"], "stored_accuracy": _accuracy(chosen)}
     if recipe.training == "softmax":
         soft = model.at(recipe.training_temperature)
         report["softmax"] = {
             "temperature": recipe.training_temperature,
-            "validation_accuracy": _accuracy(evaluate(soft, validation)),
-            "test_accuracy": _accuracy(evaluate(soft, test)),
+            "validation_accuracy": _accuracy(_evaluated(soft, validation)),
+            "test_accuracy": _accuracy(_evaluated(soft, test)),
         }
     example = explained(model, model.trace(recipe.example))
     history = pd.DataFrame(fitted.history, columns=["step", "epoch", "name", "layer", "component", "value"])

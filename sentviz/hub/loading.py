@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ import torch
 
 from sentviz.errors import InputError, RunError
 from sentviz.hub.encoder import ARCHITECTURES, IMPLEMENTATION, HubEncoder, register, transformers
-from sentviz.hub.model import HubModel, fuse, injected, shape
+from sentviz.hub.model import LONGEST, HubModel, brief, fuse, injected, shape
 from sentviz.hub.tokens import HubTokenizer
 
 if TYPE_CHECKING:
@@ -32,19 +33,25 @@ class Opened:
     tokenizer: HubTokenizer
     tokenizer_limit: int
     labels: tuple[str, ...]
+    source: str  # its whole name on the hub; of a folder the last part, since a path is nobody else's business
+    weights: str  # 12 hex digits of what was read from the checkpoint
 
     def wrapped(self, lexicon: Lexicon | None, injection: str, **changes: Any) -> HubModel:
         """As a model of the library, with or without an injection.
 
         Raises:
             InputError: an injection without a lexicon, or the other way round.
+            RunError: a configuration that is none.
         """
         settings = injected(injection)
         if injection and lexicon is None:
             raise InputError(f"{injection} injects a lexicon, and none is given.")
         if lexicon is not None and not injection:
             raise InputError("A lexicon needs an injection, last-scaled for example.")
-        encoder = HubEncoder(shape(self.model.config, self.tokenizer_limit, **settings, **changes), self.model)
+        try:
+            encoder = HubEncoder(shape(self.model.config, self.tokenizer_limit, **settings, **changes), self.model)
+        except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
+            raise _no_model(self.name, error) from error
         if lexicon is not None:
             fuse(encoder, self.tokenizer, lexicon)
         return HubModel(self.name, encoder, self.tokenizer, self.labels)
@@ -66,7 +73,7 @@ def load(name_or_folder: str | Path, *, lexicon: Lexicon | None = None, injectio
 
 def short_name(name_or_folder: str | Path) -> str:
     """What a model is called here: the last part of its name or folder."""
-    return Path(name_or_folder).resolve().name if Path(name_or_folder).is_dir() else str(name_or_folder).rpartition("/")[2]
+    return Path(name_or_folder).resolve().name if _is_folder(name_or_folder) else str(name_or_folder).rpartition("/")[2]
 
 
 def opened(name_or_folder: str | Path, *, labels: Sequence[str] = (), allow_pickle: bool = False) -> Opened:
@@ -79,33 +86,56 @@ def opened(name_or_folder: str | Path, *, labels: Sequence[str] = (), allow_pick
     name = str(name_or_folder)
     kind = _checked(name, _settings(name), classifies=not labels)
     with _quiet():
+        _configured(name)
         backend, limit = _tokenizer(name)
-        model = _model(name, labels, allow_pickle)
+        model, digest = _model(name, labels, allow_pickle)
     words = backend.backend_tokenizer
     rows = model.get_input_embeddings().num_embeddings
     if words.get_vocab_size(with_added_tokens=True) > rows:
         raise RunError(f"{name}: its tokenizer knows {words.get_vocab_size():,} tokens, its model {rows:,}; they do not belong together.")
     tokenizer = HubTokenizer(words, vocab_size=rows, special_ids=backend.all_special_ids, unknown=backend.unk_token_id)
-    named = tuple(str(model.config.id2label[k]) for k in range(model.config.num_labels))
+    named = tuple(str(model.config.id2label.get(k, "")) for k in range(model.config.num_labels))
+    if not all(named):
+        raise RunError(f"{name}: its labels are not counted from 0 ({', '.join(map(str, model.config.id2label))}).")
     if len(set(named)) < len(named):
         raise RunError(f"{name}: two of its labels have the same name ({', '.join(named)}).")
     assert kind == model.config.model_type
-    return Opened(short_name(name), model, tokenizer, limit, named)
+    own = short_name(name)
+    return Opened(own, model, tokenizer, limit, named, source=own if _is_folder(name) else name, weights=digest)
+
+
+def _is_folder(name: str | Path) -> bool:
+    try:
+        return Path(name).is_dir()
+    except OSError:  # too long for a path
+        return False
 
 
 def _settings(name: str) -> dict[str, Any]:
     """config.json as it is, without running anything of it."""
-    folder = Path(name)
-    if folder.is_dir() and not (folder / "config.json").is_file():
+    folder = _is_folder(name)
+    if folder and not (Path(name) / "config.json").is_file():
         raise RunError(f"{name} is no Hugging Face model: config.json is missing.")
-    if not folder.is_dir() and (folder.is_absolute() or name.startswith((".", "~")) or name.count("/") > 1):
+    if not folder and (Path(name).is_absolute() or name.startswith((".", "~")) or name.count("/") > 1):
         raise RunError(f"There is no folder {name}.")
     try:
         with _quiet():
             settings, _ = transformers().PreTrainedConfig.get_config_dict(name)
-    except (OSError, ValueError) as error:
+        return dict(settings)
+    except Exception as error:  # the file may hold anything
         raise RunError(_unreachable(name, error)) from error
-    return dict(settings)
+
+
+def _configured(name: str) -> None:
+    """Check the configuration, as transformers and we do, before anything else of the model is read."""
+    try:
+        shape(transformers().AutoConfig.from_pretrained(name, trust_remote_code=False), LONGEST)
+    except Exception as error:  # transformers raises kinds of its own
+        raise _no_model(name, error) from error
+
+
+def _no_model(name: str, error: BaseException) -> RunError:
+    return RunError(f"{name}: config.json describes no model that can be read here ({brief(error)}).")
 
 
 def _unreachable(name: str, error: BaseException) -> str:
@@ -121,7 +151,7 @@ def _unreachable(name: str, error: BaseException) -> str:
         return f"The hub has no model {name!r}, or it is private."
     if kinds & {"LocalEntryNotFoundError", "OfflineModeIsEnabled", "ConnectionError", "TimeoutError"}:
         return f"{name!r} is no folder, nothing of it was kept from earlier, and the hub cannot be reached."
-    return f"{name}: config.json cannot be read ({' '.join(str(error).split())[:200]})."
+    return f"{name}: config.json cannot be read ({brief(error)})."
 
 
 def _checked(name: str, settings: dict[str, Any], *, classifies: bool) -> str:
@@ -142,17 +172,18 @@ def _checked(name: str, settings: dict[str, Any], *, classifies: bool) -> str:
 def _tokenizer(name: str) -> tuple[Any, int]:
     try:
         found = transformers().AutoTokenizer.from_pretrained(name, trust_remote_code=False)
-    except (OSError, ValueError, KeyError, ImportError, TypeError, AttributeError) as error:
-        raise RunError(f"{name} has no tokenizer that can be read ({' '.join(str(error).split())[:160]}).") from error
+        limit = min(int(found.model_max_length), 1 << 30)
+    except Exception as error:  # tokenizers raises bare Exception
+        raise RunError(f"{name} has no tokenizer that can be read ({brief(error)}).") from error
     if not getattr(found, "is_fast", False):
         raise RunError(f"{name} has no fast tokenizer (tokenizer.json), and without one nothing tells where in the text a token stands.")
     if len(found) <= len(found.all_special_ids):
         raise RunError(f"{name} has no tokenizer: tokenizer.json or its vocabulary is missing.")
-    return found, min(int(found.model_max_length), 1 << 30)
+    return found, limit
 
 
-def _model(name: str, labels: Sequence[str], allow_pickle: bool) -> Any:
-    """The model in single precision; every weight comes from the checkpoint, but for a new head's."""
+def _model(name: str, labels: Sequence[str], allow_pickle: bool) -> tuple[Any, str]:
+    """The model in single precision, and a digest of its weights; all come from the checkpoint, but for a new head's."""
     head: dict[str, Any] = {}
     if labels:
         head = {"id2label": dict(enumerate(labels)), "label2id": {label: k for k, label in enumerate(labels)}}
@@ -170,7 +201,7 @@ def _model(name: str, labels: Sequence[str], allow_pickle: bool) -> Any:
     except OSError as error:
         raise RunError(_no_weights(name, error, allow_pickle)) from error
     except Exception as error:  # safetensors and torch raise kinds of their own
-        raise RunError(f"{name}: its weights cannot be read ({' '.join(str(error).split())[:200]}).") from error
+        raise RunError(f"{name}: its weights cannot be read ({brief(error)}).") from error
     known, layers = ARCHITECTURES[model.config.model_type], model.config.num_hidden_layers
     lost = sorted({*info["missing_keys"], *(entry[0] for entry in info["mismatched_keys"])})
     body = tuple(f"{model.base_model_prefix}.{part}." for part in ("embeddings", *(f"{known.layers}.{layer}" for layer in range(layers))))
@@ -180,11 +211,22 @@ def _model(name: str, labels: Sequence[str], allow_pickle: bool) -> Any:
         raise RunError(f"{name} has no classification head ({lost[0]} is not in its weights); `sentviz train` with --hub gives it one.")
     if not labels and model.config.num_labels < 2:
         raise RunError(f"{name} has one output, a score; the classes of a text are at least two.")
-    return model
+    state = {key: tensor for key, tensor in model.state_dict().items() if key not in lost}
+    if broken := [key for key, tensor in state.items() if not torch.isfinite(tensor).all()]:
+        raise RunError(f"{name}: its weights hold values that are not numbers ({broken[0]}).")
+    return model, _digest(state)
+
+
+def _digest(state: Mapping[str, torch.Tensor]) -> str:
+    seen = hashlib.sha256()
+    for key in sorted(state):
+        seen.update(key.encode() + b"\0")
+        seen.update(state[key].contiguous().numpy().reshape(-1).view("uint8").data)
+    return seen.hexdigest()[:12]
 
 
 def _no_weights(name: str, error: BaseException, allow_pickle: bool) -> str:
-    if Path(name).is_dir():
+    if _is_folder(name):
         pickled = any((Path(name) / file).is_file() for file in PICKLES)
     else:
         from huggingface_hub import file_exists

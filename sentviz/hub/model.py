@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from sentviz.encoder import Change
 from sentviz.errors import InputError, RunError
 from sentviz.hub.encoder import ARCHITECTURES, IMPLEMENTATION, HubConfig, HubEncoder, register, transformers
 from sentviz.hub.tokens import HubTokenizer
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from sentviz.lexicon import Lexicon
     from sentviz.runs import Run
 
-__all__ = ["LONGEST", "HubModel", "fuse", "injected", "normalise", "shape"]
+__all__ = ["LONGEST", "HubModel", "brief", "fuse", "injected", "normalise", "shape"]
 
 LONGEST = 512  # tokens read at most, also where a model could read more: a map of all its layers has to fit into memory
 
@@ -40,7 +39,7 @@ class HubModel(Model):
         """The model of a run folder that `adopt` or `finetune` wrote.
 
         Raises:
-            RunError: no such run, damaged, or transformers is missing.
+            RunError: no such run, damaged, in need of code of its own, or transformers is missing.
         """
         register()
         stored, words = run.config["model"], run.config["tokenizer"]
@@ -49,14 +48,22 @@ class HubModel(Model):
         try:
             config = HubConfig(**stored)
             settings = dict(run.config["hub"])
-            inner = transformers().AutoConfig.for_model(settings.pop("model_type"), **settings)
+            kind = settings.pop("model_type")
+            if "auto_map" in settings or kind not in ARCHITECTURES or kind != config.architecture:
+                raise RunError(f"{run.name}: config.json asks for the model {kind!r}, which was not written by sentviz and is not run.")
+            inner = transformers().AutoConfig.for_model(kind, **settings)
+            injection = {field: getattr(config, field) for field in ("lexicon", "lexicon_heads", "lexicon_scaled")}
+            if shape(inner, config.max_length, **injection) != config:
+                raise ValueError("its parts model and hub differ")
             model = transformers().AutoModelForSequenceClassification.from_config(
-                inner, attn_implementation=IMPLEMENTATION, dtype=torch.float32
+                inner, trust_remote_code=False, attn_implementation=IMPLEMENTATION, dtype=torch.float32
             )
             encoder = HubEncoder(config, model)
             special_ids, unknown = words["special_ids"], words["unknown"]
-        except (AttributeError, KeyError, TypeError, ValueError, RuntimeError) as error:
-            raise RunError(f"{run.name}: config.json describes no Hugging Face model that this version knows ({error}).") from error
+        except RunError:
+            raise
+        except Exception as error:  # transformers raises kinds of its own, and numbers that do not fit any kind at all
+            raise RunError(f"{run.name}: config.json describes no Hugging Face model that this version knows ({brief(error)}).") from error
         if len(run.labels) != config.classes:
             raise RunError(f"{run.name}: config.json names {len(run.labels)} labels for {config.classes} classes.")
         try:
@@ -67,16 +74,10 @@ class HubModel(Model):
         tokenizer = HubTokenizer.read(run.path("tokenizer.json"), vocab_size=config.vocab_size, special_ids=special_ids, unknown=unknown)
         return cls(run.name, encoder, tokenizer, run.labels, temperature=run.config["temperature"])
 
-    def change(self, lambdas: Any = None, heads_off: Collection[tuple[int, int]] = (), strength: float = 1.0) -> Change:
-        """An intervention; lambdas may only be ones.
 
-        Raises:
-            InputError: another lambda, a head that is not there, or a strength that is no number.
-        """
-        given = super().change(lambdas, heads_off, strength)
-        if given.lambdas is not None and bool((given.lambdas != 1).any()):
-            raise InputError(f"{self.name} has one attention map a head, so there is no lambda to change.")
-        return Change(None, given.heads_off, strength=given.strength)
+def brief(error: BaseException) -> str:
+    """What an error says, on one line."""
+    return " ".join(str(error).split())[:200].rstrip(".") or type(error).__name__
 
 
 def injected(injection: str) -> dict[str, Any]:
@@ -96,9 +97,13 @@ def shape(inner: Any, tokenizer_limit: int, **changes: Any) -> HubConfig:
     Args:
         tokenizer_limit: tokens that the tokenizer allows.
         changes: fields to set, those of the injection for example.
+    Raises:
+        ValueError: numbers that no model has.
     """
     kind, layers = inner.model_type, inner.num_hidden_layers
     known, modern = ARCHITECTURES[kind], kind == "modernbert"
+    if min(inner.hidden_size, layers, inner.num_attention_heads, inner.vocab_size) < 1 or inner.hidden_size % inner.num_attention_heads:
+        raise ValueError(f"{layers} layers of {inner.num_attention_heads} heads and a width of {inner.hidden_size}")
     offset = inner.pad_token_id + 1 if known.pool is ARCHITECTURES["roberta"].pool else 0  # its positions begin behind the padding's
     windows: tuple[int, ...] = ()
     if modern:  # half of local_attention, rounded down, is seen on each side
@@ -116,6 +121,8 @@ def shape(inner: Any, tokenizer_limit: int, **changes: Any) -> HubConfig:
         "segments": inner.type_vocab_size if known.types else 1,
         "positions": "rotary" if modern else "learned",
     }
+    if settings["max_length"] < 1:
+        raise ValueError(f"{settings['max_length']} tokens at most")
     return HubConfig(**(settings | changes))
 
 

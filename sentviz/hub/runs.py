@@ -23,12 +23,12 @@ from sentviz.evaluation import Evaluation, evaluate, fit_temperature, metrics
 from sentviz.examples import examples_for
 from sentviz.explain import explained
 from sentviz.hub.encoder import transformers
-from sentviz.hub.loading import opened, short_name
+from sentviz.hub.loading import Opened, opened, short_name
 from sentviz.hub.model import HubModel
 from sentviz.lexicon import Lexicon
 from sentviz.runs import Run
 
-__all__ = ["adopt", "configuration", "hardware", "opening", "write"]
+__all__ = ["adopt", "classified", "configuration", "hardware", "occupied", "opening", "write"]
 
 EMBEDDINGS = 1_000  # pooled vectors of the test split that a run carries
 LEFT_OUT = ("_name_or_path", "architectures", "dtype", "transformers_version")  # of the configuration that is stored
@@ -61,20 +61,23 @@ def adopt(
         labels: the model's classes in its own order, in the data set's names, where the names alone do not tell.
         example: the sentence that opens its pages, and the second of a pair; one of ours in the data set's language unless given.
     Raises:
-        RunError: as `load`, or classes that are not the data set's. DataMissingError: the data set is not here.
+        RunError: as `load`, classes that are not the data set's, or a run of another model in its place.
+        InputError: a data set without classes. DataMissingError: the data set is not here.
     """
-    test = datasets.load_split(dataset, "test")
+    test = datasets.load_split(classified(dataset), "test")
     read = opened(name_or_folder, allow_pickle=allow_pickle)
     name = f"{dataset}/{configuration(name_or_folder, injection)}"
     folder = Path(out) / name
     model = read.wrapped(Lexicon.load(lexicon) if lexicon else None, injection)
     _reorder(model, _order(labels or model.labels, test.labels, read.name))
     model.name, model.labels = name, tuple(test.labels)
-    recipe = {"dataset": dataset, "model": configuration(name_or_folder, injection), "lexicon": lexicon, "seed": 0, "source": read.name}
+    recipe = {"dataset": dataset, "model": configuration(name_or_folder, injection), "lexicon": lexicon, "seed": 0}
+    recipe |= {"source": read.source, "weights": read.weights}
     start = time.monotonic()
     with runs.claim(folder) as mine:
         if not mine:
             raise RunError(f"{name} is being written by another process in {out}.")
+        occupied(folder, read)
         try:
             held = [datasets.load_split(dataset, "validation")]
         except (DataMissingError, InputError):
@@ -97,6 +100,32 @@ def adopt(
             seconds=lambda: time.monotonic() - start,
             hardware=hardware(),
         )
+
+
+def classified(dataset: str) -> str:
+    """The data set's name, if its rows have classes.
+
+    Raises:
+        InputError: they have none, or there is no such data set.
+    """
+    if not datasets.info(dataset).labels:
+        raise InputError(f"{dataset} has no classes to tell apart.")
+    return dataset
+
+
+def occupied(folder: Path, read: Opened) -> None:
+    """Refuse to write over the run of another model: two on the hub may share the last part of their names.
+
+    Raises:
+        RunError: there is one.
+    """
+    try:
+        stored = Run.open(folder).config["recipe"]
+    except RunError:
+        return
+    if "weights" in stored and (stored.get("source"), stored["weights"]) != (read.source, read.weights):
+        theirs = f"of {stored.get('source')}" if stored.get("source") != read.source else f"of other weights of {read.source}"
+        raise RunError(f"{folder} holds a run {theirs}; move it away or choose another folder.")
 
 
 def opening(dataset: str) -> tuple[str, str | None]:

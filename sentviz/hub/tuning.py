@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import shutil
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +13,27 @@ import numpy as np
 import torch
 
 from sentviz import datasets, runs
-from sentviz.errors import RunError
+from sentviz.errors import InputError, RunError
 from sentviz.evaluation import evaluate
 from sentviz.hub.encoder import HubEncoder
 from sentviz.hub.loading import opened
 from sentviz.hub.model import HubModel, normalise
-from sentviz.hub.runs import configuration, digests, hardware, opening, write
+from sentviz.hub.runs import classified, configuration, digests, hardware, occupied, opening, write
 from sentviz.lexicon import Lexicon
 from sentviz.recipe import Recipe
 from sentviz.runs import Run
 from sentviz.training import Progress, Trainer
 from sentviz.weights import load_weights, save_weights
 
-__all__ = ["HubTrainer", "finetune"]
+__all__ = ["HubRecipe", "HubTrainer", "finetune"]
+
+
+@dataclass(frozen=True)
+class HubRecipe(Recipe):
+    """A recipe that knows its model by more than the last part of its name: runs and resume points tell namesakes apart."""
+
+    source: str = ""
+    weights: str = ""
 
 
 def finetune(
@@ -51,13 +59,14 @@ def finetune(
         example: the sentence that opens its pages, and the second of a pair; one of ours in the data set's language unless given.
         settings: of `Recipe`, on top of 3 epochs of batches of 32 at a rate of 2e-5, weight decay 0.01, warm-up 0.1, 128 tokens.
     Raises:
-        DataMissingError: the data set is not here. RunError: as `load`, or a resume point of another recipe.
-        InputError: a setting that does not exist. KeyboardInterrupt: after saving a resume point.
+        DataMissingError: the data set is not here. RunError: as `load`, or a run or resume point of another model or recipe.
+        InputError: a setting that does not exist, or a data set without classes. KeyboardInterrupt: after saving a resume point.
     """
     values: dict[str, Any] = {"epochs": 3, "batch_size": 32, "learning_rate": 2e-5, "weight_decay": 0.01, "warmup": 0.1, "max_length": 128}
     values |= {"patience": 3, "evaluations": 2} | settings
-    Recipe.of(values | {"dataset": dataset})  # checks the settings; the model's name is none of a preset's
-    text, pair = example or opening(dataset)
+    if Recipe.of(values | {"dataset": dataset}).seed >= 1 << 63:  # of the rest, the model's name is none of a preset's
+        raise InputError(f"The recipe's seed cannot be {values['seed']}.")
+    text, pair = example or opening(classified(dataset))
     recipe = Recipe(
         **values,
         dataset=dataset,
@@ -74,6 +83,7 @@ def finetune(
             raise RunError(f"{recipe.name} is being trained by another process in {out}.")
         wanted = device or ("cuda" if torch.cuda.is_available() else "cpu")
         trainer = HubTrainer(recipe, folder, name_or_folder, injection, device=wanted, allow_pickle=allow_pickle)
+        occupied(folder, trainer.read)
         trainer.resume()
         trainer.fit(progress=progress)
         return trainer.finish()
@@ -87,15 +97,16 @@ class HubTrainer(Trainer):
     def __init__(
         self, recipe: Recipe, folder: Path, source: str | Path, injection: str, *, device: str = "cpu", allow_pickle: bool = False
     ) -> None:
-        self.recipe, self.folder, self.device = recipe, folder, torch.device(device)
+        self.folder, self.device = folder, torch.device(device)
         self.resume_folder = folder.with_name(f".{folder.name}.tmp-resume")
         self.train_split = datasets.load_split(recipe.dataset, "train")
         self.validation = datasets.load_split(recipe.dataset, "validation")
         torch.manual_seed(recipe.seed)
-        read = opened(source, labels=self.train_split.labels, allow_pickle=allow_pickle)
+        self.read = read = opened(source, labels=self.train_split.labels, allow_pickle=allow_pickle)
+        self.recipe = HubRecipe(**recipe.as_dict(), source=read.source, weights=read.weights)
         read = replace(read, tokenizer_limit=min(read.tokenizer_limit, recipe.max_length))
         first = read.wrapped(Lexicon.load(recipe.lexicon) if recipe.lexicon else None, injection)
-        self.source, self.words = read.name, first.tokenizer
+        self.words = first.tokenizer
         self.encoder = first.encoder.requires_grad_(True).to(self.device)
         self.rows, self.segments = first.read(self.train_split.frame)
         self.lengths = np.array([len(row) for row in self.rows])
@@ -135,7 +146,7 @@ class HubTrainer(Trainer):
             self.folder,
             model,
             lambda path: shutil.copyfile(stored, path),
-            recipe=self.recipe.as_dict() | {"source": self.source},
+            recipe=self.recipe.as_dict(),
             splits=digests((self.train_split, self.validation)),
             validation=evaluate(model, self.validation),
             history=self.at.history,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -129,6 +130,28 @@ def test_two_at_once(hub: Hub, toy: DatasetInfo) -> None:
     for thread in both:
         thread.join(20)
     assert sorted(got) == [0, 2] and sum(method == "HEAD" for method, _, _ in hub.asked) == 2 and not litter()
+
+
+@pytest.mark.parametrize(
+    ("number", "got"), [(errno.ENOLCK, True), (errno.ENOTSUP, True), (errno.EWOULDBLOCK, False), (errno.EACCES, False)]
+)
+def test_a_file_system_without_locks_is_no_other_download(number: int, got: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lock that another holds is waited for; one that nobody can have is not."""
+
+    def flock(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    assert hubdata._locked(0) is got
+
+
+@pytest.mark.parametrize(
+    "address", ["notaurl", "ftp://somewhere", "http://", "http://[x", "http://a:port", "https://a b", "https://grüße.de"]
+)
+def test_an_address_that_is_none(address: str, toy: DatasetInfo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", address)
+    failed = CliRunner().invoke(main, ["data", "get", "toy"])
+    assert failed.exit_code == 1 and "HF_ENDPOINT must be the address of a server" in failed.stderr
 
 
 def test_what_the_hub_does_not_have() -> None:

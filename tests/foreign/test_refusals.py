@@ -1,0 +1,217 @@
+"""Folders and files that would harm, contradict themselves or take another model's place: each is one sentence."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+transformers = pytest.importorskip("transformers", reason="the extra hub (transformers) is not installed")
+
+from sentviz import datasets, hub  # noqa: E402
+from sentviz.errors import InputError, RunError  # noqa: E402
+from sentviz.hub import tuning  # noqa: E402
+from sentviz.runs import Run  # noqa: E402
+from tests.foreign.models import KINDS, changed, saved  # noqa: E402
+from tests.makers import use_toy_data  # noqa: E402
+
+LABELS = ("negative", "positive")
+
+
+@pytest.fixture
+def toy(monkeypatch: pytest.MonkeyPatch) -> dict[str, datasets.Split]:
+    """Every data set is the made-up one."""
+    return use_toy_data(monkeypatch)
+
+
+def sentence(error: pytest.ExceptionInfo[Any]) -> str:
+    said = str(error.value)
+    assert said.endswith(".") and "\n" not in said
+    return said
+
+
+def reshaped(run: Run, **changes: Any) -> Run:
+    """The run with entries of config.json changed, a level down."""
+    path = run.folder / "config.json"
+    config = json.loads(path.read_text())
+    for part, entries in changes.items():
+        config[part] |= entries
+    path.write_text(json.dumps(config))
+    return Run.open(run.folder)
+
+
+# ---- run folders ----------------------------------------------------------------------------------------------------
+
+
+CODE = {"AutoConfig": "evil.Config", "AutoModelForSequenceClassification": "someone/evil--modeling.Evil"}
+DAMAGED: dict[str, dict[str, Any]] = {
+    "code for another kind": {"hub": {"model_type": "timm_backbone", "auto_map": CODE}},
+    "code for its own kind": {"hub": {"auto_map": CODE}},
+    "another kind": {"hub": {"model_type": "electra"}},
+    "an unknown kind": {"hub": {"model_type": "timm_backbone"}, "model": {"architecture": "timm_backbone"}},
+    "a width of letters": {"hub": {"hidden_size": "x"}},
+    "no heads": {"hub": {"num_attention_heads": 0}},
+    "heads that do not divide": {"hub": {"num_attention_heads": 3}},
+    "two widths": {"model": {"width": 32}},
+    "two numbers of layers": {"model": {"layers": 2}},
+    "no tokens": {"model": {"max_length": 0}},
+}
+
+
+@pytest.mark.parametrize("how", DAMAGED)
+def test_a_run_runs_no_code_and_does_not_contradict_itself(
+    how: str, toy: dict[str, datasets.Split], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is asked on the terminal either: a question would wait for an answer that no server gives."""
+    asked: list[str] = []
+    monkeypatch.setattr("builtins.input", lambda *said: asked.append(str(said)) or "y")
+    made = hub.adopt(saved(tmp_path / "bert", "bert", LABELS), "toy", tmp_path)
+    with pytest.raises(RunError, match=r"toy/bert: config\.json") as error:
+        hub.HubModel.of(reshaped(made, **DAMAGED[how]))
+    sentence(error)
+    assert not asked
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_was_written_is_read(kind: str, toy: dict[str, datasets.Split], tmp_path: Path) -> None:
+    """The two descriptions of a model agree in every architecture, from disk too."""
+    run = hub.adopt(saved(tmp_path / kind, kind, LABELS), "toy", tmp_path)
+    assert hub.HubModel.of(Run.open(run.folder)).config.architecture == kind
+
+
+# ---- checkpoints ----------------------------------------------------------------------------------------------------
+
+
+def spoilt(folder: Path, value: float) -> Path:
+    """One weight replaced."""
+    from safetensors.torch import load_file, save_file
+
+    tensors = load_file(folder / "model.safetensors")
+    next(tensor for key, tensor in tensors.items() if "query.weight" in key)[0, 0] = value
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    return folder
+
+
+def test_weights_that_are_no_numbers(tmp_path: Path, folders: dict[str, Path]) -> None:
+    for name, value in (("nan", float("nan")), ("inf", float("inf"))):
+        with pytest.raises(RunError, match="its weights hold values that are not numbers") as error:
+            hub.load(spoilt(changed(folders["bert"], tmp_path / name), value))
+        sentence(error)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("value", ["x", 0, 3, -4, None])
+def test_a_configuration_that_is_none(kind: str, value: Any, folders: dict[str, Path], tmp_path: Path) -> None:
+    heads = "n_heads" if kind == "distilbert" else "num_attention_heads"
+    with pytest.raises(RunError) as error:
+        hub.load(changed(folders[kind], tmp_path / "heads", **{heads: value}))
+    sentence(error)
+    width = "dim" if kind == "distilbert" else "hidden_size"
+    with pytest.raises(RunError) as error:
+        hub.load(changed(folders[kind], tmp_path / "width", **{width: value}))
+    sentence(error)
+
+
+def test_odd_files_and_names(folders: dict[str, Path], tmp_path: Path) -> None:
+    cases: dict[str, Callable[[Path], object]] = {
+        "nested": lambda path: path.write_text('{"a":' * 100_000 + "1" + "}" * 100_000),
+        "a list": lambda path: path.write_text("[1]"),
+        "a number": lambda path: path.write_text("3"),
+        "letters that are none": lambda path: path.write_bytes(b"\xff\xfe"),
+    }
+    for name, write in cases.items():
+        folder = changed(folders["bert"], tmp_path / name)
+        write(folder / "config.json")
+        with pytest.raises(RunError, match=r"config\.json cannot be read") as error:
+            hub.load(folder)
+        sentence(error)
+    with pytest.raises(RunError, match="its labels are not counted from 0"):
+        hub.load(changed(folders["bert"], tmp_path / "counted", id2label={"1": "a", "2": "b", "3": "c"}))
+    with pytest.raises(RunError, match="There is no folder"):
+        hub.load("/" + 300 * "a")
+    with pytest.raises(RunError, match="The hub has no model") as error:
+        hub.load(300 * "a")
+    sentence(error)
+    broken = changed(folders["bert"], tmp_path / "words")
+    settings = json.loads((broken / "tokenizer_config.json").read_text())
+    (broken / "tokenizer_config.json").write_text(json.dumps(settings | {"model_max_length": "many"}))
+    with pytest.raises(RunError, match="has no tokenizer that can be read") as error:
+        hub.load(broken)
+    sentence(error)
+
+
+# ---- namesakes ------------------------------------------------------------------------------------------------------
+
+
+SETTINGS: dict[str, Any] = {"epochs": 1, "batch_size": 32, "max_length": 24}
+
+
+def namesakes(tmp_path: Path) -> tuple[Path, Path]:
+    """Two folders of the same name with different weights."""
+    first, second = (saved(tmp_path / owner / "bert-tiny", "bert", LABELS) for owner in ("alice", "bob"))
+    return first, spoilt(second, 0.5)
+
+
+def test_a_namesake_does_not_take_a_runs_place(toy: dict[str, datasets.Split], tmp_path: Path) -> None:
+    alice, bob = namesakes(tmp_path)
+    run = hub.adopt(alice, "toy", tmp_path / "runs")
+    before = run.digest
+    for make in (hub.adopt, hub.finetune):
+        with pytest.raises(RunError, match="holds a run of other weights of bert-tiny; move it away") as error:
+            make(bob, "toy", tmp_path / "runs", **({} if make is hub.adopt else SETTINGS | {"progress": False}))
+        sentence(error)
+    assert Run.open(run.folder).digest == before
+    reshaped(run, recipe={"source": "carol/bert-tiny"})
+    with pytest.raises(RunError, match="holds a run of carol/bert-tiny"):
+        hub.adopt(alice, "toy", tmp_path / "runs")
+
+
+def test_a_run_of_an_earlier_version_may_be_replaced(toy: dict[str, datasets.Split], tmp_path: Path) -> None:
+    alice, bob = namesakes(tmp_path)
+    run = hub.adopt(alice, "toy", tmp_path / "runs")
+    path = run.folder / "config.json"
+    config = json.loads(path.read_text())
+    del config["recipe"]["weights"]
+    path.write_text(json.dumps(config))
+    assert hub.adopt(bob, "toy", tmp_path / "runs").config["recipe"]["weights"]
+
+
+def test_a_namesake_does_not_go_on_from_a_resume_point(toy: dict[str, datasets.Split], tmp_path: Path) -> None:
+    alice, bob = namesakes(tmp_path)
+
+    def trainer(source: Path) -> tuning.HubTrainer:
+        recipe = tuning.Recipe(dataset="toy", model="bert-tiny", cls=True, **SETTINGS)
+        return tuning.HubTrainer(recipe, tmp_path / "runs" / "toy" / "bert-tiny", source, "")
+
+    stopped = trainer(alice)
+    stopped.fit(progress=False, until=2)
+    with pytest.raises(RunError, match="belongs to another recipe") as error:
+        trainer(bob).resume()
+    sentence(error)
+    assert trainer(alice).resume()
+
+
+def test_what_cannot_be_trained_is_told_first(tmp_path: Path, folders: dict[str, Path]) -> None:
+    """Before the data set is read."""
+    with pytest.raises(InputError, match="korsts has no classes"):
+        hub.finetune(folders["bert"], "korsts", tmp_path)
+    with pytest.raises(InputError, match="korsts has no classes"):
+        hub.adopt(folders["bert"], "korsts", tmp_path)
+    with pytest.raises(InputError, match="seed cannot be 9223372036854775808"):
+        hub.finetune(folders["bert"], "sst2", tmp_path, seed=1 << 63)
+
+
+def test_a_new_head_does_not_change_the_digest(tmp_path: Path) -> None:
+    """It is random; the checkpoint is not."""
+    from sentviz.hub.loading import opened
+
+    folder = saved(tmp_path / "bert", "bert")
+    found = set()
+    for seed in (0, 1):
+        torch.manual_seed(seed)
+        found.add(opened(folder, labels=LABELS).weights)
+    assert len(found) == 1 and opened(spoilt(folder, 0.5), labels=LABELS).weights not in found

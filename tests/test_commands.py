@@ -1,0 +1,174 @@
+"""Options of the commands that make and show runs: each has an effect, or is refused in one sentence."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+import sentviz.training
+from sentviz.cli import main
+from sentviz.explain import explained, score
+from sentviz.recipe import Recipe
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, [str(a) for a in arguments])
+
+
+def refused(arguments: Sequence[str | Path], said: str) -> None:
+    result = run(*arguments)
+    assert result.exit_code != 0 and isinstance(result.exception, SystemExit), result.output
+    assert said in result.output
+
+
+# ---- train ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def trained(monkeypatch: pytest.MonkeyPatch) -> list[Recipe]:
+    """Recipes that training was asked for; none is trained."""
+    asked: list[Recipe] = []
+
+    def stop(recipe: Recipe, *_: Any, **__: Any) -> None:
+        asked.append(recipe)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sentviz.training, "train", stop)
+    return asked
+
+
+def test_the_lexicon_of_the_command_is_the_models(trained: list[Recipe], tmp_path: Path) -> None:
+    run("train", "fused_sst2", "--model", "cls-last-scaled", "--lexicon", "lexicon_en_opinion", "-o", tmp_path)
+    run("train", "fused_sst2", "--model", "cls-last-scaled", "-o", tmp_path)
+    assert [recipe.lexicon for recipe in trained] == ["lexicon_en_opinion", "lexicon_en_vader"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--injection", "nonsense", "--lexicon", "nonsense"), "--injection goes with --hub"),
+        (("--lexicon", "lexicon_en_vader"), "vanilla-matched does not take --lexicon"),
+        (("--model", "hardmax-d2", "--variant", "512"), "does not take --variant"),
+        (("--model", "hardmax-d2", "--lexicon", "lexicon_en_vader"), "does not take --lexicon"),
+        (("--model", "hardmax-d2", "--injection", "last"), "does not take --injection"),
+        (("--model", "hardmax-d2", "--device", "cuda"), "does not take --device"),
+        (("--hub", "someone/model", "--model", "cls"), "A Hugging Face model does not take --model"),
+        (("--hub", "someone/model", "--variant", "512"), "A Hugging Face model does not take --variant"),
+        (("--seed", "9223372036854775808"), "is not in the range"),
+        (("--seed", "-1"), "is not in the range"),
+        (("--threads", "0"), "is not in the range"),
+    ],
+)
+def test_an_option_without_a_meaning_is_refused(options: tuple[str, ...], said: str, trained: list[Recipe], tmp_path: Path) -> None:
+    refused(["train", "sst2", "-o", tmp_path / "runs", *options], said)
+    assert not trained and not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("recipe", "said"),
+    [
+        ('dataset = "sst2"\n[shape]\nwidht = 3', "no setting 'widht'"),
+        ('dataset = "sst2"\n[shape]\nheads = 7', "7 heads do not divide"),
+        ('dataset = "sst2"\n[shape]\nvocab_size = 7', "shape cannot set vocab_size"),
+    ],
+)
+def test_a_recipe_that_cannot_be_trained_is_refused(recipe: str, said: str, trained: list[Recipe], tmp_path: Path) -> None:
+    path = tmp_path / "own.toml"
+    path.write_text(recipe)
+    refused(["train", path], said)
+    assert not trained
+
+
+def test_a_finished_run_is_not_trained_again(trained: list[Recipe], tiny_run: Path) -> None:
+    """It is said, with its numbers."""
+    recipe = json.loads((tiny_run / "config.json").read_text())["recipe"]
+    lines = [f"{name} = {json.dumps(value)}" for name, value in recipe.items() if name != "shape"]
+    lines += ["[shape]", *(f"{name} = {json.dumps(value)}" for name, value in recipe["shape"].items())]
+    path = tiny_run.parent / "again.toml"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    result = run("train", path, "-o", tiny_run.parents[1])
+    path.unlink()
+    assert result.exit_code == 0, result.output
+    assert "was trained by this recipe already" in result.output and "accuracy" in result.output
+    assert not trained
+
+
+def test_threads_count_for_every_kind_of_model(monkeypatch: pytest.MonkeyPatch, trained: list[Recipe], tmp_path: Path) -> None:
+    import torch
+
+    seen: list[int] = []
+    monkeypatch.setattr(torch, "set_num_threads", seen.append)
+    monkeypatch.setenv("SENTVIZ_DATA", str(tmp_path))
+    monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path))
+    for options in ((), ("--model", "hardmax-d2"), ("--hub", tmp_path)):
+        run("train", "sst2", "--threads", "2", "-o", tmp_path, *options)
+    assert seen == [2, 2, 2]
+
+
+# ---- explain, export, report ----------------------------------------------------------------------------------------
+
+
+def bars(output: str) -> list[tuple[str, float]]:
+    """The side on which each token's bar is drawn, and its number."""
+    rows = [line.partition("|") for line in output.splitlines() if "|" in line]
+    return [("-" if "█" in left else "+" if "█" in right else "0", float(right.split()[-1])) for left, _, right in rows]
+
+
+def test_attention_scores_are_told_from_an_even_share(tiny_run: Path, tiny_model: sentviz.Model) -> None:
+    """As the figure draws them: what stands left of the line received less than its share."""
+    result = run("explain", tiny_run, "a warm, clever song", "--score", "received")
+    assert result.exit_code == 0 and "+ more than an even share, - less" in result.output
+    trace = tiny_model.trace("a warm, clever song")
+    values = score(trace, "received")
+    drawn = bars(result.output)
+    np.testing.assert_allclose([value for _, value in drawn], values - values.mean(), atol=6e-4)
+    assert {side for side, _ in drawn} >= {"+", "-"}
+    assert all(side == ("+" if value > 0 else "-") for side, value in drawn if abs(value) > 0.05)
+
+
+def test_signed_scores_are_as_they_are(tiny_run: Path, tiny_model: sentviz.Model) -> None:
+    result = run("explain", tiny_run, "a warm, clever song")
+    trace = explained(tiny_model, tiny_model.trace("a warm, clever song"))
+    np.testing.assert_allclose([value for _, value in bars(result.output)], score(trace, "removal"), atol=6e-4)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("attention", "--layer", "9"), "has the layers 1 to 2, not 9."),
+        (("attention", "--layer", "0"), "has the layers 1 to 2, not 0."),
+        (("attention", "--head", "3"), "has the heads 1 to 2, not 3."),
+        (("attention", "--component", "4"), "has the components 1 to 2, not 4."),
+        (("overview", "--component", "4"), "has the components 1 to 2, not 4."),
+        (("strip", "--pair", "another"), "--pair goes with --text"),
+        (("strip", "--text", "a song", "--pair", "another"), "reads single texts"),
+    ],
+)
+def test_what_a_run_does_not_have_is_counted_as_the_user_counts(
+    options: tuple[str, ...], said: str, tiny_run: Path, tmp_path: Path
+) -> None:
+    refused(["export", tiny_run, *options, "-o", tmp_path / "figure.csv"], said)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_last_layer_and_head_are_there(tiny_run: Path, tmp_path: Path) -> None:
+    done = run("export", tiny_run, "attention", "--layer", "2", "--head", "2", "--component", "2", "-o", tmp_path / "figure.csv")
+    assert done.exit_code == 0, done.output
+
+
+def test_a_second_text_is_refused_where_single_ones_are_read(tiny_run: Path, tmp_path: Path) -> None:
+    refused(["explain", tiny_run, "a warm song", "--pair", "a dull one"], "reads single texts")
+    refused(["report", tiny_run, "a warm song", "--pair", "a dull one", "-o", tmp_path / "r.html"], "reads single texts")
+
+
+def test_a_report_is_a_page(tiny_run: Path, tmp_path: Path) -> None:
+    for name in ("r.pdf", "r", "r.html.png"):
+        refused(["report", tiny_run, "a warm song", "-o", tmp_path / name], f"ends with .html, not {name}")
+    assert not list(tmp_path.iterdir())
+    assert run("report", tiny_run, "a warm song", "-o", tmp_path / "r.HTM").exit_code == 0

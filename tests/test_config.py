@@ -1,0 +1,66 @@
+"""Shapes of encoders: what no model can have is refused by the name of the setting."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from typing import Any
+
+import pytest
+
+from sentviz.config import EncoderConfig
+from sentviz.errors import InputError
+from sentviz.presets import FUSED_FAMILIES, NDT_FAMILIES, check_shape, preset
+
+SIZES: dict[str, Any] = {"vocab_size": 9, "classes": 2, "max_length": 9}
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"window": "x"}, "window must be a whole number, not 'x'"),
+        ({"window": True}, "window must be a whole number, not True"),
+        ({"window": -1}, "window must be at least 0"),
+        ({"width": 16.0}, "width must be a whole number"),
+        ({"norm_first": "no"}, "norm_first must be true or false"),
+        ({"norm_first": 1}, "norm_first must be true or false"),
+        ({"embedding_scale": math.nan}, "embedding_scale must be a finite number"),
+        ({"lambda_std": math.inf}, "lambda_std must be a finite number"),
+        ({"lambda_std": "much"}, "lambda_std must be a finite number"),
+        ({"dropout": 1.0}, "dropout must be below 1"),
+        ({"dropout": None}, "dropout must be a finite number"),
+        ({"segments": 0}, "segments must be at least 1"),
+        ({"heads": 0}, "heads must be at least 1"),
+        ({"heads": 7}, "7 heads do not divide"),
+        ({"global_tokens": [0, "last"]}, "global_tokens must be a list of whole numbers"),
+        ({"global_tokens": 3}, "global_tokens must be a list of whole numbers"),
+        ({"components": 2, "mixing": "unit", "lambda_start": [0.1, 0.2]}, "lambda_start must be a list of rows of numbers"),
+        ({"components": 2, "mixing": "unit", "lambda_start": [[math.nan], [0.2]]}, "lambda_start must be a list of rows of numbers"),
+        ({"norm": ["rms"]}, "norm must be one of rms, layer"),
+    ],
+)
+def test_what_no_model_has(changes: dict[str, Any], said: str) -> None:
+    """As a stored configuration, and in one sentence as a change to a preset."""
+    with pytest.raises(ValueError, match=said):
+        EncoderConfig(**(SIZES | changes))
+    if "components" not in changes:
+        with pytest.raises(InputError, match=f"vanilla-matched cannot be made: {said}"):
+            preset("vanilla-matched", **SIZES, **changes)
+
+
+@pytest.mark.parametrize("name", [*NDT_FAMILIES, *FUSED_FAMILIES])
+def test_what_is_stored_is_read_back(name: str) -> None:
+    config = preset(name, **SIZES)
+    assert EncoderConfig(**json.loads(json.dumps(dataclasses.asdict(config)))) == config
+
+
+def test_a_recipes_shape_is_checked_before_anything_is_trained() -> None:
+    check_shape("vanilla", {"width": 16, "heads": 2, "embedding_scale": 1})
+    with pytest.raises(InputError, match="no setting 'widht'; there are vocab_size, classes"):
+        check_shape("vanilla", {"widht": 3})
+    with pytest.raises(InputError, match="vanilla cannot be made: 7 heads do not divide a width of 128"):
+        check_shape("vanilla", {"heads": 7})
+    for name in ("vocab_size", "classes", "max_length", "dropout"):
+        with pytest.raises(InputError, match=f"shape cannot set {name}: the recipe itself"):
+            check_shape("vanilla", {name: 7})
