@@ -153,7 +153,7 @@ def test_nothing_stays_on_a_module(name: str) -> None:
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"width": 10, "heads": 4}, "divide"),
     ({"key_width": 9}, "divide"),
-    ({"key_width": -8}, "divide"),
+    ({"key_width": -8}, "key_width must be at least 0"),
     ({"components": 2}, "does not fit"),
     ({"mixing": "unit"}, "does not fit"),
     ({"components": 2, "mixing": "sigmoid"}, "mixing must be one of"),

@@ -93,7 +93,7 @@ def test_every_comparison_and_every_item_can_be_opened(page: Opened, several: Pa
     assert not app.exception, app.exception
     shown = table(app, "kind")
     assert set(shown["setting"]) == {"Xia et al., product", "Last head ÷ √d"}
-    assert set(shown["kind"]) == {"one seed", "over seeds"}
+    assert set(shown["kind"]) == {"over seeds"}
     listed = table(app, "why")
     assert list(listed["printed"]) == [item["printed"] for item in items("fused")]
     assert "NSMC 3 of 6 (5 runs), SST-2 0 of 6 (0 runs)" in set(listed["here"])
