@@ -27,6 +27,7 @@ ORDERS = {
     "length": "longest first",
     "id": "as in the file",
 }
+OF_LABELS = ("surest", "loss")  # orders that need labels
 SHOWN = 200
 CUT = 400  # characters of a text in the table
 TEXTS = {"text": "text", "text_pair": "second text"}
@@ -116,11 +117,12 @@ def end(rows: Rows) -> None:
     """The drawer: rows of the slice, searched, sorted; one of them opens in Explore."""
     st.divider()
     part, said = sliced(rows)
-    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="drawer-head"):
+    head = st.container(horizontal=True, gap="small", vertical_alignment="center", key="drawer-head")
+    part = _filtered(part)
+    with head:
         st.markdown(f"##### :material/table_rows: {len(part):,} of {len(rows):,} rows" + (f" · {shell.md(said)}" if said else ""))
         if said:
             st.button("All rows", icon=":material/close:", type="tertiary", on_click=shell.go, kwargs={"slice": ""}, key="drawer-all")
-    part = _filtered(part)
     if not len(part):
         st.caption("No row is left.")
         return
@@ -172,7 +174,7 @@ def _filtered(rows: Rows) -> Rows:
             st.text_input("Search", placeholder="words or a regular expression", **shell.bound("find", focus.find), width=260)
             st.number_input("Words, at least", 0, 999, **shell.bound("least", focus.least), width=130)
             st.number_input("at most (0: any)", 0, 999, **shell.bound("most", focus.most), width=130)
-        orders = [name for name in CHOICES["order"] if rows.labelled or name not in ("loss", "surest")]
+        orders = [name for name in CHOICES["order"] if rows.labelled or name not in OF_LABELS]
         shell.choose(st.selectbox, "Order", "order", orders, format_func=lambda name: ORDERS[name], width=200)
     if not rows.has_text:
         return rows
@@ -190,12 +192,15 @@ def _filtered(rows: Rows) -> Rows:
 
 def _ordered(rows: Rows) -> Rows:
     frame, order = rows.frame, shell.focus().order
+    if not rows.labelled and order in OF_LABELS:
+        order = "doubtful"
     match order:
-        case "surest" if rows.labelled:
-            frame = frame.sort_values(["right", "confidence"], ascending=[True, False], kind="stable")
+        case "surest":
+            order_by = frame.assign(known=frame["label"] >= 0)
+            frame = frame.loc[order_by.sort_values(["known", "right", "confidence"], ascending=[False, True, False], kind="stable").index]
         case "doubtful":
             frame = frame.sort_values("confidence", kind="stable")
-        case "loss" if rows.labelled:
+        case "loss":
             frame = frame.sort_values("loss", ascending=False, kind="stable")
         case "length" if rows.has_text:
             frame = frame.loc[rows.texts.str.len().sort_values(ascending=False, kind="stable").index]

@@ -31,7 +31,10 @@ MIME = {
     "tex": "application/x-tex",
 }
 SIZES = {"screen": "screen", "column": "one column, 84 mm", "wide": "two columns, 174 mm", "slide": "slide"}
-STYLE = "<style>@media (max-width: 1100px) { [class*=\"st-key-halves\"] [data-testid='stColumn'] { min-width: 100%; } }</style>"
+STYLE = (
+    "<style>@media (max-width: 1100px) { [class*=\"st-key-halves\"] [data-testid='stColumn'] { min-width: 100%; } }"
+    " [class*=\"st-key-figure\"] [data-testid='stHorizontalBlock'] { overflow: visible; }</style>"
+)
 
 
 # ---- focus
@@ -264,7 +267,7 @@ def _export_menu(make: Callable[[Theme], Figure], name: str, key: str, code: str
     preset = size if size in PRESETS else None
     points = None
     if preset:
-        points = st.slider("Letters, points", 5.0, 20.0, PRESETS[preset].points, 0.5, key=f"points-{key}-{preset}")
+        points = st.slider("Letters, points", 5.0, 20.0, float(PRESETS[preset].points), 0.5, key=f"points-{key}-{preset}")
     for row in (FORMATS[:3], FORMATS[3:]):
         for column, format in zip(st.columns(3, gap="small"), row, strict=True):
             column.download_button(

@@ -83,7 +83,13 @@ def asked(name: str) -> Run:
     found = run(name)
     if not found.answers:
         st.info(f"{name} carries its history and measurements only, not its weights, so it cannot be asked.", icon=":material/inventory_2:")
-        st.caption("Choose another run on the page Runs, or train this one with `sentviz train`.")
+        from app import shell
+
+        def take() -> None:
+            shell.go(run=st.session_state["asked"])
+
+        st.selectbox("Model", list(models()), None, placeholder="choose one with weights", key="asked", on_change=take, width=300)
+        st.caption("Or train this one with `sentviz train`.")
         st.stop()
     return found
 

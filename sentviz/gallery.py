@@ -29,14 +29,19 @@ __all__ = ["FIGURES", "code", "draw", "lambda_figure", "signed", "strip"]
 FIGURES = ("attention", "overview", "strip", "verdict", "lambda", "curves")
 
 
-def signed(figure: Figure, *sources: Run, split: str = "test") -> Figure:
-    """The figure with where it comes from: run, seed, n of a split, digest."""
+def signed(figure: Figure, *sources: Run, split: str = "test", trace: Trace | None = None) -> Figure:
+    """The figure with where it comes from: run, seed, n of a split, digest; and what was changed by hand in the trace it is of."""
     rows = split.replace("_", " ")
     parts = [
         f"{run.name} (seed {run.config['recipe']['seed']}, {rows} n = {run.metrics()[split]['n']:,}, digest {run.digest})"
         for run in sources
     ]
-    return replace(figure, source=f"{'; '.join(parts)}.")
+    words = [f"{'; '.join(parts)}."]
+    if trace is not None and sources:
+        from sentviz.remarks import remarks
+
+        words += [sentence for kind, sentence in remarks(trace, sources[-1]) if kind == "changed"]
+    return replace(figure, source=" ".join(words))
 
 
 def strip(trace: Trace, name: str, theme: Theme = "light") -> Figure:

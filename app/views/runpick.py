@@ -27,7 +27,7 @@ def several(fitting: Sequence[Run], what: str) -> list[Run]:
         st.caption(f"{shell.md(focus.run)} has no {what.removeprefix('a ')}; others are shown.")
 
     def take() -> None:
-        picked = st.session_state["several"] or names[:1]
+        picked = st.session_state["several"] or [focus.run if focus.run in names else names[0]]
         keep = focus.run if focus.run in picked or focus.run not in names else picked[0]
         shell.go(run=keep, versus=tuple(name for name in picked if name != keep))
 

@@ -61,33 +61,32 @@ def cloud(
     plot = make_subplots(rows=rows, cols=columns, **spaces)
     title = "Words that belong to a cell" if by == "keyness" else "The most frequent words"
     plot.update_layout(base_layout(theme, title=title, width=width, height=height, margin=(side, above, side, below)))
-    empty = []
+    empty: list[str] = []
+    written: list[dict[str, Any]] = []  # given to Plotly at once: it checks all that are there with each one added
     for cell, name in enumerate(titles):
         part = words[words["cell"] == cell]
         colour = colours.lines[0] if not right or right[cell] else colours.lines[1]
         axes = {"xref": f"x{cell + 1 if cell else ''}", "yref": f"y{cell + 1 if cell else ''}", "showarrow": False}
         heading = {"x": 0, "y": high, "xanchor": "left", "yanchor": "bottom", "font": {"size": 13, "color": colours.ink}}
-        plot.add_annotation(text=as_text(name, 48), **heading, **axes)
+        written.append({"text": as_text(name, 48), **heading, **axes})
         frame = {"x0": 0, "x1": wide, "y0": 0, "y1": high, "line": {"color": colours.grid, "width": 1}, "layer": "below"}
         plot.add_shape(type="rect", xref=axes["xref"], yref=axes["yref"], **frame)
         for row in part.to_dict("records"):
             chosen = selected == (cell, row["word"])
-            plot.add_annotation(
-                text=as_text(row["word"], _CUT),
-                x=row["x"],
-                y=row["y"],
-                font={"size": row["size"], "color": colour},
-                bordercolor=colours.ink if chosen else "rgba(0,0,0,0)",
-                bgcolor=colours.neutral if chosen else "rgba(0,0,0,0)",
-                borderwidth=2 if chosen else 0,
-                borderpad=1 if chosen else 0,
-                **axes,
-            )
+            box = {
+                "bordercolor": colours.ink if chosen else "rgba(0,0,0,0)",
+                "bgcolor": colours.neutral if chosen else "rgba(0,0,0,0)",
+                "borderwidth": 2 if chosen else 0,
+                "borderpad": 1 if chosen else 0,
+            }
+            text = {"text": as_text(row["word"], _CUT), "font": {"size": row["size"], "color": colour}}
+            written.append({**text, "x": row["x"], "y": row["y"], **box, **axes})
         if part.empty:
             empty.append(name)
             said = "No word stands out." if by == "keyness" else "No words."
-            plot.add_annotation(text=said, x=wide / 2, y=high / 2, font={"size": 13, "color": colours.muted}, **axes)
+            written.append({"text": said, "x": wide / 2, "y": high / 2, "font": {"size": 13, "color": colours.muted}, **axes})
         plot.add_trace(_spots(part), row=cell // 2 + 1, col=cell % 2 + 1)
+    plot.update_layout(annotations=written)
     bare = {"visible": False, "fixedrange": True}
     plot.update_xaxes(range=[0, wide], **bare)
     plot.update_yaxes(range=[0, high], **bare)

@@ -136,7 +136,10 @@ class Slice:
                     else f"{name(self.cell[0])}, right"
                 )
             case "word":
-                inside = f" among {name(self.cell[0])} taken for {name(self.cell[1])}" if self.cell else ""
+                inside = ""
+                if self.cell:
+                    label, said = map(name, self.cell)
+                    inside = f" among {label}, right" if label == said else f" among {label} taken for {said}"
                 return f"with the word “{self.word}”{inside}"
             case "p":
                 k, low, high = self.band

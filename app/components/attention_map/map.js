@@ -60,6 +60,7 @@ function load(view, bytes) {
     Object.assign(view, { chosen: null, cursor: null, matches: [], match: null, asked: "", camera: { x: 0, y: 0, zoom: 0 } })
   }
   view.canvas.setAttribute("aria-label", `${view.head.title}, ${view.head.labels.length} ${view.head.kind} a side. Arrow keys move, Enter selects, plus and minus zoom, 0 shows the whole map.`)
+  read(view)
   return before !== view.head.id
 }
 

@@ -32,8 +32,11 @@ first = ["run", "weights", "accuracy", "low", "high", "printed", "official_accur
 frame = frame[[name for name in (*first, *frame.columns.drop(first, errors="ignore")) if name in frame]]
 
 
+key = f"runs-table-{shell.focus().data}"
+
+
 def take() -> None:
-    rows = st.session_state["runs-table"]["selection"]["rows"]
+    rows = st.session_state[key]["selection"]["rows"]
     if rows:
         shell.go(run=str(frame["run"].iloc[rows[0]]))
 
@@ -46,7 +49,7 @@ formats: dict[str, Any] = {
 }
 st.dataframe(
     frame.style.format({name: style for name, style in formats.items() if name in frame}, na_rep="–"),
-    key="runs-table",
+    key=key,
     placeholder="–",
     hide_index=True,
     height=min(38 + 35 * len(frame), 600),

@@ -41,7 +41,7 @@ def show(runs: Sequence[Run]) -> str:
                 st.caption(shell.md(one.numbers))
     st.caption(
         "Each data set's NDT is the configuration best on validation, so the test rows did not choose it. “Cannot be told” means p above"
-        f" 0.05. Differences are in percentage points. {SEEDS_IN_WORDS}"
+        f" 0.05, or one seed of everything. Differences are in percentage points. {SEEDS_IN_WORDS}"
     )
     shell.choose(
         st.segmented_control,

@@ -58,6 +58,7 @@ def show(runs: Sequence[Run], dataset: str) -> None:
         if not st.button("Compute", icon=":material/scatter_plot:", key="ndt-tsne"):
             return
         st.session_state["ndt-tsne-asked"] = True
+        st.rerun()
     gone = [title for name, title in DATASETS.items() if name not in able]
     of_able = tuple(run.digest for run in able.values())
     _figure(lambda theme: tsne_panels(_pictures(of_able, able), missing=gone, theme=theme), able.values(), "ndt-tsne-figure")

@@ -42,13 +42,15 @@ for column, each, trace, side in zip(shell.halves("compare"), (run, other), trac
     with column:
         st.markdown(f"##### {shell.md(each.name)}\n{shell.md(answer(trace))}")
         shell.figure(
-            lambda theme, trace=trace, each=each: signed(probability_bars(trace.labels, trace.probabilities, theme=theme), each),  # type: ignore[misc]
+            lambda theme, trace=trace, each=each: signed(  # type: ignore[misc]
+                probability_bars(trace.labels, trace.probabilities, theme=theme), each, trace=trace
+            ),
             f"verdict-{side}",
             slim=True,
             code=code(each.name, "verdict", text=text, pair=pair),
         )
         shell.figure(
-            lambda theme, trace=trace, each=each: signed(strip(trace, score, theme), each),  # type: ignore[misc]
+            lambda theme, trace=trace, each=each: signed(strip(trace, score, theme), each, trace=trace),  # type: ignore[misc]
             f"strip-{side}",
             code=code(each.name, "strip", text=text, pair=pair, score=score),
         )
@@ -60,7 +62,7 @@ if run.labels == other.labels:
     said = "**Both give the same answer.**" if agree else "**They disagree.**"
     if gap is not None:
         said += (
-            f" {shell.md(other.name)} says {shell.md(run.labels[1])} with {100 * abs(gap):.0f} points {'more' if gap > 0 else 'less'}"
+            f" {shell.md(other.name)} gives “{shell.md(run.labels[1])}” {100 * abs(gap):.0f} points {'more' if gap > 0 else 'less'}"
             " probability."
         )
     st.markdown(said)

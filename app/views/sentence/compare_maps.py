@@ -30,7 +30,9 @@ def show(first: Trace, second: Trace, run: Run, other: Run) -> None:
         with column:
             st.markdown(f"**{shell.md(source.name)}**")
             shell.figure(
-                lambda theme, trace=trace, source=source: signed(heatmap(trace, layer, head, component, side=400, theme=theme), source),  # type: ignore[misc]
+                lambda theme, trace=trace, source=source: signed(  # type: ignore[misc]
+                    heatmap(trace, layer, head, component, side=400, theme=theme), source, trace=trace
+                ),
                 f"map-{side}",
                 code=code(source.name, "attention", text=trace.text, pair=trace.text_pair, layer=layer, head=head, component=component),
             )

@@ -84,8 +84,8 @@ def _verdict(first: Rows, second: Rows) -> None:
         help="Choose a part to see its rows below; none shows the rows where the answers differ.",
     )
     better = "Which is better cannot be told."
-    if pair.low > 0 or pair.high < 0:
-        better = f"{first.run if pair.low > 0 else second.run} is better on these rows."
+    if pair.p < 0.05:
+        better = f"{first.run if pair.difference > 0 else second.run} is better on rows like these."
     spread = f"{100 * pair.difference:+.1f} points [{100 * pair.low:+.1f}, {100 * pair.high:+.1f}]".replace("-", "−")
     p = "p < 0.001" if pair.p < 0.001 else f"p = {pair.p:.3f}"
     right = [f"{(pair.both_right + alone) / pair.n:.1%}" for alone in (pair.only_a, pair.only_b)]

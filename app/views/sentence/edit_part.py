@@ -55,7 +55,7 @@ def faithful(run: Run, trace: Trace, name: str) -> None:
             return
         for metric, better in (("comprehensiveness", "higher"), ("sufficiency", "lower"), ("size", "higher")):
             row = measured.loc[metric]
-            title = "rank corr. with removal" if metric == "size" else metric
+            title = "rank corr. with the size of removal's effect" if metric == "size" else metric
             st.markdown(f"{title}: **{row['value']:.2f}** · random {row['random']:.2f} ({better} is better)")
         st.caption(glossary()["faithfulness"].text + " Random: the mean of 20 orders of the same words.")
 
@@ -177,7 +177,7 @@ def side_by_side(run: Run, trace: Trace) -> None:
     for column, side, name in ((left, pinned, "pinned"), (right, trace, "current")):
         with column:
             st.markdown(f"**{name.capitalize()}** · {shell.md(side.run)} · {shell.md(answer(side))}")
-            shell.figure(lambda theme, side=side: signed(strip(side, "removal", theme), run), f"strip-{name}")  # type: ignore[misc]
+            shell.figure(lambda theme, side=side: signed(strip(side, "removal", theme), store.run(side.run), trace=side), f"strip-{name}")  # type: ignore[misc]
     new = [trace.tokens[j] for i, j in align(pinned, trace) if i is None and j is not None]
     gone = [pinned.tokens[i] for i, j in align(pinned, trace) if j is None and i is not None]
     if new or gone:
@@ -193,6 +193,6 @@ def side_by_side(run: Run, trace: Trace) -> None:
     def draw(theme: Any) -> Any:
         figure = heatmap(changed, focus.layer - 1, place(focus.head), place(focus.component), side=460, theme=theme)
         figure.plot.update_layout(title_text=title)
-        return signed(figure, run)
+        return signed(figure, *dict.fromkeys((store.run(pinned.run), run)), trace=trace)
 
     shell.figure(draw, "difference")

@@ -49,7 +49,7 @@ with left:
     st.markdown(f"### {shell.md(answer(trace))}")
     st.caption("  \n".join(f":material/{ICONS[kind]}: {remark}" for kind, remark in remarks(trace, run)))
     shell.figure(
-        lambda theme: signed(probability_bars(trace.labels, trace.probabilities, theme=theme), run),
+        lambda theme: signed(probability_bars(trace.labels, trace.probabilities, theme=theme), run, trace=trace),
         "verdict",
         slim=True,
         code=notebook(run, "verdict", trace),
@@ -65,7 +65,9 @@ with left:
         width=280,
     )
     score = focus.score if focus.score in names else "removal"
-    shell.figure(lambda theme: signed(strip(trace, score, theme), run), "strip", code=notebook(run, "strip", trace, score=score))
+    shell.figure(
+        lambda theme: signed(strip(trace, score, theme), run, trace=trace), "strip", code=notebook(run, "strip", trace, score=score)
+    )
     faithful(run, trace, score)
     if store.injects(run):
         st.markdown("**What the lexicon says of the words**", help=tip("polarity"))

@@ -72,7 +72,7 @@ def _text(found: dict[str, Run]) -> Run:
             key="hardmax-text",
             on_change=typed,
             height=96,
-            help="Ctrl+Enter reads it. It stays on this page: no link holds it.",
+            help="Ctrl+Enter reads it. Only “Copy link” puts it into a link.",
         )
     with right:
         run = hardmax_run(found)

@@ -19,7 +19,7 @@ def show(trace: Trace, run: Run) -> None:
     left, right = shell.halves("layers", 0.9, 1.0)
     with left:
         shares = verdict_by_layer(store.model(run), trace)
-        shell.figure(lambda theme: signed(verdict_lines(trace.labels, shares, theme=theme), run), "verdict-by-layer")
+        shell.figure(lambda theme: signed(verdict_lines(trace.labels, shares, theme=theme), run, trace=trace), "verdict-by-layer")
     with right:
         component_choice(trace)
-        shell.figure(lambda theme: signed(head_table(head_patterns(trace, component), theme=theme), run), "head-habits")
+        shell.figure(lambda theme: signed(head_table(head_patterns(trace, component), theme=theme), run, trace=trace), "head-habits")

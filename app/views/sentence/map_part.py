@@ -168,7 +168,7 @@ def _figure(trace: Trace, run: Run, view: _View, units: Units, theme: Theme) -> 
     )
     head = view.head if view.kind == "tokens" or isinstance(view.head, str) else int(view.head)
     made = heatmap(drawn, view.layer, head, view.component, theme=theme)
-    return signed(replace(made, caption=" ".join(filter(None, [made.caption, view.together]))), run)
+    return signed(replace(made, caption=" ".join(filter(None, [made.caption, view.together]))), run, trace=trace)
 
 
 # ---- arithmetic

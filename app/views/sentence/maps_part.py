@@ -23,7 +23,7 @@ def show(trace: Trace, run: Run) -> None:
     with overview:
         st.markdown("##### All heads")
         shell.figure(
-            lambda theme: signed(small_multiples(trace, shown, theme=theme), run),
+            lambda theme: signed(small_multiples(trace, shown, theme=theme), run, trace=trace),
             "overview",
             code=notebook(run, "overview", trace, component=shown),
         )

@@ -38,4 +38,4 @@ def show(trace: Trace, run: Run) -> None:
     )
     for name in (name for name in SCORES if SCORES[name].title in set(table["explanation"])):
         st.markdown(f"**{SCORES[name].title}**", help=SCORES[name].about or None)
-        shell.figure(lambda theme, name=name: signed(strip(full, name, theme), run), f"side-{name}", slim=True)  # type: ignore[misc]
+        shell.figure(lambda theme, name=name: signed(strip(full, name, theme), run, trace=full), f"side-{name}", slim=True)  # type: ignore[misc]

@@ -37,9 +37,7 @@ if not known:
 names = sorted(known, key=lambda name: (not has_cls(known[name]), name))
 run = known.get(focus.run) or known[names[0]]
 if focus.run not in known:
-    st.caption(
-        f"The heads of {shell.md(focus.run)} are not measured (`sentviz heads {shell.md(focus.run)}`); {shell.md(run.name)} is shown."
-    )
+    st.caption(f"The heads of {shell.md(focus.run)} are not measured (`sentviz heads {focus.run}`); {shell.md(run.name)} is shown.")
 
 
 def take() -> None:
