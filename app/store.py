@@ -310,11 +310,13 @@ def trace(focus: Focus, *, scored: bool = True, exact: bool = False) -> Trace:
     kept: dict[Any, Trace] = st.session_state.setdefault("traces", {})
     key = (source.digest, wanted, pair, focus.mix, focus.off, focus.strength)
     if key not in kept:
-        loaded, changes = model(source), change(source, focus)
-        kept[key] = loaded.trace(wanted, pair, **changes)
+        with st.spinner("Asking the model"):
+            loaded, changes = model(source), change(source, focus)
+            kept[key] = loaded.trace(wanted, pair, **changes)
     asked = [name for name in dict.fromkeys(("removal", focus.score)) if name in available(kept[key], asking=True)]
     if scored and (missing := [name for name in asked if name not in available(kept[key])]):
-        kept[key] = explained(model(source), kept[key], missing, **change(source, focus))
+        with st.spinner("Asking the model without each word" if "removal" in missing else "Explaining the answer"):
+            kept[key] = explained(model(source), kept[key], missing, **change(source, focus))
     while len(kept) > KEPT_TRACES:
         kept.pop(next(iter(kept)))
     return kept[key]
