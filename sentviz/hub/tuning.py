@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from sentviz import datasets, runs
-from sentviz.errors import InputError, RunError
+from sentviz.errors import RunError
 from sentviz.evaluation import evaluate
 from sentviz.hub.encoder import HubEncoder
 from sentviz.hub.loading import opened
@@ -64,8 +64,7 @@ def finetune(
     """
     values: dict[str, Any] = {"epochs": 3, "batch_size": 32, "learning_rate": 2e-5, "weight_decay": 0.01, "warmup": 0.1, "max_length": 128}
     values |= {"patience": 3, "evaluations": 2} | settings
-    if Recipe.of(values | {"dataset": dataset}).seed >= 1 << 63:  # of the rest, the model's name is none of a preset's
-        raise InputError(f"The recipe's seed cannot be {values['seed']}.")
+    Recipe.of(values | {"dataset": dataset})  # checks the settings; the model's name is none of a preset's
     text, pair = example or opening(classified(dataset))
     recipe = Recipe(
         **values,
