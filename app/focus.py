@@ -29,6 +29,7 @@ CHOICES = {
     "paper": ("all", "ndt", "hardmax", "fused"),
     "verdict": ("any", "holds", "fails", "open"),
     "lab": ("review", "playground", "leaders"),
+    "heat": ("10", "3", "1", "0.3", "0.1", "0.03", "0.01", "0.001", "0"),
     "colour": ("label", "predicted", "right", "confidence", "length"),
 }
 PRIVATE = ("text", "pair")  # what a visitor typed
@@ -68,6 +69,8 @@ class Focus:
     colour: str = "label"
     sample: str = "stored"  # points of that picture
     lab: str = "review"  # part of the Hardmax page
+    heat: str = "0"  # temperature of its attention
+    plane: str = "spread"  # of its picture: spread, decision, or two coordinates as in 1.3
     study: str = "sst2"  # data set of the NDT paper's page
     part: str = "results"  # of that page
     metric: str = "accuracy"
@@ -99,6 +102,7 @@ class Focus:
                 "threshold": -1.0,
                 "depth": -1,
                 "sample": "stored",
+                "plane": "spread",
             } | changes
         if "over" in changes and changes["over"] != self.over:
             changes = {"slice": "", "find": "", "least": 0, "most": 0, "row": ""} | changes
@@ -168,6 +172,8 @@ class Focus:
                     values[name] = value
                 case "data" if value in {one.partition("/")[0] for one in runs}:
                     values["data"] = value
+                case "plane" if value in ("spread", "decision") or _coordinates(value):
+                    values["plane"] = value
                 case "top" | "least" | "most" | "token" if _place(value):
                     values[name] = int(value)
                 case "depth" if value == "0" or _place(value):
@@ -217,6 +223,11 @@ class Focus:
 
 def _place(value: str) -> bool:
     return value.isascii() and value.isdecimal() and 0 < int(value) < 1000
+
+
+def _coordinates(value: str) -> bool:
+    first, _, second = value.partition(".")
+    return _place(first) and _place(second) and int(first) != int(second)
 
 
 def _number(value: str) -> float | None:

@@ -138,6 +138,6 @@ PAGES = {
 }
 
 page = st.navigation(PAGES, position="top")
-shell.begin()
+shell.begin(page.url_path)
 page.run()
 shell.end()

@@ -20,7 +20,7 @@ from sentviz.export import FORMATS, PRESETS, render
 from sentviz.figures import Figure, Theme, component_name
 from sentviz.testset.slices import Slice
 
-__all__ = ["begin", "bound", "choose", "end", "export_menu", "figure", "focus", "go", "halves", "intro", "md", "theme"]
+__all__ = ["begin", "bound", "choose", "end", "export_menu", "figure", "focus", "go", "halves", "intro", "md", "settle", "theme"]
 
 MIME = {
     "png": "image/png",
@@ -40,14 +40,14 @@ STYLE = (
 # ---- focus
 
 
-def begin() -> None:
-    """Read the URL where it changed under us, fit the focus to its run, write the URL, draw the chips."""
+def begin(page: str) -> None:
+    """Read the URL where it changed under us, fit the focus to its run, write the URL, draw the chips. `page` is the one that follows."""
     state, query = st.session_state, st.query_params.to_dict()
-    touched = state.pop("touched", False)
+    touched, before, state["page"] = state.pop("touched", False), state.get("page"), page
     if "focus" not in state:
         state["focus"], state["notes"] = Focus.parse(query, list(store.runs()), SCORES)
-    elif query and query != state["query"] and not touched:
-        # the visitor went back or forward; a page switch drops the query, and a fast hand sends the one before the last
+    elif (query or page == before) and query != state["query"] and not touched:
+        # the visitor went back or forward; a switch to another page drops the query, and a fast hand sends the one before the last
         linked, state["notes"] = Focus.parse(query, list(store.runs()), SCORES)
         state["focus"] = linked if linked.text or linked.row else replace(linked, text=focus().text, pair=focus().pair)
     shape = store.shape(focus().run)
@@ -77,6 +77,12 @@ def focus() -> Focus:
 def go(**changes: Any) -> None:
     """Change the focus (from a callback)."""
     st.session_state["focus"], st.session_state["touched"] = focus().with_(**changes), True
+
+
+def settle() -> None:
+    """At the start of a fragment: where one of its widgets changed the focus, the chips and the URL follow."""
+    if st.session_state.get("touched"):
+        st.rerun()
 
 
 def choose(widget: Callable[..., Any], label: str, field: str, options: Sequence[str], **options_of_widget: Any) -> None:
@@ -159,6 +165,10 @@ def _chip(name: str, value: str) -> str:
             return f"by {value}"
         case "lab" | "part" | "metric":
             return value.replace("_", " ")
+        case "heat":
+            return f"temperature {value}"
+        case "plane":
+            return "across the decision" if value == "decision" else f"coordinates {value.replace('.', ' and ')}"
         case "study":
             return f"study of {value}"
         case "base":

@@ -38,6 +38,8 @@ def test_a_focus_survives_its_url() -> None:
         dims="3",
         depth=0,
         data="sst2",
+        heat="0.3",
+        plane="1.3",
     )
     assert Focus.parse(focus.query(), RUNS, SCORES) == (focus, [])
 
@@ -74,6 +76,10 @@ def test_a_typed_text_stays_out_of_the_url_until_it_is_shared() -> None:
         ({"depth": "-3"}, "the depth"),
         ({"least": "many"}, "the least"),
         ({"data": "sst"}, "the data"),
+        ({"heat": "0.2"}, "the heat"),
+        ({"plane": "1.1"}, "the plane"),
+        ({"plane": "1.x"}, "the plane"),
+        ({"plane": "1.2.2"}, "the plane"),
     ],
 )
 def test_what_means_nothing_falls_back_with_a_note(query: dict[str, str], said: str) -> None:

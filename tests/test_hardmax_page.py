@@ -47,8 +47,7 @@ def page(hardmax_runs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
     def opened(part: str = "review", text: str = SONG, width: int = 2) -> AppTest:
         app = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=90).run()
-        app.session_state["hardmax-wanted"] = f"toy/hardmax-d{width}"
-        app.session_state["focus"] = app.session_state["focus"].with_(text=text)
+        app.session_state["focus"] = app.session_state["focus"].with_(run=f"toy/hardmax-d{width}", text=text)
         app.switch_page("views/sentence/hardmax.py").run()
         if part != "review":
             app.button_group(key="focus-lab").set_value(part).run()
@@ -129,7 +128,7 @@ def test_all_words_can_be_removed_but_the_last(page: Any) -> None:
 def test_the_temperature_turns_softmax_to_hardmax(page: Any, hardmax_runs: Path) -> None:
     app = page()
     model = HardmaxModel.of(Run.open(hardmax_runs / "toy/hardmax-d2"))
-    app.select_slider(key="hardmax-temperature").set_value(10.0).run()
+    app.select_slider(key="focus-heat").set_value("10").run()
     assert not app.exception, app.exception
     assert f"{model.follow(SONG, 10.0).probabilities[-1].max():.1%}" in answer(app)
 
@@ -181,7 +180,7 @@ def test_the_playground_checks_the_theorem(page: Any) -> None:
     said = words(app)
     assert said.count("**holds**") >= 4
     assert "**fails**" not in said
-    app.select_slider(key="play-temperature").set_value(1.0).run()
+    app.select_slider(key="focus-heat").set_value("1").run()
     assert "does not apply" in words(app)
 
 

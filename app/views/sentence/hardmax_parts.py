@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from app import shell, store
+from app.focus import CHOICES
 from sentviz.export import render
 from sentviz.figures import Figure, Theme, file_safe
 from sentviz.figures.particles import Scene, particles
@@ -22,7 +23,6 @@ __all__ = ["DEFAULT", "exports", "hardmax_run", "kept", "model", "runs", "temper
 T = TypeVar("T")
 DEFAULT = "imdb/hardmax-d2"
 THEMES: tuple[Theme, ...] = ("light", "dark")
-TEMPERATURES = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.001, 0.0)
 COMMAND = "sentviz train imdb --model hardmax-d2"
 
 
@@ -41,21 +41,14 @@ def without_runs() -> None:
 
 
 def hardmax_run(found: dict[str, Run]) -> Run:
-    """The run that the visitor chose, the one in focus, or the one with d = 2."""
-    names = list(found)
-    focused = shell.focus().run
-    start = focused if focused in found else DEFAULT if DEFAULT in found else names[0]
-    wanted = st.session_state.get("hardmax-wanted", start)
-    chosen = st.selectbox(
-        "Model",
-        names,
-        index=names.index(wanted if wanted in found else start),
-        key="hardmax-run",
-        width=260,
-        help="d is the dimension of the embedding: 2 can be looked at as it is, more are projected.",
-    )
-    st.session_state["hardmax-wanted"] = chosen
-    return found[chosen]
+    """The run in focus; where that is of another kind the one with d = 2, and a sentence says so."""
+    names, focused = list(found), shell.focus().run
+    shown = focused if focused in found else DEFAULT if DEFAULT in found else names[0]
+    help = "d is the dimension of the embedding: 2 can be looked at as it is, more are projected."
+    st.selectbox("Model", names, width=260, help=help, **shell.bound("run", shown))
+    if focused != shown:
+        st.caption(shell.md(f"{focused} is no hardmax transformer; {shown} is shown."))
+    return found[shown]
 
 
 @st.cache_resource(max_entries=4, show_spinner="Loading the classifier")
@@ -79,16 +72,17 @@ def kept(name: str, key: Any, make: Callable[[], T]) -> T:
     return made
 
 
-def temperature(key: str) -> float:
+def temperature() -> float:
     """From soft attention to hardmax."""
-    return st.select_slider(
+    shell.choose(
+        st.select_slider,
         "Temperature of the attention",
-        TEMPERATURES,
-        value=0.0,
-        format_func=lambda value: "hardmax" if value == 0 else f"softmax, {value:g}",
-        key=key,
+        "heat",
+        CHOICES["heat"],
+        format_func=lambda value: "hardmax" if value == "0" else f"softmax, {value}",
         help="Softmax spreads a token's attention over all; as its temperature falls it becomes hardmax, all on the furthest.",
     )
+    return float(shell.focus().heat)
 
 
 def exports(scene: Scene, clustering: Clustering, name: str, key: str, source: str, layer: int | None = None) -> None:

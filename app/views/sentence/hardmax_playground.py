@@ -59,6 +59,7 @@ def show() -> None:
 
 @st.fragment
 def _play() -> None:
+    shell.settle()
     left, right = shell.halves("hardmax-play", 1.0, 2.1)
     try:
         with left:
@@ -94,7 +95,7 @@ def _controls() -> tuple[_Setting, str]:
     with st.container(horizontal=True, gap="small"):
         alpha = st.number_input("α", value=1.0, step=0.1, format="%.3g", key="play-alpha", help="A layer moves a token α/(1+α) of its way.")
         layers = int(st.number_input("Layers", 1, 60, 10, key="play-layers"))
-    heat = temperature("play-temperature")
+    heat = temperature()
     rows = tuple(tuple(float(value) for value in row) for row in points)
     return _Setting(rows, tuple(tuple(float(value) for value in row) for row in A), float(alpha), layers, heat), start
 

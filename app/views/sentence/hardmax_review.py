@@ -105,6 +105,7 @@ def _pick(run: Run) -> None:
 @st.fragment
 def _lab(run: Run, text: str) -> None:
     """The animation, and beside it the word that was clicked; a click runs no more than this again."""
+    shell.settle()
     try:
         _follow(run, text)
     except SentvizError as error:
@@ -115,7 +116,7 @@ def _follow(run: Run, text: str) -> None:
     asked = model(run)
     slot, side = shell.halves("hardmax-head", 1.75, 1.0)
     with side:
-        heat = temperature("hardmax-temperature")
+        heat = temperature()
         look, axes = _look(run)
     edits: _Edits = st.session_state.setdefault("hardmax-edits", {}).get((run.digest, text), _Edits())
     base = kept("base", (run.digest, text), lambda: asked.follow(text))
@@ -154,14 +155,27 @@ def _look(run: Run) -> tuple[str, tuple[int, int]]:
     d = int(run.config["model"]["width"])
     if d <= 2:
         return "spread", (0, 1)
+    wanted = [int(c) for c in shell.focus().plane.split(".") if c.isdecimal() and int(c) <= d]
+    first, second = wanted if len(wanted) == 2 else (1, 2)
+    shown = "axes" if len(wanted) == 2 else shell.focus().plane if shell.focus().plane in LOOKS else "spread"
+    state = st.session_state
+    state["hardmax-look"] = shown
+
+    def look() -> None:
+        shell.go(plane="1.2" if state["hardmax-look"] == "axes" else state["hardmax-look"])
+
+    def turn() -> None:
+        right, up = state["hardmax-right"], state["hardmax-up"]
+        shell.go(plane=f"{right}.{first if right == up else up}")
+
     help = "Principal axes of the tokens of all layers; across the decision, where its line is exact; two coordinates of the embedding."
     with st.container(horizontal=True, gap="small"):
-        look = st.selectbox("Plane", LOOKS, format_func=lambda name: VIEWS[name], key="hardmax-look", width=190, help=help)
-        if look != "axes":
-            return str(look), (0, 1)
-        first = st.selectbox("Right", range(1, d + 1), key="hardmax-right", width=80)
-        second = st.selectbox("Up", [c for c in range(1, d + 1) if c != first], key="hardmax-up", width=80)
-    return "axes", (int(first) - 1, int(second) - 1)
+        st.selectbox("Plane", LOOKS, format_func=lambda name: VIEWS[name], key="hardmax-look", on_change=look, width=190, help=help)
+        if shown == "axes":
+            state["hardmax-right"], state["hardmax-up"] = first, second
+            st.selectbox("Right", range(1, d + 1), key="hardmax-right", on_change=turn, width=80)
+            st.selectbox("Up", [c for c in range(1, d + 1) if c != first], key="hardmax-up", on_change=turn, width=80)
+    return shown, (first - 1, second - 1)
 
 
 def _scene(run: Run, asked: Any, review: Any, index: list[int], edits: _Edits, text: str, look: str, axes: tuple[int, int]) -> Any:
