@@ -14,6 +14,7 @@ from app.focus import CHOICES
 from app.views.getdata_part import offer
 from app.views.testset import myfile_part
 from sentviz.errors import SentvizError
+from sentviz.figures import file_safe
 from sentviz.testset.rows import Rows
 from sentviz.testset.slices import Slice, matching
 
@@ -28,6 +29,7 @@ ORDERS = {
     "id": "as in the file",
 }
 OF_LABELS = ("surest", "loss")  # orders that need labels
+LOSS = "In nats. Stored probabilities have five decimals, so 12.2 stands for 12.2 or more."
 SHOWN = 200
 CUT = 400  # characters of a text in the table
 TEXTS = {"text": "text", "text_pair": "second text"}
@@ -138,7 +140,7 @@ def end(rows: Rows) -> None:
         column_config={
             "": st.column_config.TextColumn(width=30),
             "confidence": st.column_config.NumberColumn(format="percent", width=90),
-            "loss": st.column_config.NumberColumn(format="%.2f", width=60),
+            "loss": st.column_config.NumberColumn(format="%.2f", width=60, help=None if ordered.over in ("demo", "mine") else LOSS),
             "text": st.column_config.TextColumn(width="medium" if "text_pair" in ordered.frame else "large"),
         },
     )
@@ -149,7 +151,7 @@ def end(rows: Rows) -> None:
         st.download_button(
             "CSV",
             lambda: _csv(ordered),
-            f"sentviz-rows-{rows.over}.csv",
+            f"{file_safe('rows', rows.over, rows.run)}.csv",
             "text/csv",
             icon=":material/download:",
             type="tertiary",

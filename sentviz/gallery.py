@@ -22,6 +22,7 @@ from sentviz.figures import (
 from sentviz.runs import Run, find
 
 if TYPE_CHECKING:
+    from sentviz.testset.rows import Rows
     from sentviz.trace import Trace
 
 __all__ = ["FIGURES", "code", "draw", "lambda_figure", "signed", "strip"]
@@ -29,13 +30,17 @@ __all__ = ["FIGURES", "code", "draw", "lambda_figure", "signed", "strip"]
 FIGURES = ("attention", "overview", "strip", "verdict", "lambda", "curves")
 
 
-def signed(figure: Figure, *sources: Run, split: str = "test", trace: Trace | None = None) -> Figure:
-    """The figure with where it comes from: run, seed, n of a split, digest; and what was changed by hand in the trace it is of."""
-    rows = split.replace("_", " ")
-    parts = [
-        f"{run.name} (seed {run.config['recipe']['seed']}, {rows} n = {run.metrics()[split]['n']:,}, digest {run.digest})"
-        for run in sources
-    ]
+def signed(figure: Figure, *sources: Run, split: str = "test", rows: Rows | None = None, trace: Trace | None = None) -> Figure:
+    """The figure with where it comes from: run, seed, which rows, digest; and what was changed by hand in the trace it is of.
+
+    Args:
+        split: one of the runs' own, where it is of no other rows.
+    """
+
+    def about(run: Run) -> str:
+        return rows.about if rows is not None else f"{split.replace('_', ' ')} n = {run.metrics()[split]['n']:,}"
+
+    parts = [f"{run.name} (seed {run.config['recipe']['seed']}, {about(run)}, digest {run.digest})" for run in sources]
     words = [f"{'; '.join(parts)}."]
     if trace is not None and sources:
         from sentviz.remarks import remarks

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -84,6 +85,18 @@ def test_a_threshold_moves_the_second_class(rows: Rows) -> None:
     assert moved.predicted.tolist() == [int(p >= 0.3) for p in rows.probabilities[:, 1]]
     assert moved.frame["right"].tolist() == [label == said for label, said in zip(moved.labels, moved.predicted, strict=True)]
     assert rows.at_threshold(-1) is rows
+    assert rows.about == f"own file n = {len(rows)}" and moved.about == f"{rows.about}, {rows.classes[1]} said from probability 0.3 on"
+    assert replace(rows, over="official_test").about.startswith("official test n = ")
+
+
+def test_the_loss_of_stored_answers_ends_where_their_decimals_do(tiny_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run.open(tiny_run)
+    frame = run.frame("test.parquet")
+    wrong = 1 - int(frame["label"].iloc[0])
+    frame.loc[frame.index[0], list(run.labels)] = [float(k == wrong) for k in range(2)]
+    monkeypatch.setattr(Run, "frame", lambda self, file: frame)
+    losses = stored(run).frame["loss"]
+    assert losses.iloc[0] == losses.max() == -np.log(0.5e-5)
 
 
 def test_cells_bands_and_tags_pick_the_rows_that_a_loop_picks(rows: Rows) -> None:

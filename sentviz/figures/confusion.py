@@ -31,7 +31,7 @@ def confusion_matrix(
         run: for the title.
         selected: the cell (label, prediction) that is outlined.
     Frame:
-        label, predicted (counted from 0), count, share (of the rows with the label; NaN without any).
+        label, predicted (names of classes), count, share (of the rows with the label; NaN without any).
     Raises:
         InputError: counts that do not fit the classes, or none at all.
     """
@@ -62,7 +62,8 @@ def confusion_matrix(
         theme=theme,
     )
     places = np.indices((k, k)).reshape(2, -1)
-    frame = pd.DataFrame({"label": places[0], "predicted": places[1], "count": table.ravel(), "share": share.ravel()})
+    label, said = ([classes[i] for i in place] for place in places)
+    frame = pd.DataFrame({"label": label, "predicted": said, "count": table.ravel(), "share": share.ravel()})
     caption = sentence(
         [
             f"Counts of {table.sum():,} rows and shares of each label's rows, which are the colours: blue is right, orange mistaken.",

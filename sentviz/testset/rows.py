@@ -21,6 +21,7 @@ __all__ = ["Rows", "predicted", "stored"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+STORED = 5e-6  # stored probabilities have five decimals: a smaller one is known to be smaller, no more
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +29,7 @@ class Rows:
     """Rows with what a run said of them.
 
     ``frame``: id (str), label (class, -1 = unlabelled), predicted (class), confidence (0..1), right (bool, False where unlabelled),
-    loss (cross-entropy in nats, NaN where unlabelled), p0 .. p{K-1}; text, of pairs text_pair too, where it is at hand; tag where the
+    loss (cross-entropy in nats, NaN where unlabelled, of stored answers 12.2 at most), p0 .. p{K-1}; text, of pairs text_pair too, where it is at hand; tag where the
     rows have one.
     """
 
@@ -37,6 +38,7 @@ class Rows:
     over: str  # test, official_test, ..., demo, mine
     classes: tuple[str, ...]
     frame: pd.DataFrame
+    threshold: float = -1.0  # probability from which the second of two classes is said; negative = the more probable one
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -50,6 +52,13 @@ class Rows:
     def has_text(self) -> bool:
         """Whether the texts are at hand."""
         return "text" in self.frame
+
+    @property
+    def about(self) -> str:
+        """Which rows these are, how many, and what was asked of their answers, for the source of a figure."""
+        name = {"demo": "demo set", "mine": "own file"}.get(self.over, self.over.replace("_", " "))
+        said = f", {self.classes[1]} said from probability {self.threshold:g} on" if self.threshold >= 0 else ""
+        return f"{name} n = {len(self):,}{said}"
 
     @property
     def labels(self) -> Ints:
@@ -89,7 +98,7 @@ class Rows:
         if len(self.classes) != 2:
             raise InputError(f"A threshold decides between two classes; {self.run} has {len(self.classes)}.")
         said = (self.frame["p1"] >= threshold).astype(np.int64)
-        return replace(self, frame=self.frame.assign(predicted=said, right=said == self.frame["label"]))
+        return replace(self, frame=self.frame.assign(predicted=said, right=said == self.frame["label"]), threshold=threshold)
 
 
 def stored(run: Run, split: str = "test") -> Rows:
@@ -111,7 +120,7 @@ def stored(run: Run, split: str = "test") -> Rows:
         raise RunError(f"{run.name}: test.parquet is damaged: some of its probabilities are none.")
     if (labels < 0).any() or (labels >= len(classes)).any():
         raise RunError(f"{run.name}: test.parquet is damaged: some of its labels are none of the {len(classes)} classes.")
-    return _rows(run.name, run.digest, split, classes, {"id": frame["id"].astype(str).to_numpy(), "label": labels}, shares)
+    return _rows(run.name, run.digest, split, classes, {"id": frame["id"].astype(str).to_numpy(), "label": labels}, shares, STORED)
 
 
 def predicted(model: Model, digest: str, frame: pd.DataFrame, over: str, progress: Progress | None = None) -> Rows:
@@ -132,7 +141,7 @@ def predicted(model: Model, digest: str, frame: pd.DataFrame, over: str, progres
     return _rows(model.name, digest, over, model.labels, columns, softmax(logits).astype(np.float64))
 
 
-def _rows(run: str, digest: str, over: str, classes: tuple[str, ...], columns: Mapping[str, Any], shares: Floats) -> Rows:
+def _rows(run: str, digest: str, over: str, classes: tuple[str, ...], columns: Mapping[str, Any], shares: Floats, least: float = 1e-12) -> Rows:
     import pandas as pd
 
     labels, said = np.asarray(columns["label"], dtype=np.int64), shares.argmax(axis=1)
@@ -144,7 +153,7 @@ def _rows(run: str, digest: str, over: str, classes: tuple[str, ...], columns: M
             "predicted": said,
             "confidence": shares.max(axis=1),
             "right": said == labels,
-            "loss": -np.log(np.maximum(own, 1e-12)),
+            "loss": -np.log(np.maximum(own, least)),
         }
         | {f"p{k}": shares[:, k] for k in range(len(classes))}
         | {name: columns[name] for name in ("text", "text_pair", "tag") if name in columns}

@@ -11,7 +11,7 @@ from app.components.points import asked_layer, drawn, points
 from app.views.testset import embeddings_part as parts
 from sentviz.embeddings.projection import METHODS, Projection, simplified
 from sentviz.errors import SentvizError
-from sentviz.figures.figure import Figure, Theme
+from sentviz.figures.figure import Figure, Theme, file_safe
 from sentviz.figures.scatter import COLOURS, said_of, scatter
 from sentviz.gallery import signed
 from sentviz.points import points_data, points_html
@@ -122,7 +122,7 @@ def show(of: parts.Source, pictures: dict[int, Projection], at: int) -> None:
                 about=about,
                 theme=theme,
             )
-            return signed(figure, run)
+            return signed(figure, run, rows=rows)
 
         def data(theme: Theme) -> dict[str, Any]:
             return points_data(
@@ -154,7 +154,7 @@ def show(of: parts.Source, pictures: dict[int, Projection], at: int) -> None:
                     st.download_button(
                         "HTML that moves",
                         moving,
-                        f"embeddings-{found.method}.html",
+                        f"{file_safe('embeddings', found.method, run.name)}.html",
                         "text/html",
                         icon=":material/animation:",
                         type="tertiary",
@@ -162,10 +162,10 @@ def show(of: parts.Source, pictures: dict[int, Projection], at: int) -> None:
                         key="export-embedding-moving",
                         help="The picture with all its layers, for any browser and without a network.",
                     )
-                shell.export_menu(still, f"embeddings-{found.method}-{at}", "embedding")
+                shell.export_menu(still, file_safe("embeddings", found.method, at, run.name), "embedding")
     with right:
         numbers = parts.measured_of(of, found, at)
-        shell.figure(lambda theme: signed(parts.silhouettes(of, found, at, theme), run), "silhouette")
+        shell.figure(lambda theme: signed(parts.silhouettes(of, found, at, theme), run, rows=rows), "silhouette")
         for row in numbers[numbers["space"] == "both"].to_dict("records"):
             st.markdown(
                 f"**{row['measure'].capitalize()}** {row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}]",

@@ -98,14 +98,16 @@ def _matrix(rows: Rows, key: str, cell: tuple[int, ...] | None = None) -> None:
         selecting = {"on_select": _picks(key, lambda i, j: Slice("cell", f"{i},{j}")), "selection_mode": ("points",)}
     run = store.run(rows.run)
     shell.figure(
-        lambda theme: signed(confusion_matrix(counts, rows.classes, run=rows.run, selected=chosen, theme=theme), run), key, **selecting
+        lambda theme: signed(confusion_matrix(counts, rows.classes, run=rows.run, selected=chosen, theme=theme), run, rows=rows),
+        key,
+        **selecting,
     )
 
 
 def _classes(runs: Sequence[Rows]) -> None:
     tables = {rows.run: per_class(rows.labels, rows.predicted, rows.classes) for rows in runs}
     sources = [store.run(rows.run) for rows in runs]
-    shell.figure(lambda theme: signed(class_scores(tables, theme=theme), *sources), "classes")
+    shell.figure(lambda theme: signed(class_scores(tables, theme=theme), *sources, rows=runs[0]), "classes")
 
 
 def _agreement(first: Rows, second: Rows, chosen: str) -> None:
@@ -115,7 +117,7 @@ def _agreement(first: Rows, second: Rows, chosen: str) -> None:
     place = next((cell for cell, name in PLACES.items() if name == chosen), None)
     sources = store.run(first.run), store.run(second.run)
     shell.figure(
-        lambda theme: signed(agreement_matrix(cells, (first.run, second.run), selected=place, theme=theme), *sources),
+        lambda theme: signed(agreement_matrix(cells, (first.run, second.run), selected=place, theme=theme), *sources, rows=first),
         "agreement",
         on_select=_picks("agreement", lambda i, j: Slice("agree", PLACES[i, j])),
         selection_mode=("points",),

@@ -47,7 +47,9 @@ def _panels(kind: Literal["roc", "pr"], runs: Sequence[Rows], lines: dict[str, p
         lines = {run: pd.concat([line, operating.macro(line, kind)]) for run, line in lines.items()}
         panels = [MACRO, *classes]
     sources = [store.run(rows.run) for rows in runs]
-    shell.figure(lambda theme: signed(one_vs_rest(lines, areas, said, kind=kind, classes=panels, theme=theme), *sources), kind)
+    shell.figure(
+        lambda theme: signed(one_vs_rest(lines, areas, said, kind=kind, classes=panels, theme=theme), *sources, rows=runs[0]), kind
+    )
 
 
 def _threshold(runs: Sequence[Rows]) -> None:
@@ -56,7 +58,7 @@ def _threshold(runs: Sequence[Rows]) -> None:
     at = 0.5 if now < 0 else now
     left, right = shell.halves("threshold")
     with left:
-        shell.figure(lambda theme: signed(threshold_lines(tables, classes, threshold=at, theme=theme), *sources), "threshold")
+        shell.figure(lambda theme: signed(threshold_lines(tables, classes, threshold=at, theme=theme), *sources, rows=runs[0]), "threshold")
         for run, table in tables.items():
             accuracy, places = table["accuracy"].to_numpy(), table["threshold"].to_numpy()
             st.markdown(
@@ -113,7 +115,9 @@ def _reliability(rows: Rows, shares: dict[str, Floats], by: str, key: str) -> No
     bins = {name: operating.reliability(rows.labels, share, by=by) for name, share in shares.items()}
     spread = {name: operating.reliability(rows.labels, share) for name, share in shares.items()}
     title, run = f"{rows.run}: {STEPS[by].lower()}", store.run(rows.run)
-    shell.figure(lambda theme: signed(reliability_diagram(bins, spread, title=title, start=1 / len(rows.classes), theme=theme), run), key)
+    shell.figure(
+        lambda theme: signed(reliability_diagram(bins, spread, title=title, start=1 / len(rows.classes), theme=theme), run, rows=rows), key
+    )
 
 
 def _sentence(run: str, temperature: float, errors: pd.DataFrame) -> str:

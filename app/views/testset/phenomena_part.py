@@ -49,7 +49,7 @@ def phenomena(rows_by_run: Mapping[str, Rows]) -> None:
         shell.go(slice=str(Slice("tag", name)) if name else "")
 
     shell.figure(
-        lambda theme: signed(drawn(frame, chance=chance, chosen=chosen, theme=theme), *sources),
+        lambda theme: signed(drawn(frame, chance=chance, chosen=chosen, theme=theme), *sources, rows=next(iter(rows_by_run.values()))),
         KEY,
         on_select=take,
         selection_mode=("points",),

@@ -152,7 +152,7 @@ def show(counts: lib.Counts, cells: list[lib.Cell], stops: frozenset[str]) -> No
     left, aside = shell.halves("words", 1.75, 1.0)
     with left:
         shell.figure(
-            lambda theme: signed(cloud(words, titles, by=by, right=right, selected=marked, about=about, theme=theme), run),
+            lambda theme: signed(cloud(words, titles, by=by, right=right, selected=marked, about=about, theme=theme), run, rows=rows),
             "cloud",
             **on("cloud", cells),
         )
@@ -178,6 +178,7 @@ def show(counts: lib.Counts, cells: list[lib.Cell], stops: frozenset[str]) -> No
             lambda theme: signed(
                 word_bars(table, title=name_of(chosen), by=by, right=chosen[0] in (-1, chosen[1]), selected=word, about=once, theme=theme),
                 run,
+                rows=rows,
             ),
             "word-list",
             **on("word-list", cells),
