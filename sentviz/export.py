@@ -16,6 +16,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sentviz._browser import Browser
+from sentviz._printed import fit_width
 from sentviz.errors import InputError, SentvizError
 from sentviz.figures.figure import Figure, sentence
 from sentviz.figures.text import as_text, text_columns
@@ -100,29 +101,10 @@ def render(
     else:
         place = PRESETS[preset]
         letters = (points or place.points) * 96 / 72 / _BASE_FONT
-        wide, high = _printed(plot, round(place.millimetres / 25.4 * 96 / letters))
+        wide, high = fit_width(plot, round(place.millimetres / 25.4 * 96 / letters))
         factor = letters * (place.dpi / 96 if format == "png" else 1)
     picture = _BROWSER.render(plot.to_dict(), {"format": format, "width": wide, "height": high, "scale": factor})
     return embed_fonts(picture) if format == "svg" else picture
-
-
-def _printed(plot: go.Figure, width: int) -> tuple[int, int]:
-    """A layout of that width: margins keep their size, what they leave shrinks or grows as a whole."""
-    natural, tall = _size(plot, None, None)
-    right = plot.layout.margin.r or 0
-    if right > width / 4 and plot.layout.legend.x == 1:  # the legend moves below a narrow picture
-        plot.update_layout(legend={"orientation": "h", "x": 0, "y": 0, "yref": "container", "yanchor": "bottom"})
-        plot.update_layout(margin={"r": 64, "b": (plot.layout.margin.b or 0) + 52})
-        natural, tall = natural - right + 64, tall + 52
-    side, ends = (
-        sum(80 if part is None else part for part in pair)
-        for pair in ((plot.layout.margin.l, plot.layout.margin.r), (plot.layout.margin.t, plot.layout.margin.b))
-    )
-    room = max(width - side, 60) / max(natural - side, 1)
-    square = any(axis.scaleanchor for axis in plot.select_yaxes())
-    height = round(ends + (tall - ends) * (min(room, 1.4) if square else min(max(room, 0.7), 1.2)))
-    plot.update_layout(width=width, height=height)
-    return width, height
 
 
 def save(

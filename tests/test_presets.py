@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -11,9 +12,11 @@ import pytest
 
 from sentviz import fonts
 from sentviz._browser import find_browser
+from sentviz._printed import fit_width
 from sentviz.errors import InputError
 from sentviz.export import PRESETS, render
-from sentviz.figures import Figure, heatmap, lambda_evolution, probability_bars
+from sentviz.figures import Figure, curves, heatmap, lambda_evolution, probability_bars, small_multiples
+from sentviz.figures.ranking import ranking
 from tests.fakes import fake_trace
 
 pictures = pytest.mark.skipif(find_browser() is None, reason="no Chrome or Chromium on this machine")
@@ -52,6 +55,39 @@ def test_a_legend_at_the_side_moves_below_in_a_column() -> None:
     grounds = [e for e in root.iter() if e.tag.endswith("rect") and "bg" in e.attrib.get("class", "").split()]
     widest = max(float(e.attrib["width"]) for e in grounds)
     assert widest > 0.45 * float(root.attrib["viewBox"].split()[2])
+
+
+def test_panels_too_narrow_for_a_column_are_stacked() -> None:
+    """Three panels of curves: side by side in two columns; one above the other, apart, with their titles, in one."""
+    rows = [
+        (step, step / 10, name, -1, -1, step / 10) for step in range(3) for name in ("train_loss", "validation_loss", "validation_accuracy")
+    ]
+    history = pd.DataFrame(rows, columns=["step", "epoch", "name", "layer", "component", "value"])
+    for width, stacked in ((320, True), (900, False)):
+        plot = curves({"a/b": history}).plot
+        titles = [note.text for note in plot.layout.annotations]
+        assert fit_width(plot, width)[0] == plot.layout.width == width
+        spans = [tuple(axis.domain) for axis in (plot.select_yaxes() if stacked else plot.select_xaxes())]
+        assert len(spans) == 3 and len(set(spans)) == 3
+        order = sorted(spans, reverse=stacked)
+        assert spans == order
+        gaps = [a[0] - b[1] for a, b in pairwise(order)] if stacked else [b[0] - a[1] for a, b in pairwise(order)]
+        assert min(gaps) > 0.05
+        assert [note.text for note in plot.layout.annotations] == titles
+        places = [(note.x, note.y) for note in plot.layout.annotations]
+        assert places == ([(0.5, top) for _, top in spans] if stacked else places)
+
+
+def test_rows_of_words_keep_their_height_in_a_column() -> None:
+    """Dots in rows are not pressed together, a legend below stays as far away as it was, and other panels are left where they are."""
+    frame = pd.DataFrame({"method": [f"method {i}" for i in range(8)], "value": 0.5, "low": 0.4, "high": 0.6, "n": 9})
+    plot = ranking(frame, title="Any").plot
+    assert fit_width(plot, 320)[1] == ranking(frame, title="Any").plot.layout.height
+    trace = fake_trace()
+    many = small_multiples(trace).plot
+    spans = [axis.domain for axis in many.select_xaxes()]
+    fit_width(many, 320)
+    assert [axis.domain for axis in many.select_xaxes()] == spans
 
 
 @pictures

@@ -216,7 +216,7 @@ def _add_sums(plot: go.Figure, sums: Floats, m: int, strip: float, pixels: int, 
         hoverinfo="skip",
         cliponaxis=False,
     )
-    plot.add_annotation(x=start, y=-0.5, text="row sum", xanchor="left", yanchor="bottom", font={"size": 11, "color": colours.muted})
+    plot.add_annotation(x=start, y=-0.5, text="sum", xanchor="left", yanchor="bottom", font={"size": 11, "color": colours.muted})
 
 
 def _token_axis(title: Literal["query", "key"], labels: list[str], size: int) -> dict[str, Any]:

@@ -29,8 +29,8 @@ class Rows:
     """Rows with what a run said of them.
 
     ``frame``: id (str), label (class, -1 = unlabelled), predicted (class), confidence (0..1), right (bool, False where unlabelled),
-    loss (cross-entropy in nats, NaN where unlabelled, of stored answers 12.2 at most), p0 .. p{K-1}; text, of pairs text_pair too, where it is at hand; tag where the
-    rows have one.
+    loss (cross-entropy in nats, NaN where unlabelled, of stored answers 12.2 at most), p0 .. p{K-1}; text, of pairs text_pair too, where it
+    is at hand; tag where the rows have one.
     """
 
     run: str
@@ -141,7 +141,9 @@ def predicted(model: Model, digest: str, frame: pd.DataFrame, over: str, progres
     return _rows(model.name, digest, over, model.labels, columns, softmax(logits).astype(np.float64))
 
 
-def _rows(run: str, digest: str, over: str, classes: tuple[str, ...], columns: Mapping[str, Any], shares: Floats, least: float = 1e-12) -> Rows:
+def _rows(
+    run: str, digest: str, over: str, classes: tuple[str, ...], columns: Mapping[str, Any], shares: Floats, least: float = 1e-12
+) -> Rows:
     import pandas as pd
 
     labels, said = np.asarray(columns["label"], dtype=np.int64), shares.argmax(axis=1)
