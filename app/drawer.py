@@ -35,13 +35,18 @@ CUT = 400  # characters of a text in the table
 TEXTS = {"text": "text", "text_pair": "second text"}
 
 
-def begin() -> Rows:
-    """The controls of the section, and the rows in focus; the page stops with a sentence where there are none."""
+def begin(*, beside: bool = True) -> Rows:
+    """The controls of the section, and the rows in focus; the page stops with a sentence where there are none.
+
+    Args:
+        beside: whether the page shows a second run.
+    """
     focus, known = shell.focus(), store.runs()
     run = store.run(focus.run)
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="rows-of"):
         shell.choose(st.selectbox, "Model", "run", list(known), width=260)
-        _beside(focus.run)
+        if beside or focus.slice.startswith("agree="):
+            _beside(focus.run)
         splits = [split for split in ("test", "official_test") if split in run.metrics()]
         options = [*splits, *(("demo",) if store.fits_demo(run) else ()), *(("mine",) if run.answers else ())]
         shell.choose(st.segmented_control, "Rows", "over", options, format_func=lambda name: OVER[name])

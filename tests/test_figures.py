@@ -26,7 +26,7 @@ from sentviz.figures import (
     token_strip,
 )
 from sentviz.figures.figure import blend, ink_on
-from sentviz.figures.text import text_columns
+from sentviz.figures.text import as_run, text_columns
 from tests.fakes import fake_trace
 
 SENTENCE = ["The", "plot", "drags", ",", "but", "the", "two", "leads", "are", "a", "quiet", "delight", "."]
@@ -68,6 +68,15 @@ def history(start: float = 0.2) -> pd.DataFrame:
 )
 def test_any_text_is_shown_as_text(text: str, shown: str) -> None:
     assert as_text(text) == shown
+
+
+def test_a_long_run_name_keeps_its_model_and_seed() -> None:
+    name = "twitter_financial/ndt-symmetric-4-seed2"
+    assert as_run(name, 40) == name
+    shown = as_run(name, 32)
+    assert len(shown) == 32 and shown.startswith("twitter") and shown.endswith("symmetric-4-seed2")
+    assert "<" not in as_run("<b>" * 30, 32)
+    assert text_columns(as_run("영화" * 40, 20)) <= 20
 
 
 def test_long_text_is_cut_by_columns_not_by_characters() -> None:

@@ -467,6 +467,12 @@ def test_the_star_and_the_outline_are_drawn() -> None:
     assert "a <warm> song" in figure.caption
 
 
+def test_the_colour_bar_comes_with_points_that_are_there() -> None:
+    """Plotly draws no bar for a trace without points: the first class has none among the chosen rows."""
+    figure = scatter(rows(), classes=("no", "yes"), colour="confidence", chosen=rows()["predicted"] == 1)
+    assert [len(trace.x) for trace in figure.plot.data if trace.marker.showscale] == [6]
+
+
 def test_a_picture_needs_rows_and_a_colour_that_they_have() -> None:
     with pytest.raises(InputError, match="no row"):
         scatter(rows(0), classes=("no", "yes"))

@@ -12,7 +12,7 @@ from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
 from sentviz.figures.figure import Figure, Theme, base_layout, blend, file_safe, ink_on, interval_bars, palette, sentence
-from sentviz.figures.text import as_text, text_columns
+from sentviz.figures.text import as_run, as_text, text_columns
 
 __all__ = ["SYMBOLS", "agreement_matrix", "class_scores", "confusion_matrix", "legend_above"]
 
@@ -57,7 +57,7 @@ def confusion_matrix(
             for i, a in enumerate(classes)
         ],
         titles=("label", "predicted"),
-        title=as_text(run, 48) if run else "Labels and predictions",
+        title=as_run(run, 48) if run else "Labels and predictions",
         selected=selected,
         theme=theme,
     )
@@ -89,7 +89,7 @@ def agreement_matrix(cells: npt.ArrayLike, runs: tuple[str, str], *, selected: C
     if table.shape != (2, 2) or not table.sum():
         raise InputError("Agreement needs rows, counted in two by two cells.")
     share = table / table.sum()
-    said = [["both right", f"only {as_text(runs[0], 22)} right"], [f"only {as_text(runs[1], 22)} right", "both wrong"]]
+    said = [["both right", f"only {as_run(runs[0], 22)} right"], [f"only {as_run(runs[1], 22)} right", "both wrong"]]
     plot = _cells(
         share,
         texts=[[f"{n:,}" for n in row] for row in table],
@@ -97,7 +97,7 @@ def agreement_matrix(cells: npt.ArrayLike, runs: tuple[str, str], *, selected: C
         rows=["right", "wrong"],
         columns=["right", "wrong"],
         hover=[[f"{said[i][j]}<br>{table[i, j]:,} of {table.sum():,} rows" for j in (0, 1)] for i in (0, 1)],
-        titles=(as_text(runs[0], 30), as_text(runs[1], 30)),
+        titles=(as_run(runs[0], 30), as_run(runs[1], 30)),
         title="Which run is right",
         selected=selected,
         theme=theme,
@@ -214,13 +214,13 @@ def class_scores(tables: Mapping[str, pd.DataFrame], *, theme: Theme = "light") 
                 x=values[:, 0],
                 y=at,
                 mode="markers",
-                name=as_text(run, 32),
+                name=as_run(run, 32),
                 legendgroup=run,
                 showlegend=column == 1 and len(runs) > 1,
                 marker={"size": 9, "color": colour, "symbol": SYMBOLS[r % len(SYMBOLS)]},
                 error_x=interval_bars(values, colour),
                 customdata=np.column_stack([values[:, 1:], part[["n", "said"]].to_numpy(float)]),
-                hovertemplate=f"{as_text(run, 32)}<br>{metric} %{{x:.1%}} [%{{customdata[0]:.1%}}, %{{customdata[1]:.1%}}]<br>"
+                hovertemplate=f"{as_run(run, 32)}<br>{metric} %{{x:.1%}} [%{{customdata[0]:.1%}}, %{{customdata[1]:.1%}}]<br>"
                 "%{customdata[2]:,.0f} rows, %{customdata[3]:,.0f} taken for it<extra></extra>",
                 cliponaxis=False,
                 row=1,
@@ -240,7 +240,7 @@ def class_scores(tables: Mapping[str, pd.DataFrame], *, theme: Theme = "light") 
                 ink = {"size": 12, "color": colours.ink}
                 notes.append({**place, "text": words, "showarrow": False, "font": ink, "bgcolor": colours.paper})
     drawn, top = tall * len(classes) + 12, 96 if len(runs) > 1 else 72
-    title = "Each class" + (f" of {as_text(runs[0], 40)}" if len(runs) == 1 else "")
+    title = "Each class" + (f" of {as_run(runs[0], 40)}" if len(runs) == 1 else "")
     plot.update_layout(
         base_layout(theme, title=title, width=620, height=top + drawn + 34, margin=(left, top, 24, 34), legend=legend_above(top, drawn))
     )

@@ -10,7 +10,7 @@ from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
 from sentviz.figures.figure import Figure, Theme, base_layout, file_safe, palette, sentence
-from sentviz.figures.text import as_text
+from sentviz.figures.text import as_run, as_text
 
 __all__ = ["curves"]
 
@@ -57,7 +57,7 @@ def curves(
         for r, run in enumerate(runs):
             line = frame[(frame["run"] == run) & (frame["name"] == name)]
             style = {"color": colours.lines[r % len(colours.lines)], "width": 2}
-            label = as_text(run, 32)
+            label = as_run(run, 32)
             few = len(line) <= 30
             hover = f"{label}<br>{x} %{{x}}: %{{y:.4f}}<extra></extra>"
             plot.add_scatter(

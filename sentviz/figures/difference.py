@@ -7,7 +7,7 @@ from dataclasses import replace
 from sentviz.figures.attention import heatmap
 from sentviz.figures.figure import Figure, Theme, file_safe, sentence
 from sentviz.figures.maps import component_name, component_slug, head_slug
-from sentviz.figures.text import as_text
+from sentviz.figures.text import as_run
 from sentviz.trace import Trace
 
 __all__ = ["difference_map"]
@@ -36,7 +36,7 @@ def difference_map(
     """
     drawn = heatmap(trace, layer, head, component, side=side, theme=theme)
     who = f"{head} of heads" if isinstance(head, str) else f"head {head + 1}"
-    drawn.plot.update_layout(title_text=f"{as_text(trace.run, 26)} − {as_text(first, 26)}")
+    drawn.plot.update_layout(title_text=f"{as_run(trace.run, 26)} − {as_run(first, 26)}")
     shown = drawn.frame["key"].nunique()
     what = "effective attention" if component == "effective" else component_name(component)
     caption = sentence(

@@ -11,7 +11,7 @@ from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
 from sentviz.figures.figure import Figure, Theme, base_layout, blend, file_safe, ink_on, number, palette
-from sentviz.figures.text import as_text
+from sentviz.figures.text import as_run
 
 __all__ = ["MEASURE_TITLES", "head_grid", "layer_lines"]
 
@@ -88,13 +88,13 @@ def layer_lines(
                 x=x,
                 y=part["value"],
                 mode="lines+markers",
-                name=as_text(name, 40),
+                name=as_run(name, 40),
                 legendgroup=name,
                 showlegend=k == 0,
                 line={"color": colour, "width": 2, "dash": "dash" if name in dashed else "solid"},
                 marker={"size": 8, "symbol": SYMBOLS[i % len(SYMBOLS)]},
                 customdata=part[["low", "high"]],
-                hovertemplate=as_text(name, 60) + ", layer %{x}<br>%{y:.4f} [%{customdata[0]:.4f}, %{customdata[1]:.4f}]<extra></extra>",
+                hovertemplate=as_run(name, 60) + ", layer %{x}<br>%{y:.4f} [%{customdata[0]:.4f}, %{customdata[1]:.4f}]<extra></extra>",
                 **place,
             )
         if sentence is not None:

@@ -12,7 +12,7 @@ from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
 from sentviz.figures.figure import Figure, Theme, base_layout, file_safe, is_panel_title, number, palette, sentence
-from sentviz.figures.text import as_text
+from sentviz.figures.text import as_run, as_text
 
 __all__ = ["lambda_evolution"]
 
@@ -82,7 +82,7 @@ def lambda_evolution(
                 mode="lines",
                 line={"color": colour[component], "dash": dash[run], "width": 2},
                 showlegend=False,
-                hovertemplate=f"{as_text(run, 60)}<br>{_lambda(component)}, layer {layer + 1}<br>{_AT}",
+                hovertemplate=f"{as_run(run, 60)}<br>{_lambda(component)}, layer {layer + 1}<br>{_AT}",
                 **place,
             )
             plot.add_scatter(
@@ -121,7 +121,7 @@ def lambda_evolution(
 
     keys: list[tuple[str, Any, str, Any]] = [(_lambda(c), {"color": colour[c], "width": 3}, "lines", None) for c in components]
     if len(runs) > 1:
-        keys += [(as_text(run, 32), {"color": colours.muted, "dash": dash[run], "width": 2}, "lines", None) for run in runs]
+        keys += [(as_run(run, 32), {"color": colours.muted, "dash": dash[run], "width": 2}, "lines", None) for run in runs]
     if marks is not None:
         keys.append(("printed in the paper", None, "markers", {"symbol": "diamond-open", "size": 9, "color": colours.muted}))
     for name, line_style, mode, marker in keys:

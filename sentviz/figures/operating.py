@@ -13,7 +13,7 @@ from plotly.subplots import make_subplots
 from sentviz.errors import InputError
 from sentviz.figures.confusion import SYMBOLS, legend_above
 from sentviz.figures.figure import Figure, Theme, base_layout, file_safe, interval_bars, palette, sentence
-from sentviz.figures.text import as_text
+from sentviz.figures.text import as_run, as_text
 
 __all__ = ["one_vs_rest", "reliability_diagram", "threshold_lines"]
 
@@ -74,11 +74,11 @@ def one_vs_rest(
                 y=line[y],
                 mode="lines",
                 line={"color": colour, "width": 2, "dash": DASHES[r % len(DASHES)], "shape": "linear" if kind == "roc" else "vh"},
-                name=as_text(run, 32),
+                name=as_run(run, 32),
                 legendgroup=run,
                 showlegend=False,
                 customdata=line["threshold"],
-                hovertemplate=f"{as_text(run, 32)}<br>from %{{customdata:.3f}} on: {x} %{{x:.3f}}, {y} %{{y:.3f}}<extra></extra>",
+                hovertemplate=f"{as_run(run, 32)}<br>from %{{customdata:.3f}} on: {x} %{{x:.3f}}, {y} %{{y:.3f}}<extra></extra>",
                 **place,
             )
             now = said[run][said[run]["class"] == name]
@@ -87,10 +87,10 @@ def one_vs_rest(
                 y=now[y],
                 mode="markers",
                 marker={"size": 11, "color": colour, "symbol": SYMBOLS[r % len(SYMBOLS)], "line": {"color": colours.paper, "width": 1.5}},
-                name=as_text(run, 32),
+                name=as_run(run, 32),
                 legendgroup=run,
                 showlegend=False,
-                hovertemplate=f"{as_text(run, 32)} now: {x} %{{x:.3f}}, {y} %{{y:.3f}}<extra></extra>",
+                hovertemplate=f"{as_run(run, 32)} now: {x} %{{x:.3f}}, {y} %{{y:.3f}}<extra></extra>",
                 cliponaxis=False,
                 **place,
             )
@@ -115,7 +115,7 @@ def one_vs_rest(
             x=[None],
             y=[None],
             mode="lines+markers",
-            name=as_text(run, 32),
+            name=as_run(run, 32),
             legendgroup=run,
             line={"color": colour, "width": 2, "dash": DASHES[r % len(DASHES)]},
             marker={"size": 9, "symbol": SYMBOLS[r % len(SYMBOLS)]},
@@ -125,7 +125,7 @@ def one_vs_rest(
     plot.update_layout(
         base_layout(
             theme,
-            title=title + (f", {as_text(runs[0], 40)}" if len(runs) == 1 else ""),
+            title=title + (f", {as_run(runs[0], 40)}" if len(runs) == 1 else ""),
             width=320 * columns + 60 if columns > 1 else 520,
             height=top + drawn + 48,
             margin=(58, top, 16, 48),
@@ -267,13 +267,13 @@ def threshold_lines(
                 name=name,
                 showlegend=r == 0,
                 line={"color": colours.lines[m], "width": 3 if column == "accuracy" else 2, "dash": DASHES[r % len(DASHES)]},
-                hovertemplate=f"from %{{x:.2f}} on: {name} %{{y:.1%}}<extra>{as_text(run, 32)}</extra>",
+                hovertemplate=f"from %{{x:.2f}} on: {name} %{{y:.1%}}<extra>{as_run(run, 32)}</extra>",
             )
     plot.add_vline(x=threshold, line={"color": colours.ink, "width": 1.5, "dash": "dot"})
     plot.add_annotation(x=threshold, y=1, yref="paper", yanchor="bottom", text=f"{threshold:.2f}", font={"size": 12, "color": colours.ink})
     for r, run in enumerate(tables if len(tables) > 1 else ()):
         dash = {"color": colours.muted, "width": 2, "dash": DASHES[r % len(DASHES)]}
-        plot.add_scatter(x=[None], y=[None], mode="lines", name=as_text(run, 32), line=dash)
+        plot.add_scatter(x=[None], y=[None], mode="lines", name=as_run(run, 32), line=dash)
     drawn, top = 220, 112 if len(tables) > 1 else 92
     title = f"From which probability on “{as_text(classes[1], 20)}” is said"
     layout = base_layout(theme, title=title, width=560, height=top + drawn + 48, margin=(58, top, 16, 48), legend=legend_above(top, drawn))

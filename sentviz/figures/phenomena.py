@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.figure import Figure, Theme, base_layout, file_safe, interval_bars, palette, sentence
-from sentviz.figures.text import as_text
+from sentviz.figures.text import as_run, as_text
 
 __all__ = ["MOST", "phenomena"]
 
@@ -68,11 +68,11 @@ def phenomena(frame: pd.DataFrame, *, chance: float = 0.5, chosen: str = "", the
             x=values[:, 0],
             y=[places[name] + shift for name in rows["phenomenon"]],
             mode="markers",
-            name=as_text(run, 30),
+            name=as_run(run, 30),
             marker={"size": 9, "symbol": _SYMBOLS[r], "color": colours.lines[r]},
             error_x=interval_bars(values, colours.lines[r]),
             customdata=rows[["low", "high", "n", "phenomenon"]].to_numpy(object).tolist(),
-            hovertemplate=f"{as_text(run, 30)}<br>%{{x:.0%}} [%{{customdata[0]:.0%}}, %{{customdata[1]:.0%}}], n = %{{customdata[2]}}"
+            hovertemplate=f"{as_run(run, 30)}<br>%{{x:.0%}} [%{{customdata[0]:.0%}}, %{{customdata[1]:.0%}}], n = %{{customdata[2]}}"
             "<extra></extra>",
             selected={"marker": {"opacity": 1}},
             unselected={"marker": {"opacity": 1}},

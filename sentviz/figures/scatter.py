@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -29,6 +30,15 @@ SYMBOLS = ("circle", "diamond", "square", "cross", "x")  # those that three dime
 WEBGL = 2_000  # points from which the screen draws with WebGL
 HOVER = 5_000  # points up to which hovering shows the row
 FADED = 0.12
+_YAW, _PITCH = -0.6, 0.42  # radians: how the moving picture looks at three dimensions first
+VIEW = {
+    "eye": {
+        "x": -2.4 * math.sin(_YAW) * math.cos(_PITCH),
+        "y": -2.4 * math.cos(_YAW) * math.cos(_PITCH),
+        "z": 2.4 * math.sin(_PITCH),
+    },
+    "projection": {"type": "orthographic"},
+}
 GOLD = "#f0c94a"
 
 Bools = npt.NDArray[np.bool_]
@@ -196,6 +206,7 @@ class _Draw:
         values, stops = scale.places, scale.stops
         bar = {"title": {"text": COLOURS[colour], "side": "top"}, "thickness": 12, "len": 0.5, "y": 0, "yanchor": "bottom", "x": 1.02}
         bar |= {"tickvals": [0, 0.5, 1], "ticktext": scale.ticks}
+        first = next((k for k, (_, rows) in enumerate(groups) if (rows & picked).any()), 0)
         for k, (name, rows) in enumerate(groups):
             marker = {
                 "size": self.size + 0.5,
@@ -204,7 +215,7 @@ class _Draw:
                 "cmin": 0,
                 "cmax": 1,
                 "colorscale": [[i / (len(stops) - 1), stop] for i, stop in enumerate(stops)],
-                "showscale": k == 0,
+                "showscale": k == first,
                 "colorbar": bar,
                 "line": {"width": 0},
                 "opacity": strength(len(rows)),
@@ -328,6 +339,5 @@ def _axes(plot: go.Figure, at: Floats, star: Sequence[float] | None, axes: Seque
     else:
         pane = {"showbackground": False, "showspikes": False}
         plot.update_layout(
-            scene={f"{letter}axis": look | pane for letter, look in zip("xyz", looks, strict=True)}
-            | {"aspectmode": "data", "camera": {"eye": {"x": 1.6, "y": 1.6, "z": 1.0}}}
+            scene={f"{letter}axis": look | pane for letter, look in zip("xyz", looks, strict=True)} | {"aspectmode": "data", "camera": VIEW}
         )

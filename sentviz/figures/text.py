@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
-__all__ = ["as_text", "text_columns", "visible"]
+__all__ = ["as_run", "as_text", "text_columns", "visible"]
 
 _MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"})  # $...$ would be MathJax
 _JOINERS = "\u200c\u200d"
@@ -25,6 +25,14 @@ def as_text(text: str, limit: int | None = 24) -> str:
     if any(unicodedata.bidirectional(char) in {"R", "AL", "AN"} for char in shown):
         return f"\u2068{escaped}\u2069"
     return escaped
+
+
+def as_run(name: str, limit: int = 32) -> str:
+    """A run's name as a Plotly label; a long one loses its middle, because model and seed stand at the end."""
+    if text_columns(name) > limit and len(name) <= 8 * limit:
+        tail = 2 * limit // 3
+        name = f"{name[: limit - 1 - tail]}…{name[-tail:]}"
+    return as_text(name, limit)
 
 
 def visible(text: str) -> str:

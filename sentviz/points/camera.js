@@ -83,10 +83,15 @@ function measure(view) {
     }
     for (let i = k * n * dims; i < (k + 1) * n * dims; i++) take(places[i], i % dims)
     scene.star?.places[k + scene.first]?.forEach(take)
-    const sides = low.map((value, c) => Math.max(high[c] - value, 1e-6)), reach = 0.5 * Math.hypot(...sides)
+    const sides = low.map((value, c) => Math.max(high[c] - value, 1e-6))
     const flat = Math.min((width - 2 * EDGE) / sides[0], (height - 2 * EDGE) / sides[1])
-    const scale = dims === 2 ? flat : (0.78 * (Math.min(width, height) - 2 * EDGE)) / reach
-    return { low, high, reach, scale }
+    if (dims === 2) return { low, high, reach: 1, scale: flat }
+    const far = at => Math.hypot(...low.map((value, c) => at(c) - (value + high[c]) / 2))
+    let reach = 1e-6 // of the farthest point from the middle: turned as one likes, none leaves the picture
+    for (let i = k * n * dims; i < (k + 1) * n * dims; i += dims) reach = Math.max(reach, far(c => places[i + c]))
+    const star = scene.star?.places[k + scene.first]
+    if (star) reach = Math.max(reach, far(c => star[c]))
+    return { low, high, reach, scale: (0.5 * Math.min(width, height) - EDGE) / reach }
   })
 }
 

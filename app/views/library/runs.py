@@ -56,6 +56,7 @@ st.dataframe(
     on_select=take,
     selection_mode="single-row",
     column_config={
+        "run": st.column_config.TextColumn("run", pinned=True, width=290),
         "weights": st.column_config.CheckboxColumn("weights", help="Whether its weights are here, so that it can be asked"),
         "low": st.column_config.Column("95% from"),
         "high": st.column_config.Column("to"),

@@ -21,7 +21,7 @@ shell.intro(
     "Each row as one point: the vector that the classifier reads, in a picture that keeps near rows near.",
     "Distances between far points, sizes of groups and, with t-SNE and UMAP, axes mean little: trust the numbers beside it.",
 )
-rows = drawer.begin()
+rows = drawer.begin(beside=False)
 focus, run = shell.focus(), store.run(rows.run)
 last = parts.layers_of(run)
 layer = last if focus.depth < 0 else min(focus.depth, last)

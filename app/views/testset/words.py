@@ -25,7 +25,7 @@ COLUMNS = ["cell", "label", "predicted", "word", "count", "rows", "share", "rest
 SHORT = {(0, 0): "TN", (0, 1): "FP", (1, 0): "FN", (1, 1): "TP"}  # of two classes, the second one positive
 SEED = 0
 
-rows = drawer.begin()
+rows = drawer.begin(beside=False)
 focus, run = shell.focus(), store.run(rows.run)
 by: By = "count" if focus.words == "count" else "keyness"
 
