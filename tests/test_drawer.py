@@ -120,6 +120,6 @@ def test_my_file_is_asked_and_kept_for_the_visit() -> None:
     assert "3 of 3 rows" in heading(app)
     shown = app.dataframe[-1].value
     assert sorted(shown["text"]) == sorted(frame["review"])
-    app.selectbox(key="mine-label").set_value("").run()
+    app.selectbox(key=f"mine-label-{app.session_state['mine'].digest}").set_value("").run()
     assert not app.exception, app.exception
     assert "None of these rows has a label" in words(app)

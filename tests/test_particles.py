@@ -23,6 +23,7 @@ from sentviz.figures.clustering import layer_bands, layer_lines, leader_bars, vo
 from sentviz.figures.particles import NEAR, Scene, hull, label_places, particles, seen, together
 from sentviz.figures.token_step import token_step
 from sentviz.hardmax import Clustering, simulate, weights
+from sentviz.hardmax.polytope import limit
 from sentviz.particles import animation_html, limits, look_at, positions_frame, scene_data, scene_of
 from sentviz.particles.gif import END, MILLISECONDS, REST, TWEENS, animation_gif
 
@@ -194,6 +195,13 @@ def test_the_limit_is_where_the_rule_leads() -> None:
     assert not limits(clustered(30, 2, 3, layers=2, alpha=1e-3), layers=5)[2]
 
 
+@pytest.mark.parametrize("alpha", [0.1, 1.0, 5.0])
+def test_the_limit_comes_when_the_theorem_says_so(alpha: float) -> None:
+    """Both follow the rule until every token is as near to what draws it: the same number of layers."""
+    clustering = clustered(30, 2, 3, layers=5, alpha=alpha)
+    assert limits(clustering)[1:] == (limit(clustering).settled, True)
+
+
 def test_the_canvas_gets_what_the_scene_holds() -> None:
     clustering = clustered(12, 2)
     scene = decided(clustering, pinned=(3,))
@@ -335,6 +343,13 @@ def test_leaders_stay_and_pinned_tokens_too() -> None:
     assert "50% of the way to it" in made.caption
     assert not any("<b>other" in note.text for note in made.plot.layout.annotations)
     assert "is pinned" in token_step(z, 1, [1, 0, 0], 1.0, words, pinned=True).caption
+
+
+def test_a_repeated_word_is_written_once_with_all_that_it_gets() -> None:
+    z = np.array([[1.0, 0.2], [2.0, 0.0], [2.0, 0.0], [2.0, 0.01], [-1.0, 0.0]])
+    made = token_step(z, 0, [0, 0.3, 0.3, 0.3, 0.1], 1.0, ["here", "great", "great", "great", "other"])
+    written = [note.text for note in made.plot.layout.annotations if "great" in note.text]
+    assert written == ["<b>great 90%</b>"]
 
 
 def test_a_token_at_zero_has_no_direction() -> None:

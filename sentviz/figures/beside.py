@@ -19,6 +19,7 @@ def measured_beside_printed(
     *,
     title: str,
     percent: bool = False,
+    other: str = "printed",
     theme: Theme = "light",
 ) -> Figure:
     """A row per configuration: filled dots with 95 % intervals are measured, open diamonds printed, small ticks single seeds.
@@ -28,6 +29,7 @@ def measured_beside_printed(
         points: model, seed, value: each run by itself, drawn where a model has several.
         title: of the number.
         percent: the number is a share.
+        other: what the diamonds are, where the paper does not print them.
     Raises:
         InputError: nothing measured and nothing printed.
     """
@@ -70,9 +72,9 @@ def measured_beside_printed(
             x=print_["printed"],
             y=[places[m] for m in print_["model"]],
             mode="markers",
-            name="printed",
+            name=other,
             marker={"size": 11, "symbol": "diamond-open", "color": colours.lines[1], "line": {"width": 2}},
-            hovertemplate=f"printed %{{x:{form}}}<extra></extra>",
+            hovertemplate=f"{other} %{{x:{form}}}<extra></extra>",
         )
     names = [as_text(model, 30) for model in models]
     plot.update_yaxes(tickvals=list(range(len(models))), ticktext=names, range=[len(models) - 0.4, -0.6], automargin=False)
@@ -82,7 +84,7 @@ def measured_beside_printed(
     held = int(((inside["printed"] >= inside["low"]) & (inside["printed"] <= inside["high"])).sum())
     caption = sentence(
         [
-            f"{title}. Of {len(inside)} measured numbers that the paper prints, {held} lie with the print inside their interval."
+            f"{title}. Diamonds are {other}; of {len(inside)} measured numbers beside one, {held} have it inside their interval."
             if len(print_)
             else f"{title}. The paper prints nothing of these rows.",
             f"Seeds per configuration: {span(known['seeds'])}; n = {int(known['n'].max()):,}." if len(known) else "",

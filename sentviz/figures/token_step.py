@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -169,9 +170,15 @@ def _write(
     unit = (high - low) / np.array(frame)
     first = [token, *(int(i) for i in np.argsort(-share, kind="stable") if follows[i] and i != token)][:12]
     rest = [int(i) for i in np.argsort(-np.abs(flat).sum(axis=1), kind="stable") if i not in set(first)][:200]
+    spots = [(words[i], *np.round(flat[i] / (12 * unit)).astype(int)) for i in range(len(words))]
+    together: dict[Any, float] = {}  # one word at one place is written once, with all that it gets
+    for spot, part in zip(spots, share, strict=True):
+        together[spot] = together.get(spot, 0.0) + float(part)
+    once = {spots[i]: i for i in reversed([*first, *rest])}
+    first, rest = ([i for i in part if once[spots[i]] == i] for part in (first, rest))
     order, texts = [*first, *rest], [words[i] for i in (*first, *rest)]
     if share.max() < 0.99:
-        texts[: len(first)] = [f"{words[i]} {share[i]:.0%}" if follows[i] else words[i] for i in first]
+        texts[: len(first)] = [f"{words[i]} {together[spots[i]]:.0%}" if follows[i] else words[i] for i in first]
     points = np.array([*(flat[i] for i in order), tip])
     pixels = np.stack([(points[:, 0] - low[0]) / unit[0], (high[1] - points[:, 1]) / unit[1]], axis=-1)
     ranks = [0, len(order), *range(1, len(order))]

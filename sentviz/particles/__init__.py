@@ -91,13 +91,14 @@ def _sub(index: int) -> str:
 
 
 def limits(clustering: Clustering, layers: int = LIMIT_LAYERS, still: float = 1e-9) -> tuple[Doubles, int, bool]:
-    """Where the rule takes the tokens: places (n, d), the layers until none moved further than `still` of the largest norm, and whether
-    that came within `layers`.
+    """Where the rule takes the tokens: places (n, d), the layers until each is within `still` of the largest norm of what draws it, and
+    whether that came within `layers`.
     """
     from sentviz.hardmax import simulate
 
     z = clustering.positions
-    room = still * max(float(np.linalg.norm(z[0], axis=1).max()), np.finfo(float).tiny)
+    pace = clustering.alpha / (1 + clustering.alpha)  # a step is that part of the way
+    room = pace * still * max(float(np.linalg.norm(z[0], axis=1).max()), np.finfo(float).tiny)
     for k in range(len(z) - 1):
         if np.linalg.norm(z[k + 1] - z[k], axis=1).max() <= room:
             return z[k + 1], k, True

@@ -54,7 +54,10 @@ with left:
     frame = table.assign(model=[f"d = {d}" for d in table["d"]], printed=table["public"], seeds=1)
     sources = [run for run in own if run.name in set(table["run"])]
     shell.figure(
-        lambda theme: signed(measured_beside_printed(frame, title="Test accuracy by dimension", percent=True, theme=theme), *sources),
+        lambda theme: signed(
+            measured_beside_printed(frame, title="Test accuracy by dimension", percent=True, other="the public code's best", theme=theme),
+            *sources,
+        ),
         "hardmax-accuracy",
     )
     st.caption("Diamonds: the public code's best test accuracy, which the paper does not print.")

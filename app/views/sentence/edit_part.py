@@ -18,6 +18,7 @@ from sentviz.figures import heatmap
 from sentviz.gallery import signed, strip
 from sentviz.glossary import glossary
 from sentviz.maps.compare import align, difference
+from sentviz.remarks import remarks
 from sentviz.runs import Run
 from sentviz.trace import Trace
 
@@ -177,6 +178,9 @@ def side_by_side(run: Run, trace: Trace) -> None:
     for column, side, name in ((left, pinned, "pinned"), (right, trace, "current")):
         with column:
             st.markdown(f"**{name.capitalize()}** · {shell.md(side.run)} · {shell.md(answer(side))}")
+            for kind, remark in remarks(side, store.run(side.run)):
+                if kind == "changed":
+                    st.caption(f":material/experiment: {shell.md(remark)}")
             shell.figure(lambda theme, side=side: signed(strip(side, "removal", theme), store.run(side.run), trace=side), f"strip-{name}")  # type: ignore[misc]
     new = [trace.tokens[j] for i, j in align(pinned, trace) if i is None and j is not None]
     gone = [pinned.tokens[i] for i, j in align(pinned, trace) if j is None and i is not None]

@@ -257,7 +257,7 @@ def _numbers(clustering: Clustering, places: npt.NDArray[np.int64], setting: _Se
         )
     with right:
         far = np.linalg.norm(z - limit, axis=2)
-        words = f"The limit is where no token moves further than 10⁻⁹ of the largest norm: after {when} layers."
+        words = f"The limit is where no token has further to go than 10⁻⁹ of the largest norm: after {when} layers."
         if not reached:
             words = f"No limit within {when} layers: distances are to where the tokens are then."
         shell.figure(

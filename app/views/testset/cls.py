@@ -85,7 +85,8 @@ if any(has_cls(one) for one in chosen):
             " comes from training and from changed states, not from σ in the row of [CLS] itself. The paper reads its figure 5 as an effect"
             " of σ on [CLS]; the tests hold the row fixed to twelve digits."
         )
-st.markdown("##### The other habits, mean over heads")
+others = "The other habits" if any(has_cls(one) for one in chosen) else "What heads do"
+st.markdown(f"##### {others}, mean over heads")
 lines(("entropy", "same", "previous", "next"), "habit-lines")
 st.markdown("##### Every head")
 st.caption("Choose a measure. Open Attention to see one of these heads on a sentence.")

@@ -8,6 +8,7 @@ import streamlit as st
 
 from app import drawer, shell
 from app.views.testset import matrix_part, operating_part
+from app.views.testset.myfile_part import unlabelled
 from app.views.testset.phenomena_part import phenomena
 from sentviz.testset.operating import accuracy
 
@@ -19,7 +20,10 @@ shell.intro(
 VIEWS = {"matrix": "Matrix", "curves": "ROC and precision-recall", "calibration": "Calibration"}
 every = drawer.begin()
 if not every.labelled:
-    st.info("None of these rows has a label, so none is right or wrong; the rows themselves stand below.", icon=":material/label_off:")
+    st.info(
+        f"{shell.md(unlabelled(every.over, every.classes))} So none is right or wrong; the rows themselves stand below.",
+        icon=":material/label_off:",
+    )
     drawer.end(every)
     st.stop()
 known = every.labels >= 0

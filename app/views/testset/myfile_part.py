@@ -13,7 +13,7 @@ from sentviz.errors import SentvizError
 from sentviz.runs import Run
 from sentviz.testset.upload import guess, labelled, read_table
 
-__all__ = ["MyFile", "chosen"]
+__all__ = ["MyFile", "chosen", "unlabelled"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +34,15 @@ class MyFile:
     def rows(self, classes: tuple[str, ...]) -> pd.DataFrame:
         """The rows to ask a model about."""
         return labelled(self.frame, self.text, self.label, classes)[0]
+
+
+def unlabelled(over: str, classes: tuple[str, ...]) -> str:
+    """Why none of the rows in focus is right or wrong."""
+    if over == "mine" and (label := st.session_state["mine"].label):
+        return (
+            f"No entry of the column “{label}” is one of {', '.join(classes)} (nor 0 to {len(classes) - 1}): the model has other classes."
+        )
+    return "None of these rows has a label."
 
 
 def chosen(run: Run) -> bool:
@@ -58,10 +67,15 @@ def chosen(run: Run) -> bool:
             return False
         columns = list(mine.frame.columns)
         with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
-            text = st.selectbox("Texts", columns, columns.index(mine.text), key="mine-text", width=240)
+            text = st.selectbox("Texts", columns, columns.index(mine.text), key=f"mine-text-{mine.digest}", width=240)
             options = ["", *columns]
             label = st.selectbox(
-                "Labels", options, options.index(mine.label), key="mine-label", width=240, format_func=lambda name: name or "no labels"
+                "Labels",
+                options,
+                options.index(mine.label),
+                key=f"mine-label-{mine.digest}",
+                width=240,
+                format_func=lambda name: name or "no labels",
             )
         mine = MyFile(mine.name, mine.frame, text, label, mine.digest)
         st.session_state["mine"] = mine
