@@ -10,7 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sentviz.errors import InputError
-from sentviz.figures.figure import Figure, Theme, base_layout, blend, file_safe, number, palette
+from sentviz.figures.figure import Figure, Theme, base_layout, blend, file_safe, halo, number, palette
 from sentviz.figures.particles import label_places
 from sentviz.figures.text import as_text, text_columns, visible
 
@@ -230,7 +230,7 @@ def vocabulary_map(
                 yanchor="middle",
                 showarrow=False,
                 text=f"<b>{texts[order[n]]}</b>",
-                font={"size": 12, "color": colours.ink},
+                font={"size": 12, "color": colours.ink} | halo(colours.paper),
             )
     plot.update_xaxes(range=[low[0], high[0]], title="z₁", constrain="domain", automargin=False)
     plot.update_yaxes(range=[low[1], high[1]], title="z₂", scaleanchor="x", constrain="domain", automargin=False)

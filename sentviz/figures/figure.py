@@ -151,6 +151,11 @@ def interval_bars(values: npt.NDArray[np.float64], colour: str) -> dict[str, Any
     return {"type": "data", "symmetric": False, "array": above, "arrayminus": below, "color": colour, "thickness": 1.6, "width": 0}
 
 
+def halo(paper: str) -> dict[str, str]:
+    """For the font of letters that stand on points: a rim in the colour of the paper."""
+    return {"shadow": ", ".join([f"0 0 3px {paper}"] * 3)}
+
+
 def is_panel_title(annotation: go.layout.Annotation) -> bool:
     """Whether an annotation is the title of a panel, for `update_annotations`."""
     return bool(annotation.yref == "paper")

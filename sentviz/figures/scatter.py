@@ -13,7 +13,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sentviz.errors import InputError
-from sentviz.figures.figure import Figure, Palette, Theme, base_layout, file_safe, interval_bars, number, palette, sentence
+from sentviz.figures.figure import Figure, Palette, Theme, base_layout, file_safe, halo, interval_bars, number, palette, sentence
 from sentviz.figures.scale import SCALES, scaled
 from sentviz.figures.text import as_text
 
@@ -244,7 +244,6 @@ class _Draw:
         """One more text."""
         flat, ink, paper = self.kind != "scatter3d", self.colours.ink, self.colours.paper
         symbol = {"symbol": "star", "size": 20} if flat else {"symbol": "diamond", "size": 9}
-        halo = {"shadow": ", ".join([f"0 0 3px {paper}"] * 3)} if flat else {}
         self.plot.add_trace(
             {
                 "type": "scatter" if flat else "scatter3d",
@@ -253,7 +252,7 @@ class _Draw:
                 "marker": {**symbol, "color": GOLD, "line": {"color": ink, "width": 1.6}},
                 "text": [as_text(name, 40)],
                 "textposition": "top center",
-                "textfont": {"size": 13, "color": ink, **halo},
+                "textfont": {"size": 13, "color": ink, **(halo(paper) if flat else {})},
                 "hovertemplate": f"{as_text(name, 80)}<extra></extra>",
                 "name": "your sentence",
                 "showlegend": True,
