@@ -8,7 +8,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal
 
 from sentviz.errors import InputError
-from sentviz.explain import SCORES, agreement, answer, available, explained, score
+from sentviz.explain import SCORES, agreement, answer, available, deviation, explained, score
 from sentviz.figures import (
     Figure,
     Theme,
@@ -55,10 +55,9 @@ def strip(trace: Trace, name: str, theme: Theme = "light") -> Figure:
     Attention scores are coloured by their distance from an even share, the mean over the tokens.
     """
     how, values = SCORES[name], score(trace, name)
-    even = 0.0 if how.signed else float(values[~trace.specials].mean())
     figure = token_strip(
         trace.tokens,
-        values - even,
+        deviation(trace, name),
         score_name=how.title.lower(),
         specials=trace.specials,
         unknown=trace.unknown,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -169,3 +170,17 @@ def test_a_second_ctrl_c_does_not_cut_what_must_be_whole() -> None:
         signal.raise_signal(signal.SIGINT)
         done.append(1)
     assert done == [1]
+
+
+@pytest.mark.parametrize(
+    ("number", "got"), [(errno.ENOLCK, True), (errno.ENOTSUP, True), (errno.EWOULDBLOCK, False), (errno.EACCES, False)]
+)
+def test_a_file_system_without_locks_is_no_other_process(tmp_path: Path, number: int, got: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lock that another holds is respected; one that nobody can have is not."""
+
+    def flock(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    with claim(tmp_path / "one") as mine:
+        assert mine is got

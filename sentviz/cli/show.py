@@ -49,13 +49,13 @@ def explain(run: str, sentence: str, pair: str | None, score: str) -> None:
     import numpy as np
 
     from sentviz import load
-    from sentviz.explain import SCORES, agreement, answer, explained
+    from sentviz.explain import SCORES, agreement, answer, deviation, explained
     from sentviz.explain import score as score_of
 
     model = load(_reading(run, pair))
     trace = explained(model, model.trace(sentence, pair), {"removal", score})
     values, how = score_of(trace, score), SCORES[score]
-    shown = values if how.signed else np.where(trace.specials, 0, values - values[~trace.specials].mean())
+    shown = deviation(trace, score) if how.signed else np.where(trace.specials, 0, deviation(trace, score))
     click.echo(f"{model.name}: {answer(trace)}")
     for label, probability in zip(trace.labels, trace.probabilities, strict=True):
         click.echo(f"  {label:>10} {'█' * round(30 * float(probability)):<30} {probability:6.1%}")

@@ -28,6 +28,7 @@ __all__ = [
     "agreement",
     "answer",
     "available",
+    "deviation",
     "explained",
     "log_odds",
     "percent",
@@ -212,6 +213,16 @@ def score(trace: Trace, name: str) -> Floats:
             f"{how.title} asks the model, and this trace does not hold its answer; explained(model, trace, [{name!r}]) adds it."
         )
     return trace.token_scores[name]
+
+
+def deviation(trace: Trace, name: str) -> Floats:
+    """(m,) a score as it is coloured: from 0 where it is signed, else from an even share, the mean over tokens that are not special.
+
+    Raises:
+        InputError: as for `score`.
+    """
+    values = score(trace, name)
+    return values if SCORES[name].signed else values - values[~trace.specials].mean()
 
 
 def spearman(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:

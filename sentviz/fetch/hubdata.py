@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
+from sentviz.atomic import claim
 from sentviz.datasets import DatasetInfo, HubFile, content, folders, info, named, where
 from sentviz.errors import DataMissingError, InputError
 from sentviz.fetch.download import Progress, Remote, Stopped, disk, fetch, look
@@ -96,7 +96,7 @@ def get(name: str, *, progress: Progress | None = None, stop: threading.Event | 
     if not item.hub.files:
         raise DataMissingError(f"{name} is not on the hub: {item.hub.why}; {_layout(item)}.")
     root = folders()[-1]
-    with _alone(root / f".{name}.lock", stop):
+    with _alone(root / name, stop):
         parts = tuple(item.hub.files) if again else lacking(name)
         token = os.environ.get("HF_TOKEN", "").strip()
         remotes = {part: look(url(item.hub.files[part]), token=token, stop=stop) for part in parts}
@@ -227,32 +227,15 @@ def _orders() -> Mapping[str, npt.NDArray[np.uint16]]:
 
 
 @contextmanager
-def _alone(path: Path, stop: threading.Event | None) -> Iterator[None]:
-    """Hold a lock that the system gives back should we die."""
-    with disk(path.parent):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("ab")
-    with file:
-        while not _locked(file.fileno()):
-            if stop and stop.is_set():
-                raise Stopped("Stopped while another process was downloading the same data set.")
-            time.sleep(0.1)
-        yield
-
-
-def _locked(handle: int) -> bool:
-    """Whether the lock is ours; also where the file system has no locks: two downloads then waste time, but what they keep is checked."""
-    try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError):  # another process has it; Windows says the latter
-        return False
-    except OSError:
-        return True
-    return True
+def _alone(folder: Path, stop: threading.Event | None) -> Iterator[None]:
+    """Hold a data set's folder; wait while another process does."""
+    while True:
+        with ExitStack() as held:
+            with disk(folder.parent):
+                mine = held.enter_context(claim(folder))
+            if mine:
+                yield
+                return
+        if stop and stop.is_set():
+            raise Stopped("Stopped while another process was downloading the same data set.")
+        time.sleep(0.1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import os
@@ -59,7 +58,7 @@ def test_content_is_what_it_says() -> None:
 
 def litter() -> list[str]:
     """What no finished or failed download should leave in the cache."""
-    kept = [path for path in datasets.folders()[-1].rglob("*") if path.is_file() and path.suffix != ".lock"]
+    kept = [path for path in datasets.folders()[-1].rglob("*") if path.is_file()]
     return [path.name for path in kept if path.name.startswith(".") or path.suffix != ".parquet"]
 
 
@@ -130,19 +129,6 @@ def test_two_at_once(hub: Hub, toy: DatasetInfo) -> None:
     for thread in both:
         thread.join(20)
     assert sorted(got) == [0, 2] and sum(method == "HEAD" for method, _, _ in hub.asked) == 2 and not litter()
-
-
-@pytest.mark.parametrize(
-    ("number", "got"), [(errno.ENOLCK, True), (errno.ENOTSUP, True), (errno.EWOULDBLOCK, False), (errno.EACCES, False)]
-)
-def test_a_file_system_without_locks_is_no_other_download(number: int, got: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A lock that another holds is waited for; one that nobody can have is not."""
-
-    def flock(*_: object) -> None:
-        raise OSError(number, os.strerror(number))
-
-    monkeypatch.setattr("fcntl.flock", flock)
-    assert hubdata._locked(0) is got
 
 
 @pytest.mark.parametrize(
