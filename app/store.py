@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from sentviz.maps.injection import Entries
 
 __all__ = [
-    "asked",
     "broken",
     "change",
     "entries",
@@ -74,22 +73,6 @@ def run(name: str) -> Run:
     found = runs().get(name)
     if found is None:
         st.error("There are no runs here yet. `sentviz train sst2` trains one.", icon=":material/inventory_2:")
-        st.stop()
-    return found
-
-
-def asked(name: str) -> Run:
-    """A run that can be asked; the page stops with a sentence where it ships without weights."""
-    found = run(name)
-    if not found.answers:
-        st.info(f"{name} carries its history and measurements only, not its weights, so it cannot be asked.", icon=":material/inventory_2:")
-        from app import shell
-
-        def take() -> None:
-            shell.go(run=st.session_state["asked"])
-
-        st.selectbox("Model", list(models()), None, placeholder="choose one with weights", key="asked", on_change=take, width=300)
-        st.caption("Or train this one with `sentviz train`.")
         st.stop()
     return found
 

@@ -16,6 +16,7 @@ from sentviz.runs import Run
 from sentviz.trace import Trace
 
 __all__ = [
+    "asked",
     "component_choice",
     "interventions",
     "map_controls",
@@ -26,6 +27,21 @@ __all__ = [
     "strength",
     "texts_in_focus",
 ]
+
+
+def asked(name: str) -> Run:
+    """A run that can be asked; the page stops with a sentence and the choice of another where it ships without weights."""
+    found = store.run(name)
+    if not found.answers:
+        st.info(f"{name} carries its history and measurements only, not its weights, so it cannot be asked.", icon=":material/inventory_2:")
+
+        def take() -> None:
+            shell.go(run=st.session_state["asked"])
+
+        st.selectbox("Model", list(store.models()), None, placeholder="choose one with weights", key="asked", on_change=take, width=300)
+        st.caption("Or train this one with `sentviz train`.")
+        st.stop()
+    return found
 
 
 def place(value: str) -> int | str:

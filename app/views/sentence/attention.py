@@ -5,12 +5,12 @@ from __future__ import annotations
 import streamlit as st
 
 from app import shell, store
-from app.views.parts import sentence_box
+from app.views.parts import asked, sentence_box
 from app.views.sentence import bertviz_part, layers_part, lexicon_part, map_part, maps_part, scores_part
 from sentviz.errors import SentvizError
 
 focus = shell.focus()
-run = store.asked(focus.run)
+run = asked(focus.run)
 shell.intro(
     "Where every head of every layer looks on your sentence, overview first and one map in detail.",
     "High attention does not prove that a word matters: ask word removal on Explore.",

@@ -7,7 +7,7 @@ from dataclasses import replace
 import streamlit as st
 
 from app import shell, store
-from app.views.parts import sentence_box, texts_in_focus
+from app.views.parts import asked, sentence_box, texts_in_focus
 from app.views.sentence import compare_maps, compare_rows
 from app.views.sentence.compare_pick import pick
 from sentviz.errors import SentvizError
@@ -17,7 +17,7 @@ from sentviz.gallery import code, signed, strip
 from sentviz.remarks import remarks
 
 focus = shell.focus()
-run = store.asked(focus.run)
+run = asked(focus.run)
 shell.intro(
     "Two models on one sentence, and on the same rows: where they part, and whether one is right more often.",
     "Two trained models differ by chance as well: another seed of the same model would part from it too.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from app import shell, store
-from app.views.parts import interventions, map_controls, map_figure, notebook, sentence_box, texts_in_focus
+from app.views.parts import asked, interventions, map_controls, map_figure, notebook, sentence_box, texts_in_focus
 from app.views.sentence.edit_part import faithful, remember, report, side_by_side, swap_words, tries
 from app.views.sentence.lexicon_part import strip_figure
 from sentviz.errors import SentvizError
@@ -19,7 +19,7 @@ from sentviz.remarks import remarks
 ICONS = {"wrong": "error", "cut": "content_cut", "unknown": "translate", "calibrated": "tune", "changed": "experiment"}
 
 focus = shell.focus()
-run = store.asked(focus.run)
+run = asked(focus.run)
 kinds = examples_for(run.labels, store.language(run), pairs=store.reads_pairs(run))
 
 
