@@ -33,7 +33,9 @@ MIME = {
 SIZES = {"screen": "screen", "column": "one column, 84 mm", "wide": "two columns, 174 mm", "slide": "slide"}
 STYLE = (
     "<style>@media (max-width: 1100px) { [class*=\"st-key-halves\"] [data-testid='stColumn'] { min-width: 100%; } }"
-    " [class*=\"st-key-figure\"] [data-testid='stHorizontalBlock'] { overflow: visible; }</style>"
+    " [class*=\"st-key-figure\"] [data-testid='stHorizontalBlock'] { overflow: visible; }"
+    " [data-testid='stMultiSelect'] [data-tag] { background: rgb(47 128 201 / 25%); color: inherit; }"
+    " [data-testid='stMultiSelect'] [data-tag] * { color: inherit; }</style>"
 )
 
 
