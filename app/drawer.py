@@ -138,6 +138,7 @@ def end(rows: Rows) -> None:
     event = st.dataframe(
         table.head(SHOWN),
         hide_index=True,
+        placeholder="–",
         height=min(38 + 35 * min(len(table), SHOWN), 420),
         key=f"drawer-{ordered.digest}-{ordered.over}-{hash(tuple(ordered.frame['id'].head(SHOWN)))}",
         on_select="rerun",

@@ -16,6 +16,7 @@ frame = datasets.datasets()
 st.dataframe(
     frame[["available", "name", "title", "language", "labels", "splits"]],
     hide_index=True,
+    placeholder="–",
     column_config={"available": st.column_config.CheckboxColumn("here")},
 )
 names = list(frame["name"])

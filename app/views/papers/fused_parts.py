@@ -131,6 +131,7 @@ def covered() -> None:
         st.dataframe(
             shown.style.format({"neutral": "{:.1f}", "tokens": "{:,.0f}"}),
             hide_index=True,
+            placeholder="–",
             height=420,
             key="fused-coverage-table",
             column_config={
@@ -184,6 +185,7 @@ def listed_items(runs: Sequence[Run]) -> None:
     st.dataframe(
         frame[["printed", "title", "state", "view", "here", "why"]],
         hide_index=True,
+        placeholder="–",
         height="content",
         key="fused-items",
         column_config={

@@ -72,6 +72,7 @@ def _table(frame: pd.DataFrame) -> None:
     st.dataframe(
         style,
         hide_index=True,
+        placeholder="–",
         height="content",
         key="ndt-against",
         column_config={

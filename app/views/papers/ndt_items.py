@@ -25,6 +25,7 @@ def show(runs: Sequence[Run], dataset: str) -> None:
     st.dataframe(
         frame[["printed", "title", "state", "shown on", "here", "why"]],
         hide_index=True,
+        placeholder="–",
         height="content",
         column_config={
             "why": st.column_config.TextColumn("what differs from the print", width="large"),

@@ -80,4 +80,4 @@ if surveyed is not None:
 with st.expander("Every printed picture and number, and where it is here"):
     source = (Path(studies.__file__).with_name("hardmax.toml")).read_text(encoding="utf-8")
     shown = pd.DataFrame(tomllib.loads(source)["item"])
-    st.dataframe(shown[["printed", "title", "state", "view", "runs", "why"]], hide_index=True, height="content")
+    st.dataframe(shown[["printed", "title", "state", "view", "runs", "why"]], hide_index=True, placeholder="–", height="content")

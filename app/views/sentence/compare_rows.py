@@ -128,6 +128,7 @@ def _table(first: Rows, second: Rows, other: Run) -> None:
     st.dataframe(
         shown.head(SHOWN),
         hide_index=True,
+        placeholder="–",
         height=min(38 + 35 * min(len(shown), SHOWN), 420),
         key=key,
         column_config={

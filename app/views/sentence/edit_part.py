@@ -88,7 +88,9 @@ def tries() -> None:
         return
     with st.expander(f"Tried in this visit ({len(tried)})", icon=":material/history:"):
         frame = pd.DataFrame(tried[::-1])
-        st.dataframe(frame, hide_index=True, column_config={"probability": st.column_config.NumberColumn(format="percent")})
+        st.dataframe(
+            frame, hide_index=True, placeholder="–", column_config={"probability": st.column_config.NumberColumn(format="percent")}
+        )
         st.download_button("CSV", frame.to_csv(index=False).encode("utf-8-sig"), "sentviz-tries.csv", "text/csv", on_click="ignore")
 
 

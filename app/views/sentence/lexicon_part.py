@@ -133,6 +133,7 @@ def _entries(trace: Trace, run: Run, token: int) -> Entries | None:
     st.dataframe(
         found.frame.head(ENTRIES),
         hide_index=True,
+        placeholder="–",
         height=min(38 + 35 * min(count, ENTRIES), 214),
         column_config={side: st.column_config.NumberColumn(side, format="%.2f", help=f"What it adds to the {side} sum") for side in SIDES},
     )

@@ -30,7 +30,7 @@ def show(trace: Trace, run: Run) -> None:
     except SentvizError as error:
         st.info(shell.md(str(error)), icon=":material/info:")
         return
-    st.dataframe(table, hide_index=True, column_config=COLUMNS, height="content")
+    st.dataframe(table, hide_index=True, placeholder="–", column_config=COLUMNS, height="content")
     st.caption(
         "Comprehensiveness: how far the answer falls when the named words go (higher is better). Sufficiency: how far it falls on them"
         " alone (lower is better). Both averaged over the top 10 to 50% of the words; *random* is the mean of 20 random explanations of"

@@ -68,6 +68,7 @@ st.markdown("##### What the components differ by")
 st.dataframe(
     table,
     hide_index=True,
+    placeholder="–",
     height="content",
     column_config={
         "value": st.column_config.NumberColumn("difference", format="%.3f", help="largest minus smallest of the components' means"),

@@ -104,7 +104,7 @@ def calibration(runs: Sequence[Rows]) -> None:
     }
     chance = {"chance": st.column_config.NumberColumn("if calibrated", format="%.4f")}
     shown = table.assign(by=table["by"].map(STEPS))[["run", "state", "by", "value", "low", "high", "chance", "confidence", "accuracy"]]
-    st.dataframe(shown, hide_index=True, height="content", column_config=percent | small | chance | {"by": "steps"})
+    st.dataframe(shown, hide_index=True, placeholder="–", height="content", column_config=percent | small | chance | {"by": "steps"})
     st.caption(
         f"Expected calibration error over {operating.BINS} steps: the distance of confidence and accuracy, weighted by rows, with its 95%"
         " bootstrap interval. It is never 0: *if calibrated* is what a perfectly calibrated run would show by chance on as many rows."
