@@ -27,7 +27,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-__all__ = ["KeyTerm", "LowRank", "Pattern", "Structure", "attend", "fold", "maps", "mix", "scores"]
+__all__ = ["KeyTerm", "LowRank", "Pattern", "Structure", "attend", "fold", "lexicon_factor", "maps", "mix", "scores"]
 
 
 @dataclass(frozen=True)
@@ -155,6 +155,13 @@ def fold(q: Tensor, k: Tensor, scale: Tensor | float, structure: Structure) -> t
             for x, each in zip((q, k), zip(*sides, strict=True), strict=True)
         )
     return q, k
+
+
+def lexicon_factor(polarity: Tensor, strength: Tensor) -> LowRank:
+    """Xia's M = s sigma + (1 - s), (H,) strengths s: 1 is sigma itself, 0 is no injection; a fourth feature carries the constant."""
+    left = torch.cat([polarity, torch.ones_like(polarity[..., :1])], dim=-1)
+    weights = torch.stack([strength, strength, strength, 1 - strength], dim=-1)[:, None, :]  # (H, 1, 4)
+    return LowRank("lexicon factor", left * weights, left)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, lambdas: Tensor, scale: Tensor | float, structure: Structure = PLAIN) -> Tensor:

@@ -12,11 +12,12 @@ import torch
 from torch import Tensor
 
 from sentviz.config import EncoderConfig
-from sentviz.encoder import Batch, Change, Encoder, Output, Watch
+from sentviz.encoder import Encoder
 from sentviz.errors import InputError, RunError
 from sentviz.runs import Run
 from sentviz.text import Encoded, Tokenizer
 from sentviz.trace import Trace
+from sentviz.watch import Batch, Change, Output, Watch
 from sentviz.weights import load_weights
 
 if TYPE_CHECKING:

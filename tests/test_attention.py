@@ -224,7 +224,8 @@ def test_gradients_stay_finite_where_nothing_is_seen(window: int) -> None:
 def test_one_component_is_torch_multihead_attention(padded: bool) -> None:
     """The encoder's attention layer with C = 1 against nn.MultiheadAttention with the same weights."""
     from sentviz.config import EncoderConfig
-    from sentviz.encoder import Attention, Batch, Change
+    from sentviz.encoder import Attention
+    from sentviz.watch import Batch, Change
 
     d, heads, n = 12, 3, 7
     torch.manual_seed(0)

@@ -11,8 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from sentviz.config import EncoderConfig
-from sentviz.encoder import Change, Encoder, Watch
+from sentviz.encoder import Encoder
 from sentviz.presets import NDT_FAMILIES, parse, preset
+from sentviz.watch import Change, Watch
 from tests import slow
 from tests.makers import small_encoder
 from tests.test_encoder import DIFF, FORMS, IDS, TEXTS, VANILLA, batch_of, state_of

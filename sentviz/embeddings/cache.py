@@ -164,8 +164,8 @@ def layer_vectors(model: Model, frame: pd.DataFrame, tick: Tick | None = None) -
     """
     import torch
 
-    from sentviz.encoder import Watch
     from sentviz.model import by_length, collate
+    from sentviz.watch import Watch
 
     n = len(frame)
     if tick is not None:

@@ -26,8 +26,9 @@ from sentviz.trace import Trace
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from sentviz.encoder import Batch, Block, Change
+    from sentviz.encoder import Block
     from sentviz.model import Model
+    from sentviz.watch import Batch, Change
 
 __all__ = [
     "LONGEST_FLOW",
@@ -145,7 +146,7 @@ def value_zeroing_maps(model: Model, trace: Trace, **change: Any) -> Doubles:
     """
     import torch
 
-    from sentviz.encoder import Watch
+    from sentviz.watch import Watch
 
     changed, batch = model.change(**change), model.encoder.ready(model.batch(model.encode(trace.text, trace.text_pair)))
     with torch.inference_mode():

@@ -21,13 +21,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from sentviz.encoder import Batch, Change, Encoder, LayerSeen, Output, Watch
+from sentviz.encoder import Encoder
 from sentviz.errors import InputError, RunError
 from sentviz.hardmax.dynamics import TOLERANCE, Clustering, simulate
 from sentviz.hardmax.text import WordsTokenizer
 from sentviz.model import Ids, Model, collate
 from sentviz.runs import Run
 from sentviz.text import SPECIALS, Encoded
+from sentviz.watch import Batch, Change, LayerSeen, Output, Watch
 from sentviz.weights import load_weights
 
 if TYPE_CHECKING:

@@ -21,8 +21,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from sentviz import attention as at
-from sentviz.encoder import Batch, Change, Encoder, LayerSeen, Watch, _factor, _look
+from sentviz.encoder import Encoder
 from sentviz.errors import RunError
+from sentviz.watch import Batch, Change, LayerSeen, Watch, look
 
 __all__ = ["ARCHITECTURES", "IMPLEMENTATION", "HubConfig", "HubEncoder", "attention", "register", "transformers"]
 
@@ -164,7 +165,7 @@ class Call:
                 strength = strength * (scale if config.lexicon_scaled else 1.0)
                 biases = (at.LowRank("lexicon", polarity * strength[:, None, None], polarity),)
             else:
-                factor = _factor(polarity, strength)
+                factor = at.lexicon_factor(polarity, strength)
         window = config.windows[self.layer]
         pattern = at.Pattern(window, torch.empty((1, 0), dtype=torch.long, device=like.device)) if window else None
         return at.Structure(self.batch.mask, biases, factor, pattern)
@@ -194,7 +195,7 @@ def attention(
         value = value.masked_fill(call.change.values_off[:, None, :, None], 0)
     structure, one, watch = call.structure(q, scale), q.new_ones(1), call.watch
     if watch is not None and (not watch.layers or call.layer in watch.layers):
-        call.seen, whole = _look(q, k, value, one, scale, structure, watch)
+        call.seen, whole = look(q, k, value, one, scale, structure, watch)
         out = at.attend(q, k, value, one, scale, structure) if whole is None else whole @ value
     elif dropout:
         weights = at.maps(at.scores(q, k, scale, structure), at.visible(structure, None, q.shape[-2]))

@@ -108,8 +108,8 @@ def over_rows(model: Model, rows: Sequence[Ids], progress: Progress | None = Non
     """
     import torch
 
-    from sentviz.encoder import Watch
     from sentviz.model import collate
+    from sentviz.watch import Watch
 
     if not rows:
         raise InputError("There is no text to look at.")

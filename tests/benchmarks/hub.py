@@ -10,9 +10,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from sentviz import attention as at
-from sentviz.encoder import Batch, Watch
 from sentviz.hub.encoder import IMPLEMENTATION, HubEncoder, register
 from sentviz.hub.model import injected, shape
+from sentviz.watch import Batch, Watch
 from tests.benchmarks.timing import ratios, say
 
 SIZES = ((128, 4, 4, 512), (256, 6, 8, 1024))  # width, layers, heads, feed-forward

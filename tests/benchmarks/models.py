@@ -9,11 +9,12 @@ import torch
 import torch.nn.functional as F
 
 from sentviz.config import EncoderConfig
-from sentviz.encoder import Batch, Encoder
+from sentviz.encoder import Encoder
 from sentviz.model import Model, collate
 from sentviz.presets import preset
 from sentviz.text import Tokenizer
 from sentviz.training import batches
+from sentviz.watch import Batch
 from tests.benchmarks.timing import ratios, say
 
 

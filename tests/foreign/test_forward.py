@@ -13,7 +13,6 @@ import torch
 
 transformers = pytest.importorskip("transformers", reason="the extra hub (transformers) is not installed")
 
-from sentviz.encoder import Batch, Watch  # noqa: E402
 from sentviz.errors import InputError  # noqa: E402
 from sentviz.explain import SCORES, explained, score  # noqa: E402
 from sentviz.explain.gradients import integrate  # noqa: E402
@@ -21,6 +20,7 @@ from sentviz.lexicon import NEUTRAL, Lexicon  # noqa: E402
 from sentviz.maps.arithmetic import cell  # noqa: E402
 from sentviz.maps.layers import verdict_by_layer  # noqa: E402
 from sentviz.presets import INJECTIONS  # noqa: E402
+from sentviz.watch import Batch, Watch  # noqa: E402
 from tests.foreign.models import KINDS, SHORT, TEXT, answers, asked, loaded, theirs  # noqa: E402
 
 
