@@ -19,7 +19,8 @@ from sentviz import datasets
 from sentviz.errors import DataMissingError, InputError, RunError
 from sentviz.figures.specialise import entropies, likeness, word_shares
 from sentviz.maps import specialise
-from sentviz.maps.specialise import CLASSES, FILE, WordClasses, over_split, own_lists, untrained, verdict, word_classes
+from sentviz.maps.specialise import FILE, over_split, untrained, verdict
+from sentviz.maps.wordclasses import CLASSES, WordClasses, own_lists, word_classes
 from sentviz.model import Model
 from sentviz.runs import Run, attach
 from sentviz.text import Tokenizer

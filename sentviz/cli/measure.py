@@ -82,7 +82,8 @@ def faithfulness(run: str, sample: int, split: str, seed: int) -> None:
 def specialise(run: str, sample: int, split: str, seed: int, inits: int) -> None:
     """Ask whether the components of RUN specialise, over a sample of texts, and store the answer with the run."""
     from sentviz.errors import InputError
-    from sentviz.maps.specialise import FILE, over_split, verdict, word_classes
+    from sentviz.maps.specialise import FILE, over_split, verdict
+    from sentviz.maps.wordclasses import word_classes
 
     def measure(model: Model, rows: Split, tick: Progress) -> pd.DataFrame:
         if "text_pair" in rows.frame:

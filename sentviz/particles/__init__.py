@@ -1,6 +1,6 @@
 """The animation of a hardmax transformer: the scene, its data for the canvas, and the whole of it as one HTML file.
 
-scene.js, paint.js and particles.js draw it; component.js is their way into the app, page.js into a file of its own.
+scene.js, ground.js, paint.js and particles.js draw it; component.js is their way into the app, page.js into a file of its own.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["LOOKS", "animation_html", "limits", "look_at", "positions_frame", "s
 Doubles = npt.NDArray[np.float64]
 
 HERE = Path(__file__).parent
-SCRIPTS = ("scene.js", "paint.js", "particles.js")  # one scope
+SCRIPTS = ("scene.js", "ground.js", "paint.js", "particles.js")  # one scope
 WORD = 60  # characters
 LIMIT_LAYERS = 400
 LOOKS = ("spread", "decision", "axes")

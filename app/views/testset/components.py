@@ -10,7 +10,8 @@ from sentviz.figures.maps import component_name
 from sentviz.figures.specialise import entropies, likeness, word_shares
 from sentviz.gallery import signed
 from sentviz.glossary import tip
-from sentviz.maps.specialise import FILE, own_lists, verdict
+from sentviz.maps.specialise import FILE, verdict
+from sentviz.maps.wordclasses import own_lists
 
 shell.intro(
     "Whether the components A₁, A₂, … of a model look at different words, in numbers over a sample of the test split and against chance.",
