@@ -71,6 +71,7 @@ class Focus:
     lab: str = "review"  # part of the Hardmax page
     heat: str = "0"  # temperature of its attention
     plane: str = "spread"  # of its picture: spread, decision, or two coordinates as in 1.3
+    play: str = ""  # settings of its playground, as in n:50~alpha:0.5
     study: str = "sst2"  # data set of the NDT paper's page
     part: str = "results"  # of that page
     metric: str = "accuracy"
@@ -191,7 +192,7 @@ class Focus:
                     values["mix"], bad = _mix(value)
                     if bad:
                         refuse("the lambda", bad, "the learned one is used")
-                case "row" | "slice" | "find":
+                case "row" | "slice" | "find" | "play":
                     values[name] = value[:TEXT_IN_URL]
                 case _ if name in {item.name for item in fields(cls)} - {"shared", *PRIVATE}:
                     refuse(f"the {name}", value, "the default is shown")

@@ -169,6 +169,8 @@ def _chip(name: str, value: str) -> str:
             return value.replace("_", " ")
         case "heat":
             return f"temperature {value}"
+        case "play":
+            return "playground as set"
         case "plane":
             return "across the decision" if value == "decision" else f"coordinates {value.replace('.', ' and ')}"
         case "study":

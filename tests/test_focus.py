@@ -40,6 +40,7 @@ def test_a_focus_survives_its_url() -> None:
         data="sst2",
         heat="0.3",
         plane="1.3",
+        play="n:50~alpha:0.5",
     )
     assert Focus.parse(focus.query(), RUNS, SCORES) == (focus, [])
 

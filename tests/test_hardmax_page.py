@@ -12,7 +12,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from app.components.particles import Picked, picked, put
-from app.views.sentence.hardmax_playground import matrix_of, pasted, starts
+from app.views.sentence.hardmax_playground import DEFAULTS, linked, matrix_of, pasted, settings, starts
 from sentviz.errors import InputError
 from sentviz.hardmax.leaders import FILE, survey
 from sentviz.hardmax.model import HardmaxModel
@@ -228,6 +228,29 @@ def test_pasted_points(page: Any, text: str, said: str) -> None:
     app.text_area(key="play-pasted-2").set_value(text).run()
     assert not app.exception, app.exception
     assert said in words(app)
+
+
+def test_the_playground_travels_in_the_link(page: Any) -> None:
+    """What is set stands in the URL, what is as at first does not; a link opens the same playground."""
+    app = page("playground")
+    app.number_input(key="play-alpha").set_value(0.5).run()
+    app.selectbox(key="play-start").set_value("sphere").run()
+    app.number_input(key="play-eigen-2-1").set_value(3.0).run()
+    assert not app.exception, app.exception
+    assert app.query_params["play"] == "start:sphere~alpha:0.5~e2:3"
+    app.number_input(key="play-alpha").set_value(1.0).run()
+    assert app.query_params["play"] == "start:sphere~e2:3"
+    app.session_state["focus"] = app.session_state["focus"].with_(play="dimension:3~n:20~seed:7~layers:4")
+    app.run()
+    assert not app.exception, app.exception
+    assert (app.select_slider(key="play-n").value, app.number_input(key="play-layers").value) == (20, 4)
+    assert "20 tokens" in words(app)
+
+
+@pytest.mark.parametrize("link", ["", "n:51", "n", "start:odd~dimension:4", "seed:-1~layers:61~angle:7", "alpha:nan~e1:inf", "x:1", "~~:"])
+def test_settings_that_cannot_be_are_the_default(link: str) -> None:
+    assert settings(link) == DEFAULTS
+    assert linked(settings("n:50~alpha:0.25")) == "n:50~alpha:0.25"
 
 
 def test_a_typed_matrix_must_be_symmetric(page: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +21,7 @@ from sentviz.figures.token_step import token_step
 from sentviz.hardmax import Clustering, simulate, weights
 from sentviz.particles import limits, scene_data, scene_of
 
-__all__ = ["START", "matrix_of", "pasted", "show", "starts"]
+__all__ = ["START", "linked", "matrix_of", "pasted", "settings", "show", "starts"]
 
 Doubles = npt.NDArray[np.float64]
 KEY = "play-canvas"
@@ -34,6 +35,11 @@ START = {
     "clicked": "clicked",
     "pasted": "pasted",
 }
+COUNTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, MOST)
+DEFAULTS: dict[str, str | int | float] = {"dimension": "2", "start": "gauss", "n": 100, "seed": 0, "alpha": 1.0, "layers": 10, "angle": 0}
+DEFAULTS |= {"e1": 1.0, "e2": 1.0, "e3": 1.0}  # eigenvalues of A
+ALLOWED: dict[str, tuple[Any, ...]] = {"dimension": ("2", "3"), "start": tuple(START), "n": COUNTS, "angle": tuple(range(0, 181, 5))}
+RANGES = {"seed": (0, 9_999), "layers": (1, 60)}
 FIRST_CLICKS = ((1.0, 0.0), (-0.6, 0.9), (-0.7, -0.8), (0.2, 0.3))
 
 
@@ -50,6 +56,40 @@ class _Setting:
     def identity(self) -> str:
         """The points, for the animation to start anew with others."""
         return hashlib.blake2b(repr(self.points).encode(), digest_size=8).hexdigest()
+
+
+def settings(link: str) -> dict[str, Any]:
+    """The settings of a link, `n:50~alpha:0.5`; the default of each that it does not name, or names with a value that cannot be."""
+    found: dict[str, Any] = dict(DEFAULTS)
+    for part in link.split("~"):
+        name, _, word = part.partition(":")
+        try:
+            value = type(DEFAULTS[name])(word)
+        except (KeyError, ValueError):
+            continue
+        low, high = RANGES.get(name, (-1e9, 1e9))
+        if value in ALLOWED.get(name, (value,)) and (isinstance(value, str) or low <= value <= high):
+            found[name] = value
+    return found
+
+
+def linked(chosen: Mapping[str, Any]) -> str:
+    """The settings that are not the default, as a link has them."""
+    moved = {name: value for name, value in chosen.items() if value != DEFAULTS[name]}
+    return "~".join(f"{name}:{value:.10g}" if isinstance(value, float) else f"{name}:{value}" for name, value in moved.items())
+
+
+def _bound(name: str, key: str = "") -> dict[str, Any]:
+    """Key and callback of a widget that shows one setting and puts it into the link."""
+    key = f"play-{key or name}"
+    now = settings(shell.focus().play)
+    st.session_state[key] = now[name]
+
+    def take() -> None:
+        if (value := st.session_state[key]) is not None:
+            shell.go(play=linked(now | {name: type(DEFAULTS[name])(value)}))
+
+    return {"key": key, "on_change": take}
 
 
 def show() -> None:
@@ -78,8 +118,8 @@ def _controls() -> tuple[_Setting, str]:
         InputError: points or a matrix that are none.
     """
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
-        dimension = int(st.segmented_control("Dimension", ["2", "3"], default="2", required=True, key="play-dimension"))
-        start = str(st.selectbox("Start", list(START), format_func=lambda name: START[name], key="play-start", width=150))
+        dimension = int(st.segmented_control("Dimension", ALLOWED["dimension"], required=True, **_bound("dimension")))
+        start = str(st.selectbox("Start", list(START), format_func=lambda name: START[name], width=150, **_bound("start")))
     points: Doubles
     if start == "pasted":
         example = "1, 0\n-0.5, 0.8\n-0.5, -0.8\n0.2, 0.1" if dimension == 2 else "1, 0, 0\n0, 1, 0\n0, 0, 1\n-1, -1, -1\n0.2, 0.1, 0.1"
@@ -88,13 +128,13 @@ def _controls() -> tuple[_Setting, str]:
         points = _clicked(dimension)
     else:
         with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-            n = int(st.select_slider("Tokens", (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, MOST), value=100, key="play-n"))
-            seed = int(st.number_input("Seed", 0, 9_999, 0, key="play-seed", width=120))
+            n = int(st.select_slider("Tokens", COUNTS, **_bound("n")))
+            seed = int(st.number_input("Seed", *RANGES["seed"], width=120, **_bound("seed")))
         points = starts(start, n, dimension, seed)
     A = _matrix(dimension)
     with st.container(horizontal=True, gap="small"):
-        alpha = st.number_input("α", value=1.0, step=0.1, format="%.3g", key="play-alpha", help="A layer moves a token α/(1+α) of its way.")
-        layers = int(st.number_input("Layers", 1, 60, 10, key="play-layers"))
+        alpha = st.number_input("α", step=0.1, format="%.3g", help="A layer moves a token α/(1+α) of its way.", **_bound("alpha"))
+        layers = int(st.number_input("Layers", *RANGES["layers"], **_bound("layers")))
     heat = temperature()
     rows = tuple(tuple(float(value) for value in row) for row in points)
     return _Setting(rows, tuple(tuple(float(value) for value in row) for row in A), float(alpha), layers, heat), start
@@ -114,10 +154,10 @@ def _matrix(dimension: int) -> Doubles:
         return pasted(st.text_area("A, row by row", default, key=f"play-matrix-{dimension}", height=100), dimension, what="A")
     with st.container(horizontal=True, gap="small"):
         values = [
-            float(st.number_input(f"λ{'₁₂₃'[i]}", value=1.0, step=0.5, format="%.3g", key=f"play-eigen-{dimension}-{i}"))
+            float(st.number_input(f"λ{'₁₂₃'[i]}", step=0.5, format="%.3g", **_bound(f"e{i + 1}", f"eigen-{dimension}-{i}")))
             for i in range(dimension)
         ]
-    angle = float(st.slider("Angle of the first axis", 0, 180, 0, 5, format="%d°", key="play-angle"))
+    angle = float(st.slider("Angle of the first axis", 0, 180, step=5, format="%d°", **_bound("angle")))
     return matrix_of(values, angle)
 
 
