@@ -67,8 +67,8 @@ def strip(trace: Trace, name: str, theme: Theme = "light") -> Figure:
         theme=theme,
     )
     words = [figure.caption, how.about]
-    if not how.signed and (~trace.specials).sum() == 1:
-        words.append("One word alone has all of it, so nothing stands out.")
+    if int((~trace.specials).sum()) == 1:
+        words.append("One word alone has nothing to stand out from.")
     if name != "removal" and (rho := agreement(trace, values, signed=how.signed)) is not None:
         n, what = int((~trace.specials).sum()), "word removal's effect" if how.signed else "the size of word removal's effect"
         words.append(f"Rank correlation with {what}: {rho:+.2f} over {n} tokens.".replace("-", "−"))
