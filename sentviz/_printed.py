@@ -11,7 +11,7 @@ __all__ = ["fit_width"]
 
 NARROW = 180  # pixels below which a panel beside others is hard to read
 MOST = 4  # panels that are stacked
-GAP = 26  # pixels above a stacked panel for its title; what stands below the one above comes on top
+LINE = 17  # pixels of a title's line
 
 
 def fit_width(plot: go.Figure, width: int) -> tuple[int, int]:
@@ -50,11 +50,9 @@ def _panels(plot: go.Figure) -> list[tuple[Span, Span]]:
     """The domains of panels that each have a title of their own, in reading order; none where they are of several kinds."""
     spans = [(tuple(x.domain or (0, 1)), tuple(y.domain or (0, 1))) for x, y in _pairs(plot)]
     titles = {(round(note.x, 3), round(note.y, 3)) for note in _titles(plot)}
-    alike = len({round(x[1] - x[0], 2) for x, _ in spans}) == len({round(y[1] - y[0], 2) for _, y in spans}) == 1
+    alike = all(max(sides) - min(sides) < 0.01 for sides in zip(*((x[1] - x[0], y[1] - y[0]) for x, y in spans), strict=True))
     titled = all((round(sum(x) / 2, 3), round(y[1], 3)) in titles for x, y in spans)
-    plain = not any(axis.scaleanchor or axis.overlaying for axis in plot.select_yaxes()) and not any(
-        trace.type == "heatmap" for trace in plot.data
-    )
+    plain = not any(axis.scaleanchor or axis.overlaying for axis in plot.select_yaxes())
     return spans if alike and titled and plain else []
 
 
@@ -72,9 +70,10 @@ def _stack(plot: go.Figure, panels: list[tuple[Span, Span]], inner: float) -> fl
     """One panel above the other, rows of words as high as they were; returns the new height between the margins."""
     rows = next((axis for axis in plot.select_yaxes() if axis.ticktext), None)
     high = (panels[0][1][1] - panels[0][1][0]) * inner * (1 if rows else 0.8)
-    below = 20 + 18 * any(axis.title.text for axis in plot.select_xaxes())
-    total = len(panels) * high + (len(panels) - 1) * (GAP + below)
-    places = [(1 - (i * (high + GAP + below) + high) / total, 1 - i * (high + GAP + below) / total) for i in range(len(panels))]
+    title = 9 + LINE * max(1 + note.text.count("<br>") for note in _titles(plot))
+    step = high + title + 20 + 18 * any(axis.title.text for axis in plot.select_xaxes())  # ticks, and what they are
+    total = (len(panels) - 1) * step + high
+    places = [(1 - (i * step + high) / total, 1 - i * step / total) for i in range(len(panels))]
     moved = dict(zip([(round(sum(x) / 2, 3), round(y[1], 3)) for x, y in panels], places, strict=True))
     for note in _titles(plot):
         if (place := moved.get((round(note.x, 3), round(note.y, 3)))) is not None:
@@ -82,7 +81,7 @@ def _stack(plot: go.Figure, panels: list[tuple[Span, Span]], inner: float) -> fl
     for (x, y), place in zip(list(_pairs(plot)), places, strict=True):
         x.update(domain=[0, 1])
         y.update(domain=list(place), showticklabels=True)
-        if rows is not None:
+        if rows is not None and not y.ticktext:
             y.update(tickvals=rows.tickvals, ticktext=rows.ticktext)
     legend = plot.layout.legend
     if legend.yref != "container" and legend.y is not None and not 0 <= legend.y <= 1:  # outside: as many pixels away as before
