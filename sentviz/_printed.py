@@ -72,7 +72,7 @@ def _stack(plot: go.Figure, panels: list[tuple[Span, Span]], inner: float) -> fl
     high = (panels[0][1][1] - panels[0][1][0]) * inner * (1 if rows else 0.8)
     title = 9 + LINE * max(1 + note.text.count("<br>") for note in _titles(plot))
     step = high + title + 20 + 18 * any(axis.title.text for axis in plot.select_xaxes())  # ticks, and what they are
-    total = (len(panels) - 1) * step + high
+    total: float = (len(panels) - 1) * step + high
     places = [(1 - (i * step + high) / total, 1 - i * step / total) for i in range(len(panels))]
     moved = dict(zip([(round(sum(x) / 2, 3), round(y[1], 3)) for x, y in panels], places, strict=True))
     for note in _titles(plot):
