@@ -31,6 +31,7 @@ def opened(page: Any, server: str, part: str) -> Any:
     rested(page)
     if part != "A review":
         page.locator(".st-key-focus-lab button", has_text=part).click(timeout=60_000)
+        rested(page)  # until then the canvas of the part before stands too
     canvas = page.locator(".particles canvas")
     canvas.wait_for(timeout=60_000)
     rested(page)
