@@ -76,7 +76,7 @@ def _table(frame: pd.DataFrame) -> None:
         height="content",
         key="ndt-against",
         column_config={
-            "model": st.column_config.Column(pinned=True),
+            "model": st.column_config.Column(pinned=True, width=140),
             "difference": st.column_config.Column("difference, points"),
             "low": st.column_config.Column("95% from"),
             "high": st.column_config.Column("to"),

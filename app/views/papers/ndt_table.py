@@ -56,7 +56,7 @@ def beside_print(frame: pd.DataFrame, theme: Theme, *, key: str) -> None:
     style = shown.style.format(formats, na_rep="–").apply(colours, subset=list(differences)).apply(bold, subset=list(best))
     wide = {name: st.column_config.Column(width=185) for name in TITLES.values()}
     narrow = {name: st.column_config.Column(width=110) for name in shown.columns[2:] if name not in wide}
-    config = wide | narrow | {"model": st.column_config.Column(pinned=True)}
+    config = wide | narrow | {"model": st.column_config.Column(pinned=True, width=140)}
     st.dataframe(style, hide_index=True, height="content", key=key, column_config=config, placeholder="–")
     st.caption(
         "★ is the best of a column; brackets are 95% intervals."

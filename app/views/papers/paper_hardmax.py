@@ -60,7 +60,6 @@ with left:
         ),
         "hardmax-accuracy",
     )
-    st.caption("Diamonds: the public code's best test accuracy, which the paper does not print.")
 surveyed = next((run for run in own if run.config["preset"] == "hardmax-d2" and FILE in run.config["files"]), None)
 if surveyed is not None:
     with right:
