@@ -15,12 +15,11 @@ from app.views.getdata_part import offer
 from app.views.testset import myfile_part
 from sentviz.errors import SentvizError
 from sentviz.figures import file_safe
-from sentviz.testset.rows import Rows
+from sentviz.testset.rows import OVER, Rows
 from sentviz.testset.slices import Slice, matching
 
 __all__ = ["begin", "end", "points_of", "second"]
 
-OVER = {"test": "test split", "official_test": "official test", "demo": "demo set", "mine": "your file"}
 ORDERS = {
     "surest": "wrong and sure first",
     "doubtful": "in doubt first",

@@ -18,6 +18,7 @@ from sentviz.errors import SentvizError
 from sentviz.explain import SCORES
 from sentviz.export import FORMATS, PRESETS, render
 from sentviz.figures import Figure, Theme, component_name
+from sentviz.testset.rows import OVER
 from sentviz.testset.slices import Slice
 
 __all__ = ["begin", "bound", "choose", "end", "export_menu", "figure", "focus", "go", "halves", "intro", "md", "settle", "theme"]
@@ -93,14 +94,19 @@ def choose(widget: Callable[..., Any], label: str, field: str, options: Sequence
     widget(label, options, **bound(field, shown if shown in options or not options else options[0]), **options_of_widget)
 
 
-def bound(field: str, shown: Any) -> dict[str, Any]:
-    """Key and callback of a widget that shows a value now and writes a field of the focus when it is moved."""
-    key, kind = f"focus-{field}", type(getattr(focus(), field))
+def bound(field: str, shown: Any, *, part: str = "", put: Callable[[Any], Any] | None = None) -> dict[str, Any]:
+    """Key and callback of a widget that shows a value now and writes a field of the focus when it is moved.
+
+    Args:
+        part: what the widget shows of the field, where several widgets share it.
+        put: the field's new value with what was chosen in it; the chosen itself without.
+    """
+    key, put = "-".join(filter(None, ("focus", field, part))), put or type(getattr(focus(), field))
     st.session_state[key] = shown
 
     def take() -> None:
         if (chosen := st.session_state[key]) is not None:
-            go(**{field: kind(chosen)})
+            go(**{field: put(chosen)})
 
     return {"key": key, "on_change": take}
 
@@ -152,7 +158,7 @@ def _chip(name: str, value: str) -> str:
         case "strength":
             return f"lexicon × {focus().strength:g}"
         case "over":
-            return {"official_test": "official test", "demo": "demo set", "mine": "your file"}[value]
+            return OVER[value]
         case "slice":
             return _slice(value)
         case "find":

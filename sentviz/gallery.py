@@ -20,9 +20,9 @@ from sentviz.figures import (
     token_strip,
 )
 from sentviz.runs import Run, find
+from sentviz.testset.rows import OVER, Rows
 
 if TYPE_CHECKING:
-    from sentviz.testset.rows import Rows
     from sentviz.trace import Trace
 
 __all__ = ["FIGURES", "code", "draw", "lambda_figure", "signed", "strip"]
@@ -38,7 +38,7 @@ def signed(figure: Figure, *sources: Run, split: str = "test", rows: Rows | None
     """
 
     def about(run: Run) -> str:
-        return rows.about if rows is not None else f"{split.replace('_', ' ')} n = {run.metrics()[split]['n']:,}"
+        return rows.about if rows is not None else f"{OVER.get(split, split)} n = {run.metrics()[split]['n']:,}"
 
     parts = [f"{run.name} (seed {run.config['recipe']['seed']}, {about(run)}, digest {run.digest})" for run in sources]
     words = [f"{'; '.join(parts)}."]

@@ -187,9 +187,9 @@ def test_the_playground_checks_the_theorem(page: Any) -> None:
 @pytest.mark.parametrize("start", ["disc", "sphere", "clusters", "grid", "clicked"])
 def test_every_start_stands_in_both_dimensions(page: Any, start: str) -> None:
     app = page("playground")
-    app.selectbox(key="play-start").set_value(start).run()
+    app.selectbox(key="focus-play-start").set_value(start).run()
     assert not app.exception and not app.warning
-    app.button_group(key="play-dimension").set_value("3").run()
+    app.button_group(key="focus-play-dimension").set_value("3").run()
     assert not app.exception, app.exception
     assert bool(app.warning) == (start == "clicked")
 
@@ -197,10 +197,10 @@ def test_every_start_stands_in_both_dimensions(page: Any, start: str) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "said"),
     [
-        ("play-alpha", 0.0, "alpha must be"),
-        ("play-alpha", -1.0, "alpha must be"),
-        ("play-eigen-2-1", 0.0, "positive definite"),
-        ("play-eigen-2-0", -2.0, "-2"),
+        ("focus-play-alpha", 0.0, "alpha must be"),
+        ("focus-play-alpha", -1.0, "alpha must be"),
+        ("focus-play-eigen-2-1", 0.0, "positive definite"),
+        ("focus-play-eigen-2-0", -2.0, "-2"),
     ],
 )
 def test_impossible_numbers_are_one_sentence(page: Any, key: str, value: float, said: str) -> None:
@@ -224,7 +224,7 @@ def test_impossible_numbers_are_one_sentence(page: Any, key: str, value: float, 
 )
 def test_pasted_points(page: Any, text: str, said: str) -> None:
     app = page("playground")
-    app.selectbox(key="play-start").set_value("pasted").run()
+    app.selectbox(key="focus-play-start").set_value("pasted").run()
     app.text_area(key="play-pasted-2").set_value(text).run()
     assert not app.exception, app.exception
     assert said in words(app)
@@ -233,17 +233,17 @@ def test_pasted_points(page: Any, text: str, said: str) -> None:
 def test_the_playground_travels_in_the_link(page: Any) -> None:
     """What is set stands in the URL, what is as at first does not; a link opens the same playground."""
     app = page("playground")
-    app.number_input(key="play-alpha").set_value(0.5).run()
-    app.selectbox(key="play-start").set_value("sphere").run()
-    app.number_input(key="play-eigen-2-1").set_value(3.0).run()
+    app.number_input(key="focus-play-alpha").set_value(0.5).run()
+    app.selectbox(key="focus-play-start").set_value("sphere").run()
+    app.number_input(key="focus-play-eigen-2-1").set_value(3.0).run()
     assert not app.exception, app.exception
     assert app.query_params["play"] == "start:sphere~alpha:0.5~e2:3"
-    app.number_input(key="play-alpha").set_value(1.0).run()
+    app.number_input(key="focus-play-alpha").set_value(1.0).run()
     assert app.query_params["play"] == "start:sphere~e2:3"
     app.session_state["focus"] = app.session_state["focus"].with_(play="dimension:3~n:20~seed:7~layers:4")
     app.run()
     assert not app.exception, app.exception
-    assert (app.select_slider(key="play-n").value, app.number_input(key="play-layers").value) == (20, 4)
+    assert (app.select_slider(key="focus-play-n").value, app.number_input(key="focus-play-layers").value) == (20, 4)
     assert "20 tokens" in words(app)
 
 

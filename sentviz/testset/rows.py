@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 
     from sentviz.model import Model, Progress
 
-__all__ = ["Rows", "predicted", "stored"]
+__all__ = ["OVER", "Rows", "predicted", "stored"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+OVER = {"test": "test split", "official_test": "official test", "demo": "demo set", "mine": "your file"}  # as a visitor reads `Rows.over`
 STORED = 5e-6  # stored probabilities have five decimals: a smaller one is known to be smaller, no more
 
 
@@ -56,7 +57,7 @@ class Rows:
     @property
     def about(self) -> str:
         """Which rows these are, how many, and what was asked of their answers, for the source of a figure."""
-        name = {"demo": "demo set", "mine": "own file"}.get(self.over, self.over.replace("_", " "))
+        name = "own file" if self.over == "mine" else OVER.get(self.over, self.over)
         said = f", {self.classes[1]} said from probability {self.threshold:g} on" if self.threshold >= 0 else ""
         return f"{name} n = {len(self):,}{said}"
 

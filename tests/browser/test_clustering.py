@@ -85,7 +85,7 @@ def test_the_playground_plays_steps_and_hears_clicks(page: Any, server: str) -> 
 def test_a_click_chooses_a_token_or_adds_one(page: Any, server: str) -> None:
     """On the first four points: a click where token 1 is drawn, at (1, 0), draws its step; one beside all tokens adds a fifth."""
     canvas = opened(page, server, "Playground")
-    page.locator(".st-key-play-start input").click()
+    page.locator(".st-key-focus-play-start input").click()
     page.get_by_role("option", name="clicked").click()
     page.get_by_text("4 points.").wait_for(timeout=60_000)
     rested(page)

@@ -13,13 +13,12 @@ from app.views.testset.phenomena_part import phenomena
 from sentviz.errors import SentvizError
 from sentviz.runs import Run
 from sentviz.testset.operating import agreement
-from sentviz.testset.rows import Rows
+from sentviz.testset.rows import OVER, Rows
 from sentviz.testset.slices import AGREE, Slice
 from sentviz.testset.versus import aligned, disagreements
 
 __all__ = ["show"]
 
-OVER = {"test": "test split", "official_test": "official test", "demo": "demo set"}
 SHOWN = 200
 DIFFERENCE = "difference, points"
 CUT = 300  # characters of a text in the table

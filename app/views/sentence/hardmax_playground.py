@@ -81,15 +81,8 @@ def linked(chosen: Mapping[str, Any]) -> str:
 
 def _bound(name: str, key: str = "") -> dict[str, Any]:
     """Key and callback of a widget that shows one setting and puts it into the link."""
-    key = f"play-{key or name}"
     now = settings(shell.focus().play)
-    st.session_state[key] = now[name]
-
-    def take() -> None:
-        if (value := st.session_state[key]) is not None:
-            shell.go(play=linked(now | {name: type(DEFAULTS[name])(value)}))
-
-    return {"key": key, "on_change": take}
+    return shell.bound("play", now[name], part=key or name, put=lambda value: linked(now | {name: type(DEFAULTS[name])(value)}))
 
 
 def show() -> None:
