@@ -209,8 +209,8 @@ class Model:
         out: Output = self.encoder(collate(rows, segments=segments), change=change)
         return out
 
-    def encode_all(self, texts: Sequence[str], pairs: Sequence[str] | None = None, *, each: str = "Text") -> list[Encoded]:
-        """Every text, or pair of texts, as tokens; `each` is what one of them is called.
+    def encode_all(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> list[Encoded]:
+        """Every text, or pair of texts, as tokens.
 
         Raises:
             InputError: a text that cannot be read, named by its place in the list, or not as many second texts as texts.
@@ -223,7 +223,7 @@ class Model:
             try:
                 encoded.append(self.encode(text, None if pairs is None else pairs[place]))
             except InputError as error:
-                raise InputError(f"{each} {place + 1} of {len(texts)}: {error}") from error
+                raise InputError(f"Text {place + 1} of {len(texts)}: {error}") from error
         return encoded
 
     def predict(

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -18,6 +19,7 @@ from sentviz.hardmax.training import HardmaxRecipe, train_hardmax
 from sentviz.maps.layers import verdict_by_layer
 from sentviz.model import collate
 from sentviz.runs import FILES, Run, catalog
+from sentviz.testset.rows import predicted
 from tests import makers
 
 TEXT = "what a bright, warm garden we saw! The soup was dull and the song was clever; a warm lighthouse"
@@ -78,9 +80,11 @@ def test_the_tokenizer_is_stored_whole(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["the of and", "zzz 123 ...", "<br />"])
 def test_texts_without_a_known_word(text: str) -> None:
     model = random_model()
-    for ask in (model.words, model.follow, model.trace, lambda text: model.predict([text]), lambda text: model.tokenizer.ids_batch([text])):
+    for ask in (model.words, model.follow, model.trace, lambda text: model.predict([text])):
         with pytest.raises(InputError, match="None of the words"):
             ask(text)
+    (none,) = model.tokenizer.ids_batch([text])
+    assert len(none) == 0
     with pytest.raises(InputError, match="empty"):
         model.follow("  ")
 
@@ -164,7 +168,7 @@ def test_training_takes_a_short_way_to_the_same_numbers_and_gradients(temperatur
     rows = [np.array([4, 5, 6, 7, 5, 5]), np.array([8, 4, 4]), np.array([9]), np.arange(4, 20)]
     ids, counts = distinct(rows)
     assert ids.shape == counts.shape == (4, 16) and counts.sum(dim=1).tolist() == [6, 3, 1, 16]
-    short, long = encoder.short(ids, counts, temperature)[0], encoder(collate(rows), temperature=temperature).logits
+    short, long = encoder.short(rows, temperature).logits, encoder(collate(rows), temperature=temperature).logits
     torch.testing.assert_close(short, long, atol=1e-7, rtol=1e-7)
     first, second = (torch.autograd.grad(out.square().sum(), list(encoder.parameters())) for out in (short, long))
     torch.testing.assert_close(first, second, atol=1e-6, rtol=1e-5)
@@ -173,11 +177,10 @@ def test_training_takes_a_short_way_to_the_same_numbers_and_gradients(temperatur
 @pytest.mark.parametrize("temperature", [0.0, 0.5])
 def test_gradients_by_finite_differences(temperature: float) -> None:
     encoder = random_model(3).hardmax.requires_grad_(True)
-    ids, counts = distinct([np.array([4, 5, 6, 7, 5]), np.array([8, 4])])
+    rows = [np.array([4, 5, 6, 7, 5]), np.array([8, 4])]
 
     def loss() -> torch.Tensor:
-        logits, _ = encoder.short(ids, counts, temperature)
-        return torch.nn.functional.cross_entropy(logits, torch.tensor([1, 0]))
+        return torch.nn.functional.cross_entropy(encoder.short(rows, temperature).logits, torch.tensor([1, 0]))
 
     parameters = [encoder.raw_alpha, encoder.classifier.weight, encoder.classifier.bias, encoder.embedding.weight]
     slopes = torch.autograd.grad(loss(), parameters)
@@ -241,6 +244,25 @@ def test_a_layer_that_is_silent_moves_nothing() -> None:
     np.testing.assert_array_equal(trace.hidden[-1], trace.hidden[0])
     with pytest.raises(InputError, match="single texts"):
         model.trace(TEXT, "another text")
+
+
+@pytest.mark.parametrize("off", [[], [(1, 0)], [(0, 0), (3, 0)]])
+def test_answers_are_those_of_the_traces(off: list[tuple[int, int]]) -> None:
+    """Repeated words, layers silenced, any length."""
+    model, texts = random_model(), [TEXT, "warm", "dull song dull song dull"]
+    said = model.predict(texts, heads_off=off)
+    traced = [model.trace(text, heads_off=off).probabilities for text in texts]
+    np.testing.assert_allclose(said[list(model.labels)].to_numpy(), np.stack(traced), atol=1e-6)
+
+
+def test_rows_of_a_file_without_a_known_word_are_answered_by_the_decoders_bias() -> None:
+    model = random_model()
+    frame = pd.DataFrame({"id": ["1", "2", "3"], "text": ["zzz 123", TEXT, "the of and"], "label": [0, 1, -1]})
+    rows, bias = predicted(model, "digest", frame, "mine"), model.decision[1]
+    np.testing.assert_allclose(rows.frame["p1"][[0, 2]], 1 / (1 + np.exp(-bias)), atol=1e-6)
+    assert rows.frame["p1"][1] == pytest.approx(model.predict([TEXT])[model.labels[1]][0], abs=1e-6)
+    alone = predicted(model, "digest", frame.head(1), "mine")
+    assert alone.frame["p1"][0] == rows.frame["p1"][0]
 
 
 # ---- training and the run ------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -90,6 +91,14 @@ def test_the_most_frequent_leaders(model: HardmaxModel, frame: pd.DataFrame) -> 
     for wrong in ({"confidence": 0.2}, {"distance": -1.0}, {"distance": float("nan")}, {"top": 0}):
         with pytest.raises(InputError):
             frequent(frame, model.vocabulary, weight, **wrong)  # type: ignore[arg-type]
+
+
+def test_texts_without_a_known_word_are_left_out(model: HardmaxModel, frame: pd.DataFrame) -> None:
+    split = makers.toy_splits()["test"]
+    strange = split.frame.head(2).assign(text="the unheard-of")
+    pd.testing.assert_frame_equal(survey(model, replace(split, frame=pd.concat([strange, split.frame], ignore_index=True))), frame)
+    with pytest.raises(InputError, match="knows no word of these texts"):
+        survey(model, replace(split, frame=strange))
 
 
 def test_how_often_each_word_leads(model: HardmaxModel, frame: pd.DataFrame) -> None:

@@ -92,8 +92,10 @@ def followed(
 def survey(model: Model, split: Split, progress: Progress | None = None) -> pd.DataFrame:
     """A split through a hardmax model, as one tidy frame with the columns of COLUMNS; see the module.
 
+    Texts without a known word have no leaders and are left out.
+
     Raises:
-        InputError: another kind of model.
+        InputError: another kind of model, or no text with a known word.
     """
     import pandas as pd
 
@@ -103,8 +105,11 @@ def survey(model: Model, split: Split, progress: Progress | None = None) -> pd.D
         raise InputError(f"{model.name} has no leaders: they are words of the hardmax transformer.")
 
     rows = model.tokenizer.ids_batch(split.frame["text"].tolist(), max_length=model.config.max_length)
-    measures, words, probabilities = followed(model, list(rows), progress)
-    labels = split.frame["label"].to_numpy(np.int64, copy=True)
+    kept = [i for i, row in enumerate(rows) if len(row)]
+    if not kept:
+        raise InputError(f"{model.name} knows no word of these texts, so they have no leaders.")
+    measures, words, probabilities = followed(model, [rows[i] for i in kept], progress)
+    labels = split.frame["label"].to_numpy(np.int64)[kept]
     predicted = (probabilities > 0.5).astype(np.int64)
     confidence = np.maximum(probabilities, 1 - probabilities)
     steps = np.array(CONFIDENCES)[np.searchsorted(CONFIDENCES, confidence, side="right") - 1]

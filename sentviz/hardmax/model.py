@@ -25,7 +25,7 @@ from sentviz.encoder import Encoder
 from sentviz.errors import InputError, RunError
 from sentviz.hardmax.dynamics import TOLERANCE, Clustering, simulate
 from sentviz.hardmax.text import WordsTokenizer
-from sentviz.model import Ids, Model, collate
+from sentviz.model import Ids, Model
 from sentviz.runs import Run
 from sentviz.text import SPECIALS, Encoded
 from sentviz.watch import Batch, Change, LayerSeen, Output, Watch
@@ -234,14 +234,22 @@ class HardmaxEncoder(nn.Module):
         pooled = self.pool(x, batch.mask)
         return Output(self.classifier(pooled), pooled)
 
-    def short(self, ids: Tensor, counts: Tensor, temperature: float = 0.0) -> tuple[Tensor, Tensor]:
-        """Logits (B, 2) and means (B, d) of distinct words (B, n) and how often each occurs; as `forward` gives them, in less time."""
-        x, step = self.embedding(ids), self.blocks[0].step
-        counts = counts.to(x.dtype)
-        for _ in range(self.config.layers):
-            x = x + step * (gathered(x, counts, temperature, self.config.tolerance) - x)
-        means = (x * counts[:, :, None]).sum(dim=1) / counts.sum(dim=1, keepdim=True)
-        return self.classifier(means), means
+    def short(self, rows: Sequence[Ids], temperature: float = 0.0, heads_off: Collection[tuple[int, int]] = ()) -> Output:
+        """Logits and means of rows of words as `forward` gives them, in less time: equal words go through the layers once.
+
+        A row without words has its mean at the origin, where the decoder says its bias.
+        """
+        table = self.embedding.weight
+        means = torch.zeros(len(rows), self.config.width, dtype=table.dtype, device=table.device)
+        if asked := [i for i, row in enumerate(rows) if len(row)]:
+            ids, counts = distinct([rows[i] for i in asked])
+            x, times, step = self.embedding(ids), counts.to(table.dtype), self.blocks[0].step
+            for layer in range(self.config.layers):
+                if (layer, 0) not in heads_off:
+                    x = x + step * (gathered(x, times, temperature, self.config.tolerance) - x)
+            found = (x * times[:, :, None]).sum(dim=1) / times.sum(dim=1, keepdim=True)
+            means = means.index_put((torch.tensor(asked, device=table.device),), found)
+        return Output(self.classifier(means), means)
 
     def ready(self, batch: Batch) -> Batch:
         """The batch: nothing is added to it here."""
@@ -303,11 +311,8 @@ class HardmaxModel(Model):
         return other
 
     def answers(self, rows: Sequence[Ids], segments: Sequence[Ids] | None, change: Change | None) -> Output:
-        """One batch of `forward`; equal words go through the layers once, and `segments` say nothing here."""
-        if change is None or not change.heads_off:
-            return Output(*self.hardmax.short(*distinct(rows), self.softmax_temperature))
-        out: Output = self.hardmax(collate(rows), change=change, temperature=self.softmax_temperature)
-        return out
+        """One batch of `forward`; `segments` say nothing here."""
+        return self.hardmax.short(rows, self.softmax_temperature, change.heads_off if change else ())
 
     @property
     def hardmax(self) -> HardmaxEncoder:

@@ -67,18 +67,15 @@ class WordsTokenizer(Tokenizer):
     def ids_batch(
         self, texts: Sequence[str], text_pairs: Sequence[str] | None = None, *, max_length: int | None = None, cls: bool = False
     ) -> list[npt.NDArray[np.int32]]:
-        """Ids of the known words of each text, cut at `max_length`.
+        """Ids of the known words of each text, cut at `max_length`; none of a text without any.
 
         Raises:
-            InputError: a text without any, or pairs of texts.
+            InputError: pairs of texts.
         """
         if text_pairs is not None or cls:
             raise InputError("The hardmax classifier reads single texts.")
         rows = [np.array(raw.ids, dtype=np.int32) for raw in self._raw([check_text(text) for text in texts], offsets=False)]
-        kept = [row[row != _UNK][:max_length] for row in rows]
-        if any(len(row) == 0 for row in kept):
-            raise InputError(NO_WORD)
-        return kept
+        return [row[row != _UNK][:max_length] for row in rows]
 
     def unknown(self, text: str) -> tuple[str, ...]:
         """The words of a text that are no tokens, stop-words too, in order, as written."""

@@ -23,7 +23,7 @@ from sentviz.errors import InputError, RunError
 from sentviz.evaluation import Evaluation, evaluate, fit_temperature, metrics
 from sentviz.examples import examples_for
 from sentviz.explain import explained
-from sentviz.hardmax.model import HardmaxConfig, HardmaxEncoder, HardmaxModel, distinct
+from sentviz.hardmax.model import HardmaxConfig, HardmaxEncoder, HardmaxModel
 from sentviz.hardmax.text import WordsTokenizer
 from sentviz.model import Ids, by_length
 from sentviz.runs import Run
@@ -141,7 +141,7 @@ def fit(
     for batch in _epochs(lengths, recipe):
         for group in optimizer.param_groups:
             group["lr"] = recipe.learning_rate * 0.5 * (1 + math.cos(math.pi * step / total))
-        loss = F.cross_entropy(encoder.short(*distinct([rows[i] for i in batch]), temperature)[0], targets[batch])
+        loss = F.cross_entropy(encoder.short([rows[i] for i in batch], temperature).logits, targets[batch])
         optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(encoder.parameters(), recipe.clip)
@@ -194,19 +194,17 @@ def train_hardmax(recipe: HardmaxRecipe, root: Path, *, say: Callable[[str], obj
         tokenizer = WordsTokenizer.fit(texts, min_count=recipe.min_count, most=recipe.vocab_size, cleaning=recipe.cleaning)
         recipe = replace(recipe, example=_example(recipe, tokenizer))
         config = recipe.config(tokenizer.vocab_size)
-        seen = known(tokenizer, texts, recipe.max_length)
+        seen = tokenizer.ids_batch(texts, max_length=recipe.max_length)
         kept = [i for i, row in enumerate(seen) if len(row)]
         train = replace(train, frame=train.frame.iloc[kept].reset_index(drop=True), dropped=train.dropped + len(seen) - len(kept))
-        rows = known(tokenizer, validation.frame["text"].tolist(), recipe.max_length)
-        asked = [i for i, row in enumerate(rows) if len(row)]
+        rows = tokenizer.ids_batch(validation.frame["text"].tolist(), max_length=recipe.max_length)
         targets = torch.tensor(validation.frame["label"].to_numpy(np.int64, copy=True))
 
         def validate(encoder: HardmaxEncoder) -> tuple[float, float]:
             with torch.inference_mode():
-                logits = encoder.classifier(torch.zeros(len(rows), config.width))
-                for places in by_length([len(rows[i]) for i in asked]):
-                    batch = [asked[place] for place in places]
-                    logits[batch] = encoder.short(*distinct([rows[i] for i in batch]))[0]
+                logits = torch.empty(len(rows), config.classes)
+                for batch in by_length([len(row) for row in rows]):
+                    logits[batch] = encoder.short([rows[i] for i in batch]).logits
             return float((logits.argmax(dim=1) == targets).float().mean()), float(F.cross_entropy(logits, targets))
 
         fitted = fit(recipe, config, [seen[i] for i in kept], train.frame["label"].tolist(), validate, say)
@@ -226,35 +224,10 @@ def _example(recipe: HardmaxRecipe, tokenizer: WordsTokenizer) -> str:
     """The recipe's example or, in another language, the first of ours of which the model knows a word."""
     item = datasets.info(recipe.dataset)
     ours = [example.text for example in examples_for(item.labels, item.language).values()]
-    for text, row in zip([recipe.example, *ours], known(tokenizer, [recipe.example, *ours], recipe.max_length), strict=True):
+    for text, row in zip([recipe.example, *ours], tokenizer.ids_batch([recipe.example, *ours]), strict=True):
         if len(row):
             return text
     raise InputError(f"The model would know no word of the example {recipe.example!r}: please give another one.")
-
-
-def known(tokenizer: WordsTokenizer, texts: Sequence[str], max_length: int) -> list[Ids]:
-    """Ids of the known words of each text, none where it has none: the tokenizer refuses such a text, and all with it."""
-    try:
-        return list(tokenizer.ids_batch(texts, max_length=max_length))
-    except InputError:
-        if len(texts) == 1:
-            return [np.empty(0, dtype=np.int32)]
-        return [known(tokenizer, [text], max_length)[0] for text in texts]
-
-
-def _evaluated(model: HardmaxModel, split: Split) -> Evaluation:
-    """`evaluate`, with the answer at the origin to texts without a known word."""
-    texts = split.frame["text"].tolist()
-    asked = [i for i, row in enumerate(known(model.tokenizer, texts, model.config.max_length)) if len(row)]
-    part = evaluate(model, replace(split, frame=split.frame.iloc[asked]))
-    if len(asked) == len(texts):
-        return part
-    with torch.inference_mode():
-        logits = model.hardmax.classifier(torch.zeros(len(texts), model.config.width, dtype=torch.float64)).float().numpy()
-    pooled = np.zeros((len(texts), model.config.width), dtype=np.float32)
-    logits[asked], pooled[asked] = part.logits, part.pooled
-    labels = split.frame["label"].to_numpy(np.int64, copy=True)
-    return replace(part, ids=tuple(split.frame["id"].astype(str)), labels=labels, logits=logits, pooled=pooled)
 
 
 def write(recipe: HardmaxRecipe, fitted: Fitted, tokenizer: WordsTokenizer, train: Split, validation: Split, folder: Path) -> Run:
@@ -266,16 +239,16 @@ def write(recipe: HardmaxRecipe, fitted: Fitted, tokenizer: WordsTokenizer, trai
     encoder = HardmaxEncoder(fitted.encoder.config)
     encoder.load_state_dict({name: tensor.float() for name, tensor in weights.items()})
     model = HardmaxModel(recipe.name, encoder, tokenizer, train.labels)
-    chosen, test = _evaluated(model, validation), datasets.load_split(recipe.dataset, "test")
-    evaluation = _evaluated(model, test)
+    chosen, test = evaluate(model, validation), datasets.load_split(recipe.dataset, "test")
+    evaluation = evaluate(model, test)
     report: dict[str, Any] = {"test": metrics(evaluation)}
     report["validation"] = {"n": len(validation), "accuracy": fitted.best["accuracy"], "stored_accuracy": _accuracy(chosen)}
     if recipe.training == "softmax":
         soft = model.at(recipe.training_temperature)
         report["softmax"] = {
             "temperature": recipe.training_temperature,
-            "validation_accuracy": _accuracy(_evaluated(soft, validation)),
-            "test_accuracy": _accuracy(_evaluated(soft, test)),
+            "validation_accuracy": _accuracy(evaluate(soft, validation)),
+            "test_accuracy": _accuracy(evaluate(soft, test)),
         }
     example = explained(model, model.trace(recipe.example))
     history = pd.DataFrame(fitted.history, columns=["step", "epoch", "name", "layer", "component", "value"])

@@ -128,15 +128,14 @@ def predicted(model: Model, digest: str, frame: pd.DataFrame, over: str, progres
     """Ask a model about every row of a frame: id, text and, where there are any, label (class, -1 = none) and tag.
 
     Raises:
-        InputError: no row at all, or a text that cannot be read, named by its place.
+        InputError: no row at all, or a text that cannot be read.
     """
     from sentviz.model import softmax
 
     if frame.empty:
         raise InputError("There is no row to ask about.")
-    texts, pairs = (frame[name].astype(str).tolist() if name in frame else None for name in ("text", "text_pair"))
-    encoded = model.encode_all(texts or [], pairs, each="Row")
-    logits, _ = model.forward([each.ids for each in encoded], progress=progress, segments=[each.segments for each in encoded])
+    tokens, segments = model.read(frame)
+    logits, _ = model.forward(tokens, progress=progress, segments=segments)
     columns: dict[str, Any] = {"id": frame["id"].astype(str).to_numpy(), "label": np.full(len(frame), -1)}
     columns |= {name: frame[name].to_numpy() for name in ("label", "text", "text_pair", "tag") if name in frame}
     return _rows(model.name, digest, over, model.labels, columns, softmax(logits).astype(np.float64))
