@@ -12,6 +12,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -32,7 +33,6 @@ __all__ = [
     "Part",
     "Split",
     "content",
-    "data_root",
     "datasets",
     "digest",
     "folders",
@@ -175,7 +175,8 @@ def datasets() -> pd.DataFrame:
     )
 
 
-def _registry() -> dict[str, DatasetInfo]:
+@cache
+def _registry() -> Mapping[str, DatasetInfo]:
     stored = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
     return {name: _info(name, **entry) for name, entry in stored.items()}
 
@@ -209,16 +210,11 @@ def _fixed(entry: dict[str, Any]) -> dict[str, Any]:
 # ---- files ---------------------------------------------------------------------------------------------------------
 
 
-def data_root() -> Path:
-    """Where data sets are looked for first: ``$SENTVIZ_DATA`` if set, else ``data`` in the user's cache.
-
-    The cache, ``$SENTVIZ_HOME`` or ``~/.cache/sentviz``, is searched in any case.
-    """
-    return folders()[0]
-
-
 def folders() -> list[Path]:
-    """The folders searched, in order; the last is the user's cache, where downloads go."""
+    """The folders searched, in order: ``$SENTVIZ_DATA`` if set, then ``data`` in the user's cache, where downloads go.
+
+    The cache is ``$SENTVIZ_HOME`` or ``~/.cache/sentviz``.
+    """
     home = os.environ.get("SENTVIZ_HOME") or Path.home() / ".cache" / "sentviz"
     given = os.environ.get("SENTVIZ_DATA")
     return [*([Path(given)] if given else []), Path(home) / "data"]

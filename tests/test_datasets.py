@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from sentviz.datasets import (
     DatasetInfo,
-    data_root,
     datasets,
     digest,
+    folders,
     info,
     load_file,
     load_split,
@@ -130,16 +130,16 @@ def test_missing_data_says_how_to_get_it(root: Path) -> None:
 
 def test_folders_are_searched_in_order(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache = tmp_path / "home" / "data"
-    assert data_root() == root
+    assert folders()[0] == root
     write(cache, "sst2", "test", made_up(1821))
     assert len(load_split("sst2", "official_test")) == 1821
     write(root, "sst2", "test", made_up(3))
     assert len(load_file("sst2", "test")) == 3
     monkeypatch.delenv("SENTVIZ_DATA")
-    assert data_root() == cache and len(load_file("sst2", "test")) == 1821
+    assert folders()[0] == cache and len(load_file("sst2", "test")) == 1821
     monkeypatch.delenv("SENTVIZ_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert data_root() == tmp_path / ".cache" / "sentviz" / "data"
+    assert folders()[0] == tmp_path / ".cache" / "sentviz" / "data"
 
 
 def test_damaged_files_are_named(root: Path) -> None:
