@@ -67,7 +67,7 @@ def numbers(runs: Sequence[Run]) -> None:
     if made.frame.empty:
         st.caption("There is no baseline with an injected run beside it yet.")
         return
-    shown = made.frame.assign(verdict=made.frame["verdict"].map(WORDS), kind=made.frame["kind"])
+    shown = made.frame.assign(verdict=made.frame["verdict"].map(WORDS))
     percent = ("accuracy", "difference", "low", "high", "spread")
     shown = shown.assign(**{name: 100 * shown[name] for name in percent})
     columns = ["data", "setting", "kind", "verdict", "difference", "p", "adjusted", "accuracy", "spread", "seeds", "n"]
