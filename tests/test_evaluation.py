@@ -47,6 +47,18 @@ def test_values_are_those_of_scikit_learn(classes: int) -> None:
     assert got["confusion"] == sk.confusion_matrix(e.labels, predicted, labels=k).tolist() and got["n"] == 240
 
 
+def test_stored_answers_say_what_the_model_said() -> None:
+    """Also where the two best classes are alike at five decimals; elsewhere they are no more than rounded."""
+    logits = np.array([[0, 4e-6, -9], [4e-6, 0, -9], [1, 2, 0], [0, 0, 0]], dtype=np.float32)
+    e = Evaluation("test", ("a", "b", "c", "d"), np.array([1, 0, 2, 0]), logits, np.zeros((4, 2), np.float32), ("x", "y", "z"))
+    frame = e.frame()
+    shares = frame[["x", "y", "z"]].to_numpy(np.float64)
+    assert shares.argmax(axis=1).tolist() == e.probabilities.argmax(axis=1).tolist() == [1, 0, 1, 0]
+    assert (frame["x"][0], frame["y"][0]) == pytest.approx((0.49997, 0.49998), abs=1e-7)
+    np.testing.assert_allclose(shares[1:], e.probabilities[1:], atol=5.1e-6)
+    assert frame["x"].dtype == np.float32
+
+
 def test_a_small_case_by_hand() -> None:
     """Six rows: 3 of 4 negatives and 1 of 2 positives are right."""
     counts = confusion(np.array([0, 0, 0, 0, 1, 1]), np.array([0, 0, 0, 1, 0, 1]), 2)

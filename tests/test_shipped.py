@@ -28,6 +28,13 @@ def test_every_file_is_the_one_written_with_the_run(run: Run) -> None:
         assert run.path(file).stat().st_size > 0
 
 
+def test_the_accuracy_is_that_of_the_stored_answers(run: Run) -> None:
+    answers, stored = run.frame("test.parquet"), run.metrics()
+    for split, rows in answers.groupby("split", observed=True):
+        right = rows[list(run.labels)].to_numpy().argmax(axis=1) == rows["label"].to_numpy()
+        assert stored[split]["accuracy"]["value"] == pytest.approx(right.mean(), abs=6e-6)
+
+
 def test_the_stored_trace_is_what_the_model_says(run: Run) -> None:
     """The first paint's trace against one made now from the stored weights, to half precision; its scores as well."""
     from sentviz.explain import explained
