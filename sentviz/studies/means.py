@@ -105,7 +105,7 @@ def _over_seeds(values: Floats, draws: Floats) -> dict[str, float]:
 
 
 def _about(value: float, half: float) -> dict[str, float]:
-    return {"value": round(value, 5), "low": round(value - half, 5), "high": round(value + half, 5)}
+    return {"value": round(value, 7), "low": round(value - half, 7), "high": round(value + half, 7)}
 
 
 def _of(value: dict[str, Any]) -> dict[str, Any]:
