@@ -15,7 +15,7 @@ from scipy.stats import binomtest
 
 from sentviz.errors import InputError, RunError
 from sentviz.runs import Run
-from sentviz.studies.stats import holm, paired, right, verdict
+from sentviz.studies.stats import aligned, holm, paired, right, verdict
 from tests.studies import answering
 
 Bools = npt.NDArray[np.bool_]
@@ -137,6 +137,18 @@ def test_runs_on_other_rows_are_not_compared(make: Maker) -> None:
     for ask in (right, lambda run, split: paired(run, run, split)):
         with pytest.raises(InputError, match="a was not tested on 'official_test'"):
             ask(a, "official_test")
+
+
+def test_answers_stand_row_by_row_whatever_the_files_order(make: Maker) -> None:
+    """In the order of the first run; a run trained anew in the same place is read anew."""
+    a, b = make("a", [True, False, True, True]), make("b", [False, True, True, False])
+    turned = make("turned", [False, True, True, False], order=np.array([3, 1, 0, 2]))
+    wanted = np.array([[True, False, True, True], [False, True, True, False]]).T
+    for other in (b, turned, b):
+        np.testing.assert_array_equal(aligned([a, other], "test"), wanted)
+    again = make("b", [True, True, True, True])
+    assert again.folder == b.folder
+    np.testing.assert_array_equal(aligned([a, again], "test")[:, 1], [True] * 4)
 
 
 def test_damaged_predictions_are_named(make: Maker) -> None:
