@@ -14,7 +14,7 @@ VERDICTS = dict(zip(CHOICES["verdict"][1:], ICONS, strict=True))
 
 shell.intro(
     "Every claim in our words, held against the paper's own tables or against the runs here, with what the verdict rests on.",
-    "Where a side has one seed, chance in training is not in the interval; a best configuration is chosen on these rows, which Holm's"
+    "Where no configuration has a second seed, chance in training is in no interval; a best one is chosen on these rows, which Holm's"
     " correction pays for.",
 )
 focus = shell.focus()
