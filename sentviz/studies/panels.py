@@ -14,6 +14,7 @@ from sentviz.runs import Run
 from sentviz.studies import printed
 from sentviz.studies.means import AUC_RESAMPLES, auc_draws, predictions
 from sentviz.studies.ndt import DATASETS, best_ndt, configurations, printed_name
+from sentviz.testset.rows import OVER
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,9 +68,7 @@ def sourced(figure: Figure, runs: Iterable[Run], split: str = "test") -> Figure:
     digest = hashlib.sha256("".join(sorted(run.digest for run in here)).encode()).hexdigest()[:12]
     sizes = sorted({run.metrics()[split]["n"] for run in here if split in run.metrics()})
     words = f"{len(here)} runs of {', '.join(dict.fromkeys(run.config['data']['name'] for run in here))}"
-    rest = (
-        f"seeds {', '.join(map(str, seeds))}; {split.replace('_', ' ')} n = {', '.join(f'{n:,}' for n in sizes)}; digest of all {digest}."
-    )
+    rest = f"seeds {', '.join(map(str, seeds))}; {OVER.get(split, split)} n = {', '.join(f'{n:,}' for n in sizes)}; digest of all {digest}."
     return replace(figure, source=f"{words}; {rest}")
 
 
