@@ -102,7 +102,7 @@ def example(of: Run) -> Trace:
 
 @st.cache_resource(max_entries=6, show_spinner=False)
 def _model(name: str, digest: str) -> Any:
-    from sentviz.loading import load
+    from sentviz.models.loading import load
 
     return load(runs()[name])
 
@@ -363,7 +363,7 @@ def warm() -> threading.Thread:
     """Load torch beside the standing page, once a process, so that the first typed sentence does not wait for it."""
 
     def load() -> None:
-        import sentviz.model  # noqa: F401 - loads torch
+        import sentviz.models.model  # noqa: F401 - loads torch
 
     thread = threading.Timer(0.5, load)
     thread.daemon = True

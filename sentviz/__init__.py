@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sentviz.errors import DataMissingError, InputError, RunError, SentvizError
-    from sentviz.loading import load
-    from sentviz.model import Model
+    from sentviz.models.loading import load
+    from sentviz.models.model import Model
     from sentviz.presets import preset
     from sentviz.recipe import Recipe
     from sentviz.runs import Run, catalog, find
@@ -42,7 +42,7 @@ __all__ = [
 _HOME = {
     "DataMissingError": "errors",
     "InputError": "errors",
-    "Model": "model",
+    "Model": "models.model",
     "Recipe": "recipe",
     "Run": "runs",
     "RunError": "errors",
@@ -50,7 +50,7 @@ _HOME = {
     "Trace": "trace",
     "catalog": "runs",
     "find": "runs",
-    "load": "loading",
+    "load": "models.loading",
     "preset": "presets",
     "train": "training",
 }

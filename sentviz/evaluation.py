@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sentviz.datasets import Split
-    from sentviz.model import Model, Progress
+    from sentviz.models.model import Model, Progress
 
 __all__ = ["Evaluation", "confusion", "evaluate", "fit_temperature", "interval", "metrics"]
 
@@ -36,7 +36,7 @@ class Evaluation:
     @property
     def probabilities(self) -> npt.NDArray[np.float32]:
         """(N, K)."""
-        from sentviz.model import softmax
+        from sentviz.models.model import softmax
 
         return softmax(self.logits)
 

@@ -142,7 +142,7 @@ def draw(
     asks = figure == "strip" and score in SCORES and score not in available(trace)
     changed: dict[str, Any] = {"lambdas": lambdas, "heads_off": heads_off, "strength": strength}
     if lambdas is not None or heads_off or strength != 1 or (text is not None and (text, pair) != (trace.text, trace.text_pair)) or asks:
-        from sentviz.loading import load
+        from sentviz.models.loading import load
 
         model = load(run)
         trace = model.trace(*((trace.text, trace.text_pair) if text is None else (text, pair)), **changed)

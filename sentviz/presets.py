@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from sentviz.config import EncoderConfig
 from sentviz.errors import InputError
+from sentviz.models.config import EncoderConfig
 
 __all__ = ["CONSTRAINT_SIGNS", "FUSED_FAMILIES", "INJECTIONS", "NDT_FAMILIES", "check_shape", "parse", "preset", "split"]
 

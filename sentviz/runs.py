@@ -1,7 +1,7 @@
 """A trained run on disk: find, read, write. Needs no torch.
 
 config.json            model, tokenizer, labels, data and digests, recipe, seed, code version, hardware, seconds, digests of the files below
-model.safetensors      half precision; large matrices 8 bits a weight with a scale per row (sentviz.weights)
+model.safetensors      half precision; large matrices 8 bits a weight with a scale per row (sentviz.models.weights)
 tokenizer.json
 history.parquet        step, epoch, name, layer, component, value
 test.parquet           split, id, label, one probability per class; never the text

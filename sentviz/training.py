@@ -21,18 +21,18 @@ from torch import Tensor
 
 from sentviz import datasets, runs
 from sentviz.atomic import uninterrupted
-from sentviz.encoder import Encoder
 from sentviz.errors import InputError, RunError
 from sentviz.evaluation import Evaluation, evaluate, fit_temperature, metrics
 from sentviz.explain import explained
 from sentviz.lexicon import Lexicon
-from sentviz.mixing import Constrained, Differential
-from sentviz.model import Ids, Model, collate, read
+from sentviz.models.encoder import Encoder
+from sentviz.models.mixing import Constrained, Differential
+from sentviz.models.model import Ids, Model, collate, read
+from sentviz.models.weights import load_weights, save_weights
 from sentviz.presets import preset
 from sentviz.recipe import Recipe, finished, learned
 from sentviz.runs import Run
 from sentviz.text import Tokenizer
-from sentviz.weights import load_weights, save_weights
 
 __all__ = ["Trainer", "train"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from sentviz.config import lambda_starts
 from sentviz.errors import InputError
+from sentviz.models.config import lambda_starts
 from sentviz.presets import parse
 
 __all__ = ["LAMBDA_CONTROLS", "VARIANTS", "changes"]

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from sentviz.loading import load
-from sentviz.model import Model
+from sentviz.models.loading import load
+from sentviz.models.model import Model
 from sentviz.training import Trainer
 from tests import makers
 

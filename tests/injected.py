@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from sentviz import datasets
-from sentviz.model import Model
+from sentviz.models.model import Model
 from sentviz.training import Trainer
 from tests.makers import small_model, toy_recipe, use_toy_data
 

@@ -13,9 +13,9 @@ import pytest
 import torch
 
 from sentviz import datasets
-from sentviz.config import EncoderConfig
-from sentviz.encoder import Encoder
-from sentviz.model import Model
+from sentviz.models.config import EncoderConfig
+from sentviz.models.encoder import Encoder
+from sentviz.models.model import Model
 from sentviz.recipe import Recipe
 from sentviz.text import Tokenizer
 

@@ -13,7 +13,7 @@ import torch
 from sentviz.errors import InputError
 from sentviz.figures.smoother import smoother
 from sentviz.maps.arithmetic import CellArithmetic, cell, plain
-from sentviz.model import Model
+from sentviz.models.model import Model
 from tests import slow
 from tests.makers import small_model
 from tests.test_encoder import state_of

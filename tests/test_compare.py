@@ -8,7 +8,7 @@ import pytest
 from sentviz.errors import InputError
 from sentviz.explain.swap import neighbours, opposites, suggestions, swapped
 from sentviz.maps.compare import align, difference
-from sentviz.model import Model
+from sentviz.models.model import Model
 from tests.makers import small_model
 
 

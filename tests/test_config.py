@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from sentviz.config import EncoderConfig
 from sentviz.errors import InputError
+from sentviz.models.config import EncoderConfig
 from sentviz.presets import FUSED_FAMILIES, NDT_FAMILIES, check_shape, preset
 
 SIZES: dict[str, Any] = {"vocab_size": 9, "classes": 2, "max_length": 9}

@@ -9,9 +9,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from sentviz.encoder import Encoder
-from sentviz.model import collate
-from sentviz.watch import Batch, Change, Watch
+from sentviz.models.encoder import Encoder
+from sentviz.models.model import collate
+from sentviz.models.protocol import Batch, Change, Watch
 from tests import slow
 from tests.makers import small_encoder
 

@@ -10,10 +10,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sentviz.config import EncoderConfig
-from sentviz.encoder import Encoder
+from sentviz.models.config import EncoderConfig
+from sentviz.models.encoder import Encoder
+from sentviz.models.protocol import Change, Watch
 from sentviz.presets import NDT_FAMILIES, parse, preset
-from sentviz.watch import Change, Watch
 from tests import slow
 from tests.makers import small_encoder
 from tests.test_encoder import DIFF, FORMS, IDS, TEXTS, VANILLA, batch_of, state_of

@@ -8,7 +8,7 @@ from scipy.stats import spearmanr
 
 from sentviz.errors import InputError
 from sentviz.explain import SCORES, agreement, answer, explained, log_odds, received, removal, score, without
-from sentviz.model import Model
+from sentviz.models.model import Model
 from sentviz.text import Tokenizer
 from sentviz.trace import Trace
 from tests.fakes import fake_trace

@@ -18,7 +18,7 @@ from sentviz.cli import main
 from sentviz.errors import InputError, RunError
 from sentviz.explain import SCORES, available, explained, score, spearman
 from sentviz.explain.faithfulness import FILE, METRICS, faithfulness, kendall, over_split, scores_of
-from sentviz.model import Model
+from sentviz.models.model import Model
 from sentviz.runs import Run, attach
 from sentviz.text import Tokenizer
 from tests.fakes import fake_trace

@@ -23,7 +23,7 @@ from sentviz.explain.flow import (
     value_zeroing,
     value_zeroing_maps,
 )
-from sentviz.model import Model
+from sentviz.models.model import Model
 from sentviz.trace import Trace
 from tests import slow
 from tests.fakes import fake_trace

@@ -10,11 +10,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from sentviz import model as model_module
 from sentviz.errors import InputError
 from sentviz.explain import explained, log_odds, score
 from sentviz.explain.gradients import gradient_x_input, integrate, integrated_gradients
-from sentviz.model import Model
+from sentviz.models import model as model_module
+from sentviz.models.model import Model
 from sentviz.trace import Trace
 from tests import slow
 from tests.makers import LABELS, small_encoder, small_model

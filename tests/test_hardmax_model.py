@@ -13,11 +13,11 @@ import torch
 from sentviz.errors import InputError, RunError
 from sentviz.explain import SCORES, explained, score
 from sentviz.hardmax import simulate, weights
-from sentviz.hardmax.model import HardmaxConfig, HardmaxEncoder, HardmaxModel, attention, distinct
 from sentviz.hardmax.text import WordsTokenizer, stop_words
 from sentviz.hardmax.training import HardmaxRecipe, train_hardmax
 from sentviz.maps.layers import verdict_by_layer
-from sentviz.model import collate
+from sentviz.models.hardmax import HardmaxConfig, HardmaxEncoder, HardmaxModel, attention, distinct
+from sentviz.models.model import collate
 from sentviz.runs import FILES, Run, catalog
 from sentviz.testset.rows import predicted
 from tests import makers

@@ -15,8 +15,8 @@ from app.components.particles import Picked, picked, put
 from app.views.sentence.hardmax_playground import DEFAULTS, linked, matrix_of, pasted, settings, starts
 from sentviz.errors import InputError
 from sentviz.hardmax.leaders import FILE, survey
-from sentviz.hardmax.model import HardmaxModel
 from sentviz.hardmax.training import HardmaxRecipe, train_hardmax
+from sentviz.models.hardmax import HardmaxModel
 from sentviz.runs import Run, attach
 from tests import makers
 

@@ -11,8 +11,8 @@ import pytest
 from sentviz import datasets
 from sentviz.errors import InputError
 from sentviz.examples import EXAMPLES
-from sentviz.hardmax.model import HardmaxModel
 from sentviz.hardmax.training import HardmaxRecipe, train_hardmax
+from sentviz.models.hardmax import HardmaxModel
 from sentviz.runs import Run
 from tests import makers
 

@@ -16,11 +16,12 @@ pytest.importorskip("transformers", reason="the extra hub (transformers) is not 
 
 from app import store
 from app.focus import CHOICES
-from sentviz import datasets, hub
+from sentviz import datasets
 from sentviz.cli import main
 from sentviz.examples import examples_for
-from sentviz.hub.runs import opening
 from sentviz.lexicon import Lexicon
+from sentviz.models import hub
+from sentviz.models.hub.runs import opening
 from sentviz.runs import Run
 from tests.foreign.models import saved
 from tests.makers import toy_splits

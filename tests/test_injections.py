@@ -6,8 +6,8 @@ import dataclasses
 
 import pytest
 
-from sentviz.encoder import Encoder
 from sentviz.errors import InputError
+from sentviz.models.encoder import Encoder
 from sentviz.presets import INJECTIONS, parse, preset, split
 from sentviz.recipe import Recipe
 

@@ -22,9 +22,9 @@ from sentviz.export import render
 from sentviz.figures import heatmap
 from sentviz.figures.lexicon import polarity_strip
 from sentviz.gallery import strip
-from sentviz.loading import load
 from sentviz.maps.longmap import units
-from sentviz.model import Model
+from sentviz.models.loading import load
+from sentviz.models.model import Model
 from sentviz.remarks import remarks
 from sentviz.text import words_of
 from sentviz.trace import Trace

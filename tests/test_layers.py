@@ -11,7 +11,7 @@ import torch
 from sentviz.errors import InputError
 from sentviz.figures.layers import head_table, verdict_lines
 from sentviz.maps.layers import PATTERNS, head_patterns, verdict_by_layer
-from sentviz.model import Model
+from sentviz.models.model import Model
 from tests.fakes import fake_trace
 from tests.makers import small_model
 

@@ -12,8 +12,8 @@ import pytest
 
 from sentviz.errors import InputError
 from sentviz.hardmax.leaders import CONFIDENCES, FILE, MEASURES, NEAR, followed, frequent, leading, per_layer, survey
-from sentviz.hardmax.model import HardmaxModel
 from sentviz.hardmax.training import HardmaxRecipe, train_hardmax
+from sentviz.models.hardmax import HardmaxModel
 from sentviz.runs import Run, attach
 from tests import makers
 

@@ -11,8 +11,8 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from sentviz.gallery import draw
-from sentviz.loading import load
 from sentviz.maps.heads import FILE, over_split
+from sentviz.models.loading import load
 from sentviz.runs import Run, attach
 from sentviz.trace import Trace
 from tests.injected import TEXT, train_runs

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from sentviz.errors import InputError, RunError
-from sentviz.model import Model, by_length, collate, softmax
+from sentviz.models.model import Model, by_length, collate, softmax
 from tests import slow
 from tests.makers import small_model, toy_splits
 

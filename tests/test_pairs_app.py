@@ -18,8 +18,8 @@ from sentviz.embeddings.cache import layer_vectors
 from sentviz.errors import InputError
 from sentviz.examples import examples_for
 from sentviz.explain.swap import suggestions
-from sentviz.loading import load
-from sentviz.model import Model
+from sentviz.models.loading import load
+from sentviz.models.model import Model
 from sentviz.runs import Run
 from sentviz.testset.rows import predicted
 from sentviz.training import Trainer

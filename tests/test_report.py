@@ -17,7 +17,7 @@ from sentviz.cli import main
 from sentviz.errors import InputError
 from sentviz.explain import SCORES, explained
 from sentviz.maps.arithmetic import cell
-from sentviz.model import Model
+from sentviz.models.model import Model
 from sentviz.remarks import remarks
 from sentviz.report import report_html
 from sentviz.runs import Run

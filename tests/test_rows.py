@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from sentviz.errors import InputError, RunError
-from sentviz.model import Model
+from sentviz.models.model import Model
 from sentviz.runs import Run
 from sentviz.testset.rows import Rows, predicted, stored
 from sentviz.testset.slices import AGREE, CORNERS, Slice, matching

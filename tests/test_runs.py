@@ -19,8 +19,8 @@ from safetensors.torch import load_file, save_file
 from sentviz import runs
 from sentviz.cli import main
 from sentviz.errors import RunError
-from sentviz.loading import load
-from sentviz.model import Model
+from sentviz.models.loading import load
+from sentviz.models.model import Model
 from sentviz.runs import Run, catalog, find
 from tests.makers import LABELS
 

@@ -38,7 +38,7 @@ def test_the_accuracy_is_that_of_the_stored_answers(run: Run) -> None:
 def test_the_stored_trace_is_what_the_model_says(run: Run) -> None:
     """The first paint's trace against one made now from the stored weights, to half precision; its scores as well."""
     from sentviz.explain import explained
-    from sentviz.loading import load
+    from sentviz.models.loading import load
 
     if not run.answers:
         pytest.skip("ships without weights")
@@ -95,7 +95,7 @@ def test_what_ships_stays_small() -> None:
 def test_predictions_come_back_from_the_weights(run: Run) -> None:
     """A slice of the test split predicted anew equals what the run stored."""
     from sentviz import datasets
-    from sentviz.loading import load
+    from sentviz.models.loading import load
 
     if not run.answers:
         pytest.skip("ships without weights")

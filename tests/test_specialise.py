@@ -21,7 +21,7 @@ from sentviz.figures.specialise import entropies, likeness, word_shares
 from sentviz.maps import specialise
 from sentviz.maps.specialise import FILE, over_split, untrained, verdict
 from sentviz.maps.wordclasses import CLASSES, WordClasses, own_lists, word_classes
-from sentviz.model import Model
+from sentviz.models.model import Model
 from sentviz.runs import Run, attach
 from sentviz.text import Tokenizer
 from tests.makers import small_model, toy_splits

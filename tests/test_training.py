@@ -17,8 +17,8 @@ from torch.nn import functional as F
 
 from sentviz import datasets, training
 from sentviz.errors import InputError, RunError
-from sentviz.loading import load
-from sentviz.model import softmax
+from sentviz.models.loading import load
+from sentviz.models.model import softmax
 from sentviz.recipe import Recipe, recipe_names
 from sentviz.testset.rows import predicted
 from sentviz.training import Trainer, batches, train

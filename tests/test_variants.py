@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sentviz.config import EncoderConfig, lambda_starts
 from sentviz.errors import InputError
+from sentviz.models.config import EncoderConfig, lambda_starts
 from sentviz.presets import preset
 from sentviz.recipe import Recipe
 from sentviz.studies.runner import plan

@@ -9,7 +9,7 @@ import pytest
 
 from sentviz.errors import InputError
 from sentviz.figures.difference import difference_map
-from sentviz.model import Model
+from sentviz.models.model import Model
 from sentviz.testset.rows import Rows
 from sentviz.testset.versus import aligned, disagreements, map_difference
 from sentviz.text import Tokenizer

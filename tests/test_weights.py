@@ -8,16 +8,16 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from sentviz.encoder import Encoder
-from sentviz.weights import load_weights, pack, save_weights, unpack
+from sentviz.models.encoder import Encoder
+from sentviz.models.weights import load_weights, pack, save_weights, unpack
 from tests.makers import small_encoder
 
 
 @pytest.fixture(autouse=True)
 def everything_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     """The toy matrices are stored as large ones are."""
-    monkeypatch.setattr("sentviz.weights.LARGE", 64)
-    monkeypatch.setattr("sentviz.weights.WIDE", 4)
+    monkeypatch.setattr("sentviz.models.weights.LARGE", 64)
+    monkeypatch.setattr("sentviz.models.weights.WIDE", 4)
 
 
 def test_weights_come_back_within_their_stored_precision(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sentviz.datasets import Split
-    from sentviz.model import Model, Progress
+    from sentviz.models.model import Model, Progress
 
     Measure = Callable[[Model, Split, Progress], pd.DataFrame]
 
@@ -23,7 +23,7 @@ split_option = click.option("--split", default="test", show_default=True, help="
 def kept(name: str, split: str, file: str, measure: Measure) -> tuple[str, pd.DataFrame]:
     """Measure the run called `name` over a split and store the table with it: the run's full name and the table."""
     from sentviz import datasets
-    from sentviz.loading import load
+    from sentviz.models.loading import load
     from sentviz.runs import attach, attachable, find
 
     found = find(name)

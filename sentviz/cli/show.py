@@ -167,8 +167,8 @@ def report(run: str, sentence: str, pair: str | None, out: Path) -> None:
     import numpy as np
 
     from sentviz.explain import SCORES, explained
-    from sentviz.loading import load
     from sentviz.maps.arithmetic import cell
+    from sentviz.models.loading import load
     from sentviz.report import report_html
 
     if out.suffix.lower() not in (".html", ".htm"):

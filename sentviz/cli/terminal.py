@@ -13,7 +13,7 @@ import click
 from sentviz.errors import SentvizError
 
 if TYPE_CHECKING:
-    from sentviz.model import Progress
+    from sentviz.models.model import Progress
 
 __all__ = ["METHODS", "command", "main", "say_metrics", "ticking"]
 

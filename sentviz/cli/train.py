@@ -51,7 +51,7 @@ def train(
     run: Run
     if hub:
         _refuse("A Hugging Face model", model=model, variant=variant)
-        from sentviz.hub import finetune
+        from sentviz.models.hub import finetune
 
         settings: dict[str, Any] = {} if seed is None else {"seed": seed}
         run = finetune(hub, recipe, out, lexicon=lexicon or "", injection=injection or "", device=device, progress=not quiet, **settings)
@@ -113,7 +113,7 @@ def adopt(
     model: str, dataset: str, labels: str, injection: str, lexicon: str, example: str, pair: str, allow_pickle: bool, out: Path
 ) -> None:
     """Make a run of a Hugging Face classifier, MODEL by name or folder, as it is: every page then shows it."""
-    from sentviz.hub import adopt as adopted
+    from sentviz.models.hub import adopt as adopted
 
     named = [label.strip() for label in labels.split(",") if label.strip()]
     opens = (example, pair or None) if example else None

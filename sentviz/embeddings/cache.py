@@ -25,7 +25,7 @@ from sentviz.runs import Run
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sentviz.model import Model
+    from sentviz.models.model import Model
 
 __all__ = ["Cache", "digest", "home", "layer_vectors", "pictures", "stored_sample"]
 
@@ -164,8 +164,8 @@ def layer_vectors(model: Model, frame: pd.DataFrame, tick: Tick | None = None) -
     """
     import torch
 
-    from sentviz.model import by_length, collate
-    from sentviz.watch import Watch
+    from sentviz.models.model import by_length, collate
+    from sentviz.models.protocol import Watch
 
     n = len(frame)
     if tick is not None:

@@ -27,7 +27,7 @@ from sentviz.explain.leave_out import leaving_out, words
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sentviz.model import Model, Progress
+    from sentviz.models.model import Model, Progress
     from sentviz.trace import Trace
 
 __all__ = ["FILE", "LEAST_WORDS", "METRICS", "PERCENTS", "faithfulness", "kendall", "over_split", "scores_of"]
@@ -149,7 +149,7 @@ def over_split(
 
 def _aopc(model: Model, trace: Trace, orders: Sequence[Ints], tokens: Sequence[tuple[int, ...]], change: Mapping[str, Any]) -> Doubles:
     """(orders, 2) comprehensiveness and sufficiency; sets of words that several orders share are asked once."""
-    from sentviz.model import softmax
+    from sentviz.models.model import softmax
 
     n, k = len(tokens), int(trace.probabilities.argmax())
     tops = [-(-percent * n // 100) for percent in PERCENTS]

@@ -26,9 +26,9 @@ from sentviz.trace import Trace
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from sentviz.encoder import Block
-    from sentviz.model import Model
-    from sentviz.watch import Batch, Change
+    from sentviz.models.encoder import Block
+    from sentviz.models.model import Model
+    from sentviz.models.protocol import Batch, Change
 
 __all__ = [
     "LONGEST_FLOW",
@@ -146,7 +146,7 @@ def value_zeroing_maps(model: Model, trace: Trace, **change: Any) -> Doubles:
     """
     import torch
 
-    from sentviz.watch import Watch
+    from sentviz.models.protocol import Watch
 
     changed, batch = model.change(**change), model.encoder.ready(model.batch(model.encode(trace.text, trace.text_pair)))
     with torch.inference_mode():
@@ -200,7 +200,7 @@ def _turned(block: Block, x: Tensor, out: Tensor, batch: Batch, change: Change) 
     import torch
     import torch.nn.functional as F
 
-    from sentviz.model import TOKENS_PER_BATCH
+    from sentviz.models.model import TOKENS_PER_BATCH
 
     n, distances, whole = x.shape[1], [], F.normalize(out.double(), dim=-1)
     for off in torch.split(torch.eye(n, dtype=torch.bool), max(1, TOKENS_PER_BATCH // n)):

@@ -22,7 +22,7 @@ from sentviz.trace import Trace
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from sentviz.model import Model
+    from sentviz.models.model import Model
 
 __all__ = ["Integrated", "gradient_x_input", "integrate", "integrated_gradients"]
 
@@ -76,7 +76,7 @@ def _along(model: Model, trace: Trace, places: npt.NDArray[np.float64], change: 
     """
     import torch
 
-    from sentviz.model import TOKENS_PER_BATCH
+    from sentviz.models.model import TOKENS_PER_BATCH
 
     k, changed = int(trace.probabilities.argmax()), model.change(**change)
     encoded = model.encode(trace.text, trace.text_pair)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sentviz.trace import Trace
 
 if TYPE_CHECKING:
-    from sentviz.model import Model
+    from sentviz.models.model import Model
     from sentviz.text import Word
 
 __all__ = ["leaving_out", "log_odds", "removal", "words"]

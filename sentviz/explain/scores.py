@@ -20,7 +20,7 @@ from sentviz.explain.leave_out import log_odds, removal
 from sentviz.trace import Trace
 
 if TYPE_CHECKING:
-    from sentviz.model import Model
+    from sentviz.models.model import Model
 
 __all__ = [
     "SCORES",

@@ -13,7 +13,7 @@ from sentviz.trace import Trace
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sentviz.model import Model
+    from sentviz.models.model import Model
     from sentviz.text import Tokenizer
 
 __all__ = ["neighbours", "opposites", "suggestions", "swapped"]

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sentviz.datasets import Split
-    from sentviz.hardmax.model import HardmaxModel
-    from sentviz.model import Ids, Model, Progress
+    from sentviz.models.hardmax import HardmaxModel
+    from sentviz.models.model import Ids, Model, Progress
 
 __all__ = ["CONFIDENCES", "FILE", "MEASURES", "NEAR", "followed", "frequent", "leading", "per_layer", "survey"]
 
@@ -51,8 +51,8 @@ def followed(
     """
     import torch
 
-    from sentviz.hardmax.model import attention, distinct
-    from sentviz.model import by_length
+    from sentviz.models.hardmax import attention, distinct
+    from sentviz.models.model import by_length
 
     encoder, layers = model.hardmax, model.config.layers
     measures = np.empty((len(rows), layers + 1, len(MEASURES)))
@@ -99,7 +99,7 @@ def survey(model: Model, split: Split, progress: Progress | None = None) -> pd.D
     """
     import pandas as pd
 
-    from sentviz.hardmax.model import HardmaxModel
+    from sentviz.models.hardmax import HardmaxModel
 
     if not isinstance(model, HardmaxModel):
         raise InputError(f"{model.name} has no leaders: they are words of the hardmax transformer.")

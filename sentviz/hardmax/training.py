@@ -23,9 +23,9 @@ from sentviz.errors import InputError, RunError
 from sentviz.evaluation import Evaluation, evaluate, fit_temperature, metrics
 from sentviz.examples import examples_for
 from sentviz.explain import explained
-from sentviz.hardmax.model import HardmaxConfig, HardmaxEncoder, HardmaxModel
 from sentviz.hardmax.text import WordsTokenizer
-from sentviz.model import Ids, by_length
+from sentviz.models.hardmax import HardmaxConfig, HardmaxEncoder, HardmaxModel
+from sentviz.models.model import Ids, by_length
 from sentviz.runs import Run
 from sentviz.training import EMBEDDINGS, batches
 

@@ -22,7 +22,7 @@ from sentviz.trace import Trace
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sentviz.model import Model
+    from sentviz.models.model import Model
 
 __all__ = ["CellArithmetic", "Component", "cell", "plain"]
 

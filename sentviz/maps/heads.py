@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from torch import Tensor
 
-    from sentviz.model import Model, Progress
+    from sentviz.models.model import Model, Progress
     from sentviz.trace import Trace
 
 __all__ = ["CLS_MEASURES", "FILE", "MEASURES", "of_trace", "over_rows", "over_split", "patterns"]
@@ -108,8 +108,8 @@ def over_rows(model: Model, rows: Sequence[Ids], progress: Progress | None = Non
     """
     import torch
 
-    from sentviz.model import collate
-    from sentviz.watch import Watch
+    from sentviz.models.model import collate
+    from sentviz.models.protocol import Watch
 
     if not rows:
         raise InputError("There is no text to look at.")

@@ -25,7 +25,7 @@ from sentviz.trace import Trace
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sentviz.model import Model
+    from sentviz.models.model import Model
     from sentviz.text import Tokenizer
 
 __all__ = ["Entries", "Row", "described", "entries_of", "neutral", "reached", "row"]

@@ -14,7 +14,7 @@ from sentviz.trace import Trace
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sentviz.model import Model
+    from sentviz.models.model import Model
 
 __all__ = ["PATTERNS", "head_patterns", "verdict_by_layer"]
 
@@ -33,7 +33,7 @@ def verdict_by_layer(model: Model, trace: Trace) -> Floats:
     """
     import torch
 
-    from sentviz.model import softmax
+    from sentviz.models.model import softmax
 
     if trace.hidden is None:
         raise InputError("The trace was made without hidden states.")

@@ -27,7 +27,7 @@ from sentviz.text import words_of
 from sentviz.trace import Trace
 
 if TYPE_CHECKING:
-    from sentviz.model import Model
+    from sentviz.models.model import Model
 
 __all__ = [
     "EXACT_UNITS",

@@ -34,7 +34,7 @@ from sentviz.maps.wordclasses import CLASSES, WordClasses
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sentviz.model import Model, Progress
+    from sentviz.models.model import Model, Progress
 
 __all__ = [
     "FILE",
@@ -108,8 +108,8 @@ def untrained(model: Model, seed: int) -> Model:
     """The same configuration and tokenizer before the first step of training."""
     import torch
 
-    from sentviz.encoder import Encoder
-    from sentviz.model import Model
+    from sentviz.models.encoder import Encoder
+    from sentviz.models.model import Model
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

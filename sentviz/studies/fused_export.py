@@ -77,8 +77,8 @@ def readable(runs: Sequence[Run]) -> Run | None:
 
 def walk(run: Run) -> tuple[Trace, Trace, Row]:
     """The run's example without and with its lexicon, and the layer-1 row, last head, of its most polar token."""
-    from sentviz.loading import load
     from sentviz.maps.injection import row
+    from sentviz.models.loading import load
 
     model, text = load(run), run.example().text
     before, after = model.trace(text, strength=0.0), model.trace(text)

@@ -80,7 +80,7 @@ def _enough(runs: Sequence[Run]) -> Finding:
 def frequent_leaders(runs: Sequence[Run], distance: float) -> tuple[pd.DataFrame, float] | None:
     """The most frequent leaders of each class, and the distance asked for (below 0 a share of their reach); None where nothing is here."""
     from sentviz.hardmax.leaders import FILE, frequent, leading
-    from sentviz.loading import load
+    from sentviz.models.loading import load
 
     run = trained(runs).get(2)
     if run is None or FILE not in run.config["files"]:

@@ -29,7 +29,7 @@ def _step(runs: Sequence[Run]) -> list[Made]:
     """The first step of the example's word that moves furthest."""
     from sentviz.figures.token_step import token_step
     from sentviz.hardmax import weights
-    from sentviz.hardmax.model import HardmaxModel
+    from sentviz.models.hardmax import HardmaxModel
 
     if (run := _readable(runs)) is None:
         return []
@@ -43,7 +43,7 @@ def _step(runs: Sequence[Run]) -> list[Made]:
 def _layers(runs: Sequence[Run]) -> list[Made]:
     """The example before the first layer and after the last."""
     from sentviz.figures.particles import particles
-    from sentviz.hardmax.model import HardmaxModel
+    from sentviz.models.hardmax import HardmaxModel
     from sentviz.particles import scene_of
 
     if (run := _readable(runs)) is None:

@@ -56,8 +56,8 @@ def measure(dataset: str, *, batches: int = 2, rounds: int = 9, note: str = "", 
     import torch
 
     from sentviz import datasets
-    from sentviz.encoder import Encoder
-    from sentviz.model import collate
+    from sentviz.models.encoder import Encoder
+    from sentviz.models.model import collate
     from sentviz.presets import preset
     from sentviz.recipe import Recipe
     from sentviz.text import Tokenizer

@@ -15,7 +15,7 @@ from sentviz.runs import Run
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sentviz.model import Model, Progress
+    from sentviz.models.model import Model, Progress
 
 __all__ = ["OVER", "Rows", "predicted", "stored"]
 
@@ -130,7 +130,7 @@ def predicted(model: Model, digest: str, frame: pd.DataFrame, over: str, progres
     Raises:
         InputError: no row at all, or a text that cannot be read.
     """
-    from sentviz.model import softmax
+    from sentviz.models.model import softmax
 
     if frame.empty:
         raise InputError("There is no row to ask about.")

@@ -11,7 +11,7 @@ from sentviz.explain import SCORES, available, explained, score
 from sentviz.explain.faithfulness import faithfulness, scores_of
 from sentviz.explain.gradients import integrated_gradients
 from sentviz.explain.leave_out import removal
-from sentviz.model import Model
+from sentviz.models.model import Model
 from tests.benchmarks.timing import ratios, say
 
 RUN = "sst2/ndt-unit-2"

@@ -10,9 +10,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from sentviz import attention as at
-from sentviz.hub.encoder import IMPLEMENTATION, HubEncoder, register
-from sentviz.hub.model import injected, shape
-from sentviz.watch import Batch, Watch
+from sentviz.models.hub.encoder import IMPLEMENTATION, HubEncoder, register
+from sentviz.models.hub.model import injected, shape
+from sentviz.models.protocol import Batch, Watch
 from tests.benchmarks.timing import ratios, say
 
 SIZES = ((128, 4, 4, 512), (256, 6, 8, 1024))  # width, layers, heads, feed-forward
@@ -57,7 +57,7 @@ def hub_trace() -> None:
                 with torch.inference_mode():
                     theirs(input_ids=ids, output_attentions=True, output_hidden_states=True)
 
-            seconds = ratios({"output_attentions": hugging, "sentviz.hub": own})
+            seconds = ratios({"output_attentions": hugging, "sentviz.models.hub": own})
             say(f"trace of {n} tokens, BERT of width {size[0]}, {size[1]} layers, {size[2]} heads", seconds, "output_attentions")
 
 

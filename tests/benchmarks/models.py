@@ -8,13 +8,13 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from sentviz.config import EncoderConfig
-from sentviz.encoder import Encoder
-from sentviz.model import Model, collate
+from sentviz.models.config import EncoderConfig
+from sentviz.models.encoder import Encoder
+from sentviz.models.model import Model, collate
+from sentviz.models.protocol import Batch
 from sentviz.presets import preset
 from sentviz.text import Tokenizer
 from sentviz.training import batches
-from sentviz.watch import Batch
 from tests.benchmarks.timing import ratios, say
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from sentviz.explain import explained
 from sentviz.maps.arithmetic import cell
-from sentviz.model import Model
+from sentviz.models.model import Model
 from sentviz.report import report_html
 from sentviz.runs import Run
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 import transformers
 
-from sentviz import hub
+from sentviz.models import hub
 from tests.makers import toy_splits
 
 KINDS = ("bert", "electra", "roberta", "xlm-roberta", "distilbert", "modernbert")

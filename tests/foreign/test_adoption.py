@@ -11,14 +11,15 @@ import torch
 
 transformers = pytest.importorskip("transformers", reason="the extra hub (transformers) is not installed")
 
-from sentviz import datasets, hub  # noqa: E402
+from sentviz import datasets  # noqa: E402
 from sentviz.errors import InputError, RunError  # noqa: E402
-from sentviz.hub import tuning  # noqa: E402
-from sentviz.hub.encoder import HubConfig  # noqa: E402
-from sentviz.hub.runs import _order as order  # noqa: E402
 from sentviz.lexicon import NEUTRAL, Lexicon  # noqa: E402
+from sentviz.models import hub  # noqa: E402
+from sentviz.models.hub import tuning  # noqa: E402
+from sentviz.models.hub.encoder import HubConfig  # noqa: E402
+from sentviz.models.hub.runs import _order as order  # noqa: E402
+from sentviz.models.protocol import Watch  # noqa: E402
 from sentviz.runs import Run, catalog  # noqa: E402
-from sentviz.watch import Watch  # noqa: E402
 from tests.foreign.models import SHORT, TEXT, answers, changed, saved  # noqa: E402
 from tests.makers import use_toy_data  # noqa: E402
 

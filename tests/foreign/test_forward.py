@@ -19,8 +19,8 @@ from sentviz.explain.gradients import integrate  # noqa: E402
 from sentviz.lexicon import NEUTRAL, Lexicon  # noqa: E402
 from sentviz.maps.arithmetic import cell  # noqa: E402
 from sentviz.maps.layers import verdict_by_layer  # noqa: E402
+from sentviz.models.protocol import Batch, Watch  # noqa: E402
 from sentviz.presets import INJECTIONS  # noqa: E402
-from sentviz.watch import Batch, Watch  # noqa: E402
 from tests.foreign.models import KINDS, SHORT, TEXT, answers, asked, loaded, theirs  # noqa: E402
 
 

@@ -12,9 +12,10 @@ import torch
 
 transformers = pytest.importorskip("transformers", reason="the extra hub (transformers) is not installed")
 
-from sentviz import datasets, hub  # noqa: E402
+from sentviz import datasets  # noqa: E402
 from sentviz.errors import InputError, RunError  # noqa: E402
-from sentviz.hub import tuning  # noqa: E402
+from sentviz.models import hub  # noqa: E402
+from sentviz.models.hub import tuning  # noqa: E402
 from sentviz.runs import Run  # noqa: E402
 from tests.foreign.models import KINDS, changed, saved  # noqa: E402
 from tests.makers import use_toy_data  # noqa: E402
@@ -207,7 +208,7 @@ def test_what_cannot_be_trained_is_told_first(tmp_path: Path, folders: dict[str,
 
 def test_a_new_head_does_not_change_the_digest(tmp_path: Path) -> None:
     """It is random; the checkpoint is not."""
-    from sentviz.hub.loading import opened
+    from sentviz.models.hub.loading import opened
 
     folder = saved(tmp_path / "bert", "bert")
     found = set()

@@ -14,10 +14,10 @@ import torch
 
 transformers = pytest.importorskip("transformers", reason="the extra hub (transformers) is not installed")
 
-from sentviz import hub  # noqa: E402
 from sentviz.errors import InputError, RunError  # noqa: E402
-from sentviz.hub import loading  # noqa: E402
 from sentviz.lexicon import Lexicon  # noqa: E402
+from sentviz.models import hub  # noqa: E402
+from sentviz.models.hub import loading  # noqa: E402
 from sentviz.text import words_of  # noqa: E402
 from tests.foreign.models import OWN, SHORT, TEXT, answers, changed, small, theirs  # noqa: E402
 
@@ -177,7 +177,7 @@ def test_the_hub_away_a_name_unknown_and_transformers_missing(monkeypatch: pytes
         with pytest.raises(RunError, match=sentence):
             hub.load("someone/model")
 
-    import sentviz.hub.encoder as encoder
+    import sentviz.models.hub.encoder as encoder
 
     def missing(name: str) -> Any:
         raise ImportError(name)

@@ -53,7 +53,7 @@ def hardmax_run(found: dict[str, Run]) -> Run:
 
 @st.cache_resource(max_entries=4, show_spinner="Loading the classifier")
 def _model(name: str, digest: str) -> Any:
-    from sentviz.hardmax.model import HardmaxModel
+    from sentviz.models.hardmax import HardmaxModel
 
     return HardmaxModel.of(store.runs()[name])
 

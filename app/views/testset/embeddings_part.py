@@ -223,7 +223,7 @@ def _asked(of: Source, run: Run, cache: Cache) -> bool:
     key, frame = digest(of.key, "vectors"), of.rows.frame
 
     def work(tick: Any) -> npt.NDArray[np.float16]:
-        from sentviz.loading import load
+        from sentviz.models.loading import load
 
         tick(0.0, "loading the model")
         vectors = layer_vectors(load(run), frame, tick)
@@ -249,7 +249,7 @@ def placed(of: Source, found: dict[int, Projection], text: str, pair: str | None
         return None
 
     def work(tick: Any) -> dict[int, npt.NDArray[np.float64]]:
-        from sentviz.loading import load
+        from sentviz.models.loading import load
 
         tick(0.0, "asking the model about the sentence")
         vectors = layer_vectors(load(run), pd.DataFrame({"text": [text]} | ({} if pair is None else {"text_pair": [pair]})))

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from sentviz.config import EncoderConfig
+from sentviz.models.config import EncoderConfig
 
 __all__ = ["CONSTRAINTS", "Constrained", "Differential", "Single", "mixing"]
 

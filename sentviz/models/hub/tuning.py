@@ -15,15 +15,15 @@ import torch
 from sentviz import datasets, runs
 from sentviz.errors import RunError
 from sentviz.evaluation import evaluate
-from sentviz.hub.encoder import HubEncoder
-from sentviz.hub.loading import opened
-from sentviz.hub.model import HubModel, normalise
-from sentviz.hub.runs import classified, configuration, digests, hardware, occupied, opening, write
 from sentviz.lexicon import Lexicon
+from sentviz.models.hub.encoder import HubEncoder
+from sentviz.models.hub.loading import opened
+from sentviz.models.hub.model import HubModel, normalise
+from sentviz.models.hub.runs import classified, configuration, digests, hardware, occupied, opening, write
+from sentviz.models.weights import load_weights, save_weights
 from sentviz.recipe import Recipe
 from sentviz.runs import Run
 from sentviz.training import Progress, Trainer
-from sentviz.weights import load_weights, save_weights
 
 __all__ = ["HubRecipe", "HubTrainer", "finetune"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sentviz.model import Model
+from sentviz.models.model import Model
 from sentviz.runs import Folders, Run, find
 
 __all__ = ["load"]
@@ -19,11 +19,11 @@ def load(run: str | Path | Run, folders: Folders = ()) -> Model:
     found = run if isinstance(run, Run) else find(run, folders)
     match found.config["model"].get("kind"):
         case "hardmax":
-            from sentviz.hardmax.model import HardmaxModel
+            from sentviz.models.hardmax import HardmaxModel
 
             return HardmaxModel.of(found)
         case "hub":
-            from sentviz.hub.model import HubModel
+            from sentviz.models.hub.model import HubModel
 
             return HubModel.of(found)
     return Model.of(found)

@@ -9,12 +9,12 @@ import numpy as np
 import torch
 
 from sentviz.errors import InputError, RunError
-from sentviz.hub.encoder import ARCHITECTURES, IMPLEMENTATION, HubConfig, HubEncoder, register, transformers
-from sentviz.hub.tokens import HubTokenizer
 from sentviz.lexicon import NEUTRAL
-from sentviz.model import Model
+from sentviz.models.hub.encoder import ARCHITECTURES, IMPLEMENTATION, HubConfig, HubEncoder, register, transformers
+from sentviz.models.hub.tokens import HubTokenizer
+from sentviz.models.model import Model
+from sentviz.models.weights import load_weights
 from sentviz.presets import INJECTIONS
-from sentviz.weights import load_weights
 
 if TYPE_CHECKING:
     from sentviz.lexicon import Lexicon

@@ -1,4 +1,4 @@
-"""A Hugging Face encoder behind the interface of `sentviz.encoder.Encoder`.
+"""A Hugging Face encoder behind the interface of `sentviz.models.encoder.Encoder`.
 
 The model's own embeddings, layers and classification head run; only what happens between Q, K, V and the heads' outputs is computed here,
 by the equation of `sentviz.attention`, through transformers' attention interface. One function serves every architecture. What it needs of
@@ -21,9 +21,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from sentviz import attention as at
-from sentviz.encoder import Encoder
 from sentviz.errors import RunError
-from sentviz.watch import Batch, Change, LayerSeen, Watch, look
+from sentviz.models.encoder import Encoder
+from sentviz.models.protocol import Batch, Change, LayerSeen, Watch, look
 
 __all__ = ["ARCHITECTURES", "IMPLEMENTATION", "HubConfig", "HubEncoder", "attention", "register", "transformers"]
 
@@ -226,7 +226,7 @@ def register() -> None:
 
 
 class HubBlock:
-    """One layer, called as `sentviz.encoder.Block` is."""
+    """One layer, called as `sentviz.models.encoder.Block` is."""
 
     def __init__(self, config: HubConfig, body: Any, layer: int) -> None:
         known = ARCHITECTURES[config.architecture]

@@ -21,15 +21,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from sentviz.encoder import Encoder
 from sentviz.errors import InputError, RunError
 from sentviz.hardmax.dynamics import TOLERANCE, Clustering, simulate
 from sentviz.hardmax.text import WordsTokenizer
-from sentviz.model import Ids, Model
+from sentviz.models.encoder import Encoder
+from sentviz.models.model import Ids, Model
+from sentviz.models.protocol import Batch, Change, LayerSeen, Output, Watch
+from sentviz.models.weights import load_weights
 from sentviz.runs import Run
 from sentviz.text import SPECIALS, Encoded
-from sentviz.watch import Batch, Change, LayerSeen, Output, Watch
-from sentviz.weights import load_weights
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -179,7 +179,7 @@ class Layer:
 
 
 class HardmaxEncoder(nn.Module):
-    """Words in, logits out; the interface of `sentviz.encoder.Encoder`."""
+    """Words in, logits out; the interface of `sentviz.models.encoder.Encoder`."""
 
     def __init__(self, config: HardmaxConfig) -> None:
         super().__init__()

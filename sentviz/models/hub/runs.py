@@ -22,10 +22,10 @@ from sentviz.errors import DataMissingError, InputError, RunError
 from sentviz.evaluation import Evaluation, evaluate, fit_temperature, metrics
 from sentviz.examples import examples_for
 from sentviz.explain import explained
-from sentviz.hub.encoder import transformers
-from sentviz.hub.loading import Opened, opened, short_name
-from sentviz.hub.model import HubModel
 from sentviz.lexicon import Lexicon
+from sentviz.models.hub.encoder import transformers
+from sentviz.models.hub.loading import Opened, opened, short_name
+from sentviz.models.hub.model import HubModel
 from sentviz.runs import Run
 
 __all__ = ["adopt", "classified", "configuration", "hardware", "occupied", "opening", "write"]

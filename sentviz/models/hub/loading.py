@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from sentviz.errors import InputError, RunError
-from sentviz.hub.encoder import ARCHITECTURES, IMPLEMENTATION, HubEncoder, register, transformers
-from sentviz.hub.model import LONGEST, HubModel, brief, fuse, injected, shape
-from sentviz.hub.tokens import HubTokenizer
+from sentviz.models.hub.encoder import ARCHITECTURES, IMPLEMENTATION, HubEncoder, register, transformers
+from sentviz.models.hub.model import LONGEST, HubModel, brief, fuse, injected, shape
+from sentviz.models.hub.tokens import HubTokenizer
 
 if TYPE_CHECKING:
     from sentviz.lexicon import Lexicon

@@ -11,14 +11,14 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from sentviz.config import EncoderConfig
-from sentviz.encoder import Encoder
 from sentviz.errors import InputError, RunError
+from sentviz.models.config import EncoderConfig
+from sentviz.models.encoder import Encoder
+from sentviz.models.protocol import Batch, Change, Output, Watch
+from sentviz.models.weights import load_weights
 from sentviz.runs import Run
 from sentviz.text import Encoded, Tokenizer
 from sentviz.trace import Trace
-from sentviz.watch import Batch, Change, Output, Watch
-from sentviz.weights import load_weights
 
 if TYPE_CHECKING:
     import pandas as pd

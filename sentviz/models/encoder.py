@@ -19,9 +19,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from sentviz import attention as at
-from sentviz.config import EncoderConfig
-from sentviz.mixing import mixing
-from sentviz.watch import Batch, Change, LayerSeen, Output, Watch, look
+from sentviz.models.config import EncoderConfig
+from sentviz.models.mixing import mixing
+from sentviz.models.protocol import Batch, Change, LayerSeen, Output, Watch, look
 
 __all__ = ["Attention", "Block", "Encoder"]
 

@@ -1,0 +1,45 @@
+"""Runs that shipped before the library changed: their digests, and what their models answered to our examples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sentviz
+from sentviz.examples import EXAMPLES
+from sentviz.models.model import Model
+from sentviz.remarks import reads_pairs
+from sentviz.runs import Run
+
+ROOT = Path(__file__).parents[1] / "checkpoints"
+STORED = np.load(Path(__file__).with_name("shipped_logits.npz"))
+DIGESTS = dict(zip(STORED["names"].tolist(), STORED["digests"].tolist(), strict=True))
+ASKED = sorted(name for name in DIGESTS if name.replace("/", ".") in STORED.files)
+pytestmark = pytest.mark.skipif(not ROOT.is_dir(), reason="checkpoints/ is not here")
+
+
+def test_no_digest_has_changed() -> None:
+    """config.json of a run that ships is never written again."""
+    assert {name: Run.open(ROOT / name, name).digest for name in DIGESTS} == DIGESTS
+
+
+def answers(model: Model, pairs: bool) -> np.ndarray:
+    """(N, K) logits of our examples that a model can read, each asked by itself."""
+    logits = []
+    for text, pair in sorted({(example.text, example.pair) for example in EXAMPLES if (example.pair is not None) == pairs}, key=str):
+        try:
+            encoded = model.encode(text, pair)
+        except sentviz.InputError:
+            continue
+        logits.append(model.forward([encoded.ids], segments=[encoded.segments])[0][0])
+    return np.array(logits)
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_a_model_answers_as_it_did(name: str) -> None:
+    """Logits of the examples against those stored when the run was new to this library, to 1e-6."""
+    run = Run.open(ROOT / name, name)
+    logits = answers(sentviz.load(run), reads_pairs(run))
+    np.testing.assert_allclose(logits, STORED[name.replace("/", ".")], rtol=0, atol=1e-6)
