@@ -36,6 +36,7 @@ from sentviz.errors import RunError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from sentviz.models.config import Capabilities, ModelConfig
     from sentviz.trace import Trace
 
 __all__ = [
@@ -56,7 +57,7 @@ __all__ = [
 
 Folders = str | Path | Iterable[str | Path]
 
-FORMAT = 1
+FORMAT = 1  # what is written; lower ones are read as well
 NEEDED = {
     "format": int,
     "model": dict,
@@ -115,7 +116,7 @@ class Run:
         """
         folder = Path(folder)
         run = cls(name or "/".join(folder.resolve().parts[-2:]), folder)
-        _ = run.config
+        _ = run.shape
         return run
 
     @cached_property
@@ -132,11 +133,26 @@ class Run:
             raise RunError(f"{self.name}: config.json was not written by sentviz (it is no table).")
         if missing := [key for key, kind in NEEDED.items() if not isinstance(config.get(key), kind)]:
             raise RunError(f"{self.name}: config.json was not written by sentviz (without {', '.join(missing)}).")
-        if config["format"] != FORMAT:
-            raise RunError(f"{self.name}: config.json has format {config['format']}, this version reads {FORMAT}.")
+        if not 1 <= config["format"] <= FORMAT:
+            raise RunError(f"{self.name}: config.json has format {config['format']}, this version reads up to {FORMAT}.")
         if not 0 < config["temperature"] < math.inf:
             raise RunError(f"{self.name}: config.json is damaged: its temperature must be above 0, not {config['temperature']}.")
         return config
+
+    @cached_property
+    def shape(self) -> ModelConfig:
+        """The shape of its model, whichever version stored it."""
+        from sentviz.models.config import read_config
+
+        try:
+            return read_config(self.config["model"])
+        except ValueError as error:
+            raise RunError(f"{self.name}: config.json describes no model that this version knows ({str(error).rstrip('.')}).") from error
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What its model has, for whoever decides what to offer of it."""
+        return self.shape.capabilities
 
     @cached_property
     def digest(self) -> str:

@@ -1,12 +1,46 @@
-"""The shape of an encoder, and where its lambdas start. Plain data: needs no torch."""
+"""The shapes of all models, what each can be asked for, and how a stored shape is read. Plain data: needs no torch.
+
+A stored shape may be older or newer than the code. A field that it lacks takes the default, which therefore always means *as before*; a
+field that the code has given up may still stand there with the one value that every model has now (`RETIRED`); any other is refused.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
-__all__ = ["EncoderConfig", "differential_start", "lambda_starts"]
+__all__ = [
+    "CONFIGS",
+    "Capabilities",
+    "EncoderConfig",
+    "HardmaxConfig",
+    "HubConfig",
+    "ModelConfig",
+    "differential_start",
+    "lambda_starts",
+    "read_config",
+]
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a model has, from which pages, scores, figures and commands decide what they offer of it."""
+
+    layers: int
+    heads: int = 1
+    components: int = 1
+    maps: bool = True  # attention maps
+    softmax: bool = True  # whose rows are a softmax of scores, which can be taken apart
+    lambdas: bool = False  # components mixed by learned weights
+    gate: bool = False  # a learned bias on each key
+    lexicon: bool = False  # polarities in the scores
+    cls: bool = False  # the classifier reads [CLS] instead of the mean
+    pairs: bool = False  # two texts, told apart
+    pattern: bool = False  # some keys are out of a query's sight
+    silence: bool = True  # heads can be silenced
+    moving: bool = False  # tokens are points that move from layer to layer: leaders, clusters
 
 
 def differential_start(layer: int) -> float:
@@ -83,8 +117,13 @@ class EncoderConfig:
     lexicon_scaled: bool = False  # sigma / sqrt(d_k)
     dropout: float = 0.2  # on the embedding and on each residual branch, never on attention
 
+    KIND: ClassVar[str] = "encoder"
+    RETIRED: ClassVar[Mapping[str, Any]] = {}
+
     def __post_init__(self) -> None:
         for name, kind in get_type_hints(EncoderConfig).items():
+            if get_origin(kind) is ClassVar:
+                continue
             value = getattr(self, name)
             if get_origin(kind) is Literal:
                 if value not in get_args(kind):
@@ -120,3 +159,128 @@ class EncoderConfig:
     def key_size(self) -> int:
         """d_k of one head and component."""
         return self.key_width // self.heads
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What a model of this shape has."""
+        return Capabilities(
+            self.layers,
+            self.heads,
+            self.components,
+            lambdas=self.mixing != "none",
+            gate=self.gate,
+            lexicon=self.lexicon != "none",
+            cls=self.pooling == "cls",
+            pairs=self.segments > 1,
+            pattern=self.window > 0,
+        )
+
+
+@dataclass(frozen=True)
+class HubConfig:
+    """The shape of a Hugging Face encoder as the library and the app read it; stored with a run."""
+
+    architecture: str  # transformers' model_type
+    vocab_size: int
+    classes: int
+    max_length: int
+    width: int
+    layers: int
+    heads: int
+    windows: tuple[int, ...] = ()  # (L,) tokens that a local layer sees around a query; 0 = all
+    pooling: Literal["cls", "mean"] = "cls"
+    segments: int = 1
+    positions: Literal["learned", "rotary"] = "learned"
+    lexicon: Literal["none", "add", "multiply"] = "none"
+    lexicon_heads: Literal["all", "last"] = "all"
+    lexicon_scaled: bool = False
+
+    KIND: ClassVar[str] = "hub"
+    RETIRED: ClassVar[Mapping[str, Any]] = {
+        "components": 1,
+        "mixing": "none",
+        "window": 0,
+        "global_tokens": [],
+        "gate": False,
+        "qk_norm": False,
+        "head_norm": False,
+    }
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "windows", tuple(self.windows) or (0,) * self.layers)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What a model of this shape has."""
+        return Capabilities(
+            self.layers,
+            self.heads,
+            lexicon=self.lexicon != "none",
+            cls=self.pooling == "cls",
+            pairs=self.segments > 1,
+            pattern=any(self.windows),
+        )
+
+
+@dataclass(frozen=True)
+class HardmaxConfig:
+    """The shape of a hardmax classifier; stored with a run."""
+
+    vocab_size: int
+    classes: int = 2
+    max_length: int = 128  # words
+    width: int = 2  # d
+    layers: int = 8
+    cleaning: bool = True  # stop-words and possessives dropped
+    training: Literal["softmax", "hardmax"] = "softmax"
+    training_temperature: float = 1e-3
+    tolerance: float = 1e-12  # relative to the largest norm, as in sentviz.hardmax.TOLERANCE
+
+    KIND: ClassVar[str] = "hardmax"
+    RETIRED: ClassVar[Mapping[str, Any]] = {
+        "heads": 1,
+        "components": 1,
+        "mixing": "none",
+        "pooling": "mean",
+        "segments": 1,
+        "lexicon": "none",
+        "alpha": ...,  # the learned step, which the weights hold
+    }
+
+    def __post_init__(self) -> None:
+        if self.classes != 2:
+            raise ValueError(f"The hardmax classifier tells two classes apart, not {self.classes}.")
+        for name in ("vocab_size", "max_length", "width", "layers"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}.")
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What a model of this shape has."""
+        return Capabilities(self.layers, softmax=False, moving=True)
+
+
+ModelConfig = EncoderConfig | HubConfig | HardmaxConfig
+CONFIGS: dict[str, type[ModelConfig]] = {each.KIND: each for each in (EncoderConfig, HubConfig, HardmaxConfig)}
+
+
+def read_config(stored: Mapping[str, Any]) -> ModelConfig:
+    """A stored shape, of whichever version; see the module's docstring.
+
+    Raises:
+        ValueError: an unknown kind or setting, or values that no model has, in one sentence.
+    """
+    values = dict(stored)
+    kind = values.pop("kind", EncoderConfig.KIND)
+    if kind not in CONFIGS:
+        raise ValueError(f"it is of the kind {kind!r}; this version knows {', '.join(CONFIGS)}")
+    wanted = CONFIGS[kind]
+    known = {item.name for item in fields(wanted)}
+    for name in sorted(values.keys() - known):
+        value = values.pop(name)
+        if name not in wanted.RETIRED or wanted.RETIRED[name] not in (value, ...):
+            raise ValueError(f"its setting {name!r} = {value!r} means nothing to this version")
+    try:
+        return wanted(**values)
+    except TypeError as error:
+        raise ValueError(str(error)) from error
