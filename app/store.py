@@ -82,12 +82,13 @@ def shape(name: str) -> dict[str, Any]:
     found = runs().get(name)
     if found is None:
         return {}
-    return {key: found.config["model"][key] for key in ("layers", "heads", "components")} | {"lexicon": injects(found)}
+    has = found.capabilities
+    return {"layers": has.layers, "heads": has.heads, "components": has.components, "lexicon": has.lexicon}
 
 
 def injects(of: Run) -> bool:
     """Whether a run puts a lexicon into its scores."""
-    return bool(of.config["model"].get("lexicon", "none") != "none")
+    return of.capabilities.lexicon
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
@@ -295,7 +296,7 @@ def trace(focus: Focus, *, scored: bool = True, exact: bool = False) -> Trace:
     if key not in kept:
         with st.spinner("Asking the model"):
             loaded, changes = model(source), change(source, focus)
-            kept[key] = loaded.trace(wanted, pair, **changes)
+            kept[key] = loaded.trace(wanted, pair, maps=False, projections=True, **changes)  # pages ask for the maps that they show
     asked = [name for name in dict.fromkeys(("removal", focus.score)) if name in available(kept[key], asking=True)]
     if scored and (missing := [name for name in asked if name not in available(kept[key])]):
         with st.spinner("Asking the model without each word" if "removal" in missing else "Explaining the answer"):
@@ -314,8 +315,8 @@ def change(of: Run, focus: Focus) -> dict[str, Any]:
         changed["strength"] = focus.strength
     if not focus.mix:
         return changed
-    sizes = of.config["model"]
-    lambdas = np.full((sizes["layers"], sizes["components"]), np.nan)
+    has = of.capabilities
+    lambdas = np.full((has.layers, has.components), np.nan)
     for layer, component, value in focus.mix:
         lambdas[layer - 1, component - 1] = value
     return changed | {"lambdas": lambdas}

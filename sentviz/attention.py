@@ -30,6 +30,17 @@ from torch import Tensor
 __all__ = ["KeyTerm", "LowRank", "Pattern", "Structure", "attend", "fold", "lexicon_factor", "maps", "mix", "scores"]
 
 
+Some = Tensor | None  # places along an axis (k,); None = all
+
+
+def some(x: Tensor, *places: Some) -> Tensor:
+    """Chosen places of the axes behind the first; an axis of size 1 is shared by all and stays."""
+    for axis, chosen in enumerate(places, start=1):
+        if chosen is not None and x.shape[axis] > 1:
+            x = x.index_select(axis, chosen)
+    return x
+
+
 @dataclass(frozen=True)
 class KeyTerm:
     """A term that depends on the key only: SentiFormer's log sigmoid(x_j W_g)."""
@@ -40,6 +51,10 @@ class KeyTerm:
     def dense(self) -> Tensor:
         """(B, 1|C, 1|H, 1, m)."""
         return self.values.unsqueeze(-2)
+
+    def part(self, components: Some, heads: Some, queries: Some, keys: Some) -> KeyTerm:
+        """The term of some components, heads and keys."""
+        return KeyTerm(self.name, some(self.values, components, heads, keys))
 
     def features(self, queries: int) -> tuple[Tensor, Tensor]:
         """Left (.., n, 1) and right (.., m, 1) with left right^T = the term."""
@@ -59,6 +74,10 @@ class LowRank:
         """(B, 1|C, 1|H, n, m)."""
         return self.left @ self.right.transpose(-1, -2)
 
+    def part(self, components: Some, heads: Some, queries: Some, keys: Some) -> LowRank:
+        """The term of some components, heads, queries and keys."""
+        return LowRank(self.name, some(self.left, components, heads, queries), some(self.right, components, heads, keys))
+
     def features(self, queries: int) -> tuple[Tensor, Tensor]:
         """Left (.., n, r) and right (.., m, r)."""
         return self.left, self.right
@@ -71,16 +90,21 @@ class Pattern:
     window: int
     globals: Tensor  # (B, g) positions in each text, unique; -1 = none
 
-    def is_global(self, length: int) -> Tensor:
-        """(B, m) True where key j is seen by all."""
-        place = torch.arange(length, device=self.globals.device)
-        return (place[:, None] == self.globals[:, None, :]).any(dim=-1)
+    def is_global(self, keys: Tensor) -> Tensor:
+        """(B, m) True where a key, by its place (m,), is seen by all."""
+        return (keys[:, None] == self.globals[:, None, :]).any(dim=-1)
 
-    def allowed(self, length: int) -> Tensor:
-        """(B, n, m) True where query i may see key j."""
-        place = torch.arange(length, device=self.globals.device)
-        near = (place[:, None] - place[None, :]).abs() <= self.window // 2
-        return near | self.is_global(length)[:, None, :]
+    def allowed(self, queries: Tensor, keys: Tensor) -> Tensor:
+        """(B, n, m) True where a query may see a key, by their places (n,) and (m,)."""
+        near = (queries[:, None] - keys[None, :]).abs() <= self.window // 2
+        return near | self.is_global(keys)[:, None, :]
+
+    def reach(self, queries: Tensor, length: int) -> Tensor:
+        """(k,) places of the keys that any of some queries may see in a text, in order."""
+        low, high = int(queries.min()) - self.window // 2, int(queries.max()) + self.window // 2
+        near = torch.arange(max(low, 0), min(high + 1, length), device=self.globals.device)
+        keys: Tensor = torch.cat([near, self.globals[self.globals >= 0]]).unique()  # type: ignore[no-untyped-call]
+        return keys
 
 
 @dataclass(frozen=True)
@@ -91,6 +115,13 @@ class Structure:
     biases: tuple[KeyTerm | LowRank, ...] = ()
     factor: LowRank | None = None
     pattern: Pattern | None = None
+
+    def part(self, components: Some = None, heads: Some = None, queries: Some = None, keys: Some = None) -> Structure:
+        """The structure of some components, heads, queries and keys; the pattern tells places and stays."""
+        padding = self.padding if self.padding is None or keys is None else self.padding[:, keys]
+        biases = tuple(bias.part(components, heads, queries, keys) for bias in self.biases)
+        factor = None if self.factor is None else self.factor.part(components, heads, queries, keys)
+        return Structure(padding, biases, factor, self.pattern)
 
 
 PLAIN = Structure()
@@ -109,14 +140,13 @@ def scores(q: Tensor, k: Tensor, scale: Tensor | float, structure: Structure = P
     return s
 
 
-def visible(structure: Structure, queries: Tensor | None, length: int) -> Tensor | None:
-    """(B|1, 1, 1, n, m) True where a query may see a key, or None when all is seen; `queries` (n,) chooses rows."""
+def visible(structure: Structure, queries: Tensor, keys: Tensor) -> Tensor | None:
+    """(B|1, 1, 1, n, m) True where a query may see a key, by their places (n,) and (m,), or None when all is seen."""
     seen: Tensor | None = None
     if structure.padding is not None:
         seen = structure.padding[:, None, None, None, :]
     if structure.pattern is not None:
-        allowed = structure.pattern.allowed(length)
-        allowed = (allowed if queries is None else allowed[:, queries])[:, None, None]
+        allowed = structure.pattern.allowed(queries, keys)[:, None, None]
         seen = allowed if seen is None else seen & allowed
     return seen
 
@@ -180,7 +210,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, lambdas: Tensor, scale: Tensor | flo
         return _fused(q, k, v, lambdas, structure.padding)
     if pattern.window + pattern.globals.shape[-1] < n // 2:
         return _banded(q, k, v, lambdas, structure.padding, pattern)
-    return mix(maps(q @ k.transpose(-1, -2), visible(structure, None, n)), lambdas) @ v
+    place = torch.arange(n, device=q.device)
+    return mix(maps(q @ k.transpose(-1, -2), visible(structure, place, place)), lambdas) @ v
 
 
 def _fused(q: Tensor, k: Tensor, v: Tensor, lambdas: Tensor, padding: Tensor | None) -> Tensor:
@@ -223,7 +254,7 @@ def _banded(q: Tensor, k: Tensor, v: Tensor, lambdas: Tensor, padding: Tensor | 
     reach, device = max(pattern.window // 2, 1), q.device
     blocks = -(-n // reach)
     real = torch.ones(batch, n, dtype=torch.bool, device=device) if padding is None else padding
-    local = real & ~pattern.is_global(n)
+    local = real & ~pattern.is_global(torch.arange(n, device=device))
     places = pattern.globals.expand(batch, -1)
 
     def neighbours(x: Tensor, dim: int) -> Tensor:

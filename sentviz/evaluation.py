@@ -58,8 +58,7 @@ class Evaluation:
 
 def evaluate(model: Model, split: Split, progress: Progress | None = None) -> Evaluation:
     """Run a split through a model."""
-    rows, segments = model.read(split.frame)
-    logits, pooled = model.forward(rows, progress=progress, segments=segments)
+    logits, pooled = model.forward(model.read(split.frame), progress=progress)
     return Evaluation(
         split.split,
         tuple(split.frame["id"].astype(str)),

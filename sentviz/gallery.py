@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal
@@ -88,7 +88,7 @@ def lambda_figure(sources: Sequence[Run], *, change: bool = False, theme: Theme 
     marks = [
         printed.lambdas(run.config["data"]["name"], run.config["preset"]).assign(run=run.name)
         for run in sources
-        if run.config["model"]["mixing"] not in ("none", "differential")
+        if run.capabilities.lambdas
     ]
     marks = [mark for mark in marks if not mark.empty]
     return signed(
@@ -110,7 +110,7 @@ def draw(
     pair: str | None = None,
     lambdas: Any = None,
     heads_off: Sequence[tuple[int, int]] = (),
-    strength: float = 1.0,
+    strength: float | Mapping[str, float] = 1.0,
     layer: int = 0,
     head: int | str = "mean",
     component: int | str = "effective",

@@ -53,8 +53,8 @@ def remarks(trace: Trace, run: Run) -> list[tuple[str, str]]:
     if trace.heads_off:
         heads = ", ".join(f"{head + 1} of layer {layer + 1}" for layer, head in trace.heads_off)
         said.append(("changed", f"This is an intervention: silenced {'is head' if len(trace.heads_off) == 1 else 'are heads'} {heads}."))
-    if trace.strength != 1:
-        how = "without its lexicon" if not trace.strength else f"with {trace.strength:g} times the trained strength of its lexicon"
+    for term, strength in trace.strength.items():
+        how = f"without its {term}" if not strength else f"with {strength:g} times the trained strength of its {term}"
         said.append(("changed", f"This is an intervention: the model is asked {how}."))
     return said
 

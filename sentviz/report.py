@@ -118,7 +118,7 @@ def _strips(trace: Trace, scores: Sequence[str] | None, show: Callable[[Figure],
 
 def _maps(trace: Trace, show: Callable[[Figure, int], str]) -> Iterable[str]:
     """The mean over heads of each layer: what multiplies V, then each component; two maps side by side where the text is short."""
-    components = trace.component_ids if trace.components is not None and trace.lambdas.shape[1] > 1 else ()
+    components = trace.component_ids if trace.lambdas.shape[1] > 1 else ()
     kinds: list[int | str] = ["effective", *components]
     layers, left_out = list(trace.layer_ids), ""
     if len(kinds) * len(layers) > MAPS:
@@ -144,10 +144,10 @@ def _arithmetic(cell: CellArithmetic) -> Iterable[str]:
 
 def _provenance(trace: Trace, run: Run) -> Iterable[tuple[str, str]]:
     config, test = run.config, run.metrics()["test"]
-    model, accuracy = config["model"], test["accuracy"]
+    shape, has, accuracy = run.shape, run.capabilities, test["accuracy"]
     yield "Run", f"{run.name}, digest {run.digest}, seed {config['recipe']['seed']}"
-    shape = f"{model['layers']} layers, {model['heads']} heads, {model['components']} components, width {model['width']}"
-    yield "Model", f"{config['preset']}: {shape}, {config['parameters']:,} parameters"
+    size = f"{has.layers} layers, {has.heads} heads, {has.components} components, width {shape.width}"
+    yield "Model", f"{config['preset']}: {size}, {config['parameters']:,} parameters"
     for layer, row in zip(trace.layer_ids, trace.lambdas, strict=False):
         if len(row) > 1:
             yield f"λ of layer {layer + 1}", ", ".join(f"{value:+.3f}".replace("-", "−") for value in row)

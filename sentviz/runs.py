@@ -278,14 +278,14 @@ def _row(run: Run) -> dict[str, Any]:
     from sentviz.presets import CONSTRAINT_SIGNS
 
     config, metrics = run.config, run.metrics()
-    test, model = metrics["test"], config["model"]
+    test = metrics["test"]
     row = {
         "run": run.name,
         "weights": run.answers,
         "data": config["data"]["name"],
         "model": config["preset"],
-        "constraint": CONSTRAINT_SIGNS.get(model["mixing"], ""),
-        "components": _whole(model["components"]),
+        "constraint": CONSTRAINT_SIGNS.get(getattr(run.shape, "mixing", ""), ""),
+        "components": run.capabilities.components,
         "accuracy": _real(test["accuracy"]["value"]),
         "low": _real(test["accuracy"]["low"]),
         "high": _real(test["accuracy"]["high"]),

@@ -6,7 +6,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
@@ -19,7 +19,7 @@ from sentviz.errors import InputError, RunError
 if TYPE_CHECKING:
     import tokenizers
 
-__all__ = ["SPECIALS", "Encoded", "Tokenized", "Tokenizer", "Word", "check_text", "is_blank", "words_of"]
+__all__ = ["SPECIALS", "Encoded", "Reading", "Tokenized", "Tokenizer", "Word", "check_text", "is_blank", "words_of"]
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 """Entries 0 to 3 of every vocabulary; never the outcome of a text that happens to spell them."""
@@ -89,6 +89,28 @@ class Encoded:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @property
+    def reading(self) -> Reading:
+        """What a network reads of it."""
+        return Reading(self.ids, self.segments)
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """One text, or pair of texts, as a network reads it: what is known of each of its n tokens. None = not asked for."""
+
+    ids: npt.NDArray[np.integer[Any]]  # (n,) entries of the vocabulary
+    segments: npt.NDArray[np.integer[Any]] | None = None  # (n,) 0 = text, 1 = text_pair
+    tags: npt.NDArray[np.integer[Any]] | None = None  # (n,) part of speech
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def without(self, places: Sequence[int]) -> Reading:
+        """The text without some tokens; what follows them moves up."""
+        given = {item.name: part for item in fields(self) if (part := getattr(self, item.name)) is not None}
+        return Reading(**{name: np.delete(part, places) for name, part in given.items()})
 
 
 class Tokenizer:

@@ -1,4 +1,7 @@
-"""One text seen on its way through a model, as plain arrays.
+"""One text seen on its way through a model, as plain arrays, and what its attention maps are made of.
+
+A map of n tokens has n x n numbers, and a model has many. A trace therefore holds the maps themselves only where that was asked for; with
+Q, K and the layers' terms it makes any map, or rows of it, when they are read (`map`, `rows`, `band`, `stack`): the caller need not know.
 
 Letters of the axes, used in every shape comment of the package:
     B batch   n queries   m keys   H heads   C components   L layers   d width   K classes
@@ -8,21 +11,27 @@ A *component* is one of the C attention maps that lambda mixes; *attention* is t
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import RunError
 
+if TYPE_CHECKING:
+    from sentviz.models.terms import Terms
+
 __all__ = ["Trace"]
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+
+GROUPS = ("token_scores", "biases")  # arrays by name
+BAND_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +59,7 @@ class Trace:
     query_ids: tuple[int, ...]
     dropped: int = 0  # tokens cut off at the model's maximum length
     heads_off: tuple[tuple[int, int], ...] = ()  # silenced heads: layer, head; their effective maps are zero
-    strength: float = 1.0  # of the lexicon's injection
+    strength: Mapping[str, float] = field(default_factory=dict)  # of terms of the scores, where it was changed; 1 as trained
     polarity: Floats | None = None  # (m, 3) lambda(x) of each token, where the model has a lexicon
     pooling: str = "mean"  # what the classifier reads: the mean over the tokens, or "cls", the first one
     attention: Floats | None = None  # (L, H, n, m) what multiplies V
@@ -63,6 +72,7 @@ class Trace:
     queries: Floats | None = None  # (L, C, H, n, d_k)
     keys: Floats | None = None  # (L, C, H, m, d_k)
     values: Floats | None = None  # (L, H, m, d_v)
+    terms: tuple[Terms, ...] = ()  # (L) what the layers' maps are made of beside Q and K; a stored trace has none
 
     def __post_init__(self) -> None:
         for item in fields(self):
@@ -86,6 +96,15 @@ class Trace:
         """Probability of the most probable class."""
         return float(self.probabilities.max())
 
+    @property
+    def whole(self) -> bool:
+        """Whether it holds every layer, head and query, as it does unless some were chosen."""
+        layers, components = self.lambdas.shape
+        chosen = self.layer_ids, self.component_ids, self.query_ids
+        return chosen == tuple(tuple(range(n)) for n in (layers, components, len(self.tokens))) and (
+            self.head_ids == tuple(range(len(self.head_ids)))
+        )
+
     def map(self, layer: int, head: int | str = "mean", component: int | str = "effective") -> Floats:
         """One (n, m) map.
 
@@ -96,19 +115,102 @@ class Trace:
         Raises:
             KeyError: the trace does not hold that layer, head or component.
         """
-        row = _index(self.layer_ids, layer, "layer")
-        if component == "effective":
-            stack = self.attention
+        return self.rows(layer, 0, len(self.query_ids), head, component)
+
+    def rows(self, layer: int, start: int, stop: int, head: int | str = "mean", component: int | str = "effective") -> Floats:
+        """Rows [start, stop) of a map, (rows, m): as held, or made now. Nothing of n x n is made for a few rows.
+
+        Raises:
+            KeyError: as `map`.
+        """
+        values, keys = self.band(layer, start, stop, head, component)
+        if len(keys) == len(self.tokens):
+            return values
+        wide = np.zeros((len(values), len(self.tokens)), dtype=np.float32)
+        wide[:, keys] = values
+        return wide
+
+    def band(self, layer: int, start: int, stop: int, head: int | str = "mean", component: int | str = "effective") -> tuple[Floats, Ints]:
+        """Rows [start, stop) of a map on the keys in their reach, (rows, reach), and the places (reach,) of those keys.
+
+        All other keys get no attention: with a window the reach is about as wide as window and rows together.
+
+        Raises:
+            KeyError: as `map`.
+        """
+        at, heads = _index(self.layer_ids, layer, "layer"), slice(None)
+        one = None if head in ("mean", "max") else _index(self.head_ids, head, "head")
+        part = None if component == "effective" else _index(self.component_ids, component, "component")
+        held = self.attention if part is None else self.components
+        if held is not None:
+            maps = (held[at] if part is None else held[at, part])[:, start:stop]
+            keys = np.arange(maps.shape[-1])
         else:
-            stack = None if self.components is None else self.components[:, _index(self.component_ids, component, "component")]
-        if stack is None:
+            maps, keys = self._made(at, start, stop, part, None if one is None else (one,))
+            one, heads = None if one is None else 0, slice(None)
+        if one is not None:
+            return np.asarray(maps[one], dtype=np.float32), keys
+        return np.asarray(maps[heads].max(axis=0) if head == "max" else maps.mean(axis=0), dtype=np.float32), keys
+
+    def _made(self, at: int, start: int, stop: int, part: int | None, heads: tuple[int, ...] | None = None) -> tuple[Floats, Ints]:
+        """(H, rows, reach) attention made of Q, K and the terms, and the keys; `at`, `part` and `heads` are places along the axes held."""
+        if not self.terms or self.queries is None or self.keys is None:
             raise KeyError("the trace was made without attention maps")
-        maps = stack[row]
-        if head == "mean":
-            return np.asarray(maps.mean(axis=0), dtype=np.float32)
-        if head == "max":
-            return np.asarray(maps.max(axis=0), dtype=np.float32)
-        return np.asarray(maps[_index(self.head_ids, head, "head")], dtype=np.float32)
+        if part is None and self.component_ids != tuple(range(self.lambdas.shape[1])):
+            raise KeyError("the trace holds some components only, from which no effective map follows")
+        if self.query_ids != tuple(range(len(self.tokens))):
+            raise KeyError("the trace was made for some of the query rows only")
+        import torch
+
+        chosen = list(range(len(self.head_ids))) if heads is None else list(heads)
+        components = slice(None) if part is None else [part]
+        with torch.inference_mode():
+            terms = self.terms[at].part(() if part is None else (part,), chosen if len(chosen) < len(self.head_ids) else ())
+            q, k = (torch.from_numpy(array[at][components][:, chosen].copy())[None] for array in (self.queries, self.keys))
+            a, keys = terms.band(q, k, start, stop)
+            maps = (terms.mix(a) if part is None else a[:, 0])[0].numpy().astype(np.float32, copy=False)
+        off = {head for layer, head in self.heads_off if layer == self.layer_ids[at]} if part is None else set()
+        for i, head in enumerate(chosen):
+            if self.head_ids[head] in off:
+                maps[i] = 0
+        return maps, np.asarray(keys.numpy())
+
+    def stack(self, component: int | str = "effective") -> Floats:
+        """(L, H, n, m) every map that the trace is of: as held, or made now.
+
+        Raises:
+            KeyError: as `map`.
+        """
+        part = None if component == "effective" else _index(self.component_ids, component, "component")
+        if part is None and self.attention is not None:
+            return self.attention
+        if part is not None and self.components is not None:
+            return self.components[:, part]
+        n = len(self.tokens)
+        made = np.zeros((len(self.layer_ids), len(self.head_ids), n, n), dtype=np.float32)
+        for at in range(len(self.layer_ids)):
+            maps, keys = self._made(at, 0, n, part)
+            made[at][..., keys] = maps
+        return made
+
+    def bands(self, component: int | str = "effective", size: int = BAND_BYTES) -> Iterator[tuple[int, int, Floats, Ints]]:
+        """Every map a band of rows at a time: place of the layer, first row, (H, rows, reach) weights, (reach,) keys.
+
+        Args:
+            size: bytes that a band of all heads and components may take.
+        Raises:
+            KeyError: as `map`.
+        """
+        part = None if component == "effective" else _index(self.component_ids, component, "component")
+        held, n = self.attention if part is None else self.components, len(self.query_ids)
+        step = max(1, size // (4 * len(self.tokens) * len(self.head_ids) * self.lambdas.shape[1]))
+        for at in range(len(self.layer_ids)):
+            if held is not None:
+                yield at, 0, held[at] if part is None else held[at, part], np.arange(held.shape[-1])
+                continue
+            for start in range(0, n, step):
+                maps, keys = self._made(at, start, min(start + step, n), part)
+                yield at, start, maps, keys
 
     def replace(self, **changes: Any) -> Trace:
         """The same trace with some fields changed."""
@@ -122,7 +224,9 @@ class Trace:
         meta: dict[str, Any] = {}
         for item in fields(self):
             value = getattr(self, item.name)
-            if isinstance(value, Mapping):
+            if item.name == "terms":  # a stored trace needs no model: it holds its maps
+                continue
+            if item.name in GROUPS:
                 arrays |= {f"{item.name}.{name}": _half(array) for name, array in value.items()}
             elif isinstance(value, np.ndarray):
                 arrays[item.name] = value if item.name == "lambdas" else _half(value)
@@ -140,7 +244,7 @@ class Trace:
         from safetensors import SafetensorError, safe_open
 
         path = Path(path)
-        arrays: dict[str, Any] = {"biases": {}, "token_scores": {}}
+        arrays: dict[str, Any] = {group: {} for group in GROUPS}
         try:
             with safe_open(path, framework="numpy") as file:
                 meta = json.loads((file.metadata() or {})["trace"])
@@ -154,6 +258,8 @@ class Trace:
                         arrays[name] = array
             values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in meta.items()}
             values["heads_off"] = tuple((layer, head) for layer, head in values.get("heads_off", ()))
+            if not isinstance(values.get("strength", {}), dict):  # of earlier versions: a number, 1 in every example
+                values["strength"] = {}
             return cls(**values, **arrays)
         except (OSError, SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
             raise RunError(f"{path.name} is not a stored trace ({error}).") from error

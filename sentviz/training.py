@@ -25,9 +25,10 @@ from sentviz.errors import InputError, RunError
 from sentviz.evaluation import Evaluation, evaluate, fit_temperature, metrics
 from sentviz.explain import explained
 from sentviz.lexicon import Lexicon
+from sentviz.models.config import stored_config
 from sentviz.models.encoder import Encoder
 from sentviz.models.mixing import Constrained, Differential
-from sentviz.models.model import Ids, Model, collate, read
+from sentviz.models.model import Model, collate, read
 from sentviz.models.weights import load_weights, save_weights
 from sentviz.presets import preset
 from sentviz.recipe import Recipe, finished, learned
@@ -105,8 +106,7 @@ class Trainer:
         )
         self.tests = self._tests()
         self._check_example()
-        self.rows: Sequence[Ids]
-        self.rows, self.segments = read(self.tokenizer, frame, max_length=recipe.max_length, cls=recipe.cls, segments=pairs)
+        self.rows = read(self.tokenizer, frame, max_length=recipe.max_length, cls=recipe.cls, segments=pairs)
         self.lengths = np.array([len(row) for row in self.rows])
         self.targets = torch.tensor(frame["label"].to_numpy(np.int64, copy=True))
         torch.manual_seed(recipe.seed)
@@ -194,8 +194,7 @@ class Trainer:
         self.encoder.train()
         for group, rate in zip(self.optimizer.param_groups, self.rates, strict=True):
             group["lr"] = rate * self._schedule(self.at.step)
-        parts = None if self.segments is None else [self.segments[i] for i in rows]
-        batch = collate([self.rows[i] for i in rows], self.device, parts)
+        batch = collate([self.rows[i] for i in rows], self.device)
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
             logits = self.encoder(batch).logits
         loss = F.cross_entropy(logits.float(), self.targets[rows].to(self.device), label_smoothing=self.recipe.label_smoothing)
@@ -356,7 +355,7 @@ class Trainer:
         config = {
             "name": recipe.name,
             "preset": recipe.configuration,
-            "model": asdict(self.encoder.config),
+            "model": stored_config(self.encoder.config),
             "parameters": self.encoder.parameters_count(),
             "labels": list(self.train_split.labels),
             "tokenizer": {"kind": self.tokenizer.kind, "cls": recipe.cls, "vocab_size": self.tokenizer.vocab_size},

@@ -48,5 +48,5 @@ def random_model(seed: int = 0, **changes: object) -> Model:
     model = small_model(seed, cls=True, max_length=40, **{"lexicon": "add"} | changes)
     table = np.random.default_rng(seed).dirichlet([0.7] * 3, model.tokenizer.vocab_size).astype(np.float32)
     table[:4], table[4::3] = 1 / 3, 1 / 3
-    model.encoder.polarity.copy_(torch.from_numpy(table))
+    model.network.polarity.copy_(torch.from_numpy(table))
     return model

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import product
 from types import SimpleNamespace
@@ -15,9 +16,10 @@ import torch
 from sentviz import datasets
 from sentviz.models.config import EncoderConfig
 from sentviz.models.encoder import Encoder
-from sentviz.models.model import Model
+from sentviz.models.model import Model, collate
+from sentviz.models.protocol import Inputs
 from sentviz.recipe import Recipe
-from sentviz.text import Tokenizer
+from sentviz.text import Reading, Tokenizer
 
 LABELS = ("negative", "positive")
 GOOD = ("bright", "warm", "clever", "tender", "splendid")
@@ -86,6 +88,11 @@ def toy_recipe(model: str = "ndt-unit-2", **changes: Any) -> Recipe:
         "log_every": 5,
     }
     return Recipe.of(values | changes)
+
+
+def batch(rows: Iterable[Any]) -> Inputs:
+    """Token ids of some texts, padded."""
+    return collate([Reading(np.asarray(row)) for row in rows])
 
 
 def randomise(encoder: Encoder, seed: int = 0) -> Encoder:

@@ -37,7 +37,7 @@ CELLS = [(0, 0, 3, 2), (1, 1, 0, 9), (1, 0, 6, 6), (0, 1, 4, 10)]
 def made(name: str, patch: pytest.MonkeyPatch) -> tuple[Model, np.ndarray, slow.Seen]:
     """A model of a form that reads random polarities where it has a lexicon, and the slow encoder's view of the text."""
     model = small_model(2, cls=name == "cls", **FORMS[name])
-    encoder, ids = model.encoder, model.encode(TEXT).ids
+    encoder, ids = model.network, model.encode(TEXT).ids
     polarity = np.random.default_rng(1).dirichlet([1.0] * 3, size=len(ids))
     forward = encoder.forward
     fed = torch.tensor(polarity, dtype=torch.float32)[None]

@@ -225,7 +225,7 @@ def test_one_component_is_torch_multihead_attention(padded: bool) -> None:
     """The encoder's attention layer with C = 1 against nn.MultiheadAttention with the same weights."""
     from sentviz.models.config import EncoderConfig
     from sentviz.models.encoder import Attention
-    from sentviz.models.protocol import Batch, Change
+    from sentviz.models.protocol import Change, Inputs
 
     d, heads, n = 12, 3, 7
     torch.manual_seed(0)
@@ -239,7 +239,7 @@ def test_one_component_is_torch_multihead_attention(padded: bool) -> None:
         theirs.out_proj.weight.copy_(ours.output.weight)
         theirs.out_proj.bias.copy_(ours.output.bias)
         x, real = drawn(2, 2, n, d), padding([n, 4], n)
-        got, _ = ours(x, Batch(torch.zeros(2, n, dtype=torch.long), real if padded else None), None, Change())
+        got, _ = ours(x, Inputs(torch.zeros(2, n, dtype=torch.long), real if padded else None), None, Change())
         want, _ = theirs(x, x, x, key_padding_mask=~real if padded else None, need_weights=False)
     keep = real if padded else torch.ones_like(real)
     np.testing.assert_allclose(got[keep], want[keep], atol=1e-12)

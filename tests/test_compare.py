@@ -67,7 +67,7 @@ def test_a_swap_keeps_the_rest_and_the_capital(model: Model) -> None:
 
 def test_neighbours_are_the_nearest_by_cosine(model: Model) -> None:
     """Against a loop over the whole vocabulary."""
-    table = model.encoder.embedding.weight.detach().numpy().astype(float)
+    table = model.network.table.detach().numpy().astype(float)
     token = model.tokenizer.id_of("warm")
     scored = []
     for index in range(4, len(table)):

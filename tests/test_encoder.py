@@ -10,9 +10,8 @@ import torch
 from torch import Tensor
 
 from sentviz.models.encoder import Encoder
-from sentviz.models.model import collate
-from sentviz.models.protocol import Batch, Change, Watch
-from tests import slow
+from sentviz.models.protocol import Change, Inputs, Watch
+from tests import makers, slow
 from tests.makers import small_encoder
 
 VANILLA: dict[str, Any] = {"positions": "sinusoid", "norm": "layer", "norm_first": False, "ffn": "relu"}
@@ -62,11 +61,11 @@ def extras(form: dict[str, Any], rows: list[Any]) -> tuple[Tensor, Tensor]:
     return torch.from_numpy(polarity), torch.from_numpy(segments)
 
 
-def batch_of(form: dict[str, Any], rows: list[Any]) -> Batch:
+def batch_of(form: dict[str, Any], rows: list[Any]) -> Inputs:
     """Padded ids with whatever the form reads."""
     polarity, segments = extras(form, rows)
-    plain, pairs = collate(rows), segments if "segments" in form else None
-    return Batch(plain.ids, plain.mask, pairs, polarity if "lexicon" in form else None)
+    plain, pairs = makers.batch(rows), segments if "segments" in form else None
+    return Inputs(plain.ids, plain.mask, pairs, polarity=polarity if "lexicon" in form else None)
 
 
 @pytest.mark.parametrize("name", FORMS)
@@ -104,7 +103,7 @@ def test_logits_states_and_maps_are_those_of_the_slow_encoder(name: str) -> None
 def test_vanilla_is_torch_transformer_encoder() -> None:
     """Two post-norm layers with copied weights against torch.nn.TransformerEncoderLayer, on a padded batch."""
     encoder = small_encoder(1, **VANILLA)
-    batch = collate(TEXTS)
+    batch = makers.batch(TEXTS)
     assert batch.mask is not None
     with torch.no_grad():
         x, out = encoder.embed(batch), encoder(batch, Watch(maps=False))
@@ -148,7 +147,7 @@ def test_differential_attention_is_the_published_formula() -> None:
             rms = (out.pow(2).mean(-1, keepdim=True) + 1e-5).sqrt()
             heads.append((1 - init) * out / rms * module.head_norm.weight)
         want = torch.cat(heads, -1) @ module.output.weight.T + module.output.bias
-        got, _ = module(x, Batch(torch.zeros(1, 6, dtype=torch.long)), None, Change())
+        got, _ = module(x, Inputs(torch.zeros(1, 6, dtype=torch.long)), None, Change())
     np.testing.assert_allclose(got[0], want, atol=1e-6)
 
 
@@ -159,11 +158,11 @@ def test_padding_and_order_of_a_batch_change_nothing(name: str) -> None:
     encoder, batch = small_encoder(4, **form), batch_of(form, TEXTS)
     order = torch.tensor([2, 0, 3, 1])
 
-    def pick(rows: Tensor, length: int | None = None) -> Batch:
+    def pick(rows: Tensor, length: int | None = None) -> Inputs:
         fields = (batch.ids, batch.mask, batch.segments, batch.polarity)
         ids, mask, segments, polarity = (None if x is None else x[rows][:, :length] for x in fields)
         assert ids is not None
-        return Batch(ids, None if length else mask, segments, polarity)
+        return Inputs(ids, None if length else mask, segments, polarity=polarity)
 
     with torch.no_grad():
         together, mixed = encoder(batch).logits, encoder(pick(order)).logits
@@ -178,7 +177,7 @@ def test_rotary_scores_depend_on_the_distance_only() -> None:
     encoder = small_encoder(6, layers=1, positions="rotary")
     with torch.no_grad():
         row = torch.full((1, 12), 4)
-        s = encoder(Batch(row), Watch(scores=True)).seen[0].scores[0, 0, 0]
+        s = encoder(Inputs(row), Watch(scores=True)).seen[0].scores[0, 0, 0]
     for distance in range(-6, 7):
         along = torch.diagonal(s, distance)
         np.testing.assert_allclose(along, along[0].expand_as(along), atol=1e-6)
@@ -192,8 +191,8 @@ def test_a_neutral_row_is_unmoved_by_the_lexicon() -> None:
     ids = torch.tensor([[2, 9, 4, 17, 3]])
     polarity = torch.tensor([[[1 / 3] * 3, [0.9, 0.05, 0.05], [0.1, 0.1, 0.8], [0.2, 0.6, 0.2], [1 / 3] * 3]]).double()
     with torch.no_grad():
-        a = plain(Batch(ids), Watch())
-        b = added(Batch(ids, polarity=polarity), Watch())
+        a = plain(Inputs(ids), Watch())
+        b = added(Inputs(ids, polarity=polarity), Watch())
     first, moved = a.seen[0].attention[0], b.seen[0].attention[0]
     np.testing.assert_allclose(moved[:, 0], first[:, 0], atol=1e-7)
     assert float((moved[:, 1:4] - first[:, 1:4]).abs().amax(dim=-1).min()) > 0.005
@@ -207,7 +206,7 @@ def test_a_window_is_the_same_banded_and_dense(window: int) -> None:
     globals_ = (0, 4, -36, -1)  # the second and the third are one place where the text has 40 tokens
     encoder = small_encoder(8, window=window, global_tokens=globals_, components=2, mixing="unit", max_length=40)
     rng = np.random.default_rng(0)
-    batch = collate([rng.integers(1, 20, size=n) for n in (40, 23, 4)])
+    batch = makers.batch([rng.integers(1, 20, size=n) for n in (40, 23, 4)])
     with torch.no_grad():
         np.testing.assert_allclose(encoder(batch).logits, encoder(batch, Watch()).logits, atol=1e-10)
 
@@ -218,11 +217,11 @@ def test_polarities_come_from_the_table_unless_given(how: str) -> None:
     encoder = small_encoder(lexicon=how)
     ids = torch.tensor([[1, 2, 5]])
     with torch.no_grad():
-        neutral = encoder(Batch(ids, polarity=torch.full((1, 3, 3), 1 / 3, dtype=torch.float64))).logits
-        np.testing.assert_allclose(encoder(Batch(ids)).logits, neutral, atol=1e-12)
+        neutral = encoder(Inputs(ids, polarity=torch.full((1, 3, 3), 1 / 3, dtype=torch.float64))).logits
+        np.testing.assert_allclose(encoder(Inputs(ids)).logits, neutral, atol=1e-12)
         encoder.polarity[:] = torch.rand_like(encoder.polarity)
-        given = encoder(Batch(ids, polarity=encoder.polarity[ids])).logits
-        np.testing.assert_allclose(encoder(Batch(ids)).logits, given, atol=1e-12)
+        given = encoder(Inputs(ids, polarity=encoder.polarity[ids])).logits
+        np.testing.assert_allclose(encoder(Inputs(ids)).logits, given, atol=1e-12)
         assert not np.allclose(given, neutral, atol=1e-6)
     assert "polarity" not in dict(encoder.named_parameters())
 
@@ -234,13 +233,13 @@ def test_the_strength_scales_the_injection(how: str, heads: str) -> None:
     encoder = small_encoder(lexicon=how, lexicon_heads=heads)
     plain = small_encoder(lexicon="none")
     plain.load_state_dict({name: value for name, value in encoder.state_dict().items() if name != "polarity"})
-    batch = Batch(torch.tensor([[1, 2, 5, 7]]), polarity=torch.rand(1, 4, 3, dtype=torch.float64))
+    batch = Inputs(torch.tensor([[1, 2, 5, 7]]), polarity=torch.rand(1, 4, 3, dtype=torch.float64))
     sigma = (batch.polarity[0] @ batch.polarity[0].T).numpy()
     with torch.no_grad():
-        off = encoder(batch, Watch(scores=True), Change(strength=0.0))
+        off = encoder(batch, Watch(scores=True), Change(strength={"lexicon": 0.0}))
         np.testing.assert_allclose(off.logits, plain(batch).logits, atol=1e-12)
         for strength in (0.5, 2.0):
-            got = encoder(batch, Watch(scores=True), Change(strength=strength)).seen[0].scores[0, 0].numpy()
+            got = encoder(batch, Watch(scores=True), Change(strength={"lexicon": strength})).seen[0].scores[0, 0].numpy()
             bare = off.seen[0].scores[0, 0].numpy()
             for head in range(len(bare)):
                 s = strength if heads == "all" or head == len(bare) - 1 else 0.0
@@ -255,9 +254,9 @@ def test_the_row_of_a_neutral_token_cannot_move_in_the_first_layer(scaled: bool)
     polarity = torch.rand(1, 6, 3, dtype=torch.float64)
     polarity /= polarity.sum(dim=-1, keepdim=True)
     polarity[0, 0] = 1 / 3
-    batch = Batch(torch.tensor([[2, 5, 7, 8, 9, 3]]), polarity=polarity)
+    batch = Inputs(torch.tensor([[2, 5, 7, 8, 9, 3]]), polarity=polarity)
     with torch.no_grad():
-        off, on = (encoder(batch, Watch(), Change(strength=strength)).attention[:, 0].numpy() for strength in (0.0, 5.0))
+        off, on = (encoder(batch, Watch(), Change(strength={"lexicon": strength})).attention[:, 0].numpy() for strength in (0.0, 5.0))
     np.testing.assert_allclose(on[0, :, 0], off[0, :, 0], atol=1e-12)
     assert np.abs(on[0, :, 1:] - off[0, :, 1:]).max() > 1e-3
     assert np.abs(on[1, :, 0] - off[1, :, 0]).max() > 1e-6

@@ -41,7 +41,7 @@ CHANGES: dict[str, dict[str, Any]] = {"none": {}, "changed": {"heads_off": [(0, 
 
 
 def state_of(model: Model) -> dict[str, slow.Array]:
-    return {name: tensor.numpy().astype(np.float64) for name, tensor in model.encoder.state_dict().items()}
+    return {name: tensor.numpy().astype(np.float64) for name, tensor in model.network.state_dict().items()}
 
 
 def shares(values: Any) -> np.ndarray:
@@ -259,8 +259,8 @@ def test_visitors_share_one_model_that_nothing_is_left_on() -> None:
     def ask(text: str) -> dict[str, Any]:
         return dict(explained(model, model.trace(text), SCORES).token_scores)
 
-    before = {name: tensor.clone() for name, tensor in model.encoder.state_dict().items()}
-    names = [sorted(vars(module)) for module in model.encoder.modules()]
+    before = {name: tensor.clone() for name, tensor in model.network.state_dict().items()}
+    names = [sorted(vars(module)) for module in model.network.modules()]
     alone = [ask(text) for text in texts]
     with ThreadPoolExecutor(4) as pool:
         together = list(pool.map(ask, texts))
@@ -268,6 +268,6 @@ def test_visitors_share_one_model_that_nothing_is_left_on() -> None:
         assert one.keys() == two.keys()
         for name in one:
             np.testing.assert_allclose(one[name], two[name], rtol=1e-4, atol=1e-5)
-    assert all(torch.equal(before[name], tensor) for name, tensor in model.encoder.state_dict().items())
-    assert names == [sorted(vars(module)) for module in model.encoder.modules()]
-    assert all(not p.requires_grad and p.grad is None for p in model.encoder.parameters())
+    assert all(torch.equal(before[name], tensor) for name, tensor in model.network.state_dict().items())
+    assert names == [sorted(vars(module)) for module in model.network.modules()]
+    assert all(not p.requires_grad and p.grad is None for p in model.network.parameters())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ def exact(name: str, seed: int = 2) -> Model:
 
 def by_hand(model: Model, trace: Trace, scale: np.ndarray, **change: Any) -> float:
     """Log-odds from the slow encoder, the embedding of token i multiplied by scale[i]."""
-    state = {name: tensor.numpy() for name, tensor in model.encoder.state_dict().items()}
+    state = {name: tensor.numpy() for name, tensor in model.network.state_dict().items()}
     ids = model.encode(trace.text).ids
     state["embedding.weight"] = state["embedding.weight"][ids] * scale[:, None]
     seen = slow.encode(state, model.config, list(range(len(ids))), **change)
@@ -84,14 +85,14 @@ def test_integrated_gradients_are_those_of_captum(name: str) -> None:
     model, change = exact(name), CHANGE.get(name, {})
     trace = model.trace(TEXT, **change)
     encoded, intervention, k = model.encode(TEXT), model.change(**change), int(trace.probabilities.argmax())
-    batch = model.batch(encoded)
+    batch = model.inputs(encoded)
 
     def odds(tokens: Tensor) -> Tensor:
-        logits = model.encoder(batch.expand(len(tokens)), change=intervention, tokens=tokens).logits
+        logits = model.network(replace(batch.expand(len(tokens)), vectors=tokens), change=intervention).logits
         p = torch.softmax(logits, dim=1)[:, k]
         return torch.log(p / (1 - p))
 
-    tokens = model.encoder.embedding.weight[batch.ids]
+    tokens = model.network.table[batch.ids]
     baseline = tokens * torch.from_numpy(encoded.specials)[None, :, None]
     theirs = attr.IntegratedGradients(odds).attribute(tokens, baseline, n_steps=32, method="gausslegendre")
     want = theirs.sum(dim=-1)[0].numpy()
@@ -119,7 +120,7 @@ def test_a_pair_and_a_caller_without_gradients() -> None:
     for name in ("gradient", "integrated-gradients"):
         np.testing.assert_array_equal(score(plain, name), score(inside, name))
         assert not score(plain, name)[trace.specials].any() and score(plain, name)[~trace.specials].all()
-    assert not torch.is_inference_mode_enabled() and all(p.grad is None for p in model.encoder.parameters())
+    assert not torch.is_inference_mode_enabled() and all(p.grad is None for p in model.network.parameters())
 
 
 @pytest.mark.parametrize("steps", [0, -3])

@@ -75,7 +75,7 @@ def test_batches_do_not_change_the_result(monkeypatch: pytest.MonkeyPatch) -> No
     whole = over_split(model, pd.DataFrame({"text": TEXTS}))
     monkeypatch.setattr("sentviz.maps.heads.WEIGHTS_PER_BATCH", 1)
     seen: list[tuple[int, int]] = []
-    rows = model.tokenizer.ids_batch(TEXTS, cls=True)
+    rows = model.read(pd.DataFrame({"text": TEXTS}))
     pd.testing.assert_frame_equal(over_rows(model, rows, lambda done, total: seen.append((done, total))), whole, atol=1e-6)
     assert seen == [(i + 1, 9) for i in range(9)]
 

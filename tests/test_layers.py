@@ -27,7 +27,7 @@ def test_the_last_layer_says_what_the_model_says(model: Model) -> None:
     shares = verdict_by_layer(model, trace)
     np.testing.assert_allclose(shares[-1], trace.probabilities, atol=1e-6)
     assert trace.hidden is not None
-    state = {name: tensor.double().numpy() for name, tensor in model.encoder.state_dict().items()}
+    state = {name: tensor.double().numpy() for name, tensor in model.network.state_dict().items()}
     for layer, hidden in enumerate(trace.hidden.astype(np.float64)):
         rows = [row / math.sqrt(float((row**2).mean()) + 1e-6) * state["final_norm.weight"] for row in hidden]
         logits = state["classifier.weight"] @ (sum(rows) / len(rows)) + state["classifier.bias"]

@@ -53,6 +53,11 @@ def kept(app: AppTest) -> list[Trace]:
 # ---- strength
 
 
+def strengths(app: AppTest) -> list[float]:
+    """At which strengths of the lexicon the model was asked."""
+    return sorted({trace.strength.get("lexicon", 1) for trace in kept(app)})
+
+
 def test_the_slider_is_there_for_models_with_a_lexicon_only() -> None:
     assert "strength" in [slider.key for slider in opened(run=ALL).slider]
     app = opened(run=PLAIN)
@@ -71,7 +76,7 @@ def test_strength_changes_the_answer_its_words_and_the_url() -> None:
     assert app.button(key="chip-strength").label.replace("\\", "") == "lexicon × 4"
     assert app.session_state["tries"][-1]["changed"] == "lexicon × 4"
     model = load(Run.open(Path(_folder(ALL)), ALL))
-    now = next(trace for trace in kept(app) if trace.strength == 4)
+    now = next(trace for trace in kept(app) if trace.strength == {"lexicon": 4})
     np.testing.assert_allclose(now.probabilities, model.trace(TEXT, strength=4).probabilities, atol=1e-6)
     assert np.abs(now.probabilities - model.trace(TEXT).probabilities).max() > 1e-6
     app.button(key="strength-off").click().run()
@@ -89,7 +94,7 @@ def _folder(name: str) -> Path:
 def test_word_removal_is_asked_of_the_changed_model() -> None:
     """The scores beside the answer are those of the strength on the page."""
     app = opened(run=ALL, strength="3")
-    trace = next(trace for trace in kept(app) if trace.strength == 3)
+    trace = next(trace for trace in kept(app) if trace.strength == {"lexicon": 3})
     model = load(Run.open(_folder(ALL), ALL))
     from sentviz.explain.leave_out import removal
 
@@ -128,14 +133,14 @@ def test_a_strength_for_a_model_without_lexicon_gives_way_with_a_note() -> None:
 def test_compare_asks_both_as_trained() -> None:
     app = opened("compare", run=ALL, versus=LAST, strength="0", text=SENTENCE)
     assert "what was changed on Explore does not hold" in said(app)
-    assert {trace.run for trace in kept(app) if trace.strength == 1} == {ALL, LAST}
+    assert {trace.run for trace in kept(app) if not trace.strength} == {ALL, LAST}
 
 
 def test_a_notebook_makes_the_same_figure() -> None:
     """The lines beside the export carry the strength, and `draw` follows it."""
     app = opened(run=ALL, strength="0.5", text=TEXT)
     lines = [block.value for block in app.code if "draw(" in block.value]
-    assert lines and all("strength=0.5" in line for line in lines)
+    assert lines and all("strength={'lexicon': 0.5}" in line for line in lines)
     model = load(Run.open(_folder(ALL), ALL))
     trace = model.trace(TEXT, strength=0.5)
     figure = draw(str(_folder(ALL)), "attention", text=TEXT, strength=0.5, layer=1, head=1)
@@ -151,7 +156,7 @@ def test_rings_on_the_page_of_heads_follow_the_strength() -> None:
     assert "changed on Explore" not in said(app)
     app = opened("cls", run=LAST, text=TEXT, strength="2")
     assert not app.exception, app.exception
-    assert 2 in {trace.strength for trace in kept(app)}
+    assert {"lexicon": 2} in [trace.strength for trace in kept(app)]
     assert "Rings show the model as it was changed on Explore" in said(app)
 
 
@@ -207,13 +212,13 @@ def test_a_head_that_gets_nothing_says_which_one_does() -> None:
 def test_before_and_after_are_the_model_without_and_with_its_lexicon() -> None:
     """Both are asked: strength 0 and the one on the page, which a slider of its own moves."""
     app = opened("attention", run=ALL, look="lexicon", text=TEXT)
-    assert {trace.strength for trace in kept(app)} == {0.0, 1.0}
-    before, after = sorted(kept(app), key=lambda trace: trace.strength)
+    assert strengths(app) == [0, 1]
+    before, after = sorted(kept(app), key=lambda trace: trace.strength.get("lexicon", 1))
     assert np.abs(after.map(0) - before.map(0))[1:].max() > 1e-4
     assert np.abs(after.map(0) - before.map(0))[0].max() < 1e-6  # not from the stored example, whose halves would not cancel
     app.slider(key="strength").set_value(2.0).run()
     assert not app.exception, app.exception
-    assert {trace.strength for trace in kept(app)} == {0.0, 1.0, 2.0}
+    assert strengths(app) == [0, 1, 2]
     assert "**With · strength 2**" in said(app)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from sentviz.errors import InputError
 from sentviz.figures.lexicon import attention_row, polarity_bars, polarity_strip, score_row, sigma_map
 from sentviz.lexicon import SIDES, Lexicon
 from sentviz.maps.injection import described, entries_of, neutral, reached, row
+from sentviz.models.config import EncoderConfig, HardmaxConfig
 from sentviz.presets import INJECTIONS
 from sentviz.text import Tokenizer
 from tests.fakes import fake_trace
@@ -97,14 +99,14 @@ def test_a_silenced_head_still_has_its_row() -> None:
 
 
 def test_which_heads_and_how_in_words() -> None:
-    base = {"heads": 4, "lexicon": "add", "lexicon_heads": "all", "lexicon_scaled": False}
+    base = EncoderConfig(9, 2, width=64, heads=4, lexicon="add")
     assert reached(base) == (0, 1, 2, 3)
-    assert reached(base | {"lexicon_heads": "last"}) == (3,)
-    assert reached({"heads": 4}) == reached(base | {"lexicon": "none"}) == ()
-    assert described(base, 16) == "adds σ to the scores of all heads of every layer"
-    scaled = base | {"lexicon_heads": "last", "lexicon_scaled": True}
-    assert described(scaled, 16) == "adds σ / √16 to the scores of the last head of every layer"
-    assert described(base | {"lexicon": "multiply"}, 16) == "multiplies the scores of all heads of every layer by σ"
+    assert reached(replace(base, lexicon_heads="last")) == (3,)
+    assert reached(replace(base, lexicon="none")) == reached(HardmaxConfig(9)) == ()
+    assert described(base) == "adds σ to the scores of all heads of every layer"
+    scaled = replace(base, lexicon_heads="last", lexicon_scaled=True)
+    assert described(scaled) == "adds σ / √16 to the scores of the last head of every layer"
+    assert described(replace(base, lexicon="multiply")) == "multiplies the scores of all heads of every layer by σ"
 
 
 def test_entries_come_to_the_table_of_the_model() -> None:

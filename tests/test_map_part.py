@@ -26,7 +26,8 @@ if "focus" not in st.session_state:
 run = store.run("toy/ndt-unit-2")
 model = store.model(run)
 map_part.longmap.EXACT_UNITS = int(query.get("exact", "1500"))
-map_part.show(model.trace(query.get("text", "what a warm, clever song we saw! a dull soup. I say"), maps="maps" not in query), run)
+text, held = query.get("text", "what a warm, clever song we saw! a dull soup. I say"), "maps" not in query
+map_part.show(model.trace(text, maps=held, projections=not held), run)
 """
 
 

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from sentviz.errors import InputError, RunError
-from sentviz.models.model import Model, by_length, collate, softmax
-from tests import slow
+from sentviz.models.model import Model, by_length, softmax
+from tests import makers, slow
 from tests.makers import small_model, toy_splits
 
 TEXT = "what a warm, clever song we saw! the soup was cold"
@@ -26,7 +26,7 @@ def model() -> Model:
 
 def state_of(model: Model) -> dict[str, slow.Array]:
     """Weights as double-precision arrays."""
-    return {name: tensor.double().numpy() for name, tensor in model.encoder.state_dict().items()}
+    return {name: tensor.double().numpy() for name, tensor in model.network.state_dict().items()}
 
 
 def test_predict_is_the_slow_encoder(model: Model) -> None:
@@ -84,18 +84,18 @@ def test_lambdas_of_zero_leave_the_first_component(model: Model) -> None:
 def test_a_head_that_is_off_is_a_zeroed_slice_of_the_output_matrix(model: Model) -> None:
     """heads_off against a second model whose W_O lost that head's columns."""
     other = small_model(components=3, mixing="free")
-    other.encoder.blocks[1].attention.output.weight[:, 4:8] = 0
+    other.network.blocks[1].attention.output.weight[:, 4:8] = 0
     np.testing.assert_allclose(model.trace(TEXT, heads_off=[(1, 1)]).logits, other.trace(TEXT).logits, atol=1e-5)
 
 
 def test_a_model_is_untouched_by_its_use(model: Model) -> None:
     """Weights and predictions are the same bits after traces, interventions and failed calls."""
-    before, state = model.predict([TEXT]), {k: v.clone() for k, v in model.encoder.state_dict().items()}
+    before, state = model.predict([TEXT]), {k: v.clone() for k, v in model.network.state_dict().items()}
     model.trace(TEXT, lambdas=np.zeros((2, 3)), heads_off=[(0, 0)], scores=True, projections=True)
     with pytest.raises(InputError):
         model.trace(TEXT, layers=[9], lambdas=np.zeros((2, 3)))
     assert model.predict([TEXT]).equals(before)
-    assert all((v == state[k]).all() for k, v in model.encoder.state_dict().items())
+    assert all((v == state[k]).all() for k, v in model.network.state_dict().items())
 
 
 def test_traces_from_many_threads_are_those_made_alone(model: Model) -> None:
@@ -263,8 +263,8 @@ def test_batches_by_length_hold_every_row_once_within_the_budget() -> None:
 def test_collate_masks_only_where_something_is_padded() -> None:
     """Equal lengths need no mask."""
     short, long = np.array([5, 6]), np.array([7, 8, 9])
-    assert collate([short, short]).mask is None
-    batch = collate([short, long])
+    assert makers.batch([short, short]).mask is None
+    batch = makers.batch([short, long])
     assert batch.ids.tolist() == [[5, 6, 0], [7, 8, 9]]
     assert batch.mask is not None and batch.mask.tolist() == [[True, True, False], [True, True, True]]
 
@@ -295,7 +295,7 @@ def test_a_foreign_tokenizer_is_refused() -> None:
     """A vocabulary of another size cannot belong to the encoder."""
     model = small_model()
     with pytest.raises(RunError, match="do not belong together"):
-        Model("x", model.encoder, small_model(tokenizer=_other()).tokenizer, model.labels)
+        Model("x", model.network, small_model(tokenizer=_other()).tokenizer, model.labels)
 
 
 def _other() -> Any:

@@ -288,7 +288,7 @@ def test_layers_by_hand() -> None:
         assert trace.hidden is not None
         assert trace.pooled is not None
         for layer, state in enumerate(trace.hidden):
-            by_hand = model.encoder.final_norm(torch.from_numpy(state.copy())).mean(dim=0).numpy()
+            by_hand = model.network.final_norm(torch.from_numpy(state.copy())).mean(dim=0).numpy()
             np.testing.assert_allclose(found[layer, i], by_hand, rtol=2e-3, atol=2e-3)
         np.testing.assert_allclose(found[-1, i], trace.pooled, rtol=2e-3, atol=2e-3)
 

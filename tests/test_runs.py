@@ -145,8 +145,8 @@ DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "too few labels": (lambda f: edit(f, lambda c: c.update(labels=["one"])), "1 labels for 2 classes"),
     "an unknown model setting": (lambda f: edit(f, lambda c: c["model"].update(magic=1)), "config.json"),
     "a missing model setting": (
-        lambda f: edit(f, lambda c: c["model"].pop("embedding_scale")),
-        "without embedding_scale",
+        lambda f: edit(f, lambda c: c["model"].pop("vocab_size")),
+        "vocab_size",
     ),
     "an unknown mixing": (lambda f: edit(f, lambda c: c["model"].update(mixing="magic")), "mixing must be one of"),
     "a model setting of a wrong kind": (lambda f: edit(f, lambda c: c["model"].update(width="wide")), "config.json"),

@@ -33,7 +33,7 @@ def answers(model: Model, pairs: bool) -> np.ndarray:
             encoded = model.encode(text, pair)
         except sentviz.InputError:
             continue
-        logits.append(model.forward([encoded.ids], segments=[encoded.segments])[0][0])
+        logits.append(model.forward([encoded.reading])[0][0])
     return np.array(logits)
 
 

@@ -59,7 +59,7 @@ def notebook(run: Run, figure: str, trace: Trace, **options: Any) -> str:
         pair=trace.text_pair,
         lambdas=mixed,
         heads_off=trace.heads_off or None,
-        strength=trace.strength,
+        strength=dict(trace.strength) or None,
         **options,
     )
 

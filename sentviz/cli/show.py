@@ -120,7 +120,7 @@ def export(
         raise click.UsageError("--pair goes with --text: it is the second sentence of a pair.")
     found, places = _reading(run, pair), {"layer": layer - 1, "head": _number(head), "component": _number(component)}
     for axis in {"attention": ("layer", "head", "component"), "overview": ("component",)}.get(figure, ()):
-        place, count = places[axis], found.config["model"][f"{axis}s"]
+        place, count = places[axis], getattr(found.capabilities, f"{axis}s")
         if isinstance(place, int) and not 0 <= place < count:
             there = f"the {axis}s 1 to {count}" if count > 1 else f"one {axis}"
             raise InputError(f"{found.name} has {there}, not {place + 1}.")
@@ -178,8 +178,7 @@ def report(run: str, sentence: str, pair: str | None, out: Path) -> None:
     trace = explained(model, model.trace(sentence, pair), SCORES)
     assert trace.attention is not None
     layer, head, query, key = map(int, np.unravel_index(np.abs(trace.attention).argmax(), trace.attention.shape))
-    takes_apart = getattr(model.config, "kind", "") != "hardmax"
-    arithmetic = cell(model, trace, layer, head, query, key) if takes_apart else None
+    arithmetic = cell(model, trace, layer, head, query, key) if model.capabilities.softmax else None
     out.write_text(report_html(trace, found, arithmetic=arithmetic), encoding="utf-8")
     click.echo(f"Written to {out}")
 

@@ -170,15 +170,15 @@ def layer_vectors(model: Model, frame: pd.DataFrame, tick: Tick | None = None) -
     n = len(frame)
     if tick is not None:
         tick(0.0, f"reading {n:,} texts")
-    ids, segments = model.read(frame)
+    read = model.read(frame)
     result = np.empty((model.config.layers + 1, n, model.config.width), dtype=np.float16)
     done = 0
-    for rows in by_length([len(row) for row in ids]):
-        batch = collate([ids[i] for i in rows], segments=None if segments is None else [segments[i] for i in rows])
+    for rows in by_length([len(row) for row in read]):
+        batch = collate([read[i] for i in rows])
         with torch.inference_mode():
-            out = model.encoder(batch, Watch(maps=False))
+            out = model.network(batch, Watch(maps=False))
             for layer, state in enumerate(out.hidden):
-                result[layer, rows] = model.encoder.pool(state, batch.mask).numpy()
+                result[layer, rows] = model.network.pool(state, batch.mask).numpy()
         done += len(rows)
         if tick is not None:
             tick(0.2 + 0.8 * done / n, f"asking the model, {done:,} of {n:,} rows")

@@ -15,7 +15,8 @@ Scores (m,) are shares in multiples of an even one: they sum to the number of to
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,9 +27,8 @@ from sentviz.trace import Trace
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from sentviz.models.encoder import Block
     from sentviz.models.model import Model
-    from sentviz.models.protocol import Batch, Change
+    from sentviz.models.protocol import Change, Inputs, Network
 
 __all__ = [
     "LONGEST_FLOW",
@@ -58,9 +58,13 @@ def effective(trace: Trace) -> Doubles:
         InputError: the trace does not hold every layer and query row, or a row is all zero.
     """
     whole = trace.layer_ids == tuple(range(len(trace.lambdas))) and trace.query_ids == tuple(range(len(trace.tokens)))
-    if trace.attention is None or not whole:
+    try:
+        stack = trace.stack() if whole else None
+    except KeyError:
+        stack = None
+    if stack is None:
         raise InputError("Following attention through the layers needs the maps of all layers with all their rows.")
-    maps = np.abs(trace.attention.astype(np.float64)).mean(axis=1)
+    maps = np.abs(stack.astype(np.float64)).mean(axis=1)
     totals = maps.sum(axis=-1, keepdims=True)
     if empty := np.flatnonzero((totals == 0).any(axis=(1, 2))).tolist():
         raise InputError(f"Layer {empty[0] + 1} mixes its maps to nothing for some token, so there is no attention to follow.")
@@ -115,18 +119,14 @@ def _solved(maps: Doubles, pooling: str) -> Doubles:
 
 def value_weighted_maps(model: Model, trace: Trace, **change: Any) -> Doubles:
     """(L, n, m) length of what key j adds to query i in the attention's output, in units of the hidden state."""
-    whole = model.trace(trace.text, trace.text_pair, projections=True, **change)
-    assert whole.attention is not None and whole.values is not None
+    whole = model.trace(trace.text, trace.text_pair, maps=False, projections=True, **change)
+    assert whole.values is not None
     maps = []
-    for layer, block in enumerate(_blocks(model)):
-        attention = block.attention
-        a, v = whole.attention[layer].astype(np.float64), whole.values[layer].astype(np.float64)
-        if attention.head_norm is not None:  # linear once its root mean square is known
-            out = a @ v
-            a = a / np.sqrt((out**2).mean(axis=-1, keepdims=True) + attention.head_norm.eps)
-            a = a * (1 - model.config.lambda_start[layer][0])
-            v = v * attention.head_norm.weight.detach().numpy()
-        w = attention.output.weight.detach().numpy().astype(np.float64).reshape(model.config.width, len(v), -1)  # (d, H, d_v)
+    for a, v, terms in zip(whole.stack().astype(np.float64), whole.values.astype(np.float64), whole.terms, strict=True):
+        if (norm := terms.head_norm) is not None:  # linear once its root mean square is known
+            a = a / np.sqrt(((a @ v) ** 2).mean(axis=-1, keepdims=True) + norm.eps) * norm.factor
+            v = v * norm.weight.detach().numpy()
+        w = terms.output.detach().numpy().astype(np.float64).reshape(model.config.width, len(v), -1)  # (d, H, d_v)
         moved = np.einsum("hme,dhe->mhd", v, w)
         products = moved @ moved.transpose(0, 2, 1)  # (m, H, H): lengths without a vector for every pair of tokens
         squares = np.einsum("hnm,mhg,gnm->nm", a, products, a, optimize=True)
@@ -148,10 +148,10 @@ def value_zeroing_maps(model: Model, trace: Trace, **change: Any) -> Doubles:
 
     from sentviz.models.protocol import Watch
 
-    changed, batch = model.change(**change), model.encoder.ready(model.batch(model.encode(trace.text, trace.text_pair)))
+    changed, inputs = model.change(**change), model.network.ready(model.inputs(model.encode(trace.text, trace.text_pair)))
     with torch.inference_mode():
-        hidden = model.encoder(batch, Watch(maps=False), changed).hidden
-        maps = [_turned(block, x, out, batch, changed) for block, x, out in zip(_blocks(model), hidden[:-1], hidden[1:], strict=True)]
+        hidden = model.network(inputs, Watch(maps=False), changed).hidden
+        maps = [_turned(model.network, i, x, out, inputs, changed) for i, (x, out) in enumerate(pairwise(hidden))]
         distances: Doubles = torch.stack(maps).numpy()
     return distances
 
@@ -164,7 +164,7 @@ def value_zeroing(model: Model, trace: Trace, **change: Any) -> Floats:
     maps = value_zeroing_maps(model, trace, **change)
     totals = maps.sum(axis=-1, keepdims=True)
     rows = np.where(totals > 0, maps / np.where(totals > 0, totals, 1), np.eye(maps.shape[-1]))
-    return _shares(_read(_product(rows), model.config.pooling))
+    return _shares(_read(_product(rows), trace.pooling))
 
 
 # ---- shared --------------------------------------------------------------------------------------------------------
@@ -191,12 +191,8 @@ def _shares(values: Doubles) -> Floats:
     return np.asarray(values * (len(values) / total) if total else values, dtype=np.float32)
 
 
-def _blocks(model: Model) -> list[Block]:
-    return [cast("Block", block) for block in model.encoder.blocks]
-
-
-def _turned(block: Block, x: Tensor, out: Tensor, batch: Batch, change: Change) -> Tensor:
-    """(n, m) how far output i of a block turns when the value vectors of token j are zero, in double precision."""
+def _turned(network: Network, layer: int, x: Tensor, out: Tensor, inputs: Inputs, change: Change) -> Tensor:
+    """(n, m) how far output i of a layer turns when the value vectors of token j are zero, in double precision."""
     import torch
     import torch.nn.functional as F
 
@@ -205,6 +201,6 @@ def _turned(block: Block, x: Tensor, out: Tensor, batch: Batch, change: Change) 
     n, distances, whole = x.shape[1], [], F.normalize(out.double(), dim=-1)
     for off in torch.split(torch.eye(n, dtype=torch.bool), max(1, TOKENS_PER_BATCH // n)):
         some = len(off)
-        changed, _ = block(x.expand(some, -1, -1), batch.expand(some), None, replace(change, values_off=off))
+        changed, _ = network.step(layer, x.expand(some, -1, -1), inputs.expand(some), None, replace(change, values_off=off))
         distances.append((F.normalize(changed.double(), dim=-1) - whole).square().sum(dim=-1) / 2)  # 1 - cos, exact near 0
     return torch.cat(distances).T

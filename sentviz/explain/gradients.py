@@ -10,7 +10,7 @@ the zero embedding, that of [PAD], in place of every word; specials stay, so the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -82,13 +82,13 @@ def _along(model: Model, trace: Trace, places: npt.NDArray[np.float64], change: 
     encoded = model.encode(trace.text, trace.text_pair)
     odds, slopes = [], []
     with torch.inference_mode(False), torch.enable_grad():
-        batch = model.batch(encoded)
-        text = model.encoder.embedding.weight[batch.ids[0]]
+        inputs = model.inputs(encoded)
+        text = model.network.table[inputs.ids[0]]
         path = text * torch.from_numpy(~encoded.specials)[:, None]
         steps = torch.from_numpy(places).to(path)
         for some in torch.split(steps, max(1, TOKENS_PER_BATCH // len(encoded))):
             tokens = (text - (1 - some[:, None, None]) * path).requires_grad_()
-            logits = model.encoder(batch.expand(len(some)), change=changed, tokens=tokens).logits
+            logits = model.network(replace(inputs.expand(len(some)), vectors=tokens), change=changed).logits
             others = torch.cat([logits[:, :k], logits[:, k + 1 :]], dim=1)
             value = logits[:, k] - others.logsumexp(dim=1)
             slopes.append(torch.autograd.grad(value.sum(), tokens)[0])

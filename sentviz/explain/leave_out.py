@@ -41,10 +41,8 @@ def leaving_out(
     **change: Any,
 ) -> Floats:
     """Logits (N, K) of the text without the tokens of each of N sets; what follows a token moves up. One forward call."""
-    encoded, sets = model.encode(trace.text, trace.text_pair), [list(some) for some in removed]
-    rows = [np.delete(encoded.ids, some) for some in sets]
-    segments = [np.delete(encoded.segments, some) for some in sets]
-    return model.forward(rows, model.change(**change), segments=segments)[0]
+    reading = model.encode(trace.text, trace.text_pair).reading
+    return model.forward([reading.without(list(some)) for some in removed], model.change(**change))[0]
 
 
 def removal(model: Model, trace: Trace, **change: Any) -> Floats:

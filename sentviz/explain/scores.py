@@ -61,25 +61,22 @@ def without(trace: Trace, token: int) -> float:
     return float(1 / (1 + np.exp(-(log_odds(trace.logits, k) - trace.token_scores["removal"][token]))))
 
 
-def received(maps: Floats) -> Floats:
-    """(L, H, n, m) -> (m,): attention that each key receives, summed over queries, averaged over layers and heads."""
-    return np.asarray(maps.sum(axis=-2).mean(axis=(0, 1)), dtype=np.float32)
-
-
-def _received(trace: Trace) -> Floats:
-    assert trace.attention is not None
-    return received(trace.attention)
+def received(trace: Trace, component: int | str = "effective", layers: int = 0) -> Floats:
+    """(m,) attention that each key receives, summed over queries, averaged over heads and layers; of the first `layers`, or of all."""
+    total = np.zeros(len(trace.tokens))
+    for layer, _, maps, keys in trace.bands(component):
+        if not layers or layer < layers:
+            total[keys] += maps.sum(axis=(0, 1), dtype=np.float64)
+    return np.asarray(total / (len(trace.head_ids) * (layers or len(trace.layer_ids))), dtype=np.float32)
 
 
 def _first_layer(trace: Trace) -> Floats:
-    assert trace.attention is not None
-    return received(trace.attention[:1])
+    return received(trace, layers=1)
 
 
 def _difference(trace: Trace) -> Floats:
-    assert trace.components is not None
-    first, rest = trace.components[:, 0], trace.components[:, 1:].mean(axis=1)
-    return received(first) - received(np.asarray(rest, dtype=np.float32))
+    rest = [received(trace, c) for c in trace.component_ids[1:]]
+    return np.asarray(received(trace, trace.component_ids[0]) - np.mean(rest, axis=0), dtype=np.float32)
 
 
 @dataclass(frozen=True)
@@ -114,7 +111,7 @@ SCORES = {
             signed=True,
             least=0.5,
         ),
-        Score("received", "Attention received", LESS, MORE, of=_received),
+        Score("received", "Attention received", LESS, MORE, of=received),
         Score("first-layer", "First-layer importance", LESS, MORE, of=_first_layer),
         Score(
             "difference",

@@ -34,7 +34,7 @@ def neighbours(model: Model, token: int, k: int = 6) -> list[tuple[str, float]]:
     Args:
         token: id in the vocabulary.
     """
-    table = model.encoder.embedding.weight.detach().numpy()
+    table = model.network.table.detach().numpy()
     lengths = np.linalg.norm(table, axis=1) + 1e-9
     cosine = table @ table[token] / (lengths * lengths[token])
     cosine[[0, 1, 2, 3, token]] = -2

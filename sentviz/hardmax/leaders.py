@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sentviz.datasets import Split
-    from sentviz.models.hardmax import HardmaxModel
-    from sentviz.models.model import Ids, Model, Progress
+    from sentviz.models.hardmax import HardmaxModel, Ids
+    from sentviz.models.model import Model, Progress
 
 __all__ = ["CONFIDENCES", "FILE", "MEASURES", "NEAR", "followed", "frequent", "leading", "per_layer", "survey"]
 
@@ -51,24 +51,24 @@ def followed(
     """
     import torch
 
-    from sentviz.models.hardmax import attention, distinct
+    from sentviz.models.hardmax import distinct, shares
     from sentviz.models.model import by_length
 
-    encoder, layers = model.hardmax, model.config.layers
+    network, layers = model.network, model.config.layers
     measures = np.empty((len(rows), layers + 1, len(MEASURES)))
     words: list[npt.NDArray[np.int64]] = [np.empty(0, dtype=np.int64)] * len(rows)
     probabilities = np.empty(len(rows))
-    tolerance, pace = encoder.config.tolerance, encoder.blocks[0].step
+    tolerance, pace = network.config.tolerance, network.pace
     done = 0
     for batch in by_length([len(row) for row in rows], tokens=8_192):
         ids, counts = distinct([rows[i] for i in batch])
         mask, times = counts > 0, counts.double()
         with torch.inference_mode():
-            z = encoder.embedding(ids)
+            z = network.embedding(ids)
             near = NEAR * (z.norm(dim=-1) * mask).amax(dim=1)[:, None, None]
             leads = torch.zeros_like(mask)
             for k in range(layers + 1):
-                tied = attention(z, mask, 0.0, tolerance) > 0
+                tied = shares(z, z, mask, tolerance) > 0
                 if k < layers:
                     leads |= tied.diagonal(dim1=1, dim2=2) & (tied.sum(dim=-1) == 1) & mask
                 close = (torch.cdist(z, z, compute_mode="donot_use_mm_for_euclid_dist") <= near) & mask[:, None, :]
@@ -77,9 +77,9 @@ def followed(
                 measures[batch, k, 1] = (mask & ~close.tril(-1).any(dim=-1)).sum(dim=1).numpy()
                 measures[batch, k, 2] = (at_leaders.sum(dim=1) / times.sum(dim=1)).numpy()
                 if k < layers:
-                    shares = tied * times[:, None, :]
-                    z = z + pace * (shares @ z / shares.sum(dim=-1, keepdim=True) - z)
-            odds = encoder.classifier((z * times[:, :, None]).sum(dim=1) / times.sum(dim=1, keepdim=True))
+                    weights = tied * times[:, None, :]
+                    z = z + pace * (weights @ z / weights.sum(dim=-1, keepdim=True) - z)
+            odds = network.classifier((z * times[:, :, None]).sum(dim=1) / times.sum(dim=1, keepdim=True))
         probabilities[batch] = odds.softmax(dim=-1)[:, 1].numpy()
         for place, i in enumerate(batch):
             words[i] = ids[place][leads[place]].numpy()

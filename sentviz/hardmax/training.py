@@ -24,8 +24,9 @@ from sentviz.evaluation import Evaluation, evaluate, fit_temperature, metrics
 from sentviz.examples import examples_for
 from sentviz.explain import explained
 from sentviz.hardmax.text import WordsTokenizer
-from sentviz.models.hardmax import HardmaxConfig, HardmaxEncoder, HardmaxModel
-from sentviz.models.model import Ids, by_length
+from sentviz.models.config import HardmaxConfig, stored_config
+from sentviz.models.hardmax import HardmaxEncoder, HardmaxModel, Ids
+from sentviz.models.model import by_length
 from sentviz.runs import Run
 from sentviz.training import EMBEDDINGS, batches
 
@@ -258,7 +259,7 @@ def write(recipe: HardmaxRecipe, fitted: Fitted, tokenizer: WordsTokenizer, trai
     config = {
         "name": recipe.name,
         "preset": recipe.preset,
-        "model": asdict(fitted.encoder.config) | {"alpha": model.alpha},
+        "model": stored_config(fitted.encoder.config),
         "parameters": encoder.parameters_count(),
         "labels": list(train.labels),
         "tokenizer": {"kind": tokenizer.kind, "cls": False, "vocab_size": tokenizer.vocab_size},

@@ -21,6 +21,7 @@ from sentviz.trace import Trace
 
 if TYPE_CHECKING:
     import pandas as pd
+    from torch import Tensor
 
     from sentviz.models.model import Model
 
@@ -39,7 +40,7 @@ class Component:
     place: int  # counted from 0
     product: float  # q . k, rotated with RoPE; the cosine under QK-norm
     scaled: float  # times the scale
-    factor: float | None  # Xia et al.'s M; None = the model has none, or it cannot be read off because q . k is 0
+    factor: float | None  # Xia et al.'s M; None = the model has none
     biases: Mapping[str, float]
     score: float  # S
     top: int  # the key with the largest S of the row
@@ -173,7 +174,7 @@ class CellArithmetic:
 def cell(model: Model, source: Trace | str, layer: int, head: int, query: int, key: int, lambdas: Any = None) -> CellArithmetic:
     """How the weight of one cell comes about.
 
-    A trace that holds scores and projections of the cell is read as it is; otherwise the one query row is computed anew.
+    A trace that holds Q, K and the terms of the cell is read as it is; otherwise the one query row is computed anew.
 
     Args:
         model: the model of the trace.
@@ -183,7 +184,7 @@ def cell(model: Model, source: Trace | str, layer: int, head: int, query: int, k
     Raises:
         InputError: the model or the text has no such cell.
     """
-    if getattr(model.config, "kind", "") == "hardmax":
+    if not model.capabilities.softmax:
         raise InputError(
             "A hardmax map has no softmax to take apart: each row shares its weight among the tokens furthest in its direction."
         )
@@ -195,54 +196,58 @@ def cell(model: Model, source: Trace | str, layer: int, head: int, query: int, k
         change: dict[str, Any] = {
             "lambdas": lambdas,
             "heads_off": off - {(layer, head)},
-            "strength": 1.0 if isinstance(source, str) else source.strength,
+            "strength": {} if isinstance(source, str) else source.strength,
         }
-        source = model.trace(text, pair, layers=(layer,), heads=(head,), queries=(query,), scores=True, projections=True, **change)
+        source = model.trace(text, pair, layers=(layer,), heads=(head,), queries=(query,), maps=False, projections=True, **change)
     if not 0 <= key < len(source.tokens):
         raise InputError(f"There is no key {key}; they are counted from 0 to {len(source.tokens) - 1}.")
-    return _read(model, source, layer, head, query, key)
+    return _read(source, layer, head, query, key)
 
 
 def _holds(trace: Trace, layer: int, head: int, query: int) -> bool:
-    arrays = (trace.attention, trace.components, trace.scores, trace.queries, trace.keys, trace.values)
     chosen = layer in trace.layer_ids and head in trace.head_ids and query in trace.query_ids
-    return chosen and all(array is not None for array in arrays) and trace.component_ids == tuple(range(trace.lambdas.shape[1]))
+    return chosen and bool(trace.terms) and trace.component_ids == tuple(range(trace.lambdas.shape[1]))
 
 
-def _read(model: Model, trace: Trace, layer: int, head: int, query: int, key: int) -> CellArithmetic:
-    config, n = model.config, len(trace.tokens)
-    at = trace.layer_ids.index(layer), slice(None), trace.head_ids.index(head), trace.query_ids.index(query)
-    assert trace.scores is not None and trace.queries is not None and trace.keys is not None
-    assert trace.components is not None and trace.attention is not None and trace.values is not None
-    scores, maps, q = (np.asarray(array[at], dtype=np.float64) for array in (trace.scores, trace.components, trace.queries))
-    k = np.asarray(trace.keys[at[0], :, at[2], key], dtype=np.float64)
-    block: Any = model.encoder.blocks[layer]
-    temperature = block.attention.temperature
-    scale = config.key_size**-0.5 if temperature is None else float(temperature)
-    window = getattr(block.attention, "window", config.window)
-    seen = _seen(window, config.global_tokens, n, query)
+def _read(trace: Trace, layer: int, head: int, query: int, key: int) -> CellArithmetic:
+    """The row of the query from its Q, the head's K and the layer's terms, each step by itself."""
+    import torch
+
+    at, h, row = trace.layer_ids.index(layer), trace.head_ids.index(head), trace.query_ids.index(query)
+    assert trace.queries is not None and trace.keys is not None and trace.values is not None
+    terms = trace.terms[at].part(heads=(h,) if len(trace.head_ids) > 1 else ())
+    n, place = len(trace.tokens), torch.tensor([query])
+    structure = terms.structure.part(queries=place)
+    with torch.inference_mode():
+        q, k = (torch.from_numpy(array[at][:, h].copy())[None, :, None] for array in (trace.queries[..., row, None, :], trace.keys))
+        visible = terms.seen(1, n, place)
+        scores, maps = terms.scores(q, k, place), terms.maps(q, k, place)
+        effective = _double(terms.mix(maps))[0, 0]
+        shape = scores.shape
+        biases = {bias.name: _double(bias.dense().expand(shape)) for bias in structure.biases}
+        factor = None if structure.factor is None else _double(structure.factor.dense().expand(shape))
+        products = _double(q) @ _double(k).swapaxes(-1, -2)
+    scale, seen = float(terms.scale), np.ones(n, dtype=np.bool_) if visible is None else visible[0, 0, 0, 0].numpy()
+    row_scores, row_maps = _double(scores)[0, :, 0, 0], _double(maps)[0, :, 0, 0]
     parts = []
-    for c in range(len(maps)):
-        product = float(q[c] @ k[c])
-        biases = {name: float(values[at][c, key]) for name, values in trace.biases.items()}
-        score, visible = float(scores[c, key]), scores[c, seen]
-        top = int(np.flatnonzero(seen)[visible.argmax()])
+    for c in range(len(row_maps)):
+        product, among = float(products[0, c, 0, 0, key]), row_scores[c, seen]
+        top = int(np.flatnonzero(seen)[among.argmax()])
         parts.append(
             Component(
                 c,
                 product,
                 product * scale,
-                (score - sum(biases.values())) / (product * scale) if config.lexicon == "multiply" and product else None,
-                biases,
-                score,
+                None if factor is None else float(factor[0, c, 0, 0, key]),
+                {name: float(values[0, c, 0, 0, key]) for name, values in biases.items()},
+                float(row_scores[c, key]),
                 top,
-                float(scores[c, top]),
-                float(np.exp(visible - visible.max()).sum()),
-                float(maps[c, key]),
+                float(row_scores[c, top]),
+                float(np.exp(among - among.max()).sum()),
+                float(row_maps[c, key]),
                 float(trace.lambdas[layer, c]),
             )
         )
-    row = np.asarray(trace.attention[at[0], at[2], at[3]], dtype=np.float64)
     return CellArithmetic(
         run=trace.run,
         layer=layer,
@@ -250,29 +255,24 @@ def _read(model: Model, trace: Trace, layer: int, head: int, query: int, key: in
         query=query,
         key=key,
         tokens=trace.tokens,
-        key_size=config.key_size,
+        key_size=trace.keys.shape[-1],
         scale=scale,
-        cosine=temperature is not None,
-        rotary=config.positions == "rotary",
-        window=window,
+        cosine=terms.cosine,
+        rotary=terms.rotary,
+        window=terms.window,
         parts=tuple(parts),
-        attention=float(row[key]),
+        attention=float(effective[0, key]),
         seen=seen,
-        scores=scores,
-        maps=maps,
-        row=row,
-        values=np.asarray(trace.values[at[0], at[2]], dtype=np.float64),
-        head_norm=1 - config.lambda_start[layer][0] if config.head_norm else None,
+        scores=row_scores,
+        maps=row_maps,
+        row=effective[0],
+        values=np.asarray(trace.values[at, h], dtype=np.float64),
+        head_norm=None if terms.head_norm is None else terms.head_norm.factor,
     )
 
 
-def _seen(window: int, global_tokens: tuple[int, ...], n: int, query: int) -> Bools:
-    """(m,) SentiFormer's pattern: the window around the query, and the tokens that all see."""
-    if not window:
-        return np.ones(n, dtype=np.bool_)
-    seen = np.abs(np.arange(n) - query) <= window // 2
-    seen[[place for place in global_tokens if -n <= place < n]] = True
-    return np.asarray(seen, dtype=np.bool_)
+def _double(tensor: Tensor) -> Floats:
+    return np.asarray(tensor.numpy(), dtype=np.float64)
 
 
 def plain(value: float) -> str:

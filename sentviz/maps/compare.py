@@ -5,11 +5,14 @@ from __future__ import annotations
 from difflib import SequenceMatcher
 
 import numpy as np
+import numpy.typing as npt
 
 from sentviz.errors import InputError
 from sentviz.trace import Trace
 
 __all__ = ["align", "difference"]
+
+Floats = npt.NDArray[np.float32]
 
 
 def align(first: Trace, second: Trace) -> list[tuple[int | None, int | None]]:
@@ -33,8 +36,6 @@ def difference(first: Trace, second: Trace) -> Trace:
     Raises:
         InputError: the two share no token, come from models of different shape, or hold chosen queries only.
     """
-    if first.attention is None or second.attention is None or first.components is None or second.components is None:
-        raise InputError("Both traces need their attention maps.")
     if first.lambdas.shape != second.lambdas.shape or first.head_ids != second.head_ids or first.layer_ids != second.layer_ids:
         raise InputError("Maps can be subtracted between models with the same layers, heads and components only.")
     if any(trace.query_ids != tuple(range(len(trace.tokens))) for trace in (first, second)):
@@ -43,6 +44,14 @@ def difference(first: Trace, second: Trace) -> Trace:
     if not both:
         raise InputError("The two sentences share no token to compare.")
     i, j = (np.array(side) for side in zip(*both, strict=True))
+
+    def moved(component: int | str) -> Floats:
+        return second.stack(component)[..., j[:, None], j] - first.stack(component)[..., i[:, None], i]
+
+    try:
+        attention, components = moved("effective"), np.stack([moved(c) for c in first.component_ids], axis=1)
+    except KeyError as error:
+        raise InputError("Both traces need their attention maps.") from error
     tokens = tuple(
         first.tokens[a] if first.tokens[a].casefold() == second.tokens[b].casefold() else f"{first.tokens[a]} → {second.tokens[b]}"
         for a, b in both
@@ -54,8 +63,8 @@ def difference(first: Trace, second: Trace) -> Trace:
         specials=second.specials[j],
         unknown=second.unknown[j],
         query_ids=tuple(range(len(both))),
-        attention=second.attention[..., j[:, None], j] - first.attention[..., i[:, None], i],
-        components=second.components[..., j[:, None], j] - first.components[..., i[:, None], i],
+        attention=attention,
+        components=components,
         hidden=None,
         scores=None,
         biases={},
@@ -63,5 +72,6 @@ def difference(first: Trace, second: Trace) -> Trace:
         queries=None,
         keys=None,
         values=None,
+        terms=(),
         token_scores={},
     )

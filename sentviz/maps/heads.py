@@ -14,7 +14,7 @@ Reported are means over texts with 95 % intervals (normal; n is in the thousands
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from sentviz.models.model import Model, Progress
+    from sentviz.text import Reading
     from sentviz.trace import Trace
 
 __all__ = ["CLS_MEASURES", "FILE", "MEASURES", "of_trace", "over_rows", "over_split", "patterns"]
 
-Ids = npt.NDArray[np.integer[Any]]
 MEASURES = ("entropy", "previous", "next", "same", "specials", "first")
 CLS_MEASURES = ("from_cls", "to_cls")
 FILE = "heads.parquet"
@@ -81,27 +81,23 @@ def of_trace(trace: Trace) -> pd.DataFrame:
     """
     import torch
 
-    if trace.attention is None:
-        raise InputError("The trace was made without attention maps.")
-    layers, heads, n = trace.attention.shape[:3]
-    if (
-        layers != len(trace.lambdas)
-        or trace.layer_ids != tuple(range(layers))
-        or trace.head_ids != tuple(range(heads))
-        or n != len(trace.tokens)
-    ):
+    try:
+        stack = trace.stack()
+    except KeyError as error:
+        raise InputError("The trace was made without attention maps.") from error
+    if not trace.whole or len(stack) != len(trace.lambdas):
         raise InputError("What heads attend to is read off whole traces: made without a choice of layers, heads or queries.")
     n = len(trace.tokens)
     cls = bool(trace.specials[0])
-    maps = torch.from_numpy(np.array(trace.attention, dtype=np.float64))[:, None]
+    maps = torch.from_numpy(stack.astype(np.float64))[:, None]
     values = patterns(maps, torch.tensor([n]), torch.from_numpy(trace.specials.copy())[None], cls)[0].numpy()
     return _table(values, np.zeros_like(values), _mean_of_heads(values[None])[0], np.zeros_like(values[:, 0]), 1, cls)[
         ["layer", "head", "measure", "value"]
     ]
 
 
-def over_rows(model: Model, rows: Sequence[Ids], progress: Progress | None = None, segments: Sequence[Ids] | None = None) -> pd.DataFrame:
-    """Means over the texts of some token ids: layer, head (-1 = mean over heads), measure, value, low, high, sd, n.
+def over_rows(model: Model, rows: Sequence[Reading], progress: Progress | None = None) -> pd.DataFrame:
+    """Means over some texts: layer, head (-1 = mean over heads), measure, value, low, high, sd, n.
 
     Raises:
         InputError: no text.
@@ -113,16 +109,16 @@ def over_rows(model: Model, rows: Sequence[Ids], progress: Progress | None = Non
 
     if not rows:
         raise InputError("There is no text to look at.")
-    config = model.config
+    has = model.capabilities
     names = len(MEASURES) + (len(CLS_MEASURES) if model.cls else 0)
-    sums = np.zeros((2, config.layers, config.heads + 1, names))
-    counts = np.zeros((config.layers, config.heads + 1, names), dtype=np.int64)
+    sums = np.zeros((2, has.layers, has.heads + 1, names))
+    counts = np.zeros((has.layers, has.heads + 1, names), dtype=np.int64)
     done = 0
-    for batch in _batches([len(row) for row in rows], config.layers * config.components * config.heads):
+    for batch in _batches([len(row) for row in rows], has.layers * has.components * has.heads):
         some = [rows[i] for i in batch]
         with torch.inference_mode():
-            inputs = collate(some, segments=None if segments is None else [segments[i] for i in batch])
-            maps = model.encoder(inputs, Watch()).attention
+            inputs = collate(some)
+            maps = model.network(inputs, Watch()).attention
             assert maps is not None
             specials = torch.isin(inputs.ids, torch.tensor(getattr(model.tokenizer, "frame_ids", SPECIAL_IDS)))
             each = patterns(maps, torch.tensor([len(row) for row in some]), specials, model.cls).double().numpy()
@@ -141,8 +137,7 @@ def over_rows(model: Model, rows: Sequence[Ids], progress: Progress | None = Non
 
 def over_split(model: Model, frame: pd.DataFrame, progress: Progress | None = None) -> pd.DataFrame:
     """`over_rows` of the texts, or pairs of texts, of a frame."""
-    rows, segments = model.read(frame)
-    return over_rows(model, rows, progress, segments)
+    return over_rows(model, model.read(frame), progress)
 
 
 def _mean_of_heads(each: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

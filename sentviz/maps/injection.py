@@ -11,7 +11,6 @@ model asked without its lexicon, s = 0 in every layer: in layer 1, Q and K are t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ import numpy.typing as npt
 
 from sentviz.errors import InputError
 from sentviz.lexicon import SIDES, SMOOTHING, Lexicon, entries, sigma
+from sentviz.models.config import EncoderConfig, HubConfig, ModelConfig
 from sentviz.trace import Trace
 
 if TYPE_CHECKING:
@@ -85,24 +85,21 @@ def neutral(polarity: npt.ArrayLike) -> Bools:
     return np.asarray(np.isclose(np.asarray(polarity, dtype=float), 1 / 3, atol=1e-3).all(axis=1))
 
 
-def reached(config: Mapping[str, Any]) -> tuple[int, ...]:
-    """The heads of each layer that the injection of a model's configuration reaches; none without a lexicon."""
-    heads = int(config["heads"])
-    match config.get("lexicon", "none"), config.get("lexicon_heads", "all"):
-        case "none", _:
-            return ()
-        case _, "last":
-            return (heads - 1,)
-        case _:
-            return tuple(range(heads))
+def reached(shape: ModelConfig) -> tuple[int, ...]:
+    """The heads of each layer that a model's injection reaches; none without a lexicon."""
+    if not isinstance(shape, EncoderConfig | HubConfig) or shape.lexicon == "none":
+        return ()
+    return (shape.heads - 1,) if shape.lexicon_heads == "last" else tuple(range(shape.heads))
 
 
-def described(config: Mapping[str, Any], key_size: int) -> str:
-    """What an injection does, as in "adds σ / √32 to the scores of the last head of every layer"."""
-    heads = "the last head of every layer" if config["lexicon_heads"] == "last" else "all heads of every layer"
-    if config["lexicon"] == "multiply":
+def described(shape: ModelConfig) -> str:
+    """What an injection does, as in "adds σ / √32 to the scores of the last head of every layer"; "" without one."""
+    if not isinstance(shape, EncoderConfig | HubConfig) or shape.lexicon == "none":
+        return ""
+    heads = "the last head of every layer" if shape.lexicon_heads == "last" else "all heads of every layer"
+    if shape.lexicon == "multiply":
         return f"multiplies the scores of {heads} by σ"
-    return f"adds σ{f' / √{key_size}' if config['lexicon_scaled'] else ''} to the scores of {heads}"
+    return f"adds σ{f' / √{shape.key_size}' if shape.lexicon_scaled else ''} to the scores of {heads}"
 
 
 def row(model: Model, trace: Trace, layer: int, head: int, token: int, component: int = 0) -> Row:
@@ -114,22 +111,19 @@ def row(model: Model, trace: Trace, layer: int, head: int, token: int, component
     Raises:
         InputError: the model has no lexicon, or no such layer, head, token or component.
     """
-    config = model.config
-    if config.lexicon == "none" or trace.polarity is None:
+    if not model.capabilities.lexicon or trace.polarity is None:
         raise InputError(f"{trace.run} has no lexicon.")
-    asked: dict[str, Any] = {"layers": (layer,), "heads": (head,), "components": (component,), "queries": (token,)}
+    import torch
+
+    asked: dict[str, Any] = {"layers": (layer,), "heads": (head,), "components": (component,), "queries": (token,), "projections": True}
     change = trace.change | {"heads_off": [pair for pair in trace.heads_off if pair != (layer, head)]}
-    seen = model.trace(trace.text, trace.text_pair, scores=True, projections=True, **asked, **change)
+    seen = model.trace(trace.text, trace.text_pair, scores=True, **asked, **change)
     before = model.trace(trace.text, trace.text_pair, **asked, **(change | {"strength": 0.0}))
     assert seen.scores is not None and seen.queries is not None and seen.keys is not None
     assert seen.components is not None and before.components is not None
-    block: Any = model.encoder.blocks[layer]
-    temperature = block.attention.temperature
-    scale = config.key_size**-0.5 if temperature is None else float(temperature)
-    q, k = seen.queries[0, 0, 0, 0].astype(float), seen.keys[0, 0, 0].astype(float)
-    similar = sigma(trace.polarity)[token].astype(float)
-    multiplies, strength = config.lexicon == "multiply", trace.strength if head in reached(vars(config)) else 0.0
-    injected = 1 + strength * (similar - 1) if multiplies else seen.biases["lexicon"][0, 0, 0, 0].astype(float)
+    terms = seen.terms[0]
+    structure = terms.structure.part(queries=torch.tensor([token]))
+    injected = structure.factor or next(bias for bias in structure.biases if bias.name == "lexicon")
     return Row(
         run=trace.run,
         layer=layer,
@@ -137,11 +131,11 @@ def row(model: Model, trace: Trace, layer: int, head: int, token: int, component
         component=component,
         token=token,
         tokens=trace.tokens,
-        strength=trace.strength,
-        multiplies=multiplies,
-        sigma=similar,
-        plain=scale * (k @ q),
-        injected=injected,
+        strength=trace.strength.get("lexicon", 1.0),
+        multiplies=structure.factor is not None,
+        sigma=sigma(trace.polarity)[token].astype(float),
+        plain=float(terms.scale) * (seen.keys[0, 0, 0].astype(float) @ seen.queries[0, 0, 0, 0].astype(float)),
+        injected=injected.dense()[0, 0, 0, 0].numpy().astype(float),
         scores=seen.scores[0, 0, 0, 0].astype(float),
         before=before.components[0, 0, 0, 0].astype(float),
         after=seen.components[0, 0, 0, 0].astype(float),

@@ -39,7 +39,7 @@ def verdict_by_layer(model: Model, trace: Trace) -> Floats:
         raise InputError("The trace was made without hidden states.")
     with torch.inference_mode():
         states = torch.from_numpy(trace.hidden.copy())
-        logits = torch.cat([model.encoder.classifier(model.encoder.pool(state[None], None)) for state in states])
+        logits = torch.cat([model.network.classifier(model.network.pool(state[None], None)) for state in states])
     return softmax(logits.numpy())
 
 
@@ -56,13 +56,10 @@ def head_patterns(trace: Trace, component: int | str = "effective") -> pd.DataFr
     """
     import pandas as pd
 
-    stack = trace.attention if component == "effective" else trace.components
-    if stack is None or (component != "effective" and component not in trace.component_ids):
-        raise InputError(f"The trace holds no map of component {component!r}.")
-    if component != "effective":
-        assert trace.components is not None
-        stack = trace.components[:, trace.component_ids.index(int(component))]
-    maps = np.abs(stack).astype(np.float64)
+    try:
+        maps = np.abs(trace.stack(component)).astype(np.float64)
+    except KeyError as error:
+        raise InputError(f"The trace holds no map of component {component!r}.") from error
     maps /= np.maximum(maps.sum(axis=-1, keepdims=True), 1e-12)
     queries, keys = np.array(trace.query_ids), np.arange(maps.shape[-1])
     step = keys[None, :] - queries[:, None]

@@ -16,8 +16,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -161,18 +160,22 @@ class Source:
     band: int  # rows to read at a time
 
 
-def held(trace: Trace, layer: int, head: int | str = "mean", component: int | str = "effective") -> Source:
-    """A map that a trace holds, see `Trace.map`.
+def held(trace: Trace, layer: int, head: int | str = "mean", component: int | str = "effective", *, band_bytes: int = BAND_BYTES) -> Source:
+    """A map that a trace is of, see `Trace.map`; one that it does not hold is made a band of rows at a time.
 
+    Args:
+        band_bytes: how much memory the maps of one band may take.
     Raises:
-        KeyError: the trace does not hold it.
+        KeyError: the trace is not of that map.
         InputError: the trace was made for some of the query rows only.
     """
     n = len(trace.tokens)
     if trace.query_ids != tuple(range(n)):
         raise InputError("A long map needs the trace of every query.")
-    values = trace.map(layer, head, component)
-    return Source(n, lambda start, stop: values[start:stop], n)
+    trace.rows(layer, 0, 1, head, component)
+    heads = len(trace.head_ids) if isinstance(head, str) else 1
+    band = n if trace.attention is not None else max(1, band_bytes // (4 * n * heads * (3 * trace.lambdas.shape[1] + 2)))
+    return Source(n, lambda start, stop: trace.rows(layer, start, stop, head, component), min(band, n))
 
 
 def tiled(
@@ -186,72 +189,21 @@ def tiled(
     band_bytes: int = BAND_BYTES,
     **change: Any,
 ) -> Source:
-    """A map that is computed when it is read: nothing of n x n is ever held.
-
-    The first read runs the model once and keeps the head's Q and K; each band of rows is then the attention equation on them. A model with
-    a lexicon, whose terms are no part of Q and K, runs once a band instead.
+    """A map of a text: the model runs once and keeps one layer's Q, K and terms; nothing of n x n is ever held.
 
     Args:
         layer, head, component: as in `Trace.map`, counted from 0.
         band_bytes: how much memory the maps of one band may take.
-        change: lambdas and heads_off, as in `Model.trace`.
+        change: interventions, as in `Model.trace`.
     Raises:
         InputError: the text cannot be read, or a choice outside the model.
     """
     heads = () if isinstance(head, str) else (head,)
-    if not (0 <= layer < model.config.layers and all(0 <= h < model.config.heads for h in heads)):
+    has = model.capabilities
+    if not (0 <= layer < has.layers and all(0 <= h < has.heads for h in heads)):
         raise InputError(f"There is no layer {layer} with head {head} in {model.name}; both are counted from 0.")
-    n = len(model.encode(text, text_pair).ids)
-    band = max(1, band_bytes // (4 * n * (len(heads) or model.config.heads) * (3 * model.config.components + 2)))
-
-    def traced(start: int, stop: int) -> Floats:
-        rows = range(start, stop)
-        return model.trace(text, text_pair, layers=(layer,), heads=heads, queries=rows, **change).map(layer, head, component)
-
-    if model.config.lexicon != "none":
-        return Source(n, traced, band)
-    equation = cache(lambda: _Equation(model, text, text_pair, layer, heads, change))
-    return Source(n, lambda start, stop: equation().rows(start, stop, head, component), band)
-
-
-class _Equation:
-    """The Q, K and structured terms of some heads of one layer, from which any rows of their maps follow."""
-
-    def __init__(self, model: Model, text: str, text_pair: str | None, layer: int, heads: tuple[int, ...], change: Any) -> None:
-        import torch
-
-        from sentviz import attention
-
-        chosen: Any = {"layers": (layer,), "heads": heads, "maps": False, **change}
-        trace = model.trace(text, text_pair, projections=True, **chosen)
-        assert trace.queries is not None and trace.keys is not None
-        config, block, n = model.config, cast(Any, model.encoder.blocks[layer]), len(trace.tokens)
-        self.off = [trace.head_ids.index(h) for at, h in trace.heads_off if at == layer and h in trace.head_ids]
-        temperature = block.attention.temperature
-        self.scale = config.key_size**-0.5 if temperature is None else float(temperature)
-        self.q, self.k, self.lambdas = (torch.tensor(array) for array in (trace.queries, trace.keys, trace.lambdas[layer]))
-        biases: tuple[attention.KeyTerm, ...] = ()
-        if config.gate:  # the same for every query
-            first = model.trace(text, text_pair, queries=(0,), scores=True, **chosen).biases
-            biases = tuple(attention.KeyTerm(name, torch.tensor(values[..., 0, :])) for name, values in first.items())
-        places = sorted({place % n for place in config.global_tokens if -n <= place < n})
-        window = getattr(block.attention, "window", config.window)
-        pattern = attention.Pattern(window, torch.tensor([places], dtype=torch.long)) if window else None
-        self.structure = attention.Structure(biases=biases, pattern=pattern)
-
-    def rows(self, start: int, stop: int, head: int | str, component: int | str) -> Floats:
-        """Query rows [start, stop) of the map."""
-        import torch
-
-        from sentviz import attention
-
-        with torch.inference_mode():
-            s = attention.scores(self.q[..., start:stop, :], self.k, self.scale, self.structure)
-            a = attention.maps(s, attention.visible(self.structure, torch.arange(start, stop), self.k.shape[-2]))
-            maps = (attention.mix(a, self.lambdas) if isinstance(component, str) else a[:, component])[0]
-            if isinstance(component, str):
-                maps[self.off] = 0
-        return np.asarray((maps.amax(dim=0) if head == "max" else maps.mean(dim=0)).numpy(), dtype=np.float32)
+    trace = model.trace(text, text_pair, layers=(layer,), heads=heads, maps=False, projections=True, **change)
+    return held(trace, layer, head, component, band_bytes=band_bytes)
 
 
 def tile(
@@ -329,6 +281,7 @@ def merged(
         queries=None,
         keys=None,
         values=None,
+        terms=(),
     )
 
 

@@ -82,8 +82,8 @@ def over_split(
     Raises:
         InputError: one component only, or no text of enough tokens.
     """
-    config = model.config
-    if config.components < 2:
+    has = model.capabilities
+    if has.components < 2:
         raise InputError(f"{model.name} has one attention map per head: there are no components to compare.")
     chosen: list[tuple[str, Bools]] = []
     for place in np.random.default_rng(seed).permutation(len(texts)):
@@ -108,13 +108,12 @@ def untrained(model: Model, seed: int) -> Model:
     """The same configuration and tokenizer before the first step of training."""
     import torch
 
-    from sentviz.models.encoder import Encoder
     from sentviz.models.model import Model
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        encoder = Encoder(model.config)
-    return Model(f"{model.name}, untrained", encoder, model.tokenizer, model.labels, cls=model.cls)
+        network = type(model.network)(model.config)
+    return Model(f"{model.name}, untrained", network, model.tokenizer, model.labels, cls=model.cls)
 
 
 def verdict(frame: pd.DataFrame) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "differential_start",
     "lambda_starts",
     "read_config",
+    "stored_config",
 ]
 
 
@@ -41,6 +42,11 @@ class Capabilities:
     pattern: bool = False  # some keys are out of a query's sight
     silence: bool = True  # heads can be silenced
     moving: bool = False  # tokens are points that move from layer to layer: leaders, clusters
+
+    @property
+    def dials(self) -> tuple[str, ...]:
+        """The terms of its scores whose strength can be changed, by name."""
+        return tuple(name for name in ("gate", "lexicon") if getattr(self, name))
 
 
 def differential_start(layer: int) -> float:
@@ -210,6 +216,11 @@ class HubConfig:
         object.__setattr__(self, "windows", tuple(self.windows) or (0,) * self.layers)
 
     @property
+    def key_size(self) -> int:
+        """d_k of one head."""
+        return self.width // self.heads
+
+    @property
     def capabilities(self) -> Capabilities:
         """What a model of this shape has."""
         return Capabilities(
@@ -262,6 +273,11 @@ class HardmaxConfig:
 
 ModelConfig = EncoderConfig | HubConfig | HardmaxConfig
 CONFIGS: dict[str, type[ModelConfig]] = {each.KIND: each for each in (EncoderConfig, HubConfig, HardmaxConfig)}
+
+
+def stored_config(config: ModelConfig) -> dict[str, Any]:
+    """A shape as it is stored with a run: its kind and every setting."""
+    return {"kind": config.KIND} | asdict(config)
 
 
 def read_config(stored: Mapping[str, Any]) -> ModelConfig:

@@ -12,6 +12,7 @@ Architectural choices:
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 
 import torch
@@ -19,11 +20,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from sentviz import attention as at
-from sentviz.models.config import EncoderConfig
+from sentviz.models.config import EncoderConfig, HubConfig
 from sentviz.models.mixing import mixing
-from sentviz.models.protocol import Batch, Change, LayerSeen, Output, Watch, look
+from sentviz.models.protocol import Change, Inputs, LayerSeen, Network, Scalar, Watch, look
+from sentviz.models.terms import HeadNorm, Terms
 
-__all__ = ["Attention", "Block", "Encoder"]
+__all__ = ["Attention", "Block", "Encoder", "injection"]
 
 
 class Attention(nn.Module):
@@ -52,61 +54,64 @@ class Attention(nn.Module):
             return change.lambdas[self.layer].to(like)
         return self.mixing(like)  # type: ignore[no-any-return]
 
-    def forward(self, x: Tensor, batch: Batch, watch: Watch | None, change: Change) -> tuple[Tensor, LayerSeen | None]:
+    def forward(self, x: Tensor, inputs: Inputs, watch: Watch | None, change: Change) -> tuple[Tensor, LayerSeen | None]:
         """(B, n, d) -> (B, n, d) and what was seen."""
-        config, heads = self.config, self.config.heads
+        config, heads, terms = self.config, self.config.heads, self.terms(x, inputs, change)
         q, k, v = self.project(x).split(self.widths, dim=-1)
         q, k = (t.unflatten(-1, (config.components, heads, -1)).permute(0, 2, 3, 1, 4) for t in (q, k))  # (B, C, H, n, d_k)
         v = v.unflatten(-1, (heads, -1)).transpose(1, 2)  # (B, H, n, d_v)
         if change.values_off is not None:
             v = v.masked_fill(change.values_off[:, None, :, None], 0)
-        if config.positions == "rotary":
+        if terms.rotary:
             q, k = _rotate(q), _rotate(k)
-        scale: Tensor | float = config.key_size**-0.5
-        if self.temperature is not None:
-            q, k, scale = F.normalize(q, dim=-1), F.normalize(k, dim=-1), self.temperature
-        structure = self._structure(x, batch, change.strength)
-        lambdas = self.lambdas(x, change)
-
+        if terms.cosine:
+            q, k = F.normalize(q, dim=-1), F.normalize(k, dim=-1)
         seen: LayerSeen | None = None
-        if watch is None or (watch.layers and self.layer not in watch.layers):
-            out = at.attend(q, k, v, lambdas, scale, structure)
+        if watch is None or not watch.sees(self.layer):
+            out = terms.attend(q, k, v)
         else:
-            seen, whole = look(q, k, v, lambdas, scale, structure, watch)
-            out = at.attend(q, k, v, lambdas, scale, structure) if whole is None else whole @ v
-        if self.head_norm is not None:
-            out = self.head_norm(out) * (1 - config.lambda_start[self.layer][0])
-        off = [head for layer, head in change.heads_off if layer == self.layer]
-        if off:
-            keep = out.new_ones(heads, 1, 1)
-            keep[off] = 0
-            out = out * keep
+            seen, whole = look(q, k, v, terms, watch)
+            out = terms.attend(q, k, v) if whole is None else whole @ v
+        out = change.silence(self.layer, terms.after(out))
         return self.output(out.transpose(1, 2).flatten(-2)), seen
 
-    def _structure(self, x: Tensor, batch: Batch, injected: float = 1.0) -> at.Structure:
+    def terms(self, x: Tensor, inputs: Inputs, change: Change) -> Terms:
+        """Everything of this layer's attention but Q, K and V, of what it reads, (B, n, d)."""
         config, n = self.config, x.shape[1]
         biases: list[at.KeyTerm | at.LowRank] = []
         factor, pattern = None, None
         if self.gate is not None:
-            biases.append(at.KeyTerm("gate", F.logsigmoid(self.gate(x)).squeeze(-1)[:, None, None, :]))
+            biases.append(at.KeyTerm("gate", change.of("gate") * F.logsigmoid(self.gate(x)).squeeze(-1)[:, None, None, :]))
         if config.lexicon != "none":
-            assert batch.polarity is not None
-            polarity = batch.polarity.to(x)[:, None, None]  # (B, 1, 1, n, 3)
-            strength = x.new_full((config.heads,), injected)
-            if config.lexicon_heads == "last":
-                strength[:-1] = 0
-            if config.lexicon == "add":
-                scale = config.key_size**-0.5 if config.lexicon_scaled else 1.0
-                biases.append(at.LowRank("lexicon", polarity * (scale * strength)[:, None, None], polarity))
-            else:
-                factor = at.lexicon_factor(polarity, strength)
+            assert inputs.polarity is not None
+            injected = injection(config, inputs.polarity.to(x), change.of("lexicon"), config.key_size**-0.5)
+            factor = injected if config.lexicon == "multiply" else None
+            biases += [] if factor else [injected]
         if config.window:
-            pattern = at.Pattern(config.window, _globals(config.global_tokens, batch.mask, n, x.device))
-        return at.Structure(batch.mask, tuple(biases), factor, pattern)
+            pattern = at.Pattern(config.window, _globals(config.global_tokens, inputs.mask, n, x.device))
+        norm = None
+        if self.head_norm is not None:
+            norm = HeadNorm(self.head_norm.weight, 1e-5, 1 - config.lambda_start[self.layer][0])
+        return Terms(
+            scale=config.key_size**-0.5 if self.temperature is None else self.temperature,
+            structure=at.Structure(inputs.mask, tuple(biases), factor, pattern),
+            lambdas=self.lambdas(x, change),
+            output=self.output.weight,
+            head_norm=norm,
+            cosine=config.qk_norm,
+            rotary=config.positions == "rotary",
+        )
 
 
-def _watched(watch: Watch, layers: int) -> tuple[int, ...]:
-    return watch.layers or tuple(range(layers))
+def injection(config: EncoderConfig | HubConfig, polarity: Tensor, strength: float, scale: float) -> at.LowRank:
+    """The lexicon's term of polarities (B, n, 3): sigma, scaled where the configuration says so, added to the scores; Xia's factor."""
+    polarity = polarity[:, None, None]  # (B, 1, 1, n, 3)
+    of_head = polarity.new_full((config.heads,), strength)
+    if config.lexicon_heads == "last":
+        of_head[:-1] = 0
+    if config.lexicon == "multiply":
+        return at.lexicon_factor(polarity, of_head)
+    return at.LowRank("lexicon", polarity * ((scale if config.lexicon_scaled else 1.0) * of_head)[:, None, None], polarity)
 
 
 def _globals(wanted: tuple[int, ...], mask: Tensor | None, n: int, device: torch.device) -> Tensor:
@@ -161,13 +166,13 @@ class Block(nn.Module):
         self.attention_norm, self.ffn_norm = _norm(config), _norm(config)
         self.dropout, self.norm_first = nn.Dropout(config.dropout), config.norm_first
 
-    def forward(self, x: Tensor, batch: Batch, watch: Watch | None, change: Change) -> tuple[Tensor, LayerSeen | None]:
+    def forward(self, x: Tensor, inputs: Inputs, watch: Watch | None, change: Change) -> tuple[Tensor, LayerSeen | None]:
         """(B, n, d) -> (B, n, d) and what was seen."""
         if self.norm_first:
-            out, seen = self.attention(self.attention_norm(x), batch, watch, change)
+            out, seen = self.attention(self.attention_norm(x), inputs, watch, change)
             x = x + self.dropout(out)
             return x + self.dropout(self.ffn(self.ffn_norm(x))), seen
-        out, seen = self.attention(x, batch, watch, change)
+        out, seen = self.attention(x, inputs, watch, change)
         x = self.attention_norm(x + self.dropout(out))
         return self.ffn_norm(x + self.dropout(self.ffn(x))), seen
 
@@ -185,8 +190,10 @@ def _sinusoid(length: int, width: int) -> Tensor:
     return table
 
 
-class Encoder(nn.Module):
-    """Tokens in, logits out; see the module's docstring."""
+class Encoder(Network):
+    """Our own; see the module's docstring."""
+
+    config: EncoderConfig
 
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
@@ -212,59 +219,29 @@ class Encoder(nn.Module):
         nn.init.xavier_uniform_(self.classifier.weight)
         nn.init.zeros_(self.classifier.bias)
 
-    def forward(self, batch: Batch, watch: Watch | None = None, change: Change | None = None, tokens: Tensor | None = None) -> Output:
-        """Run a batch.
+    @property
+    def table(self) -> Tensor:
+        """(V, d)."""
+        return self.embedding.weight
 
-        Args:
-            batch: texts of at most `config.max_length` tokens.
-            watch: what to return of the layers; None runs the fused kernels and returns logits and pooled vectors only.
-            change: lambdas to use instead of the learned ones, heads and values to silence.
-            tokens: (B, n, d) token embeddings to use instead of those of the ids, for gradients.
-        """
-        change = change or Change()
-        batch = self.ready(batch)
-        x = self.dropout(self.embed(batch, tokens))
-        components, attention = self._stacks(x, watch)
-        hidden = [x]
-        seen: dict[int, LayerSeen] = {}
-        places = {layer: i for i, layer in enumerate(_watched(watch, self.config.layers))} if watch is not None else {}
-        for layer, block in enumerate(self.blocks):
-            here = watch
-            if watch is not None and components is not None and attention is not None and layer in places:
-                here = replace(watch, into=(components[places[layer]], attention[places[layer]]))
-            x, layer_seen = block(x, batch, here, change)
-            if watch is not None:
-                hidden.append(x)
-                if layer_seen is not None:
-                    seen[layer] = layer_seen
-        pooled = self.pool(x, batch.mask)
-        logits = self.classifier(pooled)
-        return Output(logits, pooled, components, attention, hidden, seen) if watch is not None else Output(logits, pooled)
+    def ready(self, inputs: Inputs) -> Inputs:
+        """The inputs with the polarities of their tokens where a lexicon is injected."""
+        if self.config.lexicon == "none" or inputs.polarity is not None:
+            return inputs
+        return replace(inputs, polarity=self.polarity[inputs.ids])
 
-    def ready(self, batch: Batch) -> Batch:
-        """The batch with what the blocks read of it: the polarities of its tokens where a lexicon is injected."""
-        if self.config.lexicon == "none" or batch.polarity is not None:
-            return batch
-        return replace(batch, polarity=self.polarity[batch.ids])
-
-    def _stacks(self, x: Tensor, watch: Watch | None) -> tuple[Tensor | None, Tensor | None]:
-        """Room for all watched maps, so that stacking them copies nothing; with one component the two are one."""
-        if watch is None or not watch.maps or torch.is_grad_enabled():
-            return None, None
-        config, (batch, n, _) = self.config, x.shape
-        layers, heads = len(_watched(watch, config.layers)), len(watch.heads) or config.heads
-        shape = (layers, batch, len(watch.components) or config.components, heads, len(watch.queries) or n, n)
-        components = x.new_empty(shape)
-        return components, components[:, :, 0] if config.components == 1 else x.new_empty(shape[:2] + shape[3:])
-
-    def embed(self, batch: Batch, tokens: Tensor | None = None) -> Tensor:
+    def embed(self, inputs: Inputs) -> Tensor:
         """Token, position and segment embeddings, (B, n, d)."""
-        x: Tensor = (self.embedding(batch.ids) if tokens is None else tokens) * self.config.embedding_scale
+        x: Tensor = (self.embedding(inputs.ids) if inputs.vectors is None else inputs.vectors) * self.config.embedding_scale
         if self.position is not None:
-            x = x + self.position[: batch.ids.shape[1]]
+            x = x + self.position[: x.shape[1]]
         if self.segment is not None:
-            x = x + (self.segment.weight[0] if batch.segments is None else self.segment(batch.segments))
-        return x
+            x = x + (self.segment.weight[0] if inputs.segments is None else self.segment(inputs.segments))
+        return self.dropout(x)  # type: ignore[no-any-return]
+
+    def step(self, layer: int, x: Tensor, inputs: Inputs, watch: Watch | None, change: Change) -> tuple[Tensor, LayerSeen | None]:
+        """One block."""
+        return self.blocks[layer](x, inputs, watch, change)  # type: ignore[no-any-return]
 
     def pool(self, x: Tensor, mask: Tensor | None) -> Tensor:
         """What the classifier reads of a layer's states: (B, n, d) -> (B, d). Padding never enters the mean."""
@@ -278,9 +255,13 @@ class Encoder(nn.Module):
 
     def lambdas(self) -> Tensor:
         """(L, C) the learned mixing, lambda_1 = 1."""
-        like = self.embedding.weight
-        return torch.stack([block.attention.lambdas(like, Change()) for block in self.blocks])  # type: ignore[union-attr,operator]
+        return torch.stack([block.attention.lambdas(self.table, Change()) for block in self.blocks])  # type: ignore[union-attr,operator]
 
-    def parameters_count(self) -> int:
-        """Parameters, those too that a control keeps at their start or that are read-only since the model was loaded."""
-        return sum(p.numel() for p in self.parameters())
+    def scalars(self) -> Iterator[Scalar]:
+        """Every lambda but the first, and the temperatures of QK-norm."""
+        for layer, row in enumerate(self.lambdas().tolist()):
+            yield from (Scalar("lambda", layer, component, value) for component, value in enumerate(row[1:], start=1))
+        for layer, block in enumerate(self.blocks):
+            temperature = block.attention.temperature  # type: ignore[union-attr]
+            if temperature is not None:
+                yield Scalar("temperature", layer, -1, temperature.item())  # type: ignore[operator]

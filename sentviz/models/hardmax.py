@@ -8,12 +8,11 @@ the trained model is hardmax in either case. Padding takes no part in attention 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,52 +20,26 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from sentviz import attention as at
 from sentviz.errors import InputError, RunError
 from sentviz.hardmax.dynamics import TOLERANCE, Clustering, simulate
 from sentviz.hardmax.text import WordsTokenizer
-from sentviz.models.encoder import Encoder
-from sentviz.models.model import Ids, Model
-from sentviz.models.protocol import Batch, Change, LayerSeen, Output, Watch
-from sentviz.models.weights import load_weights
+from sentviz.models.config import HardmaxConfig
+from sentviz.models.model import Model, fill
+from sentviz.models.protocol import Change, Inputs, LayerSeen, Network, Output, Scalar, Watch, look
+from sentviz.models.terms import Terms
 from sentviz.runs import Run
-from sentviz.text import SPECIALS, Encoded
+from sentviz.text import SPECIALS, Encoded, Reading
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["HardmaxConfig", "HardmaxEncoder", "HardmaxModel", "Review"]
+__all__ = ["HardmaxEncoder", "HardmaxModel", "Review", "gathered", "shares"]
+
+Ids = npt.NDArray[np.integer[Any]]
 
 Doubles = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class HardmaxConfig:
-    """The shape of a hardmax classifier; stored with a run. One head and one component, so that it reads like the other models."""
-
-    vocab_size: int
-    classes: int = 2
-    max_length: int = 128  # words
-    width: int = 2  # d
-    layers: int = 8
-    heads: int = 1
-    components: int = 1
-    mixing: Literal["none"] = "none"
-    pooling: Literal["mean"] = "mean"
-    segments: int = 1
-    lexicon: Literal["none"] = "none"
-    kind: Literal["hardmax"] = "hardmax"
-    cleaning: bool = True  # stop-words and possessives dropped
-    training: Literal["softmax", "hardmax"] = "softmax"
-    training_temperature: float = 1e-3
-    tolerance: float = TOLERANCE
-
-    def __post_init__(self) -> None:
-        if self.classes != 2:
-            raise ValueError(f"The hardmax classifier tells two classes apart, not {self.classes}.")
-        for name in ("vocab_size", "max_length", "width", "layers"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,17 +71,31 @@ class Review:
         return self.clustering.since
 
 
-def attention(z: Tensor, mask: Tensor | None, temperature: float, tolerance: float = TOLERANCE) -> Tensor:
-    """(B, n, n) weights of tokens (B, n, d): softmax of <z_i, z_j> / temperature, or at 0 even shares of C_i. Masked keys get none."""
-    if temperature > 0:
-        scores = z @ z.transpose(1, 2) / temperature
-        return (scores if mask is None else scores.masked_fill(~mask[:, None, :], -math.inf)).softmax(dim=-1)
+def shares(q: Tensor, k: Tensor, mask: Tensor | None, tolerance: float) -> Tensor:
+    """(.., n, m) even shares of C_i, the keys (.., m, d) furthest in the direction of each query (.., n, d). Masked keys get none."""
     with torch.no_grad():
-        scores = F.normalize(z, dim=-1, eps=torch.finfo(z.dtype).tiny) @ z.transpose(1, 2)
+        scores = F.normalize(q, dim=-1, eps=torch.finfo(q.dtype).tiny) @ k.transpose(-1, -2)
         if mask is not None:
-            scores = scores.masked_fill(~mask[:, None, :], -math.inf)
-        tied = scores >= scores.amax(dim=-1, keepdim=True) - _slack(z, mask, tolerance)
-        return tied.to(z.dtype) / tied.sum(dim=-1, keepdim=True)
+            scores = scores.masked_fill(~mask[..., None, :], -math.inf)
+        tied = scores >= scores.amax(dim=-1, keepdim=True) - _slack(k, mask, tolerance)
+        return tied.to(q.dtype) / tied.sum(dim=-1, keepdim=True)
+
+
+@dataclass(frozen=True)
+class Nearest(Terms):
+    """Attention at temperature 0: no softmax of the scores, but even shares among the largest of a row."""
+
+    tolerance: float = TOLERANCE
+
+    def maps(self, q: Tensor, k: Tensor, places: Tensor | None = None, keys: Tensor | None = None, out: Tensor | None = None) -> Tensor:
+        """(B, 1, 1, n, m)."""
+        padding = self.structure.part(keys=keys).padding
+        a = shares(q, k, None if padding is None else padding[:, None, None], self.tolerance)
+        return a if out is None else out.copy_(a)
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        """A V, (B, 1, n, d)."""
+        return self.maps(q, k)[:, 0] @ v
 
 
 def distinct(rows: Sequence[Ids]) -> tuple[Tensor, Tensor]:
@@ -142,9 +129,9 @@ def gathered(z: Tensor, counts: Tensor, temperature: float, tolerance: float = T
 
 
 def _slack(z: Tensor, mask: Tensor | None, tolerance: float) -> Tensor:
-    """(B, 1, 1) how far a projection may fall short of the largest and still tie: of the largest norm, at least what rounding does."""
+    """(.., 1, 1) how far a projection may fall short of the largest and still tie: of the largest norm, at least what rounding does."""
     norms = z.norm(dim=-1) if mask is None else z.norm(dim=-1) * mask
-    largest: Tensor = norms.amax(dim=1)[:, None, None]
+    largest: Tensor = norms.amax(dim=-1)[..., None, None]
     return max(tolerance, 8 * torch.finfo(z.dtype).eps) * largest
 
 
@@ -161,25 +148,11 @@ class Decoder(nn.Module):
         return torch.stack([-odds / 2, odds / 2], dim=-1)
 
 
-class Layer:
-    """One layer as the explanations know them: an attention block that adds step * (A z - z)."""
+class HardmaxEncoder(Network):
+    """Words in, logits out. The layers are all alike: each adds step * (A z - z)."""
 
-    def __init__(self, config: HardmaxConfig, step: Tensor) -> None:
-        self.config, self.step = config, step
-        output = SimpleNamespace(weight=step * torch.eye(config.width, dtype=step.dtype, device=step.device))
-        self.attention = SimpleNamespace(output=output, head_norm=None)
-
-    def __call__(
-        self, x: Tensor, batch: Batch, watch: Watch | None, change: Change, temperature: float = 0.0, off: bool = False
-    ) -> tuple[Tensor, Tensor]:
-        """(B, n, d) -> (B, n, d), and the attention (B, n, n)."""
-        weights = attention(x, batch.mask, temperature, self.config.tolerance)
-        values = x if change.values_off is None else x.masked_fill(change.values_off[:, :, None], 0)
-        return (x if off else x + self.step * (weights @ values - x)), weights
-
-
-class HardmaxEncoder(nn.Module):
-    """Words in, logits out; the interface of `sentviz.models.encoder.Encoder`."""
+    config: HardmaxConfig
+    classifier: Decoder
 
     def __init__(self, config: HardmaxConfig) -> None:
         super().__init__()
@@ -189,50 +162,40 @@ class HardmaxEncoder(nn.Module):
         self.classifier = Decoder(config.width)
 
     @property
+    def table(self) -> Tensor:
+        """(V, d)."""
+        return self.embedding.weight
+
+    @property
     def alpha(self) -> Tensor:
         """Positive by construction."""
         return F.softplus(self.raw_alpha)
 
     @property
-    def blocks(self) -> list[Layer]:
-        """The layers; all alike."""
+    def pace(self) -> Tensor:
+        """alpha / (1 + alpha): the part of the way that a layer goes."""
         alpha = self.alpha
-        return [Layer(self.config, alpha / (1 + alpha))] * self.config.layers
+        return alpha / (1 + alpha)
 
-    def forward(
-        self, batch: Batch, watch: Watch | None = None, change: Change | None = None, tokens: Tensor | None = None, temperature: float = 0.0
-    ) -> Output:
-        """Run a batch; `temperature` 0 is hardmax."""
-        change = change or Change()
-        x = self.embedding(batch.ids) if tokens is None else tokens
-        hidden, seen, maps = [x], {}, []
-        for layer, block in enumerate(self.blocks):
-            before = x
-            x, weights = block(x, batch, None, change, temperature, (layer, 0) in change.heads_off)
-            if watch is None:
-                continue
-            hidden.append(x)
-            if watch.layers and layer not in watch.layers:
-                continue
-            rows = list(watch.queries) or slice(None)
-            some = weights[:, None, rows].float()
-            seen[layer] = LayerSeen(
-                scores=(before @ before.transpose(1, 2))[:, None, None, rows].float() if watch.scores else None,
-                queries=before[:, None, None].float() if watch.projections else None,
-                keys=before[:, None, None].float() if watch.projections else None,
-                values=before[:, None].float() if watch.projections else None,
-            )
-            maps.append(some)
-        read = self._read(x, batch)
-        if watch is None:
-            return read
-        effective = torch.stack(maps) if watch.maps and maps else None
-        components = None if effective is None else effective[:, :, None]
-        return Output(read.logits.float(), read.pooled.float(), components, effective, hidden, seen)
+    def embed(self, inputs: Inputs) -> Tensor:
+        """(B, n, d)."""
+        return self.embedding(inputs.ids) if inputs.vectors is None else inputs.vectors
 
-    def _read(self, x: Tensor, batch: Batch) -> Output:
-        pooled = self.pool(x, batch.mask)
-        return Output(self.classifier(pooled), pooled)
+    def terms(self, x: Tensor, inputs: Inputs) -> Nearest:
+        """Every layer's attention but for its queries, keys and values, which are the tokens (B, n, d) themselves."""
+        d = self.config.width
+        output = self.pace * torch.eye(d, dtype=x.dtype, device=x.device)
+        return Nearest(1.0, at.Structure(inputs.mask), x.new_ones(1), output, tolerance=self.config.tolerance)
+
+    def step(self, layer: int, x: Tensor, inputs: Inputs, watch: Watch | None, change: Change) -> tuple[Tensor, LayerSeen | None]:
+        """z + step * (A z - z); a silenced layer moves nothing."""
+        points, terms = x[:, None, None], self.terms(x, inputs)
+        values = (x if change.values_off is None else x.masked_fill(change.values_off[:, :, None], 0))[:, None]
+        seen, whole = look(points, points, values, terms, watch) if watch is not None and watch.sees(layer) else (None, None)
+        if (layer, 0) in change.heads_off:
+            return x, seen
+        out = terms.attend(points, points, values) if whole is None else whole @ values
+        return x + self.pace * (out[:, 0] - x), seen
 
     def short(self, rows: Sequence[Ids], temperature: float = 0.0, heads_off: Collection[tuple[int, int]] = ()) -> Output:
         """Logits and means of rows of words as `forward` gives them, in less time: equal words go through the layers once.
@@ -243,17 +206,13 @@ class HardmaxEncoder(nn.Module):
         means = torch.zeros(len(rows), self.config.width, dtype=table.dtype, device=table.device)
         if asked := [i for i, row in enumerate(rows) if len(row)]:
             ids, counts = distinct([rows[i] for i in asked])
-            x, times, step = self.embedding(ids), counts.to(table.dtype), self.blocks[0].step
+            x, times, pace = self.embedding(ids), counts.to(table.dtype), self.pace
             for layer in range(self.config.layers):
                 if (layer, 0) not in heads_off:
-                    x = x + step * (gathered(x, times, temperature, self.config.tolerance) - x)
+                    x = x + pace * (gathered(x, times, temperature, self.config.tolerance) - x)
             found = (x * times[:, :, None]).sum(dim=1) / times.sum(dim=1, keepdim=True)
             means = means.index_put((torch.tensor(asked, device=table.device),), found)
         return Output(self.classifier(means), means)
-
-    def ready(self, batch: Batch) -> Batch:
-        """The batch: nothing is added to it here."""
-        return batch
 
     def pool(self, x: Tensor, mask: Tensor | None) -> Tensor:
         """The mean over real tokens: (B, n, d) -> (B, d)."""
@@ -261,25 +220,22 @@ class HardmaxEncoder(nn.Module):
             return x.mean(dim=1)
         return (x * mask[:, :, None]).sum(dim=1) / mask.sum(dim=1, keepdim=True).clamp_min(1)
 
-    def lambdas(self) -> Tensor:
-        """(L, 1) ones."""
-        return torch.ones(self.config.layers, 1)
-
-    def parameters_count(self) -> int:
-        """Numbers that training fits: the embedding, w, v and alpha."""
-        return sum(p.numel() for p in self.parameters())
+    def scalars(self) -> Iterator[Scalar]:
+        """Alpha."""
+        yield Scalar("alpha", -1, -1, self.alpha.item())
 
 
 class HardmaxModel(Model):
     """A trained hardmax classifier; whatever takes a `Model` takes it. Computed in double precision, for the ties."""
 
+    network: HardmaxEncoder
     tokenizer: WordsTokenizer
     softmax_temperature: float = 0.0
 
     def __init__(
-        self, name: str, encoder: HardmaxEncoder, tokenizer: WordsTokenizer, labels: Sequence[str], *, temperature: float = 1.0
+        self, name: str, network: HardmaxEncoder, tokenizer: WordsTokenizer, labels: Sequence[str], *, temperature: float = 1.0
     ) -> None:
-        super().__init__(name, cast(Encoder, encoder.double()), tokenizer, labels, temperature=temperature)
+        super().__init__(name, network.double(), tokenizer, labels, temperature=temperature)
 
     @classmethod
     def of(cls, run: Run) -> HardmaxModel:
@@ -288,21 +244,13 @@ class HardmaxModel(Model):
         Raises:
             RunError: no hardmax run, or damaged.
         """
-        stored = run.config["model"]
-        if stored.get("kind") != "hardmax":
+        if not isinstance(run.shape, HardmaxConfig):
             raise RunError(f"{run.name} is no hardmax classifier.")
-        try:
-            config = HardmaxConfig(**{item.name: stored[item.name] for item in fields(HardmaxConfig)})
-        except (KeyError, TypeError, ValueError) as error:
-            raise RunError(f"{run.name}: config.json describes no hardmax classifier ({error}).") from error
-        encoder = HardmaxEncoder(config)
-        try:
-            load_weights(encoder, run.path("model.safetensors"))
-        except RunError as error:
-            raise error if str(error).startswith(run.name) else RunError(f"{run.name}: {error}") from error
+        network = HardmaxEncoder(run.shape)
+        fill(network, run)
         tokenizer = WordsTokenizer.load(run.path("tokenizer.json"))
         assert isinstance(tokenizer, WordsTokenizer)
-        return cls(run.name, encoder, tokenizer, run.labels, temperature=run.config["temperature"])
+        return cls(run.name, network, tokenizer, run.labels, temperature=run.config["temperature"])
 
     def at(self, temperature: float) -> HardmaxModel:
         """The same model with softmax attention of a temperature in `forward` and `predict`; 0 is hardmax."""
@@ -310,30 +258,25 @@ class HardmaxModel(Model):
         other.softmax_temperature = temperature
         return other
 
-    def answers(self, rows: Sequence[Ids], segments: Sequence[Ids] | None, change: Change | None) -> Output:
-        """One batch of `forward`; `segments` say nothing here."""
-        return self.hardmax.short(rows, self.softmax_temperature, change.heads_off if change else ())
-
-    @property
-    def hardmax(self) -> HardmaxEncoder:
-        """The encoder by its own type."""
-        return cast(HardmaxEncoder, self.encoder)
+    def answers(self, rows: Sequence[Reading], change: Change | None) -> Output:
+        """One batch of `forward`."""
+        return self.network.short([row.ids for row in rows], self.softmax_temperature, change.heads_off if change else ())
 
     @property
     def alpha(self) -> float:
         """The learned step size."""
-        return float(self.hardmax.alpha.detach())
+        return float(self.network.alpha.detach())
 
     @property
     def decision(self) -> tuple[Doubles, float]:
         """w (d,) and b: the log-odds of the second class at a point x are w . x + b; the decision line is where they are 0."""
-        decoder = self.hardmax.classifier
+        decoder = self.network.classifier
         return decoder.weight.detach().numpy().astype(np.float64), float(decoder.bias.detach())
 
     @cached_property
     def vectors(self) -> Doubles:
         """(V, d) the embedding."""
-        table = self.encoder.embedding.weight.detach().numpy().astype(np.float64)
+        table = self.network.table.detach().numpy().astype(np.float64)
         table.setflags(write=False)
         return table
 
@@ -384,7 +327,7 @@ class HardmaxModel(Model):
             alpha=self.alpha,
             layers=self.config.layers,
             temperature=temperature or 0.0,
-            tolerance=self.hardmax.config.tolerance,
+            tolerance=self.network.config.tolerance,
             pinned=held,
         )
         w, b = self.decision

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from sentviz.models.model import Model
 from sentviz.runs import Folders, Run, find
 
+if TYPE_CHECKING:
+    from sentviz.models.model import Model
+
 __all__ = ["load"]
+
+MODELS = {  # kind of a configuration -> who makes a model of its runs
+    "encoder": "sentviz.models.model:Model",
+    "hub": "sentviz.models.hub.model:HubModel",
+    "hardmax": "sentviz.models.hardmax:HardmaxModel",
+}
 
 
 def load(run: str | Path | Run, folders: Folders = ()) -> Model:
@@ -17,13 +27,6 @@ def load(run: str | Path | Run, folders: Folders = ()) -> Model:
         RunError: unknown, foreign or damaged; the message names the file and the reason.
     """
     found = run if isinstance(run, Run) else find(run, folders)
-    match found.config["model"].get("kind"):
-        case "hardmax":
-            from sentviz.models.hardmax import HardmaxModel
-
-            return HardmaxModel.of(found)
-        case "hub":
-            from sentviz.models.hub.model import HubModel
-
-            return HubModel.of(found)
-    return Model.of(found)
+    module, _, name = MODELS[found.shape.KIND].partition(":")
+    model: Model = getattr(import_module(module), name).of(found)
+    return model

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -12,42 +12,41 @@ import torch
 from torch import Tensor
 
 from sentviz.errors import InputError, RunError
-from sentviz.models.config import EncoderConfig
+from sentviz.models.config import Capabilities, EncoderConfig, ModelConfig
 from sentviz.models.encoder import Encoder
-from sentviz.models.protocol import Batch, Change, Output, Watch
+from sentviz.models.protocol import Change, Inputs, Network, Output, Watch
 from sentviz.models.weights import load_weights
 from sentviz.runs import Run
-from sentviz.text import Encoded, Tokenizer
+from sentviz.text import Encoded, Reading, Tokenizer
 from sentviz.trace import Trace
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Model", "collate", "read"]
+__all__ = ["Model", "by_length", "collate", "fill", "read", "softmax"]
 
-Ids = npt.NDArray[np.integer[Any]]
 Progress = Callable[[int, int], None]
 TOKENS_PER_BATCH = 16_384
 
 
-def collate(rows: Sequence[Ids], device: torch.device | str = "cpu", segments: Sequence[Ids] | None = None) -> Batch:
-    """Pad token ids (and segments) to the longest; the mask is left out when nothing is padded."""
+def collate(rows: Sequence[Reading], device: torch.device | str = "cpu") -> Inputs:
+    """Pad texts to the longest; the mask is left out when nothing is padded, and so is what is not known of every text."""
     lengths = [len(row) for row in rows]
-
-    def padded(values: Sequence[Ids]) -> Tensor:
-        table = np.zeros((len(rows), max(lengths)), dtype=np.int64)
-        for i, row in enumerate(values):
-            table[i, : len(row)] = row
-        return torch.from_numpy(table).to(device)
-
-    mask = None
+    given: dict[str, Tensor] = {}
+    for name in (item.name for item in fields(Reading)):
+        parts = [getattr(row, name) for row in rows]
+        if all(part is not None for part in parts):
+            table = np.zeros((len(rows), max(lengths)), dtype=np.int64)
+            for i, part in enumerate(parts):
+                table[i, : len(part)] = part
+            given[name] = torch.from_numpy(table).to(device)
     if min(lengths) < max(lengths):
-        mask = torch.from_numpy(np.arange(max(lengths))[None, :] < np.array(lengths)[:, None]).to(device)
-    return Batch(padded(rows), mask, None if segments is None else padded(segments))
+        given["mask"] = torch.from_numpy(np.arange(max(lengths))[None, :] < np.array(lengths)[:, None]).to(device)
+    return Inputs(**given)
 
 
-def read(tokenizer: Tokenizer, frame: pd.DataFrame, *, max_length: int, cls: bool, segments: bool) -> tuple[list[Ids], list[Ids] | None]:
-    """Token ids of every row of a frame, text and, where it has one, text_pair; with `segments` also which of the two a token is of.
+def read(tokenizer: Tokenizer, frame: pd.DataFrame, *, max_length: int, cls: bool, segments: bool) -> list[Reading]:
+    """Every row of a frame, text and, where it has one, text_pair; with `segments` also which of the two a token is of.
 
     Raises:
         InputError: a text that cannot be read.
@@ -55,9 +54,8 @@ def read(tokenizer: Tokenizer, frame: pd.DataFrame, *, max_length: int, cls: boo
     texts = frame["text"].tolist()
     pairs = frame["text_pair"].tolist() if "text_pair" in frame else None
     if pairs is None or not segments:
-        return list(tokenizer.ids_batch(texts, pairs, max_length=max_length, cls=cls)), None
-    encoded = tokenizer.encode_batch(texts, pairs, max_length=max_length, cls=cls)
-    return [each.ids for each in encoded], [each.segments for each in encoded]
+        return [Reading(ids) for ids in tokenizer.ids_batch(texts, pairs, max_length=max_length, cls=cls)]
+    return [each.reading for each in tokenizer.encode_batch(texts, pairs, max_length=max_length, cls=cls)]
 
 
 def by_length(lengths: Sequence[int], tokens: int = TOKENS_PER_BATCH) -> list[list[int]]:
@@ -72,84 +70,73 @@ def by_length(lengths: Sequence[int], tokens: int = TOKENS_PER_BATCH) -> list[li
 
 
 class Model:
-    """An encoder with its tokenizer and labels. Every method is pure: nothing of a call stays on the model."""
+    """A network with its tokenizer and labels. Every method is pure: nothing of a call stays on the model."""
 
     def __init__(
         self,
         name: str,
-        encoder: Encoder,
+        network: Network,
         tokenizer: Tokenizer,
         labels: Sequence[str],
         *,
         temperature: float = 1.0,
         cls: bool = False,
     ) -> None:
-        if encoder.config.vocab_size != tokenizer.vocab_size:
+        if network.config.vocab_size != tokenizer.vocab_size:
             raise RunError(
-                f"{name}: the tokenizer knows {tokenizer.vocab_size:,} tokens, the model {encoder.config.vocab_size:,};"
+                f"{name}: the tokenizer knows {tokenizer.vocab_size:,} tokens, the model {network.config.vocab_size:,};"
                 " they do not belong together."
             )
-        self.name, self.encoder, self.tokenizer, self.labels = (
-            name,
-            encoder.eval().requires_grad_(False),
-            tokenizer,
-            tuple(labels),
-        )
+        self.name, self.tokenizer, self.labels = name, tokenizer, tuple(labels)
+        self.network = network.eval().requires_grad_(False)
         self.temperature, self.cls = temperature, cls
 
     @classmethod
     def of(cls, run: Run) -> Model:
         """The model of a run whose encoder is our own; `sentviz.load` opens every kind."""
-        config = run.config
-        if missing := sorted({item.name for item in fields(EncoderConfig)} - config["model"].keys()):
-            raise RunError(f"{run.name}: config.json was written by another version (its model is without {', '.join(missing)}).")
-        try:
-            encoder = Encoder(EncoderConfig(**config["model"]))
-        except (TypeError, ValueError, RuntimeError) as error:
-            raise RunError(f"{run.name}: config.json describes no model that this version knows ({error}).") from error
-        if len(config["labels"]) != encoder.config.classes:
-            raise RunError(f"{run.name}: config.json names {len(config['labels'])} labels for {encoder.config.classes} classes.")
-        try:
-            load_weights(encoder, run.path("model.safetensors"))
-        except RunError as error:
-            raise error if str(error).startswith(run.name) else RunError(f"{run.name}: {error}") from error
-        if encoder.config.lexicon != "none":  # sums of exactly 1, whatever the stored precision, so that a neutral row stays constant
+        shape, config = run.shape, run.config
+        if not isinstance(shape, EncoderConfig):
+            raise RunError(f"{run.name} is no encoder of ours.")
+        encoder = Encoder(shape)
+        fill(encoder, run)
+        if shape.lexicon != "none":  # sums of exactly 1, whatever the stored precision, so that a neutral row stays constant
             encoder.polarity /= encoder.polarity.sum(dim=-1, keepdim=True)
         tokenizer = Tokenizer.load(run.path("tokenizer.json"))
-        return cls(
-            run.name,
-            encoder,
-            tokenizer,
-            run.labels,
-            temperature=config["temperature"],
-            cls=bool(config["tokenizer"].get("cls", False)),
-        )
+        cls_token = bool(config["tokenizer"].get("cls", False))
+        return cls(run.name, encoder, tokenizer, run.labels, temperature=config["temperature"], cls=cls_token)
 
     @property
-    def config(self) -> EncoderConfig:
-        """The encoder's configuration."""
-        return self.encoder.config
+    def config(self) -> ModelConfig:
+        """The network's configuration."""
+        return self.network.config
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the model has."""
+        return self.network.capabilities
 
     def encode(self, text: str, text_pair: str | None = None) -> Encoded:
         """Tokens of a text as this model reads it, cut at its maximum length."""
         return self.tokenizer.encode(text, text_pair, max_length=self.config.max_length, cls=self.cls)
 
-    def batch(self, encoded: Encoded) -> Batch:
-        """One text as the encoder takes it."""
-        segments = torch.from_numpy(encoded.segments)[None] if self.config.segments > 1 else None
-        return Batch(torch.from_numpy(encoded.ids)[None], segments=segments)
+    def inputs(self, encoded: Encoded) -> Inputs:
+        """One text as the network takes it."""
+        return collate([encoded.reading])
 
-    def change(self, lambdas: Any = None, heads_off: Collection[tuple[int, int]] = (), strength: float = 1.0) -> Change:
+    def change(
+        self, lambdas: Any = None, heads_off: Collection[tuple[int, int]] = (), strength: float | Mapping[str, float] = 1.0
+    ) -> Change:
         """An intervention, checked against the model's shape.
 
         Args:
             lambdas: (L, C) mixing weights, the first of which is 1 as trained; NaN keeps the learned one.
             heads_off: (layer, head) pairs, counted from 0, whose output is silenced.
-            strength: factor on the lexicon's injection; 1 as trained, 0 without.
+            strength: factor on a term of the scores by its name, one of `Capabilities.dials`; 1 as trained, 0 without. A number is for all.
         Raises:
             InputError: shapes or numbers that the model does not have.
         """
-        shape = (self.config.layers, self.config.components)
+        has = self.capabilities
+        shape = (has.layers, has.components)
         values: Tensor | None = None
         if lambdas is not None:
             try:
@@ -164,49 +151,53 @@ class Model:
                 raise InputError(f"{self.name} has one component: its lambda is 1, there is nothing to mix.")
             values = torch.from_numpy(np.where(np.isnan(wanted), self.lambdas(), wanted).astype(np.float32))
         for layer, head in heads_off:
-            if not (0 <= layer < self.config.layers and 0 <= head < self.config.heads):
+            if not (0 <= layer < has.layers and 0 <= head < has.heads):
                 raise InputError(f"There is no head {head + 1} in layer {layer + 1} of {self.name}.")
-        try:
-            factor = float(strength)
-        except (TypeError, ValueError):
-            factor = np.nan
-        if not np.isfinite(factor):
-            raise InputError("The strength of the injection must be a finite number.")
-        return Change(values, frozenset((int(layer), int(head)) for layer, head in heads_off), strength=factor)
+        return Change(values, frozenset((int(layer), int(head)) for layer, head in heads_off), strength=self._strength(strength))
 
-    def read(self, frame: pd.DataFrame) -> tuple[list[Ids], list[Ids] | None]:
-        """`read` of a frame as this model reads texts: what `forward` takes."""
-        return read(self.tokenizer, frame, max_length=self.config.max_length, cls=self.cls, segments=self.config.segments > 1)
+    def _strength(self, wanted: float | Mapping[str, float]) -> dict[str, float]:
+        """Strengths other than 1 by term."""
+        dials = self.capabilities.dials
+        given = dict(wanted) if isinstance(wanted, Mapping) else dict.fromkeys(dials or ("",), wanted)
+        for name, value in given.items():
+            try:
+                given[name] = float(value)
+            except (TypeError, ValueError):
+                given[name] = np.nan
+            if not np.isfinite(given[name]):
+                raise InputError(f"The strength of {name or 'a term'} must be a finite number.")
+            if isinstance(wanted, Mapping) and name not in dials:
+                raise InputError(f"{self.name} has no term {name!r} to change; it has {', '.join(dials) or 'none'}.")
+        return {name: value for name, value in given.items() if value != 1 and name in dials}
+
+    def read(self, frame: pd.DataFrame) -> list[Reading]:
+        """Every row of a frame as this model reads texts: what `forward` takes."""
+        return read(self.tokenizer, frame, max_length=self.config.max_length, cls=self.cls, segments=self.capabilities.pairs)
 
     def lambdas(self) -> npt.NDArray[np.float32]:
         """(L, C) the learned mixing."""
         with torch.inference_mode():
-            return np.asarray(self.encoder.lambdas().numpy(), dtype=np.float32)
+            return np.asarray(self.network.lambdas().numpy(), dtype=np.float32)
 
     def forward(
-        self,
-        rows: Sequence[Ids],
-        change: Change | None = None,
-        progress: Progress | None = None,
-        segments: Sequence[Ids] | None = None,
+        self, rows: Sequence[Reading], change: Change | None = None, progress: Progress | None = None
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-        """Logits (N, K) and pooled vectors (N, d) of token ids, batched by length; `progress(done, total)` after each batch."""
+        """Logits (N, K) and pooled vectors (N, d) of texts, batched by length; `progress(done, total)` after each batch."""
         logits = np.empty((len(rows), self.config.classes), dtype=np.float32)
         pooled = np.empty((len(rows), self.config.width), dtype=np.float32)
         done = 0
         for batch in by_length([len(row) for row in rows]):
             with torch.inference_mode():
-                parts = None if segments is None else [segments[i] for i in batch]
-                out = self.answers([rows[i] for i in batch], parts, change)
+                out = self.answers([rows[i] for i in batch], change)
             logits[batch], pooled[batch] = out.logits.numpy(), out.pooled.numpy()
             done += len(batch)
             if progress is not None:
                 progress(done, len(rows))
         return logits, pooled
 
-    def answers(self, rows: Sequence[Ids], segments: Sequence[Ids] | None, change: Change | None) -> Output:
+    def answers(self, rows: Sequence[Reading], change: Change | None) -> Output:
         """One batch of `forward`."""
-        out: Output = self.encoder(collate(rows, segments=segments), change=change)
+        out: Output = self.network(collate(rows), change=change)
         return out
 
     def encode_all(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> list[Encoded]:
@@ -252,7 +243,7 @@ class Model:
         encoded = self.encode_all(texts, pairs)
         changed = self.change(**change)
         with _bar(len(texts)) if progress is True else _silent(progress or None) as tick:
-            logits, _ = self.forward([e.ids for e in encoded], changed, tick, [e.segments for e in encoded])
+            logits, _ = self.forward([e.reading for e in encoded], changed, tick)
         probabilities = softmax(logits)
         frame = pd.DataFrame({"text": list(texts), "label": [self.labels[i] for i in probabilities.argmax(axis=1)]})
         for k, label in enumerate(self.labels):
@@ -278,24 +269,25 @@ class Model:
 
         Args:
             layers, heads, components, queries: which ones to keep, counted from 0; empty means all.
-            maps: keep attention maps. scores: also scores before softmax and each bias by name. projections: also Q, K, V.
+            maps: keep attention maps, n x m numbers for each. scores: also scores before softmax and each bias by name.
+            projections: keep Q, K, V and the layers' terms, from which the trace makes any part of a map when it is asked.
             change: interventions, as the method `change` takes them; the trace is that of the changed computation.
         Raises:
             InputError: a text that cannot be read, or a choice outside the model.
         """
         encoded, changed = self.encode(text, text_pair), self.change(**change)
-        n, config = len(encoded.ids), self.config
-        layer_ids = _choice(layers, config.layers, "layer")
-        head_ids = _choice(heads, config.heads, "head")
-        component_ids = _choice(components, config.components, "component")
+        n, has = len(encoded.ids), self.capabilities
+        layer_ids = _choice(layers, has.layers, "layer")
+        head_ids = _choice(heads, has.heads, "head")
+        component_ids = _choice(components, has.components, "component")
         query_ids = _choice(queries, n, "query")
         watch = Watch(tuple(layers), tuple(heads), tuple(components), tuple(queries), maps, scores, projections)
         with torch.inference_mode():
-            inputs = self.encoder.ready(self.batch(encoded))
-            out: Output = self.encoder(inputs, watch, changed)
-        seen = [out.seen[layer] for layer in layer_ids]
-        attention = None if out.attention is None else out.attention[:, 0].numpy()
-        if changed.heads_off and attention is not None and config.components == 1:
+            inputs = self.network.ready(self.inputs(encoded))
+            out: Output = self.network(inputs, watch, changed)
+        seen = [out.seen[layer] for layer in layer_ids] if has.maps else []
+        attention = None if out.attention is None else _single(out.attention[:, 0])
+        if changed.heads_off and attention is not None and has.components == 1:
             attention = attention.copy()  # the one component, as it is
         for layer, head in changed.heads_off:  # nothing of V passes a silenced head
             if attention is not None and layer in layer_ids and head in head_ids:
@@ -311,27 +303,28 @@ class Model:
             specials=encoded.specials,
             unknown=encoded.unknown,
             labels=self.labels,
-            logits=out.logits[0].numpy(),
-            probabilities=softmax(out.logits.numpy())[0],
+            logits=_single(out.logits[0]),
+            probabilities=softmax(_single(out.logits))[0],
             lambdas=self.lambdas() if changed.lambdas is None else changed.lambdas.numpy(),
             layer_ids=layer_ids,
             head_ids=head_ids,
             component_ids=component_ids,
             query_ids=query_ids,
             dropped=encoded.dropped,
-            pooling=config.pooling,
+            pooling="cls" if has.cls else "mean",
             heads_off=tuple(sorted(changed.heads_off)),
-            strength=changed.strength,
+            strength=dict(changed.strength),
             polarity=None if inputs.polarity is None else inputs.polarity[0].numpy(),
             attention=attention,
-            components=None if out.components is None else out.components[:, 0].numpy(),
-            hidden=_stack(list(out.hidden)),
-            pooled=out.pooled[0].numpy(),
+            components=None if out.components is None else _single(out.components[:, 0]),
+            hidden=np.stack([state[0].numpy() for state in out.hidden]),
+            pooled=_single(out.pooled[0]),
             scores=_stack([s.scores for s in seen]),
             biases={name: stacked for name in names if (stacked := _stack([s.biases[name] for s in seen])) is not None},
             queries=_stack([s.queries for s in seen]),
             keys=_stack([s.keys for s in seen]),
             values=_stack([s.values for s in seen]),
+            terms=tuple(s.terms for s in seen if s.terms is not None),
         )
 
 
@@ -341,9 +334,28 @@ def softmax(logits: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     return np.asarray(e / e.sum(axis=-1, keepdims=True), dtype=np.float32)
 
 
+def _single(tensor: Tensor) -> npt.NDArray[np.float32]:
+    """In single precision, whatever a network computes in."""
+    return np.asarray(tensor.numpy(), dtype=np.float32)
+
+
 def _stack(tensors: Sequence[Tensor | None]) -> npt.NDArray[np.float32] | None:
     present = [t[0].numpy() for t in tensors if t is not None]
     return np.stack(present) if present else None
+
+
+def fill(network: Network, run: Run) -> None:
+    """Read the weights of a run into a network of its shape.
+
+    Raises:
+        RunError: damaged, or of another shape or number of classes than the configuration says.
+    """
+    if len(run.labels) != network.config.classes:
+        raise RunError(f"{run.name}: config.json names {len(run.labels)} labels for {network.config.classes} classes.")
+    try:
+        load_weights(network, run.path("model.safetensors"))
+    except RunError as error:
+        raise error if str(error).startswith(run.name) else RunError(f"{run.name}: {error}") from error
 
 
 def _choice(wanted: Sequence[int], size: int, axis: str) -> tuple[int, ...]:

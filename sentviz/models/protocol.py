@@ -1,30 +1,45 @@
-"""One forward pass: what goes in, what is changed or watched on the way, what comes out."""
+"""What every model is, and one forward pass of it: what goes in, what is changed or watched on the way, what comes out.
+
+Axes in shape comments: B batch, n queries, m keys, H heads, C components, L layers, d width, K classes.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from typing import NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from sentviz import attention as at
+from sentviz.models.config import Capabilities, ModelConfig
+from sentviz.models.terms import Terms
 
-__all__ = ["Batch", "Change", "LayerSeen", "Output", "Watch", "look"]
+__all__ = ["Change", "Inputs", "LayerSeen", "Network", "Output", "Scalar", "Watch", "look"]
 
 
 @dataclass(frozen=True)
-class Batch:
-    """Texts as the encoder takes them. `mask` is None when nothing is padded: the kernels are faster without."""
+class Inputs:
+    """Texts as a network takes them. `mask` is None when nothing is padded: the kernels are faster without."""
 
     ids: Tensor  # (B, n)
     mask: Tensor | None = None  # (B, n) True = a real token
-    segments: Tensor | None = None  # (B, n)
-    polarity: Tensor | None = None  # (B, n, 3) lambda(x) of each token, instead of the encoder's own table
+    segments: Tensor | None = None  # (B, n) which of two texts a token is of
+    tags: Tensor | None = None  # (B, n) part of speech
+    polarity: Tensor | None = None  # (B, n, 3) lambda(x) of each token, instead of the network's own table
+    vectors: Tensor | None = None  # (B, n, e) rows in place of those of the embedding table, for gradients
 
-    def expand(self, times: int) -> Batch:
-        """A batch of one text as a batch of `times` of it, nothing copied."""
+    @property
+    def lengths(self) -> Tensor:
+        """(B,) real tokens of each text."""
+        if self.mask is not None:
+            return self.mask.sum(dim=1)
+        return torch.full((self.ids.shape[0],), self.ids.shape[1], device=self.ids.device)
+
+    def expand(self, times: int) -> Inputs:
+        """One text as a batch of `times` of it, nothing copied."""
         given = {item.name: part for item in fields(self) if (part := getattr(self, item.name)) is not None}
-        return Batch(**{name: part.expand(times, *part.shape[1:]) for name, part in given.items()})
+        return Inputs(**{name: part.expand(times, *part.shape[1:]) for name, part in given.items()})
 
 
 @dataclass(frozen=True)
@@ -37,18 +52,35 @@ class Watch:
     queries: tuple[int, ...] = ()
     maps: bool = True
     scores: bool = False
-    projections: bool = False  # queries, keys, values
+    projections: bool = False  # queries, keys, values and the layer's terms: all that its maps are made of
     into: tuple[Tensor, Tensor] | None = None  # one layer's components and attention, written in place of new tensors
+
+    def sees(self, layer: int) -> bool:
+        """Whether a layer is watched."""
+        return not self.layers or layer in self.layers
 
 
 @dataclass(frozen=True)
 class Change:
-    """An intervention on the computation; the model itself is untouched."""
+    """An intervention on the computation; the network itself is untouched."""
 
     lambdas: Tensor | None = None  # (L, C) replaces the learned mixing
     heads_off: frozenset[tuple[int, int]] = frozenset()  # (layer, head) whose output is zero
     values_off: Tensor | None = None  # (B, n) True = the token's value vectors are zero
-    strength: float = 1.0  # of the lexicon's injection; 0 = none
+    strength: Mapping[str, float] = field(default_factory=dict)  # factor on a term of the scores, by its name; 1 as trained, 0 = none
+
+    def of(self, term: str) -> float:
+        """The strength of a term."""
+        return self.strength.get(term, 1.0)
+
+    def silence(self, layer: int, out: Tensor) -> Tensor:
+        """The heads' outputs (B, H, n, d_v) of a layer, those of silenced heads zero."""
+        off = [head for at, head in self.heads_off if at == layer]
+        if not off:
+            return out
+        keep = out.new_ones(out.shape[1], 1, 1)
+        keep[off] = 0
+        return out * keep
 
 
 @dataclass
@@ -62,6 +94,7 @@ class LayerSeen:
     queries: Tensor | None = None  # (B, C, H, n, d_k)
     keys: Tensor | None = None  # (B, C, H, m, d_k)
     values: Tensor | None = None  # (B, H, m, d_v)
+    terms: Terms | None = None  # of the chosen components and heads, as Q and K are
 
 
 @dataclass
@@ -76,57 +109,133 @@ class Output:
     seen: dict[int, LayerSeen] = field(default_factory=dict)
 
 
-def look(
-    q: Tensor, k: Tensor, v: Tensor, lambdas: Tensor, scale: Tensor | float, structure: at.Structure, watch: Watch
-) -> tuple[LayerSeen, Tensor | None]:
+class Scalar(NamedTuple):
+    """A number that training learns and histories keep; layer and component -1 = the whole model, the whole layer."""
+
+    name: str  # lambda, temperature, alpha ...
+    layer: int
+    component: int
+    value: float
+
+
+class Network(nn.Module):
+    """Tokens in, logits out: what models of all kinds have in common.
+
+    A kind says how tokens are embedded, what a layer does and what the classifier reads. Nothing of a call is kept on a network.
+    """
+
+    config: ModelConfig
+    classifier: nn.Module
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What this network has."""
+        return self.config.capabilities
+
+    @property
+    def table(self) -> Tensor:
+        """(V, e) the embedding of every vocabulary entry."""
+        raise NotImplementedError
+
+    def embed(self, inputs: Inputs) -> Tensor:
+        """What the first layer reads, (B, n, d)."""
+        raise NotImplementedError
+
+    def step(self, layer: int, x: Tensor, inputs: Inputs, watch: Watch | None, change: Change) -> tuple[Tensor, LayerSeen | None]:
+        """One layer, (B, n, d) -> (B, n, d), and what was seen of it."""
+        raise NotImplementedError
+
+    def pool(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        """What the classifier reads of a layer's states, (B, n, d) -> (B, d)."""
+        raise NotImplementedError
+
+    def ready(self, inputs: Inputs) -> Inputs:
+        """The inputs with whatever the layers read beside the tokens."""
+        return inputs
+
+    def lambdas(self) -> Tensor:
+        """(L, C) the learned mixing, lambda_1 = 1; ones where there is nothing to mix."""
+        return torch.ones(self.capabilities.layers, self.capabilities.components)
+
+    def scalars(self) -> Iterator[Scalar]:
+        """Every learned scalar."""
+        return iter(())
+
+    def parameters_count(self) -> int:
+        """Parameters, those too that a control keeps at their start or that are read-only since the model was loaded."""
+        return sum(p.numel() for p in self.parameters())
+
+    def forward(self, inputs: Inputs, watch: Watch | None = None, change: Change | None = None) -> Output:
+        """Run a batch.
+
+        Args:
+            inputs: texts of at most `config.max_length` tokens.
+            watch: what to return of the layers; None runs the fused kernels and returns logits and pooled vectors only.
+            change: lambdas to use instead of the learned ones, heads and values to silence, strengths of terms.
+        """
+        change, inputs = change or Change(), self.ready(inputs)
+        x = self.embed(inputs)
+        components, attention = self._stacks(x, watch)
+        hidden, seen = [x], dict[int, LayerSeen]()
+        places = {layer: i for i, layer in enumerate(_watched(watch, self.capabilities.layers))} if watch is not None else {}
+        for layer in range(self.capabilities.layers):
+            here = watch
+            if watch is not None and components is not None and attention is not None and layer in places:
+                here = replace(watch, into=(components[places[layer]], attention[places[layer]]))
+            x, layer_seen = self.step(layer, x, inputs, here, change)
+            if watch is not None:
+                hidden.append(x)
+                if layer_seen is not None:
+                    seen[layer] = layer_seen
+        pooled = self.pool(x, inputs.mask)
+        logits = self.classifier(pooled)
+        return Output(logits, pooled, components, attention, hidden, seen) if watch is not None else Output(logits, pooled)
+
+    def _stacks(self, x: Tensor, watch: Watch | None) -> tuple[Tensor | None, Tensor | None]:
+        """Room for all watched maps, so that stacking them copies nothing; with one component the two are one."""
+        has = self.capabilities
+        if watch is None or not watch.maps or not has.maps or torch.is_grad_enabled():
+            return None, None
+        batch, n, _ = x.shape
+        layers, heads = len(_watched(watch, has.layers)), len(watch.heads) or has.heads
+        shape = (layers, batch, len(watch.components) or has.components, heads, len(watch.queries) or n, n)
+        components = x.new_empty(shape)
+        return components, components[:, :, 0] if has.components == 1 else x.new_empty(shape[:2] + shape[3:])
+
+
+def _watched(watch: Watch, layers: int) -> tuple[int, ...]:
+    return watch.layers or tuple(range(layers))
+
+
+def look(q: Tensor, k: Tensor, v: Tensor, terms: Terms, watch: Watch) -> tuple[LayerSeen, Tensor | None]:
     """The watched part of a layer, and the whole effective map when everything of it was needed anyway."""
-    seen, n = LayerSeen(), q.shape[-2]
+    seen = LayerSeen()
     everything = not (watch.heads or watch.components or watch.queries)
+    components, heads = list(watch.components) or slice(None), list(watch.heads) or slice(None)
+    rows = torch.tensor(watch.queries, device=q.device) if watch.queries else None
     if watch.projections:
-        components, heads = list(watch.components) or slice(None), list(watch.heads) or slice(None)
-        rows = list(watch.queries) or slice(None)
-        seen.queries, seen.keys = q[:, components][:, :, heads][..., rows, :], k[:, components][:, :, heads]
-        seen.values = v[:, heads]
+        seen.queries, seen.keys = q[:, components][:, :, heads], k[:, components][:, :, heads]
+        if rows is not None:
+            seen.queries = seen.queries[..., rows, :]
+        seen.values, seen.terms = v[:, heads], terms.part(watch.components, watch.heads)
     if not (watch.maps or watch.scores):
         return seen, None
-    rows_index = torch.tensor(watch.queries, device=q.device) if watch.queries else None
-    if everything:
-        s = at.scores(q, k, scale, structure)
-    else:
-        structure = _chosen(structure, watch, n)
-        heads_index = list(watch.heads) or list(range(q.shape[2]))
-        q, k = q[:, :, heads_index], k[:, :, heads_index]
-        s = at.scores(q if rows_index is None else q[..., rows_index, :], k, scale, structure)
-    chosen = list(watch.components) or slice(None)
+    if not everything:
+        q, k, terms = q[:, :, heads], k[:, :, heads], terms.part(heads=watch.heads)
+        q = q if rows is None else q[..., rows, :]
     if everything and watch.into is not None and not watch.scores:
-        a = at.maps(s, at.visible(structure, rows_index, n), out=watch.into[0])
-        effective = at.mix(a, lambdas, out=watch.into[1])
+        a = terms.maps(q, k, out=watch.into[0])
+        effective = terms.mix(a, out=watch.into[1])
     else:
-        a = at.maps(s, at.visible(structure, rows_index, n))
-        effective = at.mix(a, lambdas)
+        a = terms.maps(q, k, rows)
+        effective = terms.mix(a)
         if watch.into is not None:
-            watch.into[0].copy_(a[:, chosen])
+            watch.into[0].copy_(a[:, components])
             watch.into[1].copy_(effective)
     if watch.scores:
-        seen.scores = s[:, chosen]
-        seen.biases = {b.name: b.dense().expand_as(s)[:, chosen] for b in structure.biases}
+        s = terms.scores(q, k, rows)
+        seen.scores = s[:, components]
+        seen.biases = {b.name: b.dense().expand_as(s)[:, components] for b in terms.structure.part(queries=rows).biases}
     if watch.maps:
-        seen.components, seen.attention = a[:, chosen], effective
+        seen.components, seen.attention = a[:, components], effective
     return seen, effective if everything else None
-
-
-def _chosen(structure: at.Structure, watch: Watch, n: int) -> at.Structure:
-    """The structured terms on the chosen heads and query rows."""
-    heads, rows = list(watch.heads), list(watch.queries)
-
-    def pick(term: at.KeyTerm | at.LowRank) -> at.KeyTerm | at.LowRank:
-        if isinstance(term, at.KeyTerm):
-            values = term.values[:, :, heads] if heads and term.values.shape[2] > 1 else term.values
-            return replace(term, values=values)
-        left = term.left[:, :, heads] if heads and term.left.shape[2] > 1 else term.left
-        right = term.right[:, :, heads] if heads and term.right.shape[2] > 1 else term.right
-        return replace(term, left=left[..., rows, :] if rows else left, right=right)
-
-    factor = structure.factor and pick(structure.factor)
-    assert factor is None or isinstance(factor, at.LowRank)
-    return replace(structure, biases=tuple(pick(b) for b in structure.biases), factor=factor)

@@ -23,7 +23,7 @@ def controls(runs: Sequence[Run], dataset: str) -> pd.DataFrame:
     """
     import pandas as pd
 
-    here = [run for run in runs if run.config["data"]["name"] == dataset and run.config["model"].get("mixing") not in (None, "none")]
+    here = [run for run in runs if run.config["data"]["name"] == dataset and run.capabilities.lambdas]
     asked = [run.config["recipe"] for run in here if run.config["recipe"].get("variant") in LAMBDA_CONTROLS]
     controlled = {(recipe["model"], recipe["seed"]) for recipe in asked}
     rows = []

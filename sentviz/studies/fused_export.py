@@ -84,7 +84,7 @@ def walk(run: Run) -> tuple[Trace, Trace, Row]:
     before, after = model.trace(text, strength=0.0), model.trace(text)
     assert after.polarity is not None
     token = int(np.abs(after.polarity[:, 0] - after.polarity[:, 2]).argmax())
-    return before, after, row(model, after, 0, model.config.heads - 1, token)
+    return before, after, row(model, after, 0, model.capabilities.heads - 1, token)
 
 
 def _of_sentence(make: Callable[[Trace, Trace, Row], list[Figure]]) -> Maker:

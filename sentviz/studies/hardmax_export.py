@@ -17,7 +17,7 @@ NAMED = -1 / 3  # distance of the named leaders from the line: a third of how fa
 
 
 def _here(runs: Sequence[Run]) -> list[Run]:
-    return [run for run in runs if run.config["model"].get("kind") == "hardmax"]
+    return [run for run in runs if run.capabilities.moving]
 
 
 def _readable(runs: Sequence[Run]) -> Run | None:

@@ -60,13 +60,13 @@ def measure(dataset: str, *, batches: int = 2, rounds: int = 9, note: str = "", 
     from sentviz.models.model import collate
     from sentviz.presets import preset
     from sentviz.recipe import Recipe
-    from sentviz.text import Tokenizer
+    from sentviz.text import Reading, Tokenizer
 
     recipe, size = Recipe.read(dataset), 64
     train, test = (datasets.load_split(dataset, split) for split in ("train", "test"))
     tokenizer = Tokenizer.train_words(train.frame["text"], recipe.min_count)
     texts = test.frame["text"].iloc[np.sort(np.random.default_rng(seed).permutation(len(test.frame))[: batches * size])].tolist()
-    rows = tokenizer.ids_batch(texts, max_length=recipe.max_length, cls=recipe.cls)
+    rows = [Reading(ids) for ids in tokenizer.ids_batch(texts, max_length=recipe.max_length, cls=recipe.cls)]
     inputs = [collate(rows[i : i + size]) for i in range(0, len(rows), size)]
     shape = {"vocab_size": tokenizer.vocab_size, "classes": len(train.labels), "max_length": recipe.max_length}
     encoders = {name: Encoder(preset(name, **shape)).eval() for name in MODELS}

@@ -112,7 +112,7 @@ def parameters(runs: Sequence[Run], dataset: str) -> pd.DataFrame:
     rows = []
     for model, seeds in configurations(runs, dataset).items():
         config = seeds[0].config
-        components = int(config["model"]["components"])
+        components = seeds[0].capabilities.components
         printed_value = wanted.get(("ndt" if model.startswith("ndt-") else model, components))
-        rows.append((model, components, printed_value, config["parameters"] / 1e6, config["model"]["vocab_size"]))
+        rows.append((model, components, printed_value, config["parameters"] / 1e6, seeds[0].shape.vocab_size))
     return pd.DataFrame(rows, columns=["model", "components", "printed", "value", "vocabulary"]).astype({"printed": float})

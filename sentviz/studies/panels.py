@@ -141,7 +141,7 @@ def lambda_frames(runs: Iterable[Run], dataset: str) -> tuple[pd.DataFrame, pd.D
     for model, seeds in sorted(here.items(), key=lambda one: one[0] == "diff"):
         if (column := _constraint(model, seeds)) is None:
             continue
-        components = int(seeds[0].config["model"]["components"])
+        components = seeds[0].capabilities.components
         of_runs = [_history(run) for run in seeds]
         together = pd.concat([frame for frame in of_runs if not frame.empty] or of_runs[:1])
         keys = ["layer", "component", "step"]
@@ -166,7 +166,7 @@ def lambda_frames(runs: Iterable[Run], dataset: str) -> tuple[pd.DataFrame, pd.D
 
 
 def _constraint(model: str, seeds: Sequence[Run]) -> str | None:
-    if seeds[0].config["model"]["mixing"] == "none":
+    if not seeds[0].capabilities.lambdas:
         return None
     family, constraint, _ = parse(model)
     return "DT, −λ" if family == "diff" else CONSTRAINT_SIGNS[constraint]

@@ -134,8 +134,7 @@ def predicted(model: Model, digest: str, frame: pd.DataFrame, over: str, progres
 
     if frame.empty:
         raise InputError("There is no row to ask about.")
-    tokens, segments = model.read(frame)
-    logits, _ = model.forward(tokens, progress=progress, segments=segments)
+    logits, _ = model.forward(model.read(frame), progress=progress)
     columns: dict[str, Any] = {"id": frame["id"].astype(str).to_numpy(), "label": np.full(len(frame), -1)}
     columns |= {name: frame[name].to_numpy() for name in ("label", "text", "text_pair", "tag") if name in frame}
     return _rows(model.name, digest, over, model.labels, columns, softmax(logits).astype(np.float64))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 
@@ -27,15 +29,15 @@ def leave_one_out() -> None:
     """All 60 shortened texts in one batch, against one forward pass of the text, and against one pass a word."""
     model = load(RUN)
     trace = model.trace(sentence(model, 60))
-    ids = model.encode(trace.text).ids
+    reading = model.encode(trace.text).reading
 
     def one_by_one() -> None:
         for i in range(60):
-            model.forward([[*ids[:i], *ids[i + 1 :]]])
+            model.forward([reading.without([i])])
 
     seconds = ratios(
         {
-            "one forward pass": lambda: model.forward([ids]),
+            "one forward pass": lambda: model.forward([reading]),
             "60 passes, one a word": one_by_one,
             "leave-one-out": lambda: removal(model, trace),
         }
@@ -50,13 +52,13 @@ def gradients() -> None:
     model = load(RUN)
     for words in (20, 60):
         trace = model.trace(sentence(model, words))
-        batch, k = model.batch(model.encode(trace.text)), int(trace.probabilities.argmax())
+        batch, k = model.inputs(model.encode(trace.text)), int(trace.probabilities.argmax())
 
         def odds(tokens: Tensor, batch: object = batch, k: int = k) -> Tensor:
-            logits = model.encoder(batch.expand(len(tokens)), tokens=tokens).logits  # type: ignore[attr-defined]
+            logits = model.network(replace(batch.expand(len(tokens)), vectors=tokens)).logits  # type: ignore[attr-defined]
             return logits[:, k] - logits[:, 1 - k]
 
-        tokens, theirs = model.encoder.embedding.weight[batch.ids], IntegratedGradients(odds)
+        tokens, theirs = model.network.table[batch.ids], IntegratedGradients(odds)
         seconds = ratios(
             {
                 "captum": lambda tokens=tokens, theirs=theirs: theirs.attribute(tokens, torch.zeros_like(tokens), n_steps=32),

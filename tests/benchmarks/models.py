@@ -11,9 +11,9 @@ import torch.nn.functional as F
 from sentviz.models.config import EncoderConfig
 from sentviz.models.encoder import Encoder
 from sentviz.models.model import Model, collate
-from sentviz.models.protocol import Batch
+from sentviz.models.protocol import Inputs
 from sentviz.presets import preset
-from sentviz.text import Tokenizer
+from sentviz.text import Reading, Tokenizer
 from sentviz.training import batches
 from tests.benchmarks.timing import ratios, say
 
@@ -65,7 +65,7 @@ def latency() -> None:
     """Whole models at 256 tokens, batch 64, against vanilla-matched and the paper's vanilla."""
     names = ("vanilla", "vanilla-matched", "diff", "ndt-unit-2", "ndt-unit-3", "ndt-unit-4")
     models = {name: Encoder(preset(name, vocab_size=26_284, classes=2, max_length=256)).eval() for name in names}
-    batch = Batch(torch.randint(4, 26_284, (64, 256)))
+    batch = Inputs(torch.randint(4, 26_284, (64, 256)))
 
     def forward(name: str) -> None:
         with torch.inference_mode():
@@ -86,11 +86,11 @@ def training() -> None:
 
     def steps(padded: bool) -> None:
         for some in chosen:
-            batch = collate([rows[i] for i in some])
+            batch = collate([Reading(rows[i]) for i in some])
             if padded:
                 extra = 256 - batch.ids.shape[1]
                 mask = torch.ones_like(batch.ids, dtype=torch.bool) if batch.mask is None else batch.mask
-                batch = Batch(F.pad(batch.ids, (0, extra)), F.pad(mask, (0, extra)))
+                batch = Inputs(F.pad(batch.ids, (0, extra)), F.pad(mask, (0, extra)))
             loss = F.cross_entropy(encoder(batch).logits, torch.zeros(len(some), dtype=torch.long))
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]

@@ -116,12 +116,12 @@ def asked(folder: Path, *texts: str, how: str = "eager", **options: Any) -> Any:
 def loaded(folder: Path, **options: Any) -> hub.HubModel:
     """In double precision: random weights make rounding large."""
     model = hub.load(folder, **options)
-    model.encoder.double()
+    model.network.double()
     return model
 
 
 def answers(model: hub.HubModel, *texts: str, **change: Any) -> np.ndarray[Any, Any]:
-    return model.forward([model.encode(text).ids for text in texts], model.change(**change))[0]
+    return model.forward([model.encode(text).reading for text in texts], model.change(**change))[0]
 
 
 def changed(folder: Path, to: Path, **settings: Any) -> Path:

@@ -16,7 +16,6 @@ from sentviz.errors import InputError, RunError  # noqa: E402
 from sentviz.lexicon import NEUTRAL, Lexicon  # noqa: E402
 from sentviz.models import hub  # noqa: E402
 from sentviz.models.hub import tuning  # noqa: E402
-from sentviz.models.hub.encoder import HubConfig  # noqa: E402
 from sentviz.models.hub.runs import _order as order  # noqa: E402
 from sentviz.models.protocol import Watch  # noqa: E402
 from sentviz.runs import Run, catalog  # noqa: E402
@@ -46,7 +45,7 @@ def test_a_foreign_model_becomes_a_run(
     np.testing.assert_allclose(stored["positive"], model.predict(texts)["positive"], atol=1e-5)
     right = (stored["positive"] > 0.5).to_numpy(int) == toy["test"].frame["label"].to_numpy()
     assert run.metrics()["test"]["accuracy"]["value"] == pytest.approx(right.mean(), abs=1e-5)
-    assert HubConfig(**run.config["model"]) == model.config and model.config.windows == (0, 6, 0)
+    assert run.shape == model.config and model.config.windows == (0, 6, 0)
     row = catalog([tmp_path / "runs"]).set_index("run").loc[run.name]
     assert row["problem"] == "" and row["components"] == 1 and row["data"] == "toy"
     assert run.example().text and set(run.history()["name"]) == {"validation_accuracy", "validation_loss"}
@@ -129,18 +128,18 @@ def test_warm_up_and_decay_are_linear(toy: dict[str, datasets.Split], tmp_path: 
 def test_attention_dropout_acts_in_training_only(folders: dict[str, Path]) -> None:
     """With dropout on the weights alone, the mean over many draws is the answer without."""
     model = hub.load(folders["bert"])
-    batch = model.batch(model.encode(SHORT))
-    for module in model.encoder.modules():
+    batch = model.inputs(model.encode(SHORT))
+    for module in model.network.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = 0.0
-    attention = model.encoder.blocks[0].module.attention.self
+    attention = model.network.model.base_model.encoder.layer[0].attention.self
     attention.dropout.p = 0.5
-    model.encoder.train()
+    model.network.train()
     with torch.inference_mode():
-        draws = [model.encoder(batch, Watch(maps=False, layers=(2,))).hidden[1] for _ in range(3)]
+        draws = [model.network(batch, Watch(maps=False, layers=(2,))).hidden[1] for _ in range(3)]
         assert not torch.equal(draws[0], draws[1])
-        model.encoder.eval()
-        same = [model.encoder(batch, Watch(maps=False, layers=(2,))).hidden[1] for _ in range(2)]
+        model.network.eval()
+        same = [model.network(batch, Watch(maps=False, layers=(2,))).hidden[1] for _ in range(2)]
     assert torch.equal(same[0], same[1])
 
 

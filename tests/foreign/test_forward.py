@@ -19,7 +19,7 @@ from sentviz.explain.gradients import integrate  # noqa: E402
 from sentviz.lexicon import NEUTRAL, Lexicon  # noqa: E402
 from sentviz.maps.arithmetic import cell  # noqa: E402
 from sentviz.maps.layers import verdict_by_layer  # noqa: E402
-from sentviz.models.protocol import Batch, Watch  # noqa: E402
+from sentviz.models.protocol import Inputs, Watch  # noqa: E402
 from sentviz.presets import INJECTIONS  # noqa: E402
 from tests.foreign.models import KINDS, SHORT, TEXT, answers, asked, loaded, theirs  # noqa: E402
 
@@ -56,9 +56,9 @@ def test_neutral_polarities_or_no_strength_change_nothing(kind: str, injection: 
     assert moved > 1e-5
     if injection != "xia":
         thirds = torch.full((1, len(fused.encode(TEXT)), 3), 1 / 3)
-        batch = Batch(torch.from_numpy(fused.encode(TEXT).ids)[None], polarity=thirds)
+        batch = Inputs(torch.from_numpy(fused.encode(TEXT).ids)[None], polarity=thirds)
         with torch.inference_mode():
-            np.testing.assert_allclose(fused.encoder(batch).logits, answers(plain, TEXT), atol=1e-5)
+            np.testing.assert_allclose(fused.network(batch).logits, answers(plain, TEXT), atol=1e-5)
 
 
 # ---- injected -------------------------------------------------------------------------------------------------------
@@ -280,4 +280,4 @@ def test_watching_a_part_is_the_part_of_the_whole(folders: dict[str, Path]) -> N
     assert not whole.attention[1][:, far].any() and whole.attention[0][:, far].all()
     assert model.config.windows == (0, 6, 0)
     with torch.inference_mode():
-        assert model.encoder(model.batch(model.encode(SHORT)), Watch(maps=False)).attention is None
+        assert model.network(model.inputs(model.encode(SHORT)), Watch(maps=False)).attention is None

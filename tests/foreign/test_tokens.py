@@ -76,7 +76,7 @@ def test_specials_stay_neutral(folders: dict[str, Path]) -> None:
     """Also where an entry of the lexicon is unknown to the vocabulary and would give its polarity to [UNK]."""
     strange = Lexicon.of("own", pd.DataFrame({"term": ["☂", "warm"], "polarity": [1.0, 2.0]}))
     model = hub.load(folders["bert"], lexicon=strange, injection="all")
-    table = model.encoder.polarity.numpy()
+    table = model.network.polarity.numpy()
     np.testing.assert_allclose(table[list(model.tokenizer.special_ids)], 1 / 3)
     assert table[model.tokenizer.id_of("warm")].argmax() == 0
     np.testing.assert_allclose(table.sum(axis=1), 1, atol=1e-6)
@@ -143,7 +143,7 @@ def test_pickled_weights_are_read_only_where_that_is_allowed(folders: dict[str, 
 def test_a_version_whose_attention_cannot_be_seen_is_told(folders: dict[str, Path]) -> None:
     """Nothing is shown that was not computed: here the layers go back to transformers' own attention."""
     model = hub.load(folders["electra"])
-    model.encoder.model.set_attn_implementation("eager")
+    model.network.model.set_attn_implementation("eager")
     with pytest.raises(RunError, match="computes the attention of ELECTRA in a way that cannot be seen"):
         model.trace(SHORT)
 

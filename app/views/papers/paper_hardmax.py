@@ -33,7 +33,7 @@ def verdicts(digests: tuple[str, ...], _runs: list[Run]) -> pd.DataFrame:
 
 
 runs = list(store.runs().values())
-own = [run for run in runs if run.config["model"].get("kind") == "hardmax"]
+own = [run for run in runs if run.capabilities.moving]
 st.markdown("##### Do words gather around leaders that carry the sentiment?")
 for row in verdicts(tuple(run.digest for run in own), runs).to_dict("records"):
     with st.container(gap=None):

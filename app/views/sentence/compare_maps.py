@@ -89,7 +89,7 @@ def _difference(first: Trace, second: Trace, run: Run, other: Run, layer: int, h
 
 def _lambdas(run: Run, other: Run) -> None:
     st.markdown("**Lambda** · what each learned", help=tip("lambda"))
-    learned = [each for each in (run, other) if each.config["model"]["mixing"] != "none"]
+    learned = [each for each in (run, other) if each.capabilities.lambdas]
     for each in (run, other):
         if each not in learned:
             st.caption(f"{shell.md(each.name)} has one map and no lambda.")

@@ -100,7 +100,7 @@ def _map(run: Run) -> None:
     """The vocabulary in the plane of the embedding."""
     asked = model(run)
     words = leading(run.frame(FILE), asked.vocabulary)
-    if run.config["model"]["width"] != 2:
+    if run.shape.width != 2:
         st.caption("The map of the vocabulary shows an embedding of two dimensions; choose a model with d = 2.")
         return
     shell.figure(lambda theme: signed(vocabulary_map(words, asked.decision, run.labels, theme=theme), run), "vocabulary")

@@ -28,7 +28,7 @@ COMMAND = "sentviz train imdb --model hardmax-d2"
 
 def runs() -> dict[str, Run]:
     """The hardmax classifiers that can be asked."""
-    return {name: run for name, run in store.models().items() if run.config["model"].get("kind") == "hardmax"}
+    return {name: run for name, run in store.models().items() if run.capabilities.moving}
 
 
 def without_runs() -> None:

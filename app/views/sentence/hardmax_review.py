@@ -152,7 +152,7 @@ def signed_source(run: Run) -> str:
 
 def _look(run: Run) -> tuple[str, tuple[int, int]]:
     """The plane for more than two dimensions."""
-    d = int(run.config["model"]["width"])
+    d = run.shape.width
     if d <= 2:
         return "spread", (0, 1)
     wanted = [int(c) for c in shell.focus().plane.split(".") if c.isdecimal() and int(c) <= d]

@@ -36,9 +36,8 @@ def show(trace: Trace, run: Run) -> None:
         some = f" These have one: {', '.join(having[:6])}." if having else ""
         st.info(shell.md(f"{run.name} has no lexicon, so there is nothing to put in.{some}"), icon=":material/menu_book:")
         return
-    model = store.model(run)
     title = store.lexicon_title(run)
-    st.markdown(f"{shell.md(title)} {shell.md(described(run.config['model'], model.config.key_size))}.", help=tip("polarity"))
+    st.markdown(f"{shell.md(title)} {shell.md(described(run.shape))}.", help=tip("polarity"))
     strength()
     token = _token(trace)
     strip_figure(trace, run, "polarity", token)
@@ -93,7 +92,7 @@ def _walk(trace: Trace, run: Run, token: int) -> None:
         shares = trace.polarity[token]
         shell.figure(lambda theme: signed(polarity_bars(shares, trace.tokens[token], found, theme=theme), run), "lexicon-lambda")
     focus = shell.focus()
-    heads = reached(run.config["model"])
+    heads = reached(run.shape)
     head, component = place(focus.head), place(focus.component)
     head = heads[-1] if isinstance(head, str) else head
     component = 0 if isinstance(component, str) else component
@@ -143,7 +142,7 @@ def _entries(trace: Trace, run: Run, token: int) -> Entries | None:
 def _remarks(trace: Trace, run: Run, made: Row) -> None:
     """What has to be said of this row: why it can or cannot move."""
     assert trace.polarity is not None
-    heads, word, said = reached(run.config["model"]), shell.md(trace.tokens[made.token]), []
+    heads, word, said = reached(run.shape), shell.md(trace.tokens[made.token]), []
     if isinstance(place(shell.focus().head), str):
         said.append(f"Maps below are the {head_title(shell.focus().head)}; this row is of head {made.head + 1}.")
     if made.head not in heads:
@@ -193,7 +192,7 @@ def _maps(trace: Trace, run: Run) -> None:
         shell.halves("lexicon-maps"),
         (before, trace),
         ("before", "after"),
-        ("Without · the same model asked at strength 0", f"With · strength {trace.strength:g}"),
+        ("Without · the same model asked at strength 0", f"With · strength {trace.strength.get('lexicon', 1.0):g}"),
         strict=True,
     ):
         with column:

@@ -83,7 +83,7 @@ def _map(trace: Trace, run: Run, view: _View) -> None:
         units = longmap.units(trace, view.kind)
         left, right = shell.halves("map", 1.1, 1.0)
         with left:
-            source = _source(trace, run, view)
+            source = _source(trace, view)
             layers, largest = _layers(source, units, view, picked(units, KEY).window, run)
             seen = attention_map(units, layers, mark=largest, title=view.words, key=KEY)
             _below(trace, run, view, units, layers)
@@ -102,16 +102,8 @@ def _kept(name: str, key: tuple[Any, ...], make: Callable[[], T]) -> T:
     return made
 
 
-def _source(trace: Trace, run: Run, view: _View) -> Source:
-    if trace.attention is not None:
-        return longmap.held(trace, view.layer, view.head, view.component)
-
-    def tiled() -> Source:
-        chosen: dict[str, Any] = {"layer": view.layer, "head": view.head, "component": view.component}
-        return longmap.tiled(store.model(run), trace.text, trace.text_pair, **chosen, **trace.change)
-
-    focus = shell.focus()
-    return _kept("source", (run.digest, trace.text, focus.mix, focus.off, focus.strength, view.layer, view.head, view.component), tiled)
+def _source(trace: Trace, view: _View) -> Source:
+    return longmap.held(trace, view.layer, view.head, view.component)
 
 
 def _layers(
@@ -152,7 +144,7 @@ def _below(trace: Trace, run: Run, view: _View, units: Units, layers: Sequence[L
     ]
     with st.container(horizontal=True, gap="small", wrap=False):
         st.caption(shell.md(" ".join(filter(None, said))), width="stretch")
-        if trace.attention is not None and len(units) <= longmap.EXACT_UNITS:
+        if len(units) <= longmap.EXACT_UNITS:
             name = file_safe(
                 "attention", trace.run, f"layer{view.layer + 1}", head_slug(view.head), component_slug(view.component), view.kind
             )
@@ -181,7 +173,7 @@ def _arithmetic(trace: Trace, run: Run, view: _View, units: Units, source: Sourc
         st.caption("Click a cell of the map to read, in numbers, how its weight comes about.")
         return
     query, key, note = _token_cell(source, units, at)
-    head, more = _head(trace, run, view, query, key)
+    head, more = _head(trace, view, query, key)
     made = cell(store.model(run), trace, view.layer, head, query, key)
     tokens = [f"“{shell.md(trace.tokens[i])}”" for i in (query, key)]
     st.markdown(f"##### {'' if clicked else 'The strongest cell: '}{tokens[0]} → {tokens[1]}")
@@ -201,18 +193,14 @@ def _token_cell(source: Source, units: Units, at: tuple[int, int]) -> tuple[int,
     return top + int(row), left + int(column), f"The strongest of the {inside.size:,} pairs of tokens in this cell."
 
 
-def _head(trace: Trace, run: Run, view: _View, query: int, key: int) -> tuple[int, str]:
+def _head(trace: Trace, view: _View, query: int, key: int) -> tuple[int, str]:
     """The head whose arithmetic is shown: of a mean or maximum, the one that gives most; and what all of them give."""
     if not isinstance(view.head, str):
         return view.head, ""
-    held = trace
-    if trace.attention is None:
-        held = store.model(run).trace(trace.text, trace.text_pair, layers=(view.layer,), queries=(query,), **trace.change)
-    row = held.query_ids.index(query)
-    given = [float(held.map(view.layer, head, view.component)[row, key]) for head in held.head_ids]
+    given = [float(trace.rows(view.layer, query, query + 1, head, view.component)[0, key]) for head in trace.head_ids]
     best = int(np.argmax(np.abs(given) if view.head == "mean" else given))
     whole = f"The mean of {len(given)} heads" if view.head == "mean" else f"The largest of {len(given)} heads"
-    return held.head_ids[best], f"{whole}: {', '.join(map(plain, given))}. Below, head {held.head_ids[best] + 1}, which gives most."
+    return trace.head_ids[best], f"{whole}: {', '.join(map(plain, given))}. Below, head {trace.head_ids[best] + 1}, which gives most."
 
 
 def _steps(made: CellArithmetic) -> None:

@@ -54,7 +54,7 @@ st.session_state["cls-runs"] = [run.name, *beside]
 st.multiselect("Runs", names, key="cls-runs", on_change=take, label_visibility="collapsed", max_selections=6)
 chosen = [known[name] for name in st.session_state["cls-runs"]]
 frames = {one.name: measured(one.name, one.digest) for one in chosen}
-baselines = [one.name for one in chosen if one.config["model"].get("lexicon", "none") == "none"]
+baselines = [one.name for one in chosen if not one.capabilities.lexicon]
 dashed = baselines if len(baselines) < len(chosen) else []
 
 sentence: pd.DataFrame | None = None

@@ -20,11 +20,10 @@ shell.intro(
 focus = shell.focus()
 shell.choose(st.selectbox, "Model", "run", list(store.runs()), label_visibility="collapsed", width=320)
 run = store.run(focus.run)
-shape = run.config["model"]
-if shape["components"] < 2:
+if run.capabilities.components < 2:
     st.info(f"{shell.md(run.name)} has one attention map per head, so there is nothing that could specialise.", icon=":material/layers:")
     others = [name for name, other in store.runs().items() if FILE in other.config["files"]]
-    several = [name for name, other in store.runs().items() if other.config["model"]["components"] > 1]
+    several = [name for name, other in store.runs().items() if other.capabilities.components > 1]
     st.markdown(
         "An NDT or Differential model gives every head several maps, each with queries and keys of its own, and lambda mixes them. "
         "The idea is that each map takes on a part of the work: one might look for polar words, another for negators. "

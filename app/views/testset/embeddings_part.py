@@ -79,7 +79,7 @@ class Source:
 
 def layers_of(run: Run) -> int:
     """Layers of a run's model."""
-    return int(run.config["model"]["layers"])
+    return run.capabilities.layers
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)

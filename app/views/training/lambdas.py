@@ -15,7 +15,7 @@ shell.intro(
     "Every lambda over the steps of training, per layer and component, with its start and the paper's final value; for Differential, −λ.",
     "Where a lambda ends says little alone: most of it is where it was put at the start, so look at the change as well.",
 )
-chosen = several([run for run in store.runs().values() if run.config["model"]["mixing"] != "none"], "a learned lambda")
+chosen = several([run for run in store.runs().values() if run.capabilities.lambdas], "a learned lambda")
 titles = {"value": "Value", "change": "Change from the start"}
 shell.choose(st.segmented_control, "Scale", "scale", CHOICES["scale"], format_func=titles.get, label_visibility="collapsed")
 change = shell.focus().scale == "change"

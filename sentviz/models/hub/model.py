@@ -10,10 +10,10 @@ import torch
 
 from sentviz.errors import InputError, RunError
 from sentviz.lexicon import NEUTRAL
-from sentviz.models.hub.encoder import ARCHITECTURES, IMPLEMENTATION, HubConfig, HubEncoder, register, transformers
+from sentviz.models.config import HubConfig
+from sentviz.models.hub.encoder import ARCHITECTURES, IMPLEMENTATION, HubEncoder, register, transformers
 from sentviz.models.hub.tokens import HubTokenizer
-from sentviz.models.model import Model
-from sentviz.models.weights import load_weights
+from sentviz.models.model import Model, fill
 from sentviz.presets import INJECTIONS
 
 if TYPE_CHECKING:
@@ -29,10 +29,10 @@ class HubModel(Model):
     """A Hugging Face classifier with its tokenizer and labels. One attention map a head, so that there is no lambda to set."""
 
     tokenizer: HubTokenizer
-    encoder: HubEncoder
+    network: HubEncoder
 
-    def __init__(self, name: str, encoder: HubEncoder, tokenizer: HubTokenizer, labels: Sequence[str], *, temperature: float = 1.0) -> None:
-        super().__init__(name, encoder, tokenizer, labels, temperature=temperature, cls=True)
+    def __init__(self, name: str, network: HubEncoder, tokenizer: HubTokenizer, labels: Sequence[str], *, temperature: float = 1.0) -> None:
+        super().__init__(name, network, tokenizer, labels, temperature=temperature, cls=True)
 
     @classmethod
     def of(cls, run: Run) -> HubModel:
@@ -42,11 +42,10 @@ class HubModel(Model):
             RunError: no such run, damaged, in need of code of its own, or transformers is missing.
         """
         register()
-        stored, words = run.config["model"], run.config["tokenizer"]
-        if stored.get("kind") != "hub":
+        config, words = run.shape, run.config["tokenizer"]
+        if not isinstance(config, HubConfig):
             raise RunError(f"{run.name} is no Hugging Face model.")
         try:
-            config = HubConfig(**stored)
             settings = dict(run.config["hub"])
             kind = settings.pop("model_type")
             if "auto_map" in settings or kind not in ARCHITECTURES or kind != config.architecture:
@@ -58,21 +57,16 @@ class HubModel(Model):
             model = transformers().AutoModelForSequenceClassification.from_config(
                 inner, trust_remote_code=False, attn_implementation=IMPLEMENTATION, dtype=torch.float32
             )
-            encoder = HubEncoder(config, model)
+            network = HubEncoder(config, model)
             special_ids, unknown = words["special_ids"], words["unknown"]
         except RunError:
             raise
         except Exception as error:  # transformers raises kinds of its own, and numbers that do not fit any kind at all
             raise RunError(f"{run.name}: config.json describes no Hugging Face model that this version knows ({brief(error)}).") from error
-        if len(run.labels) != config.classes:
-            raise RunError(f"{run.name}: config.json names {len(run.labels)} labels for {config.classes} classes.")
-        try:
-            load_weights(encoder, run.path("model.safetensors"))
-        except RunError as error:
-            raise error if str(error).startswith(run.name) else RunError(f"{run.name}: {error}") from error
-        normalise(encoder)
+        fill(network, run)
+        normalise(network)
         tokenizer = HubTokenizer.read(run.path("tokenizer.json"), vocab_size=config.vocab_size, special_ids=special_ids, unknown=unknown)
-        return cls(run.name, encoder, tokenizer, run.labels, temperature=run.config["temperature"])
+        return cls(run.name, network, tokenizer, run.labels, temperature=run.config["temperature"])
 
 
 def brief(error: BaseException) -> str:
@@ -126,14 +120,14 @@ def shape(inner: Any, tokenizer_limit: int, **changes: Any) -> HubConfig:
     return HubConfig(**(settings | changes))
 
 
-def fuse(encoder: HubEncoder, tokenizer: HubTokenizer, lexicon: Lexicon) -> None:
-    """Put a lexicon's polarities into an encoder that was made with an injection; specials stay neutral."""
+def fuse(network: HubEncoder, tokenizer: HubTokenizer, lexicon: Lexicon) -> None:
+    """Put a lexicon's polarities into a network that was made with an injection; specials stay neutral."""
     table = lexicon.polarity(tokenizer)
     table[list(tokenizer.special_ids)] = NEUTRAL
-    encoder.polarity.copy_(torch.from_numpy(np.asarray(table, dtype=np.float32)))
+    network.polarity.copy_(torch.from_numpy(np.asarray(table, dtype=np.float32)))
 
 
-def normalise(encoder: HubEncoder) -> None:
+def normalise(network: HubEncoder) -> None:
     """Sums of exactly 1, whatever the stored precision, so that a neutral row stays constant."""
-    if encoder.config.lexicon != "none":
-        encoder.polarity /= encoder.polarity.sum(dim=-1, keepdim=True)
+    if network.config.lexicon != "none":
+        network.polarity /= network.polarity.sum(dim=-1, keepdim=True)

@@ -7,7 +7,6 @@ import platform
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from sentviz.evaluation import Evaluation, evaluate, fit_temperature, metrics
 from sentviz.examples import examples_for
 from sentviz.explain import explained
 from sentviz.lexicon import Lexicon
+from sentviz.models.config import stored_config
 from sentviz.models.hub.encoder import transformers
 from sentviz.models.hub.loading import Opened, opened, short_name
 from sentviz.models.hub.model import HubModel
@@ -85,7 +85,7 @@ def adopt(
         validation = evaluate(model, held[0]) if held else None
         best = {"step": 0, "epoch": 0.0} | ({} if validation is None else scores(validation))
         history = [[0, 0.0, f"validation_{key}", -1, -1, best[key]] for key in ("accuracy", "loss") if key in best]
-        weights = {key: tensor.contiguous() for key, tensor in model.encoder.state_dict().items()}
+        weights = {key: tensor.contiguous() for key, tensor in model.network.state_dict().items()}
         return write(
             folder,
             model,
@@ -185,13 +185,13 @@ def write(
         rows = evaluations[0].sample(EMBEDDINGS)
         save_arrays({"rows": rows.astype(np.int32), "pooled": evaluations[0].pooled[rows].astype(np.float16)}, path)
 
-    inner = model.encoder.model.config.to_diff_dict()
+    inner = model.network.model.config.to_diff_dict()
     config = {
         "name": model.name,
         "preset": recipe["model"],
-        "model": asdict(model.config),
+        "model": stored_config(model.config),
         "hub": {key: value for key, value in inner.items() if key not in LEFT_OUT},
-        "parameters": sum(p.numel() for p in model.encoder.parameters()),
+        "parameters": sum(p.numel() for p in model.network.parameters()),
         "labels": list(model.labels),
         "tokenizer": {
             "kind": model.tokenizer.kind,
@@ -243,11 +243,11 @@ def _order(own: Sequence[str], wanted: Sequence[str], name: str) -> list[int]:
 
 def _reorder(model: HubModel, order: Sequence[int]) -> None:
     """The rows of the last layer in another order."""
-    last: Any = model.encoder.classifier
+    last: Any = model.network.classifier
     with torch.no_grad():
         for rows in (last.weight, last.bias):
             rows.copy_(rows[list(order)].clone())
-    inner = model.encoder.model.config
+    inner = model.network.model.config
     inner.id2label = {k: inner.id2label[i] for k, i in enumerate(order)}
     inner.label2id = {label: k for k, label in inner.id2label.items()}
 

@@ -91,7 +91,7 @@ def finetune(
 class HubTrainer(Trainer):
     """One fine-tuning run."""
 
-    encoder: HubEncoder
+    encoder: HubEncoder  # type: ignore[assignment]
 
     def __init__(
         self, recipe: Recipe, folder: Path, source: str | Path, injection: str, *, device: str = "cpu", allow_pickle: bool = False
@@ -106,8 +106,8 @@ class HubTrainer(Trainer):
         read = replace(read, tokenizer_limit=min(read.tokenizer_limit, recipe.max_length))
         first = read.wrapped(Lexicon.load(recipe.lexicon) if recipe.lexicon else None, injection)
         self.words = first.tokenizer
-        self.encoder = first.encoder.requires_grad_(True).to(self.device)
-        self.rows, self.segments = first.read(self.train_split.frame)
+        self.encoder = first.network.requires_grad_(True).to(self.device)
+        self.rows = first.read(self.train_split.frame)
         self.lengths = np.array([len(row) for row in self.rows])
         self.targets = torch.tensor(self.train_split.frame["label"].to_numpy(np.int64, copy=True))
         self.best_state = {k: v.detach().clone() for k, v in self.encoder.state_dict().items()}
@@ -136,11 +136,11 @@ class HubTrainer(Trainer):
     def finish(self) -> Run:
         """Write the run folder; every metric is computed from the weights as stored."""
         model = self._model()
-        model.encoder.load_state_dict({k: v.cpu() for k, v in self.best_state.items()})
+        model.network.load_state_dict({k: v.cpu() for k, v in self.best_state.items()})
         stored = self.folder.with_name(f".{self.folder.name}.tmp-weights")
-        save_weights(model.encoder, stored)
-        load_weights(model.encoder, stored)
-        normalise(model.encoder)
+        save_weights(model.network, stored)
+        load_weights(model.network, stored)
+        normalise(model.network)
         run = write(
             self.folder,
             model,

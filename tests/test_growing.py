@@ -1,0 +1,106 @@
+"""A run format that grows: settings come and go, and every run that ships is still read."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields, make_dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sentviz
+from sentviz.errors import RunError
+from sentviz.models.config import CONFIGS, EncoderConfig, HardmaxConfig, HubConfig, ModelConfig, read_config, stored_config
+from sentviz.runs import FORMAT, Run, runs
+
+ROOT = Path(__file__).parents[1] / "checkpoints"
+shipped = pytest.mark.skipif(not ROOT.is_dir(), reason="checkpoints/ is not here")
+EXAMPLES: tuple[ModelConfig, ...] = (
+    EncoderConfig(9, 2, mixing="unit", components=2, global_tokens=(0, 3)),
+    HubConfig("modernbert", 9, 2, 8, 16, 2, 4, windows=(0, 6), positions="rotary"),
+    HardmaxConfig(9, width=4),
+)
+
+
+@pytest.mark.parametrize("config", EXAMPLES, ids=lambda config: config.KIND)
+def test_what_is_stored_is_read_back(config: ModelConfig) -> None:
+    assert read_config(json.loads(json.dumps(stored_config(config)))) == config
+
+
+@pytest.mark.parametrize("config", EXAMPLES, ids=lambda config: config.KIND)
+def test_settings_that_are_missing_mean_as_before(config: ModelConfig) -> None:
+    """Each setting with a default left out gives that default; one without is refused by name."""
+    for item in fields(config):
+        values = {name: value for name, value in stored_config(config).items() if name != item.name}
+        try:
+            again = read_config(values)
+        except ValueError as error:
+            assert item.name in str(error)
+            continue
+        assert type(again) is type(config)
+
+
+@pytest.mark.parametrize("config", EXAMPLES, ids=lambda config: config.KIND)
+def test_settings_that_were_given_up_are_read_where_they_say_what_is_done_now(config: ModelConfig) -> None:
+    for name, value in config.RETIRED.items():
+        said = 0.5 if value is ... else value
+        assert read_config(stored_config(config) | {name: said}) == config
+        if value is not ...:
+            with pytest.raises(ValueError, match=f"'{name}' = 'other' means nothing"):
+                read_config(stored_config(config) | {name: "other"})
+
+
+def test_unknown_settings_and_kinds_are_one_sentence() -> None:
+    with pytest.raises(ValueError, match="setting 'magic' = 3 means nothing to this version"):
+        read_config(stored_config(EXAMPLES[0]) | {"magic": 3})
+    with pytest.raises(ValueError, match="kind 'oracle'; this version knows encoder, hub, hardmax"):
+        read_config({"kind": "oracle"})
+
+
+def grown(base: Any) -> Any:
+    """The configuration with a setting that no stored run has."""
+    return make_dataclass(base.__name__, [("novel", int, 7)], bases=(base,), frozen=True)
+
+
+def shrunk(base: Any, name: str, value: Any) -> Any:
+    """The configuration without a setting: what it was stands among the given-up ones, and code reads a constant."""
+    kept = [(item.name, item.type, item) for item in fields(base) if item.name != name]
+    methods = {key: part for key, part in vars(base).items() if isinstance(part, property)}
+    constants = {"KIND": base.KIND, "RETIRED": {**base.RETIRED, name: value}, name: value}
+    return make_dataclass(base.__name__, kept, frozen=True, namespace=methods | constants)
+
+
+@shipped
+@pytest.mark.parametrize("kind", ["encoder", "hardmax"])
+def test_every_shipped_run_is_read_by_a_version_with_a_new_setting(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A field is added: all shipped runs open, with its default, and answer as before."""
+    before = runs([ROOT])
+    monkeypatch.setitem(CONFIGS, kind, grown(CONFIGS[kind]))
+    after = runs([ROOT])
+    assert list(after) == list(before) and all(isinstance(run, Run) for run in after.values())
+    assert {run.shape.novel for run in after.values() if kind == run.shape.KIND} == {7}
+    name = {"encoder": "sst2/ndt-unit-2", "hardmax": "imdb/hardmax-d2"}[kind]
+    logits = [sentviz.load(found[name]).trace("A quiet delight.").logits for found in (before, after)]
+    np.testing.assert_array_equal(*logits)
+
+
+@shipped
+def test_every_shipped_run_is_read_by_a_version_without_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A field that all shipped encoders agree on is taken away: all runs open and say the same of themselves."""
+    before = {name: run for name, run in runs([ROOT]).items() if isinstance(run, Run)}
+    agreed = {run.shape.qk_norm for run in before.values() if isinstance(run.shape, EncoderConfig)}
+    assert agreed == {False}
+    monkeypatch.setitem(CONFIGS, "encoder", shrunk(EncoderConfig, "qk_norm", False))
+    after = runs([ROOT])
+    assert all(isinstance(run, Run) for run in after.values())
+    assert {name: run.capabilities for name, run in after.items()} == {name: run.capabilities for name, run in before.items()}
+
+
+@shipped
+def test_a_newer_format_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    config = json.loads((ROOT / "sst2/ndt-unit-2/config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | {"format": FORMAT + 1}))
+    with pytest.raises(RunError, match=f"has format {FORMAT + 1}, this version reads up to {FORMAT}"):
+        Run.open(tmp_path)

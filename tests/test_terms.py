@@ -1,0 +1,207 @@
+"""One place makes the structure of the scores: traces without maps make them from it, and every reader follows when a term changes."""
+
+from __future__ import annotations
+
+import tracemalloc
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from sentviz.attention import KeyTerm
+from sentviz.explain import SCORES, explained, score
+from sentviz.explain.flow import value_weighted_maps
+from sentviz.maps import longmap
+from sentviz.maps.arithmetic import cell
+from sentviz.maps.compare import difference
+from sentviz.maps.heads import of_trace
+from sentviz.maps.injection import row as injected_row
+from sentviz.maps.layers import head_patterns
+from sentviz.models.encoder import Attention
+from sentviz.models.model import Model
+from sentviz.models.terms import HeadNorm, Terms
+from sentviz.trace import Trace
+from tests import injected
+from tests.makers import small_model
+
+TEXT = "the song was warm and dull, what a clever garden we saw! a cold soup, I say; the puppet show was tender"
+FORMS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "three": {"components": 3, "mixing": "free"},
+    "diff": {"components": 2, "mixing": "differential", "head_norm": True},
+    "rope": {"positions": "rotary", "qk_norm": True},
+    "gate and window": {"components": 2, "mixing": "unit", "gate": True, "window": 4, "global_tokens": (0, -1, 5)},
+    "lexicon": {"lexicon": "add", "lexicon_heads": "last", "lexicon_scaled": True},
+    "factor": {"lexicon": "multiply", "window": 2},
+}
+
+
+def made(form: dict[str, Any]) -> Model:
+    """A random model; with a lexicon, of random polarities."""
+    return injected.random_model(3, **form) if "lexicon" in form else small_model(3, max_length=40, **form)
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize("change", [{}, {"heads_off": [(0, 1)]}], ids=["as trained", "a head silenced"])
+def test_maps_made_on_demand_are_those_that_are_held(form: dict[str, Any], change: dict[str, Any]) -> None:
+    """Every layer, head and component, whole, by rows and by band, against the stacks of a trace that holds them."""
+    model = made(form)
+    held, lean = model.trace(TEXT, **change), model.trace(TEXT, maps=False, projections=True, **change)
+    assert held.attention is not None and lean.attention is None and lean.components is None
+    n = len(held.tokens)
+    for component in ("effective", *held.component_ids):
+        np.testing.assert_allclose(lean.stack(component), held.stack(component), atol=1e-6)
+        for layer in held.layer_ids:
+            for head in ("mean", "max", *held.head_ids):
+                whole = held.map(layer, head, component)
+                np.testing.assert_allclose(lean.map(layer, head, component), whole, atol=1e-6)
+                np.testing.assert_allclose(lean.rows(layer, 3, 7, head, component), whole[3:7], atol=1e-6)
+                values, keys = lean.band(layer, 6, 8, head, component)
+                np.testing.assert_allclose(values, whole[6:8][:, keys], atol=1e-6)
+                assert not whole[6:8][:, np.setdiff1d(np.arange(n), keys)].any()
+    if (window := form.get("window", 0)) and form.get("lexicon") != "multiply":
+        assert len(lean.band(0, 6, 8)[1]) <= window + 2 + 3 < n
+    bands = list(lean.bands(size=4 * n * len(held.head_ids) * held.lambdas.shape[1] * 5))
+    assert len(bands) == len(held.layer_ids) * -(-n // 5)
+    for place, start, maps, keys in bands:
+        np.testing.assert_allclose(maps, held.stack()[place][:, start : start + 5][..., keys], atol=1e-6)
+
+
+def test_a_part_of_a_trace_makes_its_own_maps_only() -> None:
+    """Chosen heads and layers, in any order; what is not there is refused."""
+    model = small_model(components=2, mixing="unit")
+    whole = model.trace(TEXT)
+    part = model.trace(TEXT, layers=[1], heads=[1, 0], maps=False, projections=True)
+    for head in (0, 1):
+        np.testing.assert_allclose(part.map(1, head, 1), whole.map(1, head, 1), atol=1e-6)
+        np.testing.assert_allclose(part.map(1, head), whole.map(1, head), atol=1e-6)
+    with pytest.raises(KeyError, match="layers 1, not 0"):
+        part.map(0)
+    one = model.trace(TEXT, components=[1], maps=False, projections=True)
+    np.testing.assert_allclose(one.map(0, 1, 1), whole.map(0, 1, 1), atol=1e-6)
+    with pytest.raises(KeyError, match="some components only"):
+        one.map(0)
+    with pytest.raises(KeyError, match="some of the query rows"):
+        model.trace(TEXT, queries=[2], maps=False, projections=True).map(0)
+    with pytest.raises(KeyError, match="without attention maps"):
+        model.trace(TEXT, maps=False).map(0)
+
+
+def test_a_long_text_with_a_window_is_watched_in_little_memory() -> None:
+    """4,096 tokens, a window of 64: no array of the trace or of a band comes near one n x n map."""
+    model = small_model(positions="rotary", max_length=5_000, window=64, global_tokens=(0, -1), heads=2, width=16)
+    text = " ".join(["bright", "song", "dull"][i % 3] for i in range(4_096))
+    trace = model.trace(text, maps=False, projections=True)
+    arrays = [value for value in vars(trace).values() if isinstance(value, np.ndarray)]
+    assert max(array.nbytes for array in arrays) < 4_096**2 / 8
+    tracemalloc.start()
+    values, keys = trace.band(1, 2_000, 2_010)
+    received = score(trace, "received")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert values.shape == (10, len(keys)) and len(keys) == 64 + 10 + 2 and peak < 4_096**2
+    np.testing.assert_allclose(values.sum(axis=1), 1, atol=1e-5)
+    assert received.sum() == pytest.approx(4_096, rel=1e-4)
+
+
+def test_explanations_are_the_same_with_and_without_maps() -> None:
+    """Every score of a trace that holds its maps against one that makes them."""
+    model = small_model(components=2, mixing="free")
+    held, lean = model.trace(TEXT), model.trace(TEXT, maps=False, projections=True)
+    for name in SCORES:
+        got, wanted = (score(explained(model, trace, [name]), name) for trace in (lean, held))
+        np.testing.assert_allclose(got, wanted, atol=1e-5, err_msg=name)
+    assert of_trace(lean).equals(of_trace(held)) or np.allclose(of_trace(lean)["value"], of_trace(held)["value"], atol=1e-6)
+    np.testing.assert_allclose(head_patterns(lean)["entropy"], head_patterns(held)["entropy"], atol=1e-6)
+    other = model.trace(TEXT.replace("warm", "cold"), maps=False, projections=True)
+    np.testing.assert_allclose(
+        difference(lean, other).stack(), difference(held, model.trace(TEXT.replace("warm", "cold"))).stack(), atol=1e-6
+    )
+
+
+# ---- a term changes, and every reader follows
+
+
+class Tilted(Attention):
+    """Attention with one more term, a bias on every third key, a scale of its own and a norm behind the heads."""
+
+    def terms(self, x: torch.Tensor, *rest: Any) -> Terms:
+        """Those of the layer, and the tilt."""
+        terms = super().terms(x, *rest)
+        tilt = torch.zeros(1, 1, 1, x.shape[1])
+        tilt[..., ::3] = 1.5
+        structure = replace(terms.structure, biases=(*terms.structure.biases, KeyTerm("tilt", tilt)))
+        size = self.config.width // self.config.heads
+        norm = HeadNorm(torch.linspace(0.5, 1.5, size), 1e-5, 0.7)
+        return replace(terms, structure=structure, scale=2 * float(terms.scale), head_norm=norm)
+
+
+@pytest.fixture(params=["plain", "lexicon"])
+def tilted(request: pytest.FixtureRequest) -> Model:
+    model = made(FORMS[request.param])
+    for block in model.network.blocks:
+        block.attention.__class__ = Tilted
+    return model
+
+
+def by_hand(model: Model, layer: int, head: int) -> np.ndarray[Any, Any]:
+    """(n, n) softmax of twice the scaled products, the tilt and the lexicon's term, from Q and K alone."""
+    trace = model.trace(TEXT, projections=True)
+    assert trace.queries is not None and trace.keys is not None
+    q, k = (array[layer, 0, head].astype(float) for array in (trace.queries, trace.keys))
+    s = 2 * q @ k.T / np.sqrt(q.shape[1])
+    s[:, ::3] += 1.5
+    if trace.polarity is not None and head == 1:
+        s += trace.polarity.astype(float) @ trace.polarity.astype(float).T / np.sqrt(q.shape[1])
+    e = np.exp(s - s.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def test_every_reader_follows_a_changed_term(tilted: Model) -> None:
+    """Held maps, maps made on demand, long maps, the arithmetic of a cell, the lexicon's row and value-weighted attention."""
+    held, lean = tilted.trace(TEXT), tilted.trace(TEXT, maps=False, projections=True)
+    for layer in (0, 1):
+        for head in (0, 1):
+            wanted = by_hand(tilted, layer, head)
+            np.testing.assert_allclose(held.map(layer, head), wanted, atol=1e-5)
+            np.testing.assert_allclose(lean.map(layer, head), wanted, atol=1e-5)
+            np.testing.assert_allclose(longmap.tiled(tilted, TEXT, layer=layer, head=head, band_bytes=1).read(2, 6), wanted[2:6], atol=1e-5)
+            for source in (held, lean, TEXT):
+                taken = cell(tilted, source, layer, head, 4, 6)
+                assert taken.attention == pytest.approx(wanted[4, 6], abs=1e-5)
+                assert taken.parts[0].biases["tilt"] == 1.5 and taken.head_norm == 0.7
+                assert taken.scale == pytest.approx(2 / np.sqrt(taken.key_size))
+                whole = taken.parts[0].scaled + sum(taken.parts[0].biases.values())
+                assert whole == pytest.approx(taken.parts[0].score, abs=1e-5)
+            if held.polarity is not None:
+                np.testing.assert_allclose(injected_row(tilted, held, layer, head, 4).after, wanted[4], atol=1e-5)
+    assert held.values is None and lean.values is not None
+    v, attention = lean.values[0].astype(float), np.stack([by_hand(tilted, 0, head) for head in (0, 1)])
+    out = attention @ v
+    weights = np.linspace(0.5, 1.5, v.shape[-1]) * 0.7 / np.sqrt((out**2).mean(axis=-1, keepdims=True) + 1e-5)  # (H, n, d_v)
+    w = tilted.network.blocks[0].attention.output.weight.detach().numpy().astype(float).reshape(-1, 2, v.shape[-1])
+    moved = np.einsum("hnm,hme,hne,dhe->nmd", attention, v, weights, w)
+    np.testing.assert_allclose(value_weighted_maps(tilted, held)[0], np.linalg.norm(moved, axis=-1), rtol=1e-4, atol=1e-5)
+
+
+def test_the_answer_follows_too(tilted: Model) -> None:
+    """Fused and watched computation agree under the changed terms, and differ from the model without them."""
+    reading = tilted.encode(TEXT).reading
+    fast, watched = tilted.forward([reading])[0][0], tilted.trace(TEXT).logits
+    np.testing.assert_allclose(fast, watched, atol=1e-5)
+    for block in tilted.network.blocks:
+        block.attention.__class__ = Attention
+    assert np.abs(tilted.trace(TEXT).logits - watched).max() > 1e-4
+
+
+def test_a_stored_trace_keeps_its_maps_and_needs_no_model(tmp_path: Path) -> None:
+    """Terms are not stored; strengths are, and those of earlier versions, a number, are read."""
+    model = injected.random_model(3)
+    trace = model.trace(TEXT, strength=0.5)
+    trace.save(tmp_path / "trace.safetensors")
+    again = Trace.load(tmp_path / "trace.safetensors")
+    assert again.strength == {"lexicon": 0.5} and again.terms == ()
+    np.testing.assert_allclose(again.map(0, 1), trace.map(0, 1), atol=1e-3)
