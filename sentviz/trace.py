@@ -216,6 +216,26 @@ class Trace:
         """The same trace with some fields changed."""
         return replace(self, **changes)
 
+    def over(
+        self, places: Ints, tokens: tuple[str, ...], *, attention: Floats | None = None, components: Floats | None = None, **changes: Any
+    ) -> Trace:
+        """The same text over other pieces, (n,) places among the tokens, with these maps and nothing else that is of tokens."""
+        values: dict[str, Any] = {
+            "tokens": tokens,
+            "offsets": self.offsets[places],
+            "segments": self.segments[places],
+            "specials": self.specials[places],
+            "unknown": self.unknown[places],
+            "query_ids": tuple(range(len(places))),
+            "attention": attention,
+            "components": components,
+            "token_scores": {},
+            "biases": {},
+            "terms": (),
+            **dict.fromkeys(("hidden", "scores", "polarity", "queries", "keys", "values")),
+        }
+        return replace(self, **(values | changes))
+
     def save(self, path: Path) -> None:
         """Write to one safetensors file: arrays as they are, half precision for maps and states; the rest as metadata."""
         from safetensors.numpy import save_file

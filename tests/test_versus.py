@@ -9,9 +9,10 @@ import pytest
 
 from sentviz.errors import InputError
 from sentviz.figures.difference import difference_map
+from sentviz.maps.compare import map_difference
 from sentviz.models.model import Model
 from sentviz.testset.rows import Rows
-from sentviz.testset.versus import aligned, disagreements, map_difference
+from sentviz.testset.versus import aligned, disagreements
 from sentviz.text import Tokenizer
 from tests.makers import small_model
 from tests.test_phenomena import some

@@ -27,7 +27,7 @@ def difference_map(
     """A map of differences, blue where the second model looks more, orange where the first does.
 
     Args:
-        trace: holds second minus first in the place of the map, as `sentviz.testset.versus.map_difference` gives it; of the second run.
+        trace: holds second minus first in the place of the map, as `sentviz.maps.compare.map_difference` gives it; of the second run.
         first: name of the first run.
         layer, head, component: which map, counted from 0.
         pieces: what rows and columns are: tokens or words.

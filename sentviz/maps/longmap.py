@@ -261,27 +261,16 @@ def merged(
     """The trace with units for tokens and this one map: what figures draw of words and sentences."""
     values = tile(held(trace, layer, head, component), units, queries=queries, keys=keys)
     effective = component == "effective"
-    return trace.replace(
-        tokens=units.labels,
+    return trace.over(
+        units.starts,
+        units.labels,
+        attention=values[None, None] if effective else None,
+        components=None if effective else values[None, None, None],
         offsets=units.offsets,
-        segments=trace.segments[units.starts],
-        specials=trace.specials[units.starts],
         unknown=np.logical_and.reduceat(trace.unknown, units.starts),
         layer_ids=(layer,),
         head_ids=(int(head),) if not isinstance(head, str) else (0,),
         component_ids=() if effective else (int(component),),
-        query_ids=tuple(range(len(units))),
-        attention=values[None, None] if effective else None,
-        components=None if effective else values[None, None, None],
-        hidden=None,
-        scores=None,
-        token_scores={},
-        biases={},
-        polarity=None,
-        queries=None,
-        keys=None,
-        values=None,
-        terms=(),
     )
 
 

@@ -13,8 +13,8 @@ from sentviz.figures import component_name, heatmap
 from sentviz.figures.difference import difference_map
 from sentviz.gallery import code, lambda_figure, signed
 from sentviz.glossary import tip
+from sentviz.maps.compare import map_difference
 from sentviz.runs import Run
-from sentviz.testset.versus import map_difference
 from sentviz.trace import Trace
 
 __all__ = ["show"]
