@@ -97,6 +97,11 @@ class Trace:
         return float(self.probabilities.max())
 
     @property
+    def has_maps(self) -> bool:
+        """Whether it holds attention maps, or what they are made of."""
+        return self.attention is not None or bool(self.terms)
+
+    @property
     def whole(self) -> bool:
         """Whether it holds every layer, head and query, as it does unless some were chosen."""
         layers, components = self.lambdas.shape

@@ -17,6 +17,7 @@ from sentviz.trace import Trace
 
 __all__ = [
     "asked",
+    "attends",
     "component_choice",
     "interventions",
     "map_controls",
@@ -42,6 +43,16 @@ def asked(name: str) -> Run:
         st.caption("Or train this one with `sentviz train`.")
         st.stop()
     return found
+
+
+def attends(run: Run) -> bool:
+    """Whether a run has attention maps; where it has none, the page says so in their place."""
+    if not run.capabilities.maps:
+        st.info(
+            f"{shell.md(run.name)} has no attention: there is nothing to see of where it looks. Word removal and gradients still ask it why.",
+            icon=":material/visibility_off:",
+        )
+    return run.capabilities.maps
 
 
 def place(value: str) -> int | str:
@@ -139,11 +150,16 @@ def map_figure(
 
 def interventions(run: Run, trace: Trace) -> None:
     """What if? Lambdas and the lexicon's strength as sliders, and heads to silence; answer, scores and maps follow."""
+    has = run.capabilities
+    if not (has.lambdas or has.dials or has.silence):
+        return
     with st.container(border=True, key="interventions"):
-        if trace.lambdas.shape[1] > 1:
+        if has.lambdas:
             _lambdas(run, trace)
-        if store.injects(run):
+        if has.lexicon:
             strength()
+        if not has.silence:
+            return
         heads = [(layer + 1, head + 1) for layer in range(trace.lambdas.shape[0]) for head in range(len(trace.head_ids))]
 
         def take() -> None:

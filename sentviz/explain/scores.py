@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -90,7 +90,7 @@ class Score:
     about: str = ""  # what is computed, its source, what is done where it is not defined
     of: Callable[[Trace], Floats] | None = None  # trace -> (m,)
     ask: Callable[..., Floats] | None = None  # (model, trace, lambdas=, heads_off=) -> (m,)
-    needs_components: bool = False
+    needs: Literal["", "maps", "components"] = ""
     signed: bool = False  # neutral is 0; otherwise an even share, the mean over the tokens
     least: float = 0.1  # effects smaller than this stay pale
 
@@ -111,15 +111,15 @@ SCORES = {
             signed=True,
             least=0.5,
         ),
-        Score("received", "Attention received", LESS, MORE, of=received),
-        Score("first-layer", "First-layer importance", LESS, MORE, of=_first_layer),
+        Score("received", "Attention received", LESS, MORE, of=received, needs="maps"),
+        Score("first-layer", "First-layer importance", LESS, MORE, of=_first_layer, needs="maps"),
         Score(
             "difference",
             "Component difference",
             "looked at by A₂ and above",
             "looked at by A₁",
             of=_difference,
-            needs_components=True,
+            needs="components",
             signed=True,
         ),
         Score(
@@ -130,6 +130,7 @@ SCORES = {
             "Effective maps averaged over heads, half of each row left to the residual, multiplied over layers (Abnar & Zuidema 2020)."
             " Signed weights enter by their size; rows are made to sum to 1.",
             of=rollout,
+            needs="maps",
         ),
         Score(
             "flow",
@@ -138,6 +139,7 @@ SCORES = {
             MORE,
             "Maximum flow from what the classifier reads to each token, through the maps of rollout as capacities (Abnar & Zuidema 2020).",
             of=attention_flow,
+            needs="maps",
         ),
         Score(
             "value-weighted",
@@ -146,6 +148,7 @@ SCORES = {
             MORE,
             "Length of what a token adds to each other, ‖Σ A V W‖ over heads, summed, averaged over layers (Kobayashi et al. 2020).",
             ask=value_weighted,
+            needs="maps",
         ),
         Score(
             "value-zeroing",
@@ -154,6 +157,7 @@ SCORES = {
             MORE,
             "How far a layer's outputs turn when the token's value vectors are zero, rolled out over layers (Mohebbi et al. 2023).",
             ask=value_zeroing,
+            needs="maps",
         ),
         Score(
             "gradient",
@@ -188,21 +192,28 @@ def _method(name: str) -> Score:
 def available(trace: Trace, *, asking: bool = False) -> list[str]:
     """Names of the scores that a trace can give now; with `asking`, those as well that `explained` can add to it."""
     return [
-        name
-        for name, how in SCORES.items()
-        if (asking or how.of is not None or name in trace.token_scores) and not (how.needs_components and trace.lambdas.shape[1] < 2)
+        name for name, how in SCORES.items() if (asking or how.of is not None or name in trace.token_scores) and not _lacking(trace, how)
     ]
+
+
+def _lacking(trace: Trace, how: Score) -> str:
+    """Why a score cannot be had of a trace's model, in a sentence; "" where it can."""
+    if how.needs == "components" and trace.lambdas.shape[1] < 2:
+        return f"{how.title} needs a model with two components or more; {trace.run} has one."
+    if how.needs and not trace.has_maps:
+        return f"{how.title} is read off attention maps, and there are none of {trace.run} here."
+    return ""
 
 
 def score(trace: Trace, name: str) -> Floats:
     """(m,) one score of a trace.
 
     Raises:
-        InputError: no such score, one that needs a second component, or one that the model was not asked for.
+        InputError: no such score, one that the model cannot give, or one that it was not asked for.
     """
     how = _method(name)
-    if how.needs_components and trace.lambdas.shape[1] < 2:
-        raise InputError(f"{how.title} needs a model with two components or more; {trace.run} has one.")
+    if lacking := _lacking(trace, how):
+        raise InputError(lacking)
     if how.of is not None:
         return how.of(trace)
     if name not in trace.token_scores:

@@ -100,7 +100,7 @@ def over_rows(model: Model, rows: Sequence[Reading], progress: Progress | None =
     """Means over some texts: layer, head (-1 = mean over heads), measure, value, low, high, sd, n.
 
     Raises:
-        InputError: no text.
+        InputError: no text, or a model without attention.
     """
     import torch
 
@@ -110,6 +110,8 @@ def over_rows(model: Model, rows: Sequence[Reading], progress: Progress | None =
     if not rows:
         raise InputError("There is no text to look at.")
     has = model.capabilities
+    if not has.maps:
+        raise InputError(f"{model.name} has no attention: there are no heads to measure.")
     names = len(MEASURES) + (len(CLS_MEASURES) if model.cls else 0)
     sums = np.zeros((2, has.layers, has.heads + 1, names))
     counts = np.zeros((has.layers, has.heads + 1, names), dtype=np.int64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from app import shell, store
-from app.views.parts import asked, sentence_box
+from app.views.parts import asked, attends, sentence_box
 from app.views.sentence import bertviz_part, layers_part, lexicon_part, map_part, maps_part, scores_part
 from sentviz.errors import SentvizError
 
@@ -26,6 +26,8 @@ with st.container(horizontal=True, gap="small"):
     shell.choose(st.selectbox, "Model", "run", list(store.models()), label_visibility="collapsed", width=260)
     sentence_box(run, trace.text, trace.text_pair, "attention-sentence")
 
+if not attends(run):
+    st.stop()
 LOOKS = {
     "maps": "Maps",
     "long": "Long texts and cells",

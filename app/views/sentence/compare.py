@@ -7,7 +7,7 @@ from dataclasses import replace
 import streamlit as st
 
 from app import shell, store
-from app.views.parts import asked, sentence_box, texts_in_focus
+from app.views.parts import asked, attends, sentence_box, texts_in_focus
 from app.views.sentence import compare_maps, compare_rows
 from app.views.sentence.compare_pick import pick
 from sentviz.errors import SentvizError
@@ -67,5 +67,6 @@ if run.labels == other.labels:
         )
     st.markdown(said)
 
-compare_maps.show(traces[0], traces[1], run, other)
+if attends(run) and attends(other):
+    compare_maps.show(traces[0], traces[1], run, other)
 compare_rows.show(run, other)

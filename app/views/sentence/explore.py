@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from app import shell, store
-from app.views.parts import asked, interventions, map_controls, map_figure, notebook, sentence_box, texts_in_focus
+from app.views.parts import asked, attends, interventions, map_controls, map_figure, notebook, sentence_box, texts_in_focus
 from app.views.sentence.edit_part import faithful, remember, report, side_by_side, swap_words, tries
 from app.views.sentence.lexicon_part import strip_figure
 from sentviz.errors import SentvizError
@@ -77,8 +77,9 @@ with left:
             st.switch_page("views/sentence/attention.py")
 
 with right:
-    map_controls(trace)
-    map_figure(trace, run, "map", side=400)
+    if attends(run):
+        map_controls(trace)
+        map_figure(trace, run, "map", side=400)
 
 interventions(run, trace)
 remember(trace)
