@@ -49,7 +49,7 @@ def attends(run: Run) -> bool:
     """Whether a run has attention maps; where it has none, the page says so in their place."""
     if not run.capabilities.maps:
         st.info(
-            f"{shell.md(run.name)} has no attention: there is nothing to see of where it looks. Word removal and gradients still ask it why.",
+            f"{shell.md(run.name)} has no attention, so there is no map to look at. Word removal and gradients still ask it why.",
             icon=":material/visibility_off:",
         )
     return run.capabilities.maps
