@@ -1,52 +1,38 @@
-"""Whole or not at all: folders that one process holds at a time and writes, and steps that Ctrl-C does not cut.
+"""Whole or not at all: folders that one process holds at a time and writes, files, and steps that Ctrl-C does not cut.
 
-The system gives a lock back when its process dies, so nothing here asks who lives. Windows locks no folders: two processes that write the
-same one at the same moment are not kept apart there, and half-written leftovers stay.
+The system gives a lock back when its process dies, so nothing here asks who lives.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import signal
 import sys
 import tempfile
 import threading
-import time
-from collections.abc import Iterator
+import uuid
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
 
-__all__ = ["claim", "restored", "uninterrupted", "writing"]
-
-POLL = 0.05  # seconds
+__all__ = ["claim", "replacing", "restored", "uninterrupted", "writing"]
 
 
 @contextmanager
-def claim(folder: Path, patience: float = 0.0) -> Iterator[bool]:
-    """Hold a folder for this process: False where another still holds it after `patience` seconds."""
-    path = folder.with_name(f".{folder.name}.tmp-lock")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    until = time.monotonic() + patience
-    while (file := _held(path)) is None:
-        if time.monotonic() >= until:
-            yield False
-            return
-        time.sleep(POLL)
-    with file:
-        try:
+def claim(folder: Path, patience: float = 0.0, cancelled: Callable[[], bool] | None = None) -> Iterator[bool]:
+    """Hold a folder for this process: False where another still holds it after `patience` seconds (-1: for ever), or once `cancelled`."""
+    with _locked(_lock(folder), patience, cancelled) as mine:
+        if mine is not False:
             restored(folder)
-            yield True
-        finally:
-            with suppress(PermissionError):  # Windows keeps a file that is open
-                path.unlink(missing_ok=True)
+        yield mine is not False
 
 
 def restored(folder: Path) -> Path:
     """The folder, put back first where a crash in the middle of `writing` left it aside."""
     if not folder.exists() and folder.parent.is_dir() and _beside(folder, "old"):
-        with _locked(folder.parent):
+        with _locked(_mending(folder)):
             _mend(folder)
     return folder
 
@@ -56,15 +42,15 @@ def writing(folder: Path) -> Iterator[Path]:
     """A temporary folder that takes the place of `folder` when the block ends well; after anything else the old one is as it was."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with ExitStack() as held:
-        with _locked(folder.parent):
+        with _locked(_mending(folder)):
             _mend(folder)
             fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.tmp-new-", dir=folder.parent))
-            held.enter_context(_locked(fresh))
+            held.enter_context(_locked(_lock(fresh)))
             held.callback(shutil.rmtree, fresh, ignore_errors=True)
         yield fresh
         fresh.chmod(0o755)
         _sync(*fresh.rglob("*"), fresh)
-        with _locked(folder.parent):
+        with _locked(_mending(folder)):
             try:
                 if folder.exists():
                     folder.rename(folder.with_name(fresh.name.replace(".tmp-new-", ".tmp-old-")))
@@ -72,6 +58,17 @@ def writing(folder: Path) -> Iterator[Path]:
                 _sync(folder.parent)
             finally:
                 _mend(folder)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A temporary file that takes the place of `path` when the block ends well; after anything else the old one is as it was."""
+    fresh = path.with_name(f".{uuid.uuid4().hex}.part")
+    try:
+        yield fresh
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -118,69 +115,39 @@ def _sync(*paths: Path) -> None:
 # ---- locks
 
 
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold a folder that is there, as soon as nobody else does; without effect where the system cannot lock folders."""
-    if sys.platform == "win32":
-        yield
-        return
-    import fcntl
+def _lock(path: Path) -> Path:
+    return path.with_name(f".{path.name}.tmp-lock")
 
-    handle = os.open(folder, os.O_RDONLY)
+
+def _mending(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}.tmp-mending")
+
+
+@contextmanager
+def _locked(file: Path, patience: float = -1.0, cancelled: Callable[[], bool] | None = None) -> Iterator[bool | None]:
+    """Hold a lock file, which goes when it is given back: False where another holds it, None where the system has no locks."""
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(file, fallback_to_soft=False)
     try:
-        with suppress(OSError):
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
+        lock.acquire(timeout=patience, cancel_check=cancelled)
+        mine: bool | None = True
+    except Timeout:
+        mine = False
+    except OSError as error:
+        if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS):
+            raise
+        mine = None
+    try:
+        yield mine
     finally:
-        os.close(handle)
+        if mine is not False:
+            with suppress(PermissionError):  # Windows keeps a file that is open, and removes it itself
+                file.unlink(missing_ok=True)
+        lock.release()
 
 
 def _abandoned(folder: Path) -> bool:
     """Whether nobody holds it any more; False where that cannot be known."""
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return False
-    try:
-        return _taken(handle)
-    except OSError:
-        return False
-    finally:
-        os.close(handle)
-
-
-def _held(path: Path) -> BinaryIO | None:
-    """The lock file, held; None where another process holds it. Its holder removes it, so only the file that is still there counts."""
-    while True:
-        file = path.open("ab")
-        try:
-            with suppress(OSError):  # where the system cannot lock, there is nobody to keep out
-                if not _taken(file.fileno()):
-                    file.close()
-                    return None
-            if sys.platform == "win32" or os.path.samestat(os.fstat(file.fileno()), path.stat()):
-                return file
-        except FileNotFoundError:
-            pass
-        except BaseException:
-            file.close()
-            raise
-        file.close()
-
-
-def _taken(handle: int) -> bool:
-    if sys.platform == "win32":
-        import msvcrt
-
-        try:
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-    import fcntl
-
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError):  # some network file systems say the latter
-        return False
-    return True
+    with _locked(_lock(folder), 0) as mine:
+        return mine is True

@@ -12,9 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sentviz.atomic import claim, restored, writing
-
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows locks no folders")
+from sentviz.atomic import claim, replacing, restored, writing
 
 HOLD = "import sys, pathlib; from sentviz.atomic import *\nwith {0}(pathlib.Path(sys.argv[1])): print('here', flush=True); input()"
 
@@ -99,10 +97,10 @@ def test_leftovers_of_the_dead_go_and_those_of_the_living_stay(tmp_path: Path) -
     folder = tmp_path / "one"
     living, dead = held(folder, "writing"), held(folder, "writing")
     killed(dead)
-    assert len(names(tmp_path)) == 2
+    assert len(list(tmp_path.glob(".one.tmp-new-*"))) == 2
     with writing(folder) as fresh:
         (fresh / "a").write_text("mine")
-    assert len(names(tmp_path)) == 2 and names(folder) == ["a"]
+    assert len(list(tmp_path.glob(".one.tmp-new-*"))) == 1 and names(folder) == ["a"]
     living.communicate("\n")
     assert living.returncode == 0 and names(tmp_path) == ["one"]
 
@@ -135,6 +133,26 @@ def test_patience_waits_for_the_holder(tmp_path: Path) -> None:
     with claim(tmp_path / "one", patience=20) as mine:
         assert mine
     thread.join()
+
+
+def test_waiting_ends_when_it_is_cancelled(tmp_path: Path) -> None:
+    cancelled = threading.Event()
+    threading.Timer(0.2, cancelled.set).start()
+    with claim(tmp_path / "one") as first, claim(tmp_path / "one", patience=60, cancelled=cancelled.is_set) as second:
+        assert first and not second and cancelled.is_set()
+
+
+def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("old")
+    with pytest.raises(OSError, match="full"), replacing(file) as fresh:
+        fresh.write_text("half")
+        raise OSError("full")
+    assert file.read_text() == "old" and names(tmp_path) == ["a.csv"]
+    with replacing(file) as fresh:
+        fresh.write_text("new")
+        assert file.read_text() == "old"
+    assert file.read_text() == "new" and names(tmp_path) == ["a.csv"]
 
 
 def test_a_folder_has_one_holder_however_many_want_it(tmp_path: Path) -> None:
@@ -172,6 +190,7 @@ def test_a_second_ctrl_c_does_not_cut_what_must_be_whole() -> None:
     assert done == [1]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no flock")
 @pytest.mark.parametrize(
     ("number", "got"), [(errno.ENOLCK, True), (errno.ENOTSUP, True), (errno.EWOULDBLOCK, False), (errno.EACCES, False)]
 )
