@@ -6,7 +6,6 @@ import html
 import os
 import re
 import textwrap
-import uuid
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import plotly.graph_objects as go
 
 from sentviz._browser import Browser
 from sentviz._printed import fit_width
+from sentviz.atomic import replacing
 from sentviz.errors import InputError, SentvizError
 from sentviz.figures.figure import Figure, sentence
 from sentviz.figures.text import as_text, text_columns
@@ -125,13 +125,9 @@ def save(
     """
     path = Path(path)
     data = render(figure, path.suffix.lower().lstrip("."), scale=scale, width=width, height=height, preset=preset, points=points)
-    part = path.with_name(f".{uuid.uuid4().hex}.part")
     try:
-        try:
+        with replacing(path) as part:
             part.write_bytes(data)
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
     except OSError as error:
         raise SentvizError(f"{path} cannot be written ({error.strerror or error}).") from error
     return path

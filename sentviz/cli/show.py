@@ -166,6 +166,7 @@ def report(run: str, sentence: str, pair: str | None, out: Path) -> None:
     """Everything about RUN's answer to SENTENCE on one page that needs no network: verdict, words, maps, provenance."""
     import numpy as np
 
+    from sentviz.atomic import replacing
     from sentviz.explain import SCORES, explained
     from sentviz.maps.arithmetic import cell
     from sentviz.models.loading import load
@@ -179,7 +180,8 @@ def report(run: str, sentence: str, pair: str | None, out: Path) -> None:
     assert trace.attention is not None
     layer, head, query, key = map(int, np.unravel_index(np.abs(trace.attention).argmax(), trace.attention.shape))
     arithmetic = cell(model, trace, layer, head, query, key) if model.capabilities.softmax else None
-    out.write_text(report_html(trace, found, arithmetic=arithmetic), encoding="utf-8")
+    with replacing(out) as part:
+        part.write_text(report_html(trace, found, arithmetic=arithmetic), encoding="utf-8")
     click.echo(f"Written to {out}")
 
 

@@ -135,6 +135,7 @@ def study(study: str, dataset: str, seeds: int, jobs: int, models: tuple[str, ..
 
     What is there is kept; a stopped study goes on with the same command.
     """
+    from sentviz.atomic import replacing
     from sentviz.studies.runner import collect, plan, run_study
 
     recipes = plan(study, dataset, seeds, models)
@@ -142,7 +143,8 @@ def study(study: str, dataset: str, seeds: int, jobs: int, models: tuple[str, ..
     frame = collect(recipes, out)
     if not frame.empty:
         path = out / f"{study}-{dataset}.csv"
-        frame.to_csv(path, index=False)
+        with replacing(path) as part:
+            frame.to_csv(part, index=False)
         for row in frame[frame["split"] == "test"].sort_values("accuracy", ascending=False).to_dict("records"):
             click.echo(
                 f"{row['run']:<40}{row['accuracy']:>8.2%}  [{row['accuracy_low']:.2%}, {row['accuracy_high']:.2%}]  n = {row['n']:,}"

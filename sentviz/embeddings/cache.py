@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.atomic import replacing
 from sentviz.embeddings.projection import Projection, Tick, project
 from sentviz.errors import RunError
 from sentviz.runs import Run
@@ -85,14 +85,10 @@ class Cache:
             return
         from safetensors.numpy import save
 
-        part = self.folder / f".{uuid.uuid4().hex}.part"
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            try:
+            with replacing(self._path(key)) as part:
                 part.write_bytes(save({name: np.ascontiguousarray(array) for name, array in arrays.items()}))
-                part.replace(self._path(key))
-            finally:
-                part.unlink(missing_ok=True)
             self.problem = ""
         except OSError as error:
             self.problem = f"{self.folder} cannot be written ({error.strerror or error}), so what is computed is kept in memory only."

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sentviz.atomic import replacing
 from sentviz.lexicon import LEXICONS, SPECIALS, Lexicon, coverage
 
 if TYPE_CHECKING:
@@ -113,7 +114,8 @@ def main(names: Sequence[str], path: Path = FILE) -> None:
     old = measured(path)
     frame = pd.concat([part for part in (old[~old["dataset"].isin(names)], new) if len(part)])
     order = {name: i for i, name in enumerate(RECIPES)}
-    frame.sort_values("dataset", key=lambda column: column.map(order), kind="stable").to_csv(path, index=False, float_format="%.5g")
+    with replacing(path) as part:
+        frame.sort_values("dataset", key=lambda column: column.map(order), kind="stable").to_csv(part, index=False, float_format="%.5g")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sentviz._browser import find_browser
+from sentviz.atomic import replacing
 from sentviz.errors import InputError, SentvizError
 from sentviz.export import render
 from sentviz.figures.figure import Figure, sentence
@@ -65,7 +66,8 @@ def export_paper(paper: str, folder: Path, runs: Iterable[Run], *, progress: Cal
             "items": entries,
             "cannot be had": lost,
         }
-        (folder / "manifest.json").write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        with replacing(folder / "manifest.json") as part:
+            part.write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     except OSError as error:
         raise SentvizError(f"{folder} cannot be written ({error.strerror or error}).") from error
     return manifest
@@ -81,7 +83,8 @@ def _write(made: Made, folder: Path) -> dict[str, Any]:
     else:
         data = {format: render(made, format) for format in (("svg", "pdf", "png", "csv") if find_browser() else ("csv",))}
     for format, content in data.items():
-        (folder / f"{made.name}.{format}").write_bytes(content)
+        with replacing(folder / f"{made.name}.{format}") as part:
+            part.write_bytes(content)
     return {"caption": sentence([made.caption, getattr(made, "source", "")]), "files": [f"{made.name}.{format}" for format in data]}
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sentviz.atomic import replacing
 from sentviz.evaluation import Floats
 from sentviz.studies import printed
 from sentviz.studies.ndt import CONTROL, printed_name
@@ -153,7 +154,8 @@ def main(names: Sequence[str], note: str = "") -> None:
     new = pd.concat([measure(name, note=note) for name in names])
     old = [frame[~frame["dataset"].isin(names)] for frame in ([measured()] if FILE.is_file() else [])]
     FILE.parent.mkdir(exist_ok=True)
-    pd.concat([*old, new]).to_csv(FILE, index=False, float_format="%.4g")
+    with replacing(FILE) as part:
+        pd.concat([*old, new]).to_csv(part, index=False, float_format="%.4g")
 
 
 if __name__ == "__main__":

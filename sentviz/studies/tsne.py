@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import uuid
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from zipfile import BadZipFile
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.atomic import replacing
 from sentviz.evaluation import RESAMPLES, Floats, Ints, interval
 from sentviz.runs import Run
 
@@ -117,10 +118,7 @@ def _read(path: Path, n: int) -> npt.NDArray[np.float32] | None:
 
 def _write(path: Path, places: npt.NDArray[np.float32]) -> None:
     """Whole or not at all; a cache that cannot be written costs time, nothing else."""
-    part = path.with_name(f".{uuid.uuid4().hex}.npy")
-    try:
+    with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        np.save(part, places)
-        part.replace(path)
-    except OSError:
-        part.unlink(missing_ok=True)
+        with replacing(path) as part, part.open("wb") as file:
+            np.save(file, places)
