@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import DataMissingError, InputError, SentvizError
+from sentviz.home import home
 from sentviz.text import is_blank
 
 if TYPE_CHECKING:
@@ -211,13 +212,9 @@ def _fixed(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def folders() -> list[Path]:
-    """The folders searched, in order: ``$SENTVIZ_DATA`` if set, then ``data`` in the user's cache, where downloads go.
-
-    The cache is ``$SENTVIZ_HOME`` or ``~/.cache/sentviz``.
-    """
-    home = os.environ.get("SENTVIZ_HOME") or Path.home() / ".cache" / "sentviz"
+    """The folders searched, in order: ``$SENTVIZ_DATA`` if set, then ``data`` in the user's cache (`sentviz.home`), where downloads go."""
     given = os.environ.get("SENTVIZ_DATA")
-    return [*([Path(given)] if given else []), Path(home) / "data"]
+    return [*([Path(given)] if given else []), home() / "data"]
 
 
 def where(name: str, part: str) -> Path | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -137,8 +138,14 @@ def test_folders_are_searched_in_order(root: Path, tmp_path: Path, monkeypatch: 
     assert len(load_file("sst2", "test")) == 3
     monkeypatch.delenv("SENTVIZ_DATA")
     assert folders()[0] == cache and len(load_file("sst2", "test")) == 1821
-    monkeypatch.delenv("SENTVIZ_HOME")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="says where Linux keeps caches")
+def test_the_cache_is_where_it_always_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SENTVIZ_DATA", "SENTVIZ_HOME"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     assert folders()[0] == tmp_path / ".cache" / "sentviz" / "data"
 
 

@@ -78,4 +78,4 @@ def data_where() -> None:
     for folder in datasets.folders():
         held = [name for name in known if any((folder / name / f"{part}.parquet").is_file() for part in datasets.info(name).parts)]
         click.echo(f"{folder}: {', '.join(held) or 'nothing'}")
-    click.echo("The first is SENTVIZ_DATA, where it is set; downloads go to the last, in SENTVIZ_HOME or ~/.cache/sentviz.")
+    click.echo("The first is SENTVIZ_DATA, where it is set; downloads go to the last, in SENTVIZ_HOME or the system's place for caches.")

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from sentviz.atomic import replacing
 from sentviz.embeddings.projection import Projection, Tick, project
 from sentviz.errors import RunError
+from sentviz.home import home
 from sentviz.runs import Run
 
 if TYPE_CHECKING:
@@ -27,18 +28,13 @@ if TYPE_CHECKING:
 
     from sentviz.models.model import Model
 
-__all__ = ["Cache", "digest", "home", "layer_vectors", "pictures", "stored_sample"]
+__all__ = ["Cache", "digest", "layer_vectors", "pictures", "stored_sample"]
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 Half = npt.NDArray[np.float16]
 
 DISK = 1 << 30  # bytes
 MEMORY = 1 << 28
-
-
-def home() -> Path:
-    """The folder of the cache: ``pictures`` in ``$SENTVIZ_HOME`` or ``~/.cache/sentviz``."""
-    return Path(os.environ.get("SENTVIZ_HOME") or Path.home() / ".cache" / "sentviz") / "pictures"
 
 
 def digest(*parts: object) -> str:
@@ -53,7 +49,7 @@ class Cache:
     """Named sets of arrays, on disk and, the last used ones, in memory. Safe to share between threads."""
 
     def __init__(self, folder: Path | None = None, disk: int = DISK, memory: int = MEMORY) -> None:
-        self.folder, self.problem = folder or home(), ""  # problem: why nothing is written, in one sentence
+        self.folder, self.problem = folder or home() / "pictures", ""  # problem: why nothing is written, in one sentence
         self._disk, self._memory = disk, memory
         self._held: dict[str, Arrays] = {}
         self._lock = threading.Lock()

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from sentviz.atomic import replacing
 from sentviz.evaluation import RESAMPLES, Floats, Ints, interval
+from sentviz.home import home
 from sentviz.runs import Run
 
 if TYPE_CHECKING:
@@ -103,9 +104,7 @@ def _silhouette(values: Floats, seed: int) -> dict[str, Any]:
 
 
 def _file(run: Run, seed: int) -> Path:
-    from sentviz.datasets import folders
-
-    return folders()[-1].parent / "pictures" / f"tsne-{run.digest}-{PERPLEXITY}-{seed}.npy"
+    return home() / "pictures" / f"tsne-{run.digest}-{PERPLEXITY}-{seed}.npy"
 
 
 def _read(path: Path, n: int) -> npt.NDArray[np.float32] | None:

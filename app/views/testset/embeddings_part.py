@@ -15,12 +15,13 @@ import streamlit as st
 
 from app import shell, store
 from sentviz.background import Job, Jobs
-from sentviz.embeddings.cache import Cache, digest, home, layer_vectors, pictures, stored_sample
+from sentviz.embeddings.cache import Cache, digest, layer_vectors, pictures, stored_sample
 from sentviz.embeddings.neighbourhood import measures
 from sentviz.embeddings.projection import METHODS, Projection
 from sentviz.errors import InputError, SentvizError
 from sentviz.figures.figure import Figure, Theme
 from sentviz.figures.scatter import measured
+from sentviz.home import home
 from sentviz.runs import Run
 from sentviz.testset.rows import Rows
 
@@ -49,7 +50,7 @@ def _jobs() -> Jobs:
 
 
 def _cache() -> Cache:
-    return _kept_in(home())
+    return _kept_in(home() / "pictures")
 
 
 @st.cache_resource(max_entries=2, show_spinner=False)
