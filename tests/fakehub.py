@@ -30,7 +30,7 @@ class Hub:
     ranges: bool = True
     linked: bool = True  # large file: redirect to the content network with the digest beside it
     url: str = ""
-    network: str = ""  # of the content, where it is another server
+    network: str = ""  # of the content: another host, as in life
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def at(self, path: str) -> str:
@@ -78,7 +78,7 @@ def handler(hub: Hub) -> type[BaseHTTPRequestHandler]:
                     hub.trouble.insert(0, wrong)
                 return self.answer(
                     302,
-                    Location=f"{hub.network or hub.url}/cdn{self.path}",
+                    Location=f"{hub.network}/cdn{self.path}",
                     X_Linked_ETag=f'"{digest}"',
                     X_Linked_Size=str(len(body)),
                     ETag='"other"',

@@ -192,7 +192,7 @@ def test_the_runs_of_one_data_set() -> None:
 
 
 def test_the_first_page_stands_without_torch() -> None:
-    """In a fresh process, the whole Explore page is drawn and neither torch, sklearn, umap nor transformers is loaded."""
+    """In a fresh process, the whole Explore page is drawn and neither torch, sklearn, scipy, umap nor transformers is loaded."""
     code = f"""
 import sys
 import app.shell
@@ -201,7 +201,7 @@ from streamlit.testing.v1 import AppTest
 page = AppTest.from_file({str(ROOT / "app" / "main.py")!r}, default_timeout=60).run()
 assert not page.exception, page.exception
 assert any(m.value.startswith("###") for m in page.markdown)
-heavy = {{"torch", "sklearn", "umap", "transformers", "openTSNE", "bertviz"}} & set(sys.modules)
+heavy = {{"torch", "sklearn", "scipy", "umap", "transformers", "openTSNE", "bertviz", "huggingface_hub"}} & set(sys.modules)
 assert not heavy, heavy
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)

@@ -16,7 +16,19 @@ from sentviz.cli import main
 from sentviz.explain import percent
 
 PACKAGE = Path(sentviz.__file__).parent
-HEAVY = {"torch", "sklearn", "umap", "transformers", "bertviz", "openTSNE", "wordcloud", "kaleido", "matplotlib"}
+HEAVY = {
+    "torch",
+    "sklearn",
+    "umap",
+    "transformers",
+    "bertviz",
+    "openTSNE",
+    "wordcloud",
+    "kaleido",
+    "matplotlib",
+    "huggingface_hub",
+    "httpx2",
+}
 
 
 def fresh(code: str, *arguments: str, cwd: Path | None = None) -> str:

@@ -1,27 +1,25 @@
-"""One file from a server that speaks the public hub's protocol; standard library only.
+"""One file of the public hub, by `huggingface_hub`: what it does not do is here.
 
-A HEAD request names the size and the digest (for large files `X-Linked-Size` and `X-Linked-ETag`, beside a redirect to a
-content network). The digest is in the name of the half-written file, so what is there is continued with a `Range` request
-as long as the server still has the same content, and started anew when it has not.
+It asks for size and digest, follows the hub to its content network, and knows tokens, proxies and certificates. It does not compare what
+came with the digest, begins anew after its process ended, and waits as long as a server likes. So the digest is in the name of the
+half-written file: what is there is continued as long as the server still has the same content, and started anew when it has not.
 """
 
 from __future__ import annotations
 
 import errno
 import hashlib
-import http.client
+import http
 import re
 import shutil
 import ssl
 import threading
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, TypeVar
-from urllib.parse import urljoin, urlsplit
+from typing import TypeVar
+from urllib.parse import urlsplit
 
 from sentviz.errors import DataMissingError, SentvizError
 
@@ -44,9 +42,9 @@ class Stopped(SentvizError):
 class _Hiccup(Exception):
     """Worth another attempt, `after` seconds where the server says so."""
 
-    def __init__(self, reason: str, after: float | None = None, moved: bool = False) -> None:
+    def __init__(self, reason: str, after: float | None = None) -> None:
         super().__init__(reason)
-        self.after, self.moved = after, moved
+        self.after = after
 
 
 @dataclass(frozen=True)
@@ -75,25 +73,24 @@ class Remote:
         return digest.hexdigest() == self.etag
 
 
-def look(url: str, *, token: str = "", stop: threading.Event | None = None) -> Remote:
+def look(url: str, *, stop: threading.Event | None = None) -> Remote:
     """Ask for size and digest.
 
     Raises:
         DataMissingError: the server cannot be reached, or does not have or give the file.
         Stopped: `stop` was set.
     """
+    from huggingface_hub import get_hf_file_metadata
 
     def ask() -> Remote:
-        response, facts = _send("HEAD", url, {}, token)
-        with closing(response):
-            _refuse(response, url)
-            etag = facts.get("etag", "").removeprefix("W/").strip('"')
-            return Remote(url, int(facts.get("size", 0)), etag)
+        with _sentences(url):
+            said = get_hf_file_metadata(url, timeout=TIMEOUT)
+        return Remote(url, said.size or 0, said.etag or "")
 
-    return _patiently(ask, url, stop)
+    return _patiently(ask, lambda: 0, url, stop)
 
 
-def fetch(remote: Remote, target: Path, *, token: str = "", progress: Progress | None = None, stop: threading.Event | None = None) -> None:
+def fetch(remote: Remote, target: Path, *, progress: Progress | None = None, stop: threading.Event | None = None) -> None:
     """Download to `target`, going on from what an earlier attempt left; the file appears only whole and checked.
 
     Raises:
@@ -108,8 +105,9 @@ def fetch(remote: Remote, target: Path, *, token: str = "", progress: Progress |
         for old in target.parent.glob(f".{target.name}.*.part"):
             if old != part or not remote.etag:
                 old.unlink()
-    _check_space(remote, part)
-    _patiently(lambda: _transfer(remote, part, token, progress, stop), remote.url, stop)
+    if shutil.disk_usage(part.parent).free < remote.size - _size(part):
+        raise _full(part.parent, remote.size)
+    _patiently(lambda: _transfer(remote, part, progress, stop), lambda: _size(part), remote.url, stop)
     if not remote.same(part):
         part.unlink()
         raise DataMissingError(f"{_file(remote.url)} did not arrive as announced (its digest differs) and was removed; try again later.")
@@ -133,8 +131,11 @@ def disk(folder: Path, *litter: Path) -> Iterator[None]:
 # ---- one attempt
 
 
-def _transfer(remote: Remote, part: Path, token: str, progress: Progress | None, stop: threading.Event | None) -> None:
-    have = part.stat().st_size if part.exists() else 0
+def _transfer(remote: Remote, part: Path, progress: Progress | None, stop: threading.Event | None) -> None:
+    from huggingface_hub import get_session, hf_raise_for_status
+    from huggingface_hub.utils import build_hf_headers
+
+    have = _size(part)
     if remote.size and have > remote.size:
         part.unlink()
         have = 0
@@ -142,96 +143,59 @@ def _transfer(remote: Remote, part: Path, token: str, progress: Progress | None,
         progress(have, remote.size)
     if remote.size and have == remote.size:
         return
-    response, _ = _send("GET", remote.url, {"Range": f"bytes={have}-"} if have else {}, token)
-    with closing(response):
-        if response.status == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+    headers = build_hf_headers() | {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
+    with _sentences(remote.url), get_session().stream("GET", remote.url, headers=headers, timeout=TIMEOUT) as response:
+        if response.status_code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
             part.unlink()
             raise _Hiccup("it does not go on where the last attempt ended")
-        _refuse(response, remote.url)
-        before = have
-        if not _goes_on(response, have):
+        hf_raise_for_status(response)
+        if not response.headers.get("Content-Range", "").startswith(f"bytes {have}-"):
             have = 0
-        length = response.headers.get("Content-Length")
-        expected = remote.size or (have + int(length) if length else 0)
         with disk(part.parent, part), part.open("ab" if have else "wb") as file:
-            while block := _read(response, have > before, stop):
-                _write(file, block)
+            for block in response.iter_raw():
+                file.write(block)
                 have += len(block)
                 if progress:
-                    progress(have, expected)
-    if expected and have < expected:
-        raise _Hiccup("the connection ended early", moved=have > before)
+                    progress(have, remote.size)
+                if stop and stop.is_set():
+                    raise _stopped()
+    if have < remote.size:
+        raise _Hiccup("the connection ended early")
 
 
-def _goes_on(response: http.client.HTTPResponse, have: int) -> bool:
-    return response.status == http.HTTPStatus.PARTIAL_CONTENT and response.headers.get("Content-Range", "").startswith(f"bytes {have}-")
+def _size(part: Path) -> int:
+    return part.stat().st_size if part.exists() else 0
 
 
-def _read(response: http.client.HTTPResponse, moved: bool, stop: threading.Event | None) -> bytes:
-    if stop and stop.is_set():
-        raise _stopped()
+# ---- what goes wrong
+
+
+@contextmanager
+def _sentences(url: str) -> Iterator[None]:
+    """What a request fails with, in one sentence; what may pass is a hiccup."""
+    from httpx2 import HTTPError
+    from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
+
     try:
-        return response.read1(CHUNK)
-    except (OSError, http.client.HTTPException) as error:
-        raise _Hiccup(_reason(error), moved=moved) from error
+        yield
+    except OfflineModeIsEnabled as error:
+        raise DataMissingError("HF_HUB_OFFLINE is set, so nothing is downloaded.") from error
+    except HfHubHTTPError as error:
+        _refuse(error.response.status_code, error.response.headers, url)
+    except HTTPError as error:
+        cause: BaseException = error
+        while not isinstance(cause, OSError) and (deeper := cause.__cause__ or cause.__context__):
+            cause = deeper
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            raise DataMissingError(f"{urlsplit(url).netloc} has no valid certificate: {cause.verify_message}.") from error
+        raise _Hiccup(_reason(cause)) from error
 
 
-def _write(file: BinaryIO, block: bytes) -> None:
-    file.write(block)
-
-
-def _check_space(remote: Remote, part: Path) -> None:
-    have = part.stat().st_size if part.exists() else 0
-    if shutil.disk_usage(part.parent).free < remote.size - have:
-        raise _full(part.parent, remote.size)
-
-
-# ---- requests
-
-
-class _AsIs(urllib.request.HTTPErrorProcessor):
-    """Redirects and errors come back as responses: the headers beside a redirect are needed."""
-
-    def http_response(self, request: urllib.request.Request, response: http.client.HTTPResponse) -> http.client.HTTPResponse:
-        return response
-
-    https_response = http_response
-
-
-def _send(method: str, url: str, headers: Mapping[str, str], token: str) -> tuple[http.client.HTTPResponse, dict[str, str]]:
-    """The response after redirects, and size and etag as the first server that knows them says; the token stays with the first host."""
-    home, facts = urlsplit(url), dict[str, str]()
-    for _ in range(6):
-        sent = {"User-Agent": "sentviz", "Accept-Encoding": "identity", **headers}
-        if token and urlsplit(url)[:2] == home[:2]:
-            sent["Authorization"] = f"Bearer {token}"
-        try:
-            response = urllib.request.build_opener(_AsIs).open(urllib.request.Request(url, headers=sent, method=method), timeout=TIMEOUT)
-        except (OSError, http.client.HTTPException) as error:
-            cause = error.reason if isinstance(error, urllib.error.URLError) and isinstance(error.reason, OSError) else error
-            if isinstance(cause, ssl.SSLCertVerificationError):
-                raise DataMissingError(f"{urlsplit(url).netloc} has no valid certificate: {cause.verify_message}.") from error
-            raise _Hiccup(_reason(cause)) from error
-        moved = response.headers.get("Location") if response.status in (301, 302, 303, 307, 308) else None
-        linked = response.headers.get("X-Linked-ETag")
-        if linked or not moved:
-            facts.setdefault("etag", linked or response.headers.get("ETag", ""))
-            facts.setdefault("size", response.headers.get("X-Linked-Size" if moved else "Content-Length") or "0")
-        if not moved or (method == "HEAD" and linked):
-            return response, facts
-        response.close()
-        url = urljoin(url, moved)
-        if urlsplit(url).scheme not in ("http", "https") or (home.scheme == "https" and urlsplit(url).scheme == "http"):
-            raise DataMissingError(f"{home.netloc} sends the download to an unsafe address.")
-    raise DataMissingError(f"{home.netloc} sends the download in circles.")
-
-
-def _refuse(response: http.client.HTTPResponse, url: str) -> None:
-    status, host, file = response.status, urlsplit(url).netloc, _file(url)
-    if status < 400:
-        return
+def _refuse(status: int, headers: Mapping[str, str], url: str) -> None:
+    host, file = urlsplit(url).netloc, _file(url)
     if status in (408, 429) or status >= 500:
-        raise _Hiccup(f"it answered {status}", _seconds(response.headers.get("Retry-After")))
+        after = headers.get("Retry-After", "").strip()
+        raise _Hiccup(f"it answered {status}", float(after) if after.isdecimal() else None)
     if status in (401, 403):
         raise DataMissingError(f"{host} gives {file} only to those who were granted access ({status}); set HF_TOKEN to a token that was.")
     if status in (404, 410):
@@ -239,15 +203,17 @@ def _refuse(response: http.client.HTTPResponse, url: str) -> None:
     raise DataMissingError(f"{host} does not give {file}: it answered {status}.")
 
 
-def _patiently(ask: Callable[[], _Answer], url: str, stop: threading.Event | None) -> _Answer:
-    stop, failed = stop or threading.Event(), 0
+def _patiently(ask: Callable[[], _Answer], reached: Callable[[], int], url: str, stop: threading.Event | None) -> _Answer:
+    """The answer of the first attempt that gets one; attempts that get further than those before are not counted."""
+    stop, failed, best = stop or threading.Event(), 0, reached()
     while True:
         if stop.is_set():
             raise _stopped()
         try:
             return ask()
         except _Hiccup as hiccup:
-            failed = 1 if hiccup.moved else failed + 1
+            failed = 1 if reached() > best else failed + 1
+            best = max(best, reached())
             pause = hiccup.after if hiccup.after is not None else PAUSE * 2 ** (failed - 1)
             if failed >= ATTEMPTS or pause > LONGEST_WAIT:
                 later = f"try again in {pause:.0f} seconds" if pause > LONGEST_WAIT else "the same command goes on from what is there"
@@ -255,18 +221,14 @@ def _patiently(ask: Callable[[], _Answer], url: str, stop: threading.Event | Non
             stop.wait(pause)
 
 
-def _seconds(retry_after: str | None) -> float | None:
-    return float(retry_after) if retry_after and retry_after.strip().isdecimal() else None
-
-
 def _reason(error: BaseException) -> str:
     if isinstance(error, TimeoutError):
         return "it does not answer in time"
     if isinstance(error, ConnectionRefusedError):
         return "the connection is refused"
-    if isinstance(error, ConnectionError | http.client.HTTPException):
+    if isinstance(error, ConnectionError) or not isinstance(error, OSError):
         return "the connection broke"
-    said = getattr(error, "strerror", None) or str(error)
+    said = error.strerror or str(error)
     return f"there is no network or no such server ({said})" if said else "there is no network"
 
 

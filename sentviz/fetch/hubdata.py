@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import threading
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -17,9 +16,9 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
-from sentviz.atomic import claim
+from sentviz.atomic import claim, replacing
 from sentviz.datasets import DatasetInfo, HubFile, content, folders, info, named, where
 from sentviz.errors import DataMissingError, InputError
 from sentviz.fetch.download import Progress, Remote, Stopped, disk, fetch, look
@@ -51,10 +50,12 @@ def url(file: HubFile) -> str:
     Raises:
         InputError: it names none.
     """
+    from huggingface_hub import hf_hub_url
+
     server = os.environ.get("HF_ENDPOINT", "").strip().rstrip("/") or ENDPOINT
     if not _is_server(server):
         raise InputError(f"HF_ENDPOINT must be the address of a server, as in {ENDPOINT}, not {server}.")
-    return f"{server}/datasets/{file.repo}/resolve/{quote(file.revision, safe='')}/{quote(file.path)}"
+    return hf_hub_url(file.repo, file.path, repo_type="dataset", revision=file.revision, endpoint=server)
 
 
 def _is_server(address: str) -> bool:
@@ -98,28 +99,23 @@ def get(name: str, *, progress: Progress | None = None, stop: threading.Event | 
     root = folders()[-1]
     with _alone(root / name, stop):
         parts = tuple(item.hub.files) if again else lacking(name)
-        token = os.environ.get("HF_TOKEN", "").strip()
-        remotes = {part: look(url(item.hub.files[part]), token=token, stop=stop) for part in parts}
+        remotes = {part: look(url(item.hub.files[part]), stop=stop) for part in parts}
         whole, before, fetched = sum(remote.size for remote in remotes.values()), 0, []
         for part, remote in remotes.items():
-            fetched.append(_get(item, part, remote, root, token, _shifted(progress, before, whole), stop))
+            fetched.append(_get(item, part, remote, root, _shifted(progress, before, whole), stop))
             before += remote.size
     return fetched
 
 
-def _get(
-    item: DatasetInfo, part: str, remote: Remote, root: Path, token: str, progress: Progress | None, stop: threading.Event | None
-) -> Got:
+def _get(item: DatasetInfo, part: str, remote: Remote, root: Path, progress: Progress | None, stop: threading.Event | None) -> Got:
     file = item.hub.files[part]
     source = root / item.name / f".{part}-{Path(file.path).name}"
-    fetch(remote, source, token=token, progress=progress, stop=stop)
+    fetch(remote, source, progress=progress, stop=stop)
     try:
         frame, exact, remark = convert(item, part, source)
         path = root / item.name / f"{part}.parquet"
-        fresh = path.with_name(f".{part}.{os.getpid()}.tmp")
-        with disk(path.parent, fresh):
+        with disk(path.parent), replacing(path) as fresh:
             frame.to_parquet(fresh, index=False)
-            fresh.replace(path)
     finally:
         source.unlink(missing_ok=True)
     return Got(part, path, len(frame), exact, remark)
@@ -229,13 +225,9 @@ def _orders() -> Mapping[str, npt.NDArray[np.uint16]]:
 @contextmanager
 def _alone(folder: Path, stop: threading.Event | None) -> Iterator[None]:
     """Hold a data set's folder; wait while another process does."""
-    while True:
-        with ExitStack() as held:
-            with disk(folder.parent):
-                mine = held.enter_context(claim(folder))
-            if mine:
-                yield
-                return
-        if stop and stop.is_set():
+    with ExitStack() as held:
+        with disk(folder.parent):
+            mine = held.enter_context(claim(folder, -1, stop.is_set if stop else None))
+        if not mine:
             raise Stopped("Stopped while another process was downloading the same data set.")
-        time.sleep(0.1)
+        yield

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from huggingface_hub import close_session
 
 from sentviz import datasets
 from sentviz.datasets import DatasetInfo, Part, content, info, named
@@ -20,17 +21,20 @@ from tests.fakehub import BODY, ROWS, Hub, Server, handler, put, recipe
 def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
     hub = Hub()
     server = Server(("127.0.0.1", 0), handler(hub))
-    hub.url = f"http://127.0.0.1:{server.server_port}"
+    hub.url, hub.network = (f"http://{host}:{server.server_port}" for host in ("127.0.0.1", "localhost"))
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     monkeypatch.setenv("HF_ENDPOINT", hub.url)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("SENTVIZ_DATA", raising=False)
     monkeypatch.delenv("HF_TOKEN", raising=False)
+    monkeypatch.setattr("huggingface_hub.constants.HF_TOKEN_PATH", str(tmp_path / "token"))
     monkeypatch.setattr(download, "PAUSE", 0.01)
     monkeypatch.setattr(download, "TIMEOUT", 5.0)
+    close_session()  # which may know another proxy
     yield hub
+    close_session()
     server.shutdown()
     server.server_close()
     thread.join()

@@ -13,7 +13,7 @@ import pytest
 
 from sentviz.errors import DataMissingError, SentvizError
 from sentviz.fetch import download
-from sentviz.fetch.download import Remote, Stopped, fetch, look
+from sentviz.fetch.download import Remote, Stopped, disk, fetch, look
 from tests.fakehub import BODY, Hub, Server, handler
 
 
@@ -78,7 +78,7 @@ def test_a_server_without_ranges_starts_anew(hub: Hub, file: str, tmp_path: Path
     fetch(remote, tmp_path / "big")
     assert (tmp_path / "big").read_bytes() == BODY
     hub.trouble = [("cut", 100_000)] * 99  # never gets further: given up in the end
-    with pytest.raises(DataMissingError, match="the connection ended early"):
+    with pytest.raises(DataMissingError, match="the connection broke"):
         fetch(remote, tmp_path / "small")
 
 
@@ -150,14 +150,40 @@ def test_no_network(hub: Hub, tmp_path: Path) -> None:
         look("http://127.0.0.1:9/x", stop=stop)
 
 
-@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
-def test_no_space(file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
-    def full(*_: object) -> None:
-        raise OSError(code, os.strerror(code))
+def test_no_server_of_that_name(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "*")
+    with pytest.raises(DataMissingError, match=r"there is no network or no such server \(.+\)"):
+        look("http://nowhere.invalid/datasets/a/b/resolve/main/c")
 
-    monkeypatch.setattr(download, "_write", full)
+
+def test_the_hubs_own_switch_is_respected(hub: Hub, file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(DataMissingError, match="HF_HUB_OFFLINE is set, so nothing is downloaded"):
+        look(file)
+    assert not hub.asked
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_no_space(file: str, tmp_path: Path) -> None:
+    """The half-written file is a device that is always full."""
+    stop = threading.Event()
+    with pytest.raises(Stopped):
+        fetch(look(file), tmp_path / "big", progress=lambda done, _: done and stop.set(), stop=stop)
+    (part,) = parts(tmp_path)
+    part.unlink()
+    part.symlink_to("/dev/full")
     with pytest.raises(SentvizError, match=r"There is no space left in .*; nothing half-written was kept"):
         fetch(look(file), tmp_path / "big")
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_quota(tmp_path: Path) -> None:
+    (tmp_path / "half").write_text("")
+    with (
+        pytest.raises(SentvizError, match=r"There is no space left in .*; nothing half-written was kept"),
+        disk(tmp_path, tmp_path / "half"),
+    ):
+        raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
     assert not list(tmp_path.iterdir())
 
 
@@ -172,13 +198,14 @@ def test_a_folder_that_cannot_be_written(file: str, tmp_path: Path) -> None:
         fetch(look(file), tmp_path / "taken" / "big")
 
 
-def test_the_token_stays_at_home(hub: Hub, file: str, tmp_path: Path) -> None:
+def test_the_token_stays_at_home(hub: Hub, file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", "secret")
     elsewhere = Server(("127.0.0.1", 0), handler(hub))
     thread = threading.Thread(target=elsewhere.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     hub.network = f"http://127.0.0.1:{elsewhere.server_port}"
     try:
-        fetch(look(file, token="secret"), tmp_path / "big", token="secret")
+        fetch(look(file), tmp_path / "big")
     finally:
         elsewhere.shutdown()
         elsewhere.server_close()
