@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -11,11 +12,10 @@ import numpy as np
 import pandas as pd
 
 from sentviz.evaluation import Evaluation, metrics
-from sentviz.presets import INJECTIONS, parse, split
+from sentviz.presets import preset
 from sentviz.runs import Run, attach, write
 
 N = 200
-MIXING = {"vanilla": "none", "vanilla-matched": "none", "diff": "differential"}
 
 
 def made_run(
@@ -47,19 +47,17 @@ def made_run(
     pooled = (labels[:, None] * 1.0 + rng.normal(size=(N, 4))).astype(np.float32)
     ids = tuple(f"{dataset}-{i}" for i in range(N))
     test = Evaluation("test", ids, labels, logits.astype(np.float32), pooled, classes)
-    _, _, components = parse(model)
+    shape = preset(model, vocab_size=100, classes=len(classes), max_length=9, layers=2, heads=2)
     history = [
         (step, step / 10, "lambda", layer, c, 0.2 + drift * (layer + 1) * step / 20)
         for step in (0, 10, 20)
         for layer in range(2)
-        for c in range(1, components)
+        for c in range(1, shape.components)
     ]
     frame = pd.DataFrame(history or [(0, 0.0, "train_loss", -1, -1, 1.0)], columns=["step", "epoch", "name", "layer", "component", "value"])
     folder = name or model + (f"-s{seed}" if seed else "")
-    constraint = parse(model)[1]
-    shape = {"components": components, "mixing": MIXING.get(model, constraint), "layers": 2, "heads": 2, "vocab_size": 100}
     config: dict[str, Any] = {
-        "model": shape | INJECTIONS.get(split(model)[1], {}),
+        "model": asdict(shape),
         "preset": model,
         "labels": list(classes),
         "tokenizer": {"kind": "words", "cls": model.startswith("cls")},
@@ -67,7 +65,7 @@ def made_run(
         "data": {"name": dataset},
         "recipe": {"seed": seed},
         "best": {"accuracy": validation, "epoch": 1.0},
-        "parameters": 1_000_000 + 1_000 * components,
+        "parameters": 1_000_000 + 1_000 * shape.components,
     }
     with patch("sentviz.evaluation._auc_draw", lambda labels, probabilities, rng: 0.9 + 0.01 * rng.normal()):  # quick
         measured = metrics(test, resamples=200)
