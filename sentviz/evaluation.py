@@ -8,18 +8,37 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.errors import InputError
+
 if TYPE_CHECKING:
     import pandas as pd
 
     from sentviz.datasets import Split
     from sentviz.models.model import Model, Progress
 
-__all__ = ["Evaluation", "confusion", "evaluate", "fit_temperature", "interval", "metrics"]
+__all__ = [
+    "Evaluation",
+    "auc",
+    "auc_of_counts",
+    "bounds",
+    "confusion",
+    "evaluate",
+    "fit_temperature",
+    "from_confusion",
+    "interval",
+    "known_mean",
+    "mean_draws",
+    "metrics",
+    "rates",
+    "wilson",
+]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 RESAMPLES = 2_000
+AUC_RESAMPLES = 200
 SILHOUETTE_SAMPLE = 2_000
+Z = 1.959963984540054  # 97.5 % of the normal distribution lie below
 
 
 @dataclass(frozen=True)
@@ -91,13 +110,13 @@ def metrics(evaluation: Evaluation, *, seed: int = 0, resamples: int = RESAMPLES
     values, spread = from_confusion(counts[None]), from_confusion(draws)
     for name, value in values.items():
         result[name] = interval(float(value[0]), spread[name])
-    result["auc"] = interval(_auc(labels, probabilities), np.array([_auc_draw(labels, probabilities, rng) for _ in range(200)]))
+    result["auc"] = interval(*_aucs(labels, probabilities, rng))
     losses = -np.log(np.maximum(probabilities[np.arange(n), labels], 1e-12))
-    result["loss"] = interval(float(losses.mean()), _mean_draws(losses, rng, resamples))
+    result["loss"] = interval(float(losses.mean()), mean_draws(losses, rng, resamples))
     rows = evaluation.sample()
     if 1 < len(set(labels[rows])) < len(rows):
         s = silhouette_samples(evaluation.pooled[rows], labels[rows])
-        result["silhouette"] = interval(float(s.mean()), _mean_draws(s, rng, resamples)) | {
+        result["silhouette"] = interval(float(s.mean()), mean_draws(s, rng, resamples)) | {
             "n": len(rows),
             "sample_seed": 0,
         }
@@ -106,8 +125,30 @@ def metrics(evaluation: Evaluation, *, seed: int = 0, resamples: int = RESAMPLES
 
 def interval(value: float, draws: Floats) -> dict[str, Any]:
     """`{value, low, high}`: the estimate with the 2.5 % and 97.5 % percentiles of its bootstrap draws."""
-    low, high = (np.nan, np.nan) if np.isnan(draws).all() else np.nanpercentile(draws, [2.5, 97.5])
-    return {"value": round(value, 5), "low": round(float(low), 5), "high": round(float(high), 5)}
+    low, high = bounds(draws)
+    return {"value": round(value, 5), "low": round(low, 5), "high": round(high, 5)}
+
+
+def bounds(draws: Floats) -> tuple[float, float]:
+    """The 2.5 % and 97.5 % percentiles of (R,) bootstrap draws, those that are not defined left out; NaN where none is."""
+    known = draws[~np.isnan(draws)]
+    low, high = np.percentile(known, [2.5, 97.5]) if len(known) else (np.nan, np.nan)
+    return float(low), float(high)
+
+
+def wilson(right: npt.ArrayLike, n: npt.ArrayLike) -> tuple[Floats, Floats]:
+    """Wilson's 95 % score intervals of shares of n rows (Wilson 1927, "Probable inference"): low and high in 0..1.
+
+    Raises:
+        InputError: no rows, or more right than there are.
+    """
+    counted, rows = np.asarray(right, np.float64), np.asarray(n, np.float64)
+    if ((rows <= 0) | (counted < 0) | (counted > rows)).any():
+        raise InputError(f"{counted} of {rows} rows is no share.")
+    p, z2 = counted / rows, Z * Z
+    middle, reach = p + z2 / (2 * rows), Z * np.sqrt(p * (1 - p) / rows + z2 / (4 * rows**2))
+    low, high = (middle - reach) / (1 + z2 / rows), (middle + reach) / (1 + z2 / rows)
+    return np.clip(low, 0, p), np.clip(high, p, 1)
 
 
 def fit_temperature(logits: npt.NDArray[np.float32], labels: Ints) -> float:
@@ -126,38 +167,68 @@ def fit_temperature(logits: npt.NDArray[np.float32], labels: Ints) -> float:
 
 def from_confusion(counts: Ints) -> dict[str, Floats]:
     """Metrics of (R, K, K) confusion matrices; a class never predicted has precision 0, as in scikit-learn."""
-    right = np.diagonal(counts, axis1=1, axis2=2).astype(np.float64)
-    support, predicted = counts.sum(axis=2), counts.sum(axis=1)
-    precision = right / np.maximum(predicted, 1)
-    recall = right / np.maximum(support, 1)
-    f1 = 2 * right / np.maximum(support + predicted, 1)
-    weight = support / counts.sum(axis=(1, 2))[:, None]
-    result = {"accuracy": right.sum(axis=1) / counts.sum(axis=(1, 2))}
-    for name, value in (("precision", precision), ("recall", recall), ("f1", f1)):
+    whole = counts.sum(axis=(1, 2))
+    weight = counts.sum(axis=2) / whole[:, None]
+    result = {"accuracy": np.trace(counts, axis1=1, axis2=2) / whole}
+    for name, shares in rates(counts).items():
+        value = np.nan_to_num(shares, nan=0.0)
         result[f"{name}_macro"], result[f"{name}_weighted"] = value.mean(axis=1), (value * weight).sum(axis=1)
         if counts.shape[1] == 2:
             result[f"{name}_positive"] = value[:, 1]
     return result
 
 
-def _auc(labels: Ints, probabilities: Floats, weights: Floats | None = None) -> float:
-    from sklearn.metrics import roc_auc_score
-
-    present = [k for k in range(probabilities.shape[1]) if 0 < (labels == k).sum() < len(labels)]
-    if not present:
-        return float("nan")
-    if probabilities.shape[1] == 2:
-        present = [1]
-    return float(np.mean([roc_auc_score(labels == k, probabilities[:, k], sample_weight=weights) for k in present]))
+def rates(counts: Ints) -> dict[str, Floats]:
+    """precision, recall and f1 (R, K) of each class of (R, K, K) confusion matrices; NaN for one never predicted or without rows."""
+    right = np.diagonal(counts, axis1=1, axis2=2).astype(np.float64)
+    support, said = counts.sum(axis=2), counts.sum(axis=1)
+    with np.errstate(invalid="ignore"):
+        return {"precision": right / said, "recall": right / support, "f1": 2 * right / (support + said)}
 
 
-def _auc_draw(labels: Ints, probabilities: Floats, rng: np.random.Generator) -> float:
-    weights = rng.multinomial(len(labels), np.full(len(labels), 1 / len(labels)))
-    kept = weights > 0
-    return _auc(labels[kept], probabilities[kept], weights[kept].astype(np.float64))
+def auc(positive: npt.NDArray[np.bool_], scores: Floats, weights: npt.NDArray[np.integer[Any]]) -> Floats:
+    """(R,) area under the ROC curve of (N,) scores under each of (R, N) row weights, as `auc_of_counts`."""
+    order = np.argsort(-scores, kind="stable")
+    starts = np.flatnonzero(np.diff(scores[order], prepend=np.nan) != 0)
+    sides = (np.add.reduceat(np.where(positive[order] == side, weights[:, order], 0), starts, axis=1) for side in (False, True))
+    return auc_of_counts(*sides)
 
 
-def _mean_draws(values: Floats, rng: np.random.Generator, resamples: int) -> Floats:
+def auc_of_counts(negative: npt.NDArray[Any], positive: npt.NDArray[Any]) -> Floats:
+    """(R,) area under the ROC curve from how many rows of each side (R, G) have each distinct score, by falling score.
+
+    The Mann-Whitney count, ties half; NaN where a side has no rows.
+    """
+    below, found = negative.astype(np.float64), positive.astype(np.float64)
+    above = np.cumsum(found, axis=1)
+    won = np.einsum("rg,rg->r", below, above) - 0.5 * np.einsum("rg,rg->r", below, found)
+    with np.errstate(invalid="ignore"):
+        areas: Floats = won / (above[:, -1] * below.sum(axis=1))
+    return areas
+
+
+def _aucs(labels: Ints, probabilities: Floats, rng: np.random.Generator) -> tuple[float, Floats]:
+    """One-vs-rest, the mean over the classes that have both sides, of two classes that of the second; as it is, and bootstrap draws."""
+    n, classes = probabilities.shape
+
+    def mean(weights: Ints) -> Floats:
+        those = [1] if classes == 2 else range(classes)
+        return known_mean(np.stack([auc(labels == k, probabilities[:, k], weights) for k in those], axis=1))
+
+    blocks = np.array_split(np.arange(AUC_RESAMPLES), 10)  # so that memory stays bounded
+    draws = [mean(rng.multinomial(n, np.full(n, 1 / n), size=len(block))) for block in blocks]
+    return float(mean(np.ones((1, n), dtype=np.int64))[0]), np.concatenate(draws)
+
+
+def known_mean(values: Floats) -> Floats:
+    """Means over the last axis of what is a number; NaN where nothing is."""
+    known = ~np.isnan(values)
+    with np.errstate(invalid="ignore"):
+        means: Floats = np.where(known, values, 0).sum(axis=-1) / known.sum(axis=-1)
+    return means
+
+
+def mean_draws(values: Floats, rng: np.random.Generator, resamples: int) -> Floats:
     """Bootstrap means, in blocks so that memory stays bounded."""
     block = max(1, 2_000_000 // len(values))
     parts = [

@@ -10,8 +10,9 @@ import pytest
 from scipy.stats import binomtest
 
 from sentviz.errors import InputError
+from sentviz.evaluation import wilson
 from sentviz.figures.phenomena import MOST, phenomena
-from sentviz.testset.phenomena import accuracy_by_phenomenon, wilson
+from sentviz.testset.phenomena import accuracy_by_phenomenon
 from sentviz.testset.rows import Rows
 
 

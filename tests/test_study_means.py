@@ -10,8 +10,9 @@ from scipy.stats import t
 from sklearn.metrics import roc_auc_score
 
 from sentviz.errors import InputError
+from sentviz.evaluation import auc
 from sentviz.studies.against import against, answer, mixed
-from sentviz.studies.means import auc_draws, combined, means, predictions
+from sentviz.studies.means import combined, means, predictions
 from sentviz.studies.seeds import _pooled, half_width, seed_noise, standard_error
 from sentviz.studies.stats import holm
 from tests.studies import N, made_run, made_seeds
@@ -24,8 +25,8 @@ def test_the_area_of_weighted_rows_is_scikit_learns(digits: int) -> None:
     positive, scores = rng.random(60) < 0.4, rng.random(60).round(digits)
     weights = rng.multinomial(60, np.full(60, 1 / 60), size=8)
     slow = [roc_auc_score(positive, scores, sample_weight=row) for row in weights]
-    np.testing.assert_allclose(auc_draws(positive, scores, weights), slow)
-    assert np.isnan(auc_draws(positive, scores, np.where(positive, weights, 0))).all()
+    np.testing.assert_allclose(auc(positive, scores, weights), slow)
+    assert np.isnan(auc(positive, scores, np.where(positive, weights, 0))).all()
 
 
 def test_one_seed_keeps_its_stored_interval(tmp_path: Path) -> None:

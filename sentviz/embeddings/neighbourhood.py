@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.embeddings.projection import BLOCK, _distances, nearest
-from sentviz.evaluation import _mean_draws, interval
+from sentviz.evaluation import interval, mean_draws
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,7 +95,7 @@ def measures(
     rows: list[dict[str, Any]] = []
 
     def add(measure: str, space: str, name: str, values: Floats, k: int = 0) -> None:
-        found = interval(float(values.mean()), _mean_draws(values, rng, RESAMPLES))
+        found = interval(float(values.mean()), mean_draws(values, rng, RESAMPLES))
         rows.append({"measure": measure, "space": space, "class": name, **found, "n": len(values), "k": k})
 
     known = c >= 0

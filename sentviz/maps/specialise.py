@@ -258,11 +258,6 @@ def _share(draws: Doubles, value: float) -> float:
     return float((1 + (draws >= value - 1e-12).sum()) / (1 + len(draws)))
 
 
-def _range(draws: Doubles) -> tuple[float, float]:
-    low, high = np.percentile(draws, [2.5, 97.5])
-    return float(low), float(high)
-
-
 def _against_untrained(fresh: Doubles) -> dict[str, float]:
     if not len(fresh):
         return dict.fromkeys(("untrained", "untrained_low", "untrained_high"), float("nan"))
@@ -312,7 +307,7 @@ def _likeness_rows(likeness: Doubles, resampled: Doubles, fresh: Doubles) -> Ite
 
 
 def _habit_rows(by_head: Doubles, resampled: Doubles, fresh: Doubles, seed: int) -> Iterator[dict[str, Any]]:
-    from sentviz.evaluation import interval
+    from sentviz.evaluation import bounds, interval
 
     habits = by_head.mean(axis=-1)
     means, draws, counts = _mean(habits), _mean(habits, resampled), (~np.isnan(habits)).sum(axis=0)
@@ -333,8 +328,8 @@ def _habit_rows(by_head: Doubles, resampled: Doubles, fresh: Doubles, seed: int)
                 "other": -1,
                 **interval(float(value), pick(draws[:, *at])),
                 "n": int(counts[at].max()),
-                **dict(zip(("shuffled_low", "shuffled_high"), _range(chance), strict=True)),
-                **dict(zip(("dealt_low", "dealt_high"), _range(deals), strict=True)),
+                **dict(zip(("shuffled_low", "shuffled_high"), bounds(chance), strict=True)),
+                **dict(zip(("dealt_low", "dealt_high"), bounds(deals), strict=True)),
                 **_against_untrained(base),
             }
             if c < 0:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sentviz.atomic import replacing
-from sentviz.evaluation import Floats
+from sentviz.evaluation import Floats, bounds
 from sentviz.studies import printed
 from sentviz.studies.ndt import CONTROL, printed_name
 
@@ -133,8 +133,7 @@ def printed_ratios(dataset: str) -> pd.DataFrame:
 def _median(values: Floats, seed: int) -> tuple[float, float, float]:
     rng = np.random.default_rng(seed)
     draws = np.median(values[rng.integers(0, len(values), size=(2_000, len(values)))], axis=1)
-    low, high = np.percentile(draws, [2.5, 97.5])
-    return float(np.median(values)), float(low), float(high)
+    return float(np.median(values)), *bounds(draws)
 
 
 def _hardware() -> str:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sentviz.errors import InputError
 from sentviz.evaluation import RESAMPLES, Floats, Ints, from_confusion
@@ -14,9 +13,7 @@ from sentviz.runs import Run
 from sentviz.studies.seeds import SeedNoise, half_width, standard_error
 from sentviz.studies.stats import in_order
 
-__all__ = ["auc_draws", "combined", "means", "predictions"]
-
-AUC_RESAMPLES = 200
+__all__ = ["combined", "means", "predictions"]
 
 
 def means(runs: Sequence[Run], split: str = "test", *, seed: int = 0, resamples: int = RESAMPLES) -> dict[str, dict[str, Any]]:
@@ -65,19 +62,6 @@ def predictions(runs: Sequence[Run], split: str = "test") -> tuple[Ints, Floats]
     classes = list(runs[0].labels)
     stacked = np.stack([table[classes].to_numpy(np.float64) for table in same])
     return first["label"].to_numpy(np.int64), stacked
-
-
-def auc_draws(positive: npt.NDArray[np.bool_], scores: Floats, weights: npt.NDArray[np.integer[Any]]) -> Floats:
-    """(R,) area under the ROC curve under each of (R, N) row weights: the Mann-Whitney count, ties half; NaN without both classes."""
-    order = np.argsort(scores, kind="stable")
-    starts = np.flatnonzero(np.diff(scores[order], prepend=np.nan) != 0)
-    of_positive = np.add.reduceat(np.where(positive[order], weights[:, order], 0), starts, axis=1).astype(float)
-    of_negative = np.add.reduceat(np.where(positive[order], 0, weights[:, order]), starts, axis=1).astype(float)
-    below = np.cumsum(of_negative, axis=1) - of_negative
-    pairs = of_positive.sum(axis=1) * of_negative.sum(axis=1)
-    won: Floats = (of_positive * (below + of_negative / 2)).sum(axis=1)
-    areas: Floats = np.divide(won, pairs, out=np.full(len(weights), np.nan), where=pairs > 0)
-    return areas
 
 
 def combined(stored: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sentviz.evaluation import Floats, confusion
+from sentviz.evaluation import AUC_RESAMPLES, Floats, auc, bounds, confusion
 from sentviz.presets import CONSTRAINT_SIGNS, parse
 from sentviz.runs import Run
 from sentviz.studies import printed
-from sentviz.studies.means import AUC_RESAMPLES, auc_draws, predictions
+from sentviz.studies.means import predictions
 from sentviz.studies.ndt import DATASETS, best_ndt, configurations, printed_name
 from sentviz.testset.rows import OVER
 
@@ -95,7 +95,7 @@ def rocs(runs: Iterable[Run], *, seed: int = 0) -> pd.DataFrame:
     Two classes have one curve, that of the second; more have one-vs-rest curves. The intervals are percentile bootstraps over test rows.
     """
     import pandas as pd
-    from sklearn.metrics import roc_auc_score, roc_curve
+    from sklearn.metrics import roc_curve
 
     here, parts = list(runs), []
     for row, model in (("DT", "diff"), ("best NDT", "ndt")):
@@ -112,14 +112,12 @@ def rocs(runs: Iterable[Run], *, seed: int = 0) -> pd.DataFrame:
                 if not 0 < (labels == k).sum() < n:
                     continue
                 fpr, tpr, _ = roc_curve(labels == k, probabilities[:, k])
-                low, high = (
-                    (stored["low"], stored["high"])
-                    if two
-                    else np.nanpercentile(auc_draws(labels == k, probabilities[:, k], weights), [2.5, 97.5])
-                )
+                low, high = (stored["low"], stored["high"]) if two else bounds(auc(labels == k, probabilities[:, k], weights))
                 kept = _thin(fpr, tpr)
                 curve = pd.DataFrame({"fpr": fpr[kept], "tpr": tpr[kept]})
-                area = stored["value"] if two else float(roc_auc_score(labels == k, probabilities[:, k]))  # the stored one is unrounded
+                area = (
+                    stored["value"] if two else float(auc(labels == k, probabilities[:, k], np.ones((1, n), dtype=np.int64))[0])
+                )  # the stored one is unrounded
                 parts.append(
                     curve.assign(row=row, panel=DATASETS[dataset], run=run.name, curve=run.labels[k], auc=area, low=low, high=high, n=n)
                 )

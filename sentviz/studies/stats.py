@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
@@ -15,26 +14,12 @@ import pandas as pd
 from sentviz.errors import InputError, RunError
 from sentviz.evaluation import RESAMPLES
 from sentviz.runs import Run
+from sentviz.testset.operating import Paired, agreement
 
-__all__ = ["Paired", "Verdict", "aligned", "holm", "in_order", "paired", "right", "verdict"]
+__all__ = ["Verdict", "aligned", "holm", "in_order", "paired", "right", "verdict"]
 
 Bools = npt.NDArray[np.bool_]
 Verdict = Literal["holds", "does not hold", "cannot be told"]
-
-
-@dataclass(frozen=True)
-class Paired:
-    """Two runs on the same rows: counts of rows, and accuracies as shares (0..1)."""
-
-    n: int
-    both_right: int
-    only_a: int
-    only_b: int
-    neither: int
-    difference: float  # accuracy of a minus that of b
-    low: float  # 95 % paired bootstrap over the rows
-    high: float
-    p: float  # McNemar's exact test, two-sided
 
 
 def right(run: Run, split: str = "test") -> pd.Series[bool]:
@@ -48,33 +33,13 @@ def right(run: Run, split: str = "test") -> pd.Series[bool]:
 
 
 def paired(a: Run, b: Run, split: str = "test", *, seed: int = 0, resamples: int = RESAMPLES) -> Paired:
-    """Two runs on the same rows, in whatever order each has them.
-
-    The interval is the percentile bootstrap over rows, drawn as what it is for two runs: a multinomial over the four cells. McNemar's exact
-    test asks whether only_a is a fair coin's share of only_a + only_b (McNemar 1947; Dietterich 1998); 1 where the two never part.
+    """Two runs on the same rows, in whatever order each has them, as `agreement` compares them.
 
     Raises:
         InputError: the runs were not tested on the same rows, or not on the split.
         RunError: predictions are missing or damaged.
     """
-    from scipy.special import bdtr
-
-    of_a, of_b = aligned([a, b], split).T
-    only_a, only_b = int((of_a & ~of_b).sum()), int((of_b & ~of_a).sum())
-    cells = np.array([only_a, only_b, len(of_a) - only_a - only_b])
-    drawn = np.random.default_rng(seed).multinomial(len(of_a), cells / len(of_a), size=resamples)
-    low, high = np.percentile((drawn[:, 0] - drawn[:, 1]) / len(of_a), [2.5, 97.5])
-    return Paired(
-        n=len(of_a),
-        both_right=int((of_a & of_b).sum()),
-        only_a=only_a,
-        only_b=only_b,
-        neither=int((~of_a & ~of_b).sum()),
-        difference=(only_a - only_b) / len(of_a),
-        low=float(low),
-        high=float(high),
-        p=min(1.0, 2 * float(bdtr(min(only_a, only_b), only_a + only_b, 0.5))),
-    )
+    return agreement(*aligned([a, b], split).T, seed=seed, resamples=resamples)
 
 
 def holm(p_values: Mapping[str, float]) -> dict[str, float]:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.atomic import replacing
-from sentviz.evaluation import RESAMPLES, Floats, Ints, interval
+from sentviz.evaluation import RESAMPLES, Floats, Ints, interval, mean_draws
 from sentviz.home import home
 from sentviz.runs import Run
 
@@ -98,9 +98,7 @@ def _tsne(vectors: Floats, seed: int) -> npt.NDArray[np.float32]:
 
 
 def _silhouette(values: Floats, seed: int) -> dict[str, Any]:
-    rng = np.random.default_rng(seed)
-    draws = values[rng.integers(0, len(values), size=(RESAMPLES, len(values)))].mean(axis=1)
-    return interval(float(values.mean()), draws)
+    return interval(float(values.mean()), mean_draws(values, np.random.default_rng(seed), RESAMPLES))
 
 
 def _file(run: Run, seed: int) -> Path:

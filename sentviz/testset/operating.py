@@ -7,22 +7,22 @@ over the rows, seeded. What is not defined (the recall of a class without rows, 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
-from sentviz.evaluation import RESAMPLES, Floats, Ints, confusion, interval
+from sentviz.evaluation import RESAMPLES, Floats, Ints, auc_of_counts, bounds, confusion, interval, known_mean, rates, wilson
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sentviz.studies.stats import Paired
-
 __all__ = [
     "BINS",
     "MACRO",
+    "Paired",
     "accuracy",
     "agreement",
     "areas",
@@ -37,6 +37,7 @@ __all__ = [
 ]
 
 MACRO = "macro mean"
+METRICS = {"precision": "precision", "recall": "recall", "f1": "F1"}
 BINS = 15
 DRAWS = 500  # of what is sorted or binned anew for each draw
 _BLOCK = 100_000
@@ -67,22 +68,14 @@ def per_class(labels: Ints, predicted: Ints, classes: Sequence[str], *, seed: in
     counts = confusion(labels, predicted, k)
     n = len(labels)
     draws = np.random.default_rng(seed).multinomial(n, counts.ravel() / n, size=resamples).reshape(-1, k, k)
-    values, spread = _rates(counts[None]), _rates(draws)
+    values, spread = rates(counts[None]), rates(draws)
     rows = [
-        {"class": name, "metric": metric, **interval(float(values[metric][0, i]), spread[metric][:, i])}
+        {"class": name, "metric": METRICS[metric], **interval(float(values[metric][0, i]), spread[metric][:, i])}
         | {"n": int(counts[i].sum()), "said": int(counts[:, i].sum())}
         for i, name in enumerate(classes)
         for metric in values
     ]
     return pd.DataFrame(rows)
-
-
-def _rates(counts: Ints) -> dict[str, Floats]:
-    """Precision, recall, F1 (R, K) of matrices (R, K, K)."""
-    right = np.diagonal(counts, axis1=1, axis2=2).astype(np.float64)
-    support, said = counts.sum(axis=2), counts.sum(axis=1)
-    with np.errstate(invalid="ignore"):
-        return {"precision": right / said, "recall": right / support, "F1": 2 * right / (support + said)}
 
 
 def said(labels: Ints, predicted: Ints, classes: Sequence[str]) -> pd.DataFrame:
@@ -91,10 +84,10 @@ def said(labels: Ints, predicted: Ints, classes: Sequence[str]) -> pd.DataFrame:
 
     _check(labels, len(classes))
     counts = confusion(labels, predicted, len(classes))
-    right, support, taken = np.diagonal(counts), counts.sum(axis=1), counts.sum(axis=0)
+    found = rates(counts[None])
     with np.errstate(invalid="ignore"):
-        shares = {"fpr": (taken - right) / (len(labels) - support), "recall": right / support, "precision": right / taken}
-    return pd.DataFrame({"class": list(classes), **shares})
+        fpr = (counts.sum(axis=0) - np.diagonal(counts)) / (len(labels) - counts.sum(axis=1))
+    return pd.DataFrame({"class": list(classes), "fpr": fpr, "recall": found["recall"][0], "precision": found["precision"][0]})
 
 
 def thresholds(labels: Ints, positive: Floats, steps: int = 101) -> pd.DataFrame:
@@ -203,7 +196,7 @@ def areas(labels: Ints, probabilities: Floats, classes: Sequence[str], *, seed: 
         for c, name in enumerate(classes):
             own = interval(float(values[m, c]), every[m, :, c])
             rows.append({"class": name, "metric": metric, **own, "n": n, "positives": int((labels == c).sum())})
-        mean = interval(float(_mean(values[m])), _mean(every[m]))
+        mean = interval(float(known_mean(values[m])), known_mean(every[m]))
         rows.append({"class": MACRO, "metric": metric, **mean, "n": n, "positives": n})
     return pd.DataFrame(rows)
 
@@ -221,23 +214,12 @@ def _ties(positive: npt.NDArray[np.bool_], scores: Floats) -> tuple[Floats, Ints
 
 def _areas(counts: Ints) -> Floats:
     """AUC and average precision (2, R) of negatives and positives (R, 2, G) by falling score; NaN where one of them is none."""
-    negative, positive = counts[:, 0].astype(np.float64), counts[:, 1].astype(np.float64)
-    said, found = np.cumsum(negative, axis=1), np.cumsum(positive, axis=1)
-    others, total = said[:, -1].copy(), found[:, -1].copy()
-    said += found
+    negative, positive = counts[:, 0], counts[:, 1].astype(np.float64)
+    area = auc_of_counts(negative, positive)
+    found, said = np.cumsum(positive, axis=1), np.cumsum(counts.sum(axis=1), axis=1)
     with np.errstate(invalid="ignore"):
-        auc = (np.einsum("rg,rg->r", negative, found) - 0.5 * np.einsum("rg,rg->r", negative, positive)) / (total * others)
-        found /= np.maximum(said, 1, out=said)
-        ap = np.einsum("rg,rg->r", positive, found) / total
-    return np.stack([auc, np.where(others > 0, ap, np.nan)])
-
-
-def _mean(values: Floats) -> Floats:
-    """Means over the last axis of what is a number; NaN where nothing is."""
-    known = ~np.isnan(values)
-    with np.errstate(invalid="ignore"):
-        means: Floats = np.where(known, values, 0).sum(axis=-1) / known.sum(axis=-1)
-    return means
+        precision = np.einsum("rg,rg->r", positive, found / np.maximum(said, 1)) / found[:, -1]
+    return np.stack([area, np.where(np.isnan(area), np.nan, precision)])
 
 
 def _drawn(n: int, draws: int, seed: int) -> Iterator[Ints]:
@@ -280,19 +262,17 @@ def reliability(labels: Ints, probabilities: Floats, *, bins: int = BINS, by: st
     n = np.bincount(place, minlength=len(edges) - 1)
     kept = n > 0
     total = n[kept]
-    accuracy = np.bincount(place, right, minlength=len(n))[kept] / total
-    z2 = 1.959964**2
-    middle = (accuracy + z2 / (2 * total)) / (1 + z2 / total)
-    reach = np.sqrt(z2 * accuracy * (1 - accuracy) / total + z2**2 / (4 * total**2)) / (1 + z2 / total)
+    hits = np.bincount(place, right, minlength=len(n))[kept]
+    low, high = wilson(hits, total)
     return pd.DataFrame(
         {
             "left": edges[:-1][kept],
             "right": edges[1:][kept],
             "n": total,
             "confidence": np.bincount(place, confidence, minlength=len(n))[kept] / total,
-            "accuracy": accuracy,
-            "low": np.minimum(middle - reach, accuracy),
-            "high": np.maximum(middle + reach, accuracy),
+            "accuracy": hits / total,
+            "low": low,
+            "high": high,
         }
     )
 
@@ -329,7 +309,7 @@ def calibration(
 
     values = errors(np.ones((1, n)))[0]
     spread = np.concatenate([errors(_counted(drawn, n).astype(np.float64)) for drawn in _drawn(n, draws, seed)])
-    low, high = 2 * values - np.percentile(spread, [97.5, 2.5], axis=0)
+    high, low = 2 * values - np.transpose([bounds(column) for column in spread.T])
     frame = pd.DataFrame(rows).assign(value=values, low=np.clip(low, 0, values), high=np.maximum(high, values), n=n)
     return frame[["state", "by", "value", "low", "high", "chance", "confidence", "accuracy", "n"]]
 
@@ -360,25 +340,41 @@ def _even(confidence: Floats, bins: int) -> Floats:
 # ---- two runs
 
 
+@dataclass(frozen=True)
+class Paired:
+    """Two runs on the same rows: counts of rows, and accuracies as shares (0..1)."""
+
+    n: int
+    both_right: int
+    only_a: int
+    only_b: int
+    neither: int
+    difference: float  # accuracy of a minus that of b
+    low: float  # 95 % paired bootstrap over the rows
+    high: float
+    p: float  # McNemar's exact test, two-sided
+
+
 def agreement(first: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_], *, seed: int = 0, resamples: int = RESAMPLES) -> Paired:
     """Which of two runs is right, row by row (n,): counts, difference of accuracy with its interval, McNemar's exact test.
+
+    The interval is the percentile bootstrap over rows, drawn as what it is for two runs: a multinomial over the cells. McNemar's exact test
+    asks whether only_a is a fair coin's share of only_a + only_b (McNemar 1947; Dietterich 1998); 1 where the two never part.
 
     Raises:
         InputError: no rows, or not as many of one as of the other.
     """
     from scipy.special import bdtr
 
-    from sentviz.studies.stats import Paired
-
     n = len(first)
     if not n or len(second) != n:
         raise InputError("Two runs are compared on the same rows, one at least.")
-    cells = [int(cell.sum()) for cell in (first & second, first & ~second, ~first & second, ~first & ~second)]
-    both, only_a, only_b, neither = cells
-    drawn = np.random.default_rng(seed).multinomial(n, np.array(cells) / n, size=resamples)
-    low, high = np.percentile((drawn[:, 1] - drawn[:, 2]) / n, [2.5, 97.5])
+    both, only_a, only_b = (int(cell.sum()) for cell in (first & second, first & ~second, ~first & second))
+    cells = np.array([only_a, only_b, n - only_a - only_b])
+    drawn = np.random.default_rng(seed).multinomial(n, cells / n, size=resamples)
+    low, high = bounds((drawn[:, 0] - drawn[:, 1]) / n)
     p = min(1.0, 2 * float(bdtr(min(only_a, only_b), only_a + only_b, 0.5)))
-    return Paired(n, both, only_a, only_b, neither, (only_a - only_b) / n, float(low), float(high), p)
+    return Paired(n, both, only_a, only_b, n - both - only_a - only_b, (only_a - only_b) / n, low, high, p)
 
 
 def _check(labels: Ints, classes: int) -> None:

@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError, RunError
+from sentviz.evaluation import Z, wilson
 from sentviz.runs import Run, attach, attachable
 from sentviz.testset.rows import Rows
 
@@ -58,7 +59,6 @@ PRIOR = 500.0  # words
 LEAST, MANY = 5, 1_000  # rows that a word stands in, at least; of fewer rows than MANY, two are enough
 LETTERS = r"\pL\pN\pM"
 _MARKUP = r"<[/!]?[A-Za-z][^<>]*>|&(?:#\w+|[A-Za-z]\w*);|(?:https?://|www\.)[^\s<>]+"
-_Z = NormalDist().inv_cdf(0.975)
 SMALLEST, TRIES = 9.0, 24  # pixels of the smallest letters; free places that a word chooses from
 LONGEST = 20  # columns of a word in a cloud
 _WIDTHS = {"iljI'.": 0.26, "tfr": 0.37, "ckszvxyJ": 0.55, "mMWw": 0.94, "GOQCDNHRUKABEPSVXYZTL": 0.82}  # ems
@@ -218,22 +218,20 @@ def keyness(counts: Counts, cell: Cell, prior: float = PRIOR, *, once: bool = Fa
     spread = np.sqrt(1 / (inside + known) + 1 / (outside + known))
     times, every = counts.counts[place].astype(np.float64), counts.counts.sum(axis=0)
     words = times.sum()
-    share = times / words
-    middle = (share + _Z**2 / (2 * words)) / (1 + _Z**2 / words)
-    half = _Z / (1 + _Z**2 / words) * np.sqrt(share * (1 - share) / words + _Z**2 / (4 * words**2))
+    low, high = wilson(times, words)
     z = value / spread
     return pd.DataFrame(
         {
             "word": counts.words,
             "count": counts.counts[place],
             "rows": counts.rows[place],
-            "share": share,
-            "share_low": np.maximum(middle - half, 0),
-            "share_high": np.minimum(middle + half, 1),
+            "share": times / words,
+            "share_low": low,
+            "share_high": high,
             "rest": (every - times) / (every.sum() - words),
             "value": value,
-            "low": value - _Z * spread,
-            "high": value + _Z * spread,
+            "low": value - Z * spread,
+            "high": value + Z * spread,
             "z": z,
             "sure": z > NormalDist().inv_cdf(1 - 0.025 / len(counts.words)),
         }

@@ -13,8 +13,7 @@ from sentviz.errors import SentvizError
 from sentviz.evaluation import confusion
 from sentviz.figures.confusion import agreement_matrix, class_scores, confusion_matrix
 from sentviz.gallery import signed
-from sentviz.studies.stats import Paired
-from sentviz.testset.operating import agreement, per_class
+from sentviz.testset.operating import Paired, agreement, per_class
 from sentviz.testset.rows import Rows
 from sentviz.testset.slices import AGREE, Slice
 
