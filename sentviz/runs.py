@@ -9,6 +9,9 @@ embeddings.safetensors pooled vectors of a stated sample of the test split
 example.safetensors    the stored trace of the run's example sentence
 metrics.json           each metric with its interval and n
 
+and, where its recipe keeps epochs, epochs/<number>.safetensors: the weights as they were after an epoch, counted from 1 (`Run.at`), in
+8 bits like those of model.safetensors whatever form these have;
+
 and, where it was measured (`attach`):
 faithfulness.parquet   explanations against random ones (sentviz.explain.faithfulness)
 heads.parquet          what each head attends to over a split, [CLS] in particular (sentviz.maps.heads)
@@ -23,6 +26,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -50,6 +54,7 @@ __all__ = [
     "restored",
     "roots",
     "runs",
+    "seal",
     "version",
     "write",
     "writing",
@@ -57,7 +62,7 @@ __all__ = [
 
 Folders = str | Path | Iterable[str | Path]
 
-FORMAT = 1  # what is written; lower ones are read as well
+FORMAT = 2  # what is written; lower ones are read as well
 NEEDED = {
     "format": int,
     "model": dict,
@@ -106,6 +111,7 @@ class Run:
 
     name: str
     folder: Path
+    weights: str = "model.safetensors"  # the file of it that `sentviz.load` reads
 
     @classmethod
     def open(cls, folder: str | Path, name: str | None = None) -> Run:
@@ -156,8 +162,9 @@ class Run:
 
     @cached_property
     def digest(self) -> str:
-        """Twelve hex digits that change when anything of the run changes."""
-        return hashlib.sha256((self.folder / "config.json").read_bytes()).hexdigest()[:12]
+        """Twelve hex digits that change when anything of the run changes; those of an epoch are its own."""
+        epoch = "" if self.weights == "model.safetensors" else self.weights
+        return hashlib.sha256((self.folder / "config.json").read_bytes() + epoch.encode()).hexdigest()[:12]
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -168,6 +175,23 @@ class Run:
     def answers(self) -> bool:
         """Whether it can be asked: some runs ship their history and measurements only, without weights."""
         return "model.safetensors" in self.config["files"]
+
+    @property
+    def epochs(self) -> tuple[int, ...]:
+        """The epochs, counted from 1, after which its weights were kept."""
+        found = (re.fullmatch(r"epochs/([1-9]\d*)\.safetensors", file) for file in self.config["files"])
+        return tuple(sorted(int(each[1]) for each in found if each))
+
+    def at(self, epoch: int) -> Run:
+        """The run with the weights that its model had after an epoch; what was measured of it stays that of its best state.
+
+        Raises:
+            RunError: that epoch's weights were not kept.
+        """
+        if epoch not in self.epochs:
+            kept = f"those of {', '.join(map(str, self.epochs))} were" if self.epochs else "its recipe keeps none"
+            raise RunError(f"{self.name}: the weights of epoch {epoch} were not kept; {kept}.")
+        return Run(self.name, self.folder, f"epochs/{epoch}.safetensors")
 
     def path(self, file: str) -> Path:
         """A file of the run, its digest checked.
@@ -324,11 +348,19 @@ def write(folder: Path, config: dict[str, Any], writers: Mapping[str, Callable[[
     """Write a run atomically: each file by its writer, then config.json with their digests."""
     with writing(folder) as fresh:
         for file, save in writers.items():
+            (fresh / file).parent.mkdir(exist_ok=True)
             save(fresh / file)
-            (fresh / file).chmod(0o644)
-        files = {file: _sha256(fresh / file) for file in writers}
-        text = json.dumps(config | {"format": FORMAT, "files": files}, indent=1, ensure_ascii=False)
-        (fresh / "config.json").write_text(text + "\n", encoding="utf-8")
+        seal(fresh, config)
+
+
+def seal(folder: Path, config: Mapping[str, Any]) -> None:
+    """Write config.json beside the files of a run that is being written, with their digests and, unless it names one, the format."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / "config.json")
+    for path in paths:
+        path.chmod(0o644)
+    files = {path.relative_to(folder).as_posix(): _sha256(path) for path in paths}
+    text = json.dumps({"format": FORMAT} | dict(config) | {"files": files}, indent=1, ensure_ascii=False)
+    (folder / "config.json").write_text(text + "\n", encoding="utf-8")
 
 
 def attachable(run: Run, file: str) -> None:
@@ -337,7 +369,9 @@ def attachable(run: Run, file: str) -> None:
     Raises:
         RunError: its folder holds anything else (which would be lost), or may not be written.
     """
-    if foreign := sorted({path.name for path in run.folder.iterdir()} - run.config["files"].keys() - {"config.json", file}):
+    own = {run.folder / name for name in (*run.config["files"], "config.json", file)}
+    folders = {path.parent for path in own}
+    if foreign := sorted(path.relative_to(run.folder).as_posix() for path in run.folder.rglob("*") if path not in own | folders):
         raise RunError(f"{run.name}: its folder holds {foreign[0]}, which is no part of the run; please move it elsewhere first.")
     if not all(os.access(folder, os.W_OK) for folder in (run.folder, run.folder.resolve().parent)):
         raise RunError(f"{run.name}: its folder may not be written.")

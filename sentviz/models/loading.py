@@ -20,13 +20,16 @@ MODELS = {  # kind of a configuration -> who makes a model of its runs
 }
 
 
-def load(run: str | Path | Run, folders: Folders = ()) -> Model:
+def load(run: str | Path | Run, folders: Folders = (), *, epoch: int = 0) -> Model:
     """A run by name (`sst2/ndt-unit-2`), by folder or as found in a catalog, as a read-only model.
 
+    Args:
+        epoch: the model as it was after this epoch, counted from 1, of those that the run keeps (`Run.epochs`); 0 = its best state.
     Raises:
-        RunError: unknown, foreign or damaged; the message names the file and the reason.
+        RunError: unknown, foreign or damaged; the message names the file and the reason. An epoch that was not kept.
     """
     found = run if isinstance(run, Run) else find(run, folders)
+    found = found.at(epoch) if epoch else found
     module, _, name = MODELS[found.shape.KIND].partition(":")
     model: Model = getattr(import_module(module), name).of(found)
     return model

@@ -353,7 +353,7 @@ def fill(network: Network, run: Run) -> None:
     if len(run.labels) != network.config.classes:
         raise RunError(f"{run.name}: config.json names {len(run.labels)} labels for {network.config.classes} classes.")
     try:
-        load_weights(network, run.path("model.safetensors"))
+        load_weights(network, run.path(run.weights))
     except RunError as error:
         raise error if str(error).startswith(run.name) else RunError(f"{run.name}: {error}") from error
 
