@@ -3,18 +3,33 @@
 Names are `<family>` or `ndt-<constraint>-<C>`, constraints unit [0,1], symmetric [-1,1], nonneg [0,inf), free (-inf,inf).
 Each of `NDT_FAMILIES` reproduces the parameter totals that the paper prints (arXiv 2603.20704) at its vocabulary sizes.
 A name of `INJECTIONS` behind any of them, as in `cls-last-scaled`, puts a polarity lexicon into its scores (Sentiment-Fused Attention).
+`hardmax-d<d>` is the hardmax classifier of width d, with `-straight` where the argmax itself is trained and `-raw` without cleaning.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
 from sentviz.errors import InputError
-from sentviz.models.config import EncoderConfig
+from sentviz.models.config import EncoderConfig, HardmaxConfig
 
-__all__ = ["CONSTRAINT_SIGNS", "FUSED_FAMILIES", "INJECTIONS", "NDT_FAMILIES", "check_shape", "parse", "preset", "split"]
+__all__ = [
+    "CONSTRAINT_SIGNS",
+    "FUSED_FAMILIES",
+    "INJECTIONS",
+    "NDT_FAMILIES",
+    "check_shape",
+    "hardmax",
+    "is_hardmax",
+    "modern",
+    "parse",
+    "preset",
+    "split",
+    "usual",
+]
 
 CONSTRAINT_SIGNS = {"unit": "[0,1]", "symmetric": "[-1,1]", "nonneg": "[0,inf)", "free": "(-inf,inf)"}
 
@@ -87,6 +102,37 @@ def preset(name: str, *, vocab_size: int, classes: int, max_length: int, **chang
         raise InputError(f"{name} cannot be made: {error}") from error
 
 
+def is_hardmax(name: str) -> bool:
+    """Whether a preset's name is, or tries to be, a hardmax classifier's."""
+    return name.startswith("hardmax-")
+
+
+def hardmax(name: str, *, vocab_size: int, max_length: int, **changes: Any) -> HardmaxConfig:
+    """The configuration of a hardmax classifier by its name.
+
+    Raises:
+        InputError: no such preset, or a change that it does not have.
+    """
+    found = re.fullmatch(r"hardmax-d([1-9]\d{0,2})(-straight)?(-raw)?", name)
+    if found is None:
+        raise InputError(f"There is no model {name!r}; there are hardmax-d2, -d4, -d8, -d16, and each with -straight.")
+    known = ("layers", "training_temperature", "tolerance")
+    if unknown := sorted(changes.keys() - set(known)):
+        raise InputError(f"A hardmax model has no setting {unknown[0]!r}; there are {', '.join(known)}.")
+    width, straight, raw = found.groups()
+    try:
+        return HardmaxConfig(
+            vocab_size,
+            max_length=max_length,
+            width=int(width),
+            cleaning=not raw,
+            training="hardmax" if straight else "softmax",
+            **changes,
+        )
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} cannot be made: {error}") from error
+
+
 def check_shape(name: str, shape: Mapping[str, Any]) -> None:
     """Check a recipe's changes to a preset before anything is read or trained.
 
@@ -95,4 +141,55 @@ def check_shape(name: str, shape: Mapping[str, Any]) -> None:
     """
     if elsewhere := [key for key in ("vocab_size", "classes", "max_length", "dropout") if key in shape]:
         raise InputError(f"The recipe's shape cannot set {elsewhere[0]}: the recipe itself or its data set does.")
-    preset(name, vocab_size=9, classes=2, max_length=9, **shape)
+    if is_hardmax(name):
+        hardmax(name, vocab_size=9, max_length=9, **shape)
+    else:
+        preset(name, vocab_size=9, classes=2, max_length=9, **shape)
+
+
+# ---- settings of a recipe that are usual for a model
+
+HARDMAX: dict[str, Any] = {  # the paper prints neither epochs nor rates: these are ours, the same for all d, tried on validation
+    "example": "The story is boring and the acting is terrible, but the music is wonderful and I loved the ending.",
+    "max_length": 128,  # words
+    "min_count": 10,
+    "vocab_size": 12_000,  # words at most
+    "epochs": 5,
+    "learning_rate": 1e-2,
+    "weight_decay": 0.0,
+    "warmup": 0.0,
+    "clip": 5.0,
+    "dropout": 0.0,
+    "start": 0.1,
+    "evaluations": 1,
+    "patience": 0,
+    "log_every": 50,
+}
+FOREIGN: dict[str, Any] = {
+    "tokenizer": "bpe",
+    "cls": True,
+    "max_length": 128,
+    "epochs": 3,
+    "batch_size": 32,
+    "learning_rate": 2e-5,
+    "weight_decay": 0.01,
+    "warmup": 0.1,
+    "schedule": "linear",
+    "patience": 3,
+}
+
+
+def usual(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that a recipe has where it does not name them, other than those of `Recipe` itself."""
+    if values.get("source"):
+        return FOREIGN
+    return HARDMAX if is_hardmax(str(values.get("model", ""))) else {}
+
+
+def modern(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """A stored recipe as it is written now: those of hardmax runs of format 1 held the model's shape among the settings."""
+    older = ("width", "training", "cleaning", "layers", "training_temperature")
+    if not all(name in stored for name in older):
+        return dict(stored)
+    shape = {name: stored[name] for name in older[3:] if stored[name] != getattr(HardmaxConfig, name)}
+    return {name: value for name, value in stored.items() if name not in older} | {"shape": shape}

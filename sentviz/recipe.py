@@ -11,18 +11,23 @@ from pathlib import Path
 from typing import Any
 
 from sentviz.errors import InputError, RunError
-from sentviz.presets import check_shape, split
+from sentviz.presets import check_shape, is_hardmax, modern, split, usual
 from sentviz.runs import Run, restored
 from sentviz.variants import changes as varied
 
-__all__ = ["Recipe", "finished", "learned", "recipe_names"]
+__all__ = ["SCHEDULES", "SELECTIONS", "Recipe", "finished", "learned", "recipe_names"]
 
 FOLDER = Path(__file__).parent / "recipes"
+SELECTIONS = ("accuracy", "loss", "f1_macro")
+SCHEDULES = ("cosine", "linear", "constant")
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """One run's data, model and training. The NDT paper prints neither heads, length, batch, rate nor epochs: these are ours."""
+    """One run's data, model and training. The NDT paper prints neither heads, length, batch, rate nor epochs: these are ours.
+
+    A stored recipe may be older: a setting that it lacks takes the default, which therefore always means *as before*.
+    """
 
     dataset: str
     model: str = "vanilla-matched"  # a preset of sentviz.presets
@@ -31,14 +36,16 @@ class Recipe:
     example: str = ""  # the sentence whose trace ships with the run
     example_pair: str = ""  # its second sentence, of a data set of pairs
     transfer: str = ""  # a data set of the same labels whose test split is asked as well
+    source: str = ""  # a Hugging Face encoder that is trained on instead of a preset, and a digest of its weights
+    weights: str = ""
     # text
     tokenizer: str = "words"  # words | bpe
     min_count: int = 5
-    vocab_size: int = 0  # bpe only
+    vocab_size: int = 0  # of bpe; of a hardmax model the most words
     max_length: int = 256
     cls: bool = False
     lexicon: str = ""  # whose polarities a preset with an injection gets
-    # model: changes to the preset's EncoderConfig
+    # model: changes to the preset's configuration
     shape: dict[str, Any] = field(default_factory=dict)
     # training
     epochs: int = 6
@@ -46,22 +53,28 @@ class Recipe:
     learning_rate: float = 5e-4
     lambda_rate: float = 5e-4
     weight_decay: float = 0.1  # lambda parameters: 0
-    warmup: float = 0.06  # share of all steps
+    warmup: float = 0.06  # share of all steps; 0 = none
+    schedule: str = "cosine"  # what the rate does after the warm-up: cosine or linear to 0, constant
     clip: float = 1.0
     dropout: float = 0.2
     label_smoothing: float = 0.0
+    start: float = 0.0  # standard deviation of the embedding's start; 0 = the model's own
     evaluations: int = 2  # per epoch
-    patience: int = 6  # evaluations without a better validation accuracy (ties by loss)
+    select: str = "accuracy"  # the metric on validation whose best state stays, ties by loss: accuracy, loss or f1_macro
+    patience: int = 6  # evaluations without a better state after which training stops; 0 = never
     log_every: int = 20  # steps
+    keep_epochs: int = 0  # the weights after each of the last so many epochs are kept with the run
 
     @classmethod
     def read(cls, source: str | Path, **changes: Any) -> Recipe:
-        """A recipe by the name of one that ships or from a TOML file, with changes on top.
+        """A recipe by the name of one that ships or from a TOML file, with changes on top; of a hardmax model by its data set's name.
 
         Raises:
             InputError: no such recipe, not TOML, or a key that means nothing here.
         """
         path = Path(source)
+        if path.suffix != ".toml" and is_hardmax(changes.get("model") or ""):
+            return cls.of({"dataset": str(source)} | {k: v for k, v in changes.items() if v is not None})
         path = path if path.suffix == ".toml" else FOLDER / f"{source}.toml"
         try:
             values = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -73,18 +86,19 @@ class Recipe:
         return cls.of(values | varied(values.get("variant", ""), values.get("model", cls.model)))
 
     @classmethod
-    def of(cls, values: dict[str, Any]) -> Recipe:
-        """A recipe from a mapping, strictly.
+    def of(cls, values: Mapping[str, Any]) -> Recipe:
+        """A recipe from a mapping, strictly; what it does not name is as usual for its model.
 
         Raises:
             InputError: a setting, a kind of value or a preset that does not exist.
         """
+        values = modern(values)
         known = {item.name: item for item in dataclasses.fields(cls)}
         if unknown := sorted(values.keys() - known.keys()):
             raise InputError(f"A recipe has no setting {unknown[0]!r}; there are {', '.join(known)}.")
         if "dataset" not in values:
             raise InputError("A recipe needs a dataset.")
-        recipe = cls(**values)
+        recipe = cls(**(usual(values) | values))
         for item in dataclasses.fields(recipe):
             value = getattr(recipe, item.name)
             kind = {"dataset": str, "shape": dict}.get(item.name, type(item.default))
@@ -96,13 +110,19 @@ class Recipe:
                 continue
             if not 0 <= value < math.inf or (item.name in POSITIVE and value <= 0) or (item.name in SHARES and value >= 1):
                 raise InputError(f"The recipe's {item.name} cannot be {value}.")
-        if recipe.tokenizer not in ("words", "bpe"):
-            raise InputError(f"The recipe's tokenizer must be words or bpe, not {recipe.tokenizer!r}.")
+        for name, known_values in CHOICES.items():
+            if getattr(recipe, name) not in known_values:
+                *others, last = known_values
+                raise InputError(f"The recipe's {name} must be {', '.join(others)} or {last}, not {getattr(recipe, name)!r}.")
         if recipe.seed >= 2**63:
             raise InputError(f"The recipe's seed cannot be {recipe.seed}.")
+        if recipe.source:  # its shape is the encoder's own
+            return recipe
         check_shape(recipe.model, recipe.shape)
         if split(recipe.model)[1] and not recipe.lexicon:
             raise InputError(f"{recipe.model} injects a lexicon, and the recipe names none.")
+        if is_hardmax(recipe.model) and (given := [name for name in WITHOUT if getattr(recipe, name) != WITHOUT[name]]):
+            raise InputError(f"{recipe.model} does not take {given[0]}; a hardmax model has nothing of that kind.")
         return recipe
 
     @property
@@ -120,8 +140,10 @@ class Recipe:
         return dataclasses.asdict(self)
 
 
-POSITIVE = {"epochs", "batch_size", "learning_rate", "max_length", "evaluations", "patience", "log_every"}
+POSITIVE = {"epochs", "batch_size", "learning_rate", "max_length", "evaluations", "log_every"}
 SHARES = {"warmup", "dropout", "label_smoothing"}
+CHOICES = {"tokenizer": ("words", "bpe"), "schedule": SCHEDULES, "select": SELECTIONS}
+WITHOUT = {"variant": "", "example_pair": "", "tokenizer": "words", "cls": False, "lexicon": "", "dropout": 0.0}  # hardmax
 KINDS = {str: "a text", dict: "a table", bool: "true or false", int: "a whole number", float: "a number"}
 
 
@@ -151,8 +173,8 @@ def _bare(recipe: Recipe) -> Recipe:
 
 
 def learned(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that decide what is learned; the others decide what the finished run shows and is asked."""
-    return {name: value for name, value in settings.items() if name not in ("example", "example_pair", "transfer")}
+    """The settings that decide what is learned; the others decide what the finished run shows, keeps and is asked."""
+    return {name: value for name, value in settings.items() if name not in ("example", "example_pair", "transfer", "keep_epochs")}
 
 
 def recipe_names() -> list[str]:

@@ -9,9 +9,7 @@ embeddings.safetensors pooled vectors of a stated sample of the test split
 example.safetensors    the stored trace of the run's example sentence
 metrics.json           each metric with its interval and n
 
-and, where its recipe keeps epochs, epochs/<number>.safetensors: the weights as they were after an epoch, counted from 1 (`Run.at`), in
-8 bits like those of model.safetensors whatever form these have;
-
+and, where its recipe keeps them, epochs/<number>.safetensors: the weights after an epoch, counted from 1, matrices in 8 bits;
 and, where it was measured (`attach`):
 faithfulness.parquet   explanations against random ones (sentviz.explain.faithfulness)
 heads.parquet          what each head attends to over a split, [CLS] in particular (sentviz.maps.heads)
@@ -83,6 +81,7 @@ FILES = (
     "example.safetensors",
     "metrics.json",
 )
+EPOCH = re.compile(r"epochs/([1-9]\d*)\.safetensors")
 PATIENCE = 60.0  # seconds that a table waits for another one to be stored
 
 
@@ -163,8 +162,8 @@ class Run:
     @cached_property
     def digest(self) -> str:
         """Twelve hex digits that change when anything of the run changes; those of an epoch are its own."""
-        epoch = "" if self.weights == "model.safetensors" else self.weights
-        return hashlib.sha256((self.folder / "config.json").read_bytes() + epoch.encode()).hexdigest()[:12]
+        epoch = b"" if self.weights == "model.safetensors" else self.weights.encode()
+        return hashlib.sha256((self.folder / "config.json").read_bytes() + epoch).hexdigest()[:12]
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -179,8 +178,7 @@ class Run:
     @property
     def epochs(self) -> tuple[int, ...]:
         """The epochs, counted from 1, after which its weights were kept."""
-        found = (re.fullmatch(r"epochs/([1-9]\d*)\.safetensors", file) for file in self.config["files"])
-        return tuple(sorted(int(each[1]) for each in found if each))
+        return tuple(sorted(int(found[1]) for file in self.config["files"] if (found := EPOCH.fullmatch(file))))
 
     def at(self, epoch: int) -> Run:
         """The run with the weights that its model had after an epoch; what was measured of it stays that of its best state.
@@ -246,15 +244,14 @@ class Run:
 def runs(folders: Folders = ()) -> dict[str, Run | RunError]:
     """Every run below the roots by name; a folder that is no readable run is there with its reason."""
     found: dict[str, Run | RunError] = {}
-    for root in roots(folders):
-        for path in sorted(root.glob("*/*/")):
-            name = f"{path.parent.name}/{path.name}"
-            if name in found or ".tmp-" in path.name or path.name.startswith("."):
-                continue
-            try:
-                found[name] = Run.open(path, name)
-            except RunError as error:
-                found[name] = error
+    for path in (path for root in roots(folders) for path in sorted(root.glob("*/*/"))):
+        name = f"{path.parent.name}/{path.name}"
+        if name in found or ".tmp-" in path.name or path.name.startswith("."):
+            continue
+        try:
+            found[name] = Run.open(path, name)
+        except RunError as error:
+            found[name] = error
     return found
 
 
@@ -355,10 +352,10 @@ def write(folder: Path, config: dict[str, Any], writers: Mapping[str, Callable[[
 
 def seal(folder: Path, config: Mapping[str, Any]) -> None:
     """Write config.json beside the files of a run that is being written, with their digests and, unless it names one, the format."""
-    paths = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / "config.json")
-    for path in paths:
+    files = {}
+    for path in sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / "config.json"):
         path.chmod(0o644)
-    files = {path.relative_to(folder).as_posix(): _sha256(path) for path in paths}
+        files[path.relative_to(folder).as_posix()] = _sha256(path)
     text = json.dumps({"format": FORMAT} | dict(config) | {"files": files}, indent=1, ensure_ascii=False)
     (folder / "config.json").write_text(text + "\n", encoding="utf-8")
 
@@ -370,8 +367,8 @@ def attachable(run: Run, file: str) -> None:
         RunError: its folder holds anything else (which would be lost), or may not be written.
     """
     own = {run.folder / name for name in (*run.config["files"], "config.json", file)}
-    folders = {path.parent for path in own}
-    if foreign := sorted(path.relative_to(run.folder).as_posix() for path in run.folder.rglob("*") if path not in own | folders):
+    own |= {path.parent for path in own}
+    if foreign := sorted(path.relative_to(run.folder).as_posix() for path in run.folder.rglob("*") if path not in own):
         raise RunError(f"{run.name}: its folder holds {foreign[0]}, which is no part of the run; please move it elsewhere first.")
     if not all(os.access(folder, os.W_OK) for folder in (run.folder, run.folder.resolve().parent)):
         raise RunError(f"{run.name}: its folder may not be written.")

@@ -9,7 +9,7 @@ import torch
 
 from sentviz.models.loading import load
 from sentviz.models.model import Model
-from sentviz.training import Trainer
+from sentviz.training import train
 from tests import makers
 
 torch.set_num_threads(1)
@@ -22,9 +22,7 @@ def tiny_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         makers.use_toy_data(patch)
         for name in ("ndt-unit-2", "vanilla-matched"):
-            trainer = Trainer(makers.toy_recipe(name), root / "toy" / name)
-            trainer.fit(progress=False)
-            trainer.finish()
+            train(makers.toy_recipe(name), root, progress=False)
     return root
 
 

@@ -11,7 +11,7 @@ import torch
 
 from sentviz import datasets
 from sentviz.models.model import Model
-from sentviz.training import Trainer
+from sentviz.training import train
 from tests.makers import small_model, toy_recipe, use_toy_data
 
 LEXICON = "lexicon_en_vader"
@@ -38,9 +38,7 @@ def train_runs(root: Path) -> None:
         patch.setattr(datasets, "info", lambda name: toy(name) if name == "toy" else known(name))
         for name in RUNS:
             recipe = toy_recipe(name, lexicon=LEXICON, cls=True, epochs=3, example=TEXT)
-            trainer = Trainer(recipe, root / "runs" / "toy" / name)
-            trainer.fit(progress=False)
-            trainer.finish()
+            train(recipe, root / "runs", progress=False)
 
 
 def random_model(seed: int = 0, **changes: object) -> Model:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,6 +21,7 @@ from sentviz.models.model import Model, collate
 from sentviz.models.protocol import Inputs
 from sentviz.recipe import Recipe
 from sentviz.text import Reading, Tokenizer
+from sentviz.training import Trainer, subject_of
 
 LABELS = ("negative", "positive")
 GOOD = ("bright", "warm", "clever", "tender", "splendid")
@@ -93,6 +95,17 @@ def toy_recipe(model: str = "ndt-unit-2", **changes: Any) -> Recipe:
 def batch(rows: Iterable[Any]) -> Inputs:
     """Token ids of some texts, padded."""
     return collate([Reading(np.asarray(row)) for row in rows])
+
+
+def toy_trainer(folder: Path, model: str = "ndt-unit-2", **changes: Any) -> Trainer:
+    """The trainer of a toy recipe."""
+    return Trainer(subject_of(toy_recipe(model, **changes)), folder)
+
+
+def hardmax_recipe(model: str = "hardmax-d2", **changes: Any) -> Recipe:
+    """A few dozen steps of a hardmax classifier."""
+    values: dict[str, Any] = {"dataset": "toy", "model": model, "min_count": 1, "batch_size": 16, "learning_rate": 0.1}
+    return Recipe.of(values | {"example": "a warm garden and a clever song"} | changes)
 
 
 def randomise(encoder: Encoder, seed: int = 0) -> Encoder:

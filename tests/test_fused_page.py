@@ -15,7 +15,7 @@ from sentviz.lexicon import Lexicon
 from sentviz.runs import Run
 from sentviz.studies import coverage, fused
 from sentviz.studies.collected import items
-from sentviz.training import Trainer
+from sentviz.training import train
 from tests.makers import toy_recipe, use_toy_data
 from tests.studies import N, made_run, made_seeds, with_heads
 
@@ -141,9 +141,7 @@ def test_a_sentence_shows_that_the_row_of_cls_stays(page: Opened, tmp_path: Path
         use_toy_data(patch)
         patch.setattr(Lexicon, "load", lambda name: mine)
         recipe = toy_recipe("cls-last-scaled", dataset="sst2", cls=True, lexicon="lexicon_en_vader", epochs=1)
-        trainer = Trainer(recipe, tmp_path / "sst2" / "cls-last-scaled")
-        trainer.fit(progress=False)
-        trainer.finish()
+        train(recipe, tmp_path, progress=False)
     assert isinstance(Run.open(tmp_path / "sst2" / "cls-last-scaled"), Run)
     app = page(tmp_path)
     app.session_state["fused-sentence"] = True

@@ -15,9 +15,9 @@ from app.components.particles import Picked, picked, put
 from app.views.sentence.hardmax_playground import DEFAULTS, linked, matrix_of, pasted, settings, starts
 from sentviz.errors import InputError
 from sentviz.hardmax.leaders import FILE, survey
-from sentviz.hardmax.training import HardmaxRecipe, train_hardmax
 from sentviz.models.hardmax import HardmaxModel
 from sentviz.runs import Run, attach
+from sentviz.training import train
 from tests import makers
 
 ROOT = Path(__file__).parents[1]
@@ -31,10 +31,8 @@ def hardmax_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         splits = makers.use_toy_data(patch)
         for width in (2, 4):
-            recipe = HardmaxRecipe(
-                dataset="toy", width=width, min_count=1, epochs=3, batch_size=16, example="what a warm, clever song we saw!"
-            )
-            run = train_hardmax(recipe, root)
+            recipe = makers.hardmax_recipe(f"hardmax-d{width}", epochs=3, learning_rate=0.01, example="what a warm, clever song we saw!")
+            run = train(recipe, root, progress=False)
             attach(run, FILE, survey(HardmaxModel.of(run), splits["test"]))
     return root
 

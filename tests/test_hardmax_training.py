@@ -11,17 +11,17 @@ import pytest
 from sentviz import datasets
 from sentviz.errors import InputError
 from sentviz.examples import EXAMPLES
-from sentviz.hardmax.training import HardmaxRecipe, train_hardmax
 from sentviz.models.hardmax import HardmaxModel
+from sentviz.recipe import Recipe
 from sentviz.runs import Run
+from sentviz.training import train
 from tests import makers
 
 STRANGE = {"train": (3, 50, 159), "validation": (0,), "test": (7, 8)}  # rows without a known word
 
 
-def recipe(**changes: object) -> HardmaxRecipe:
-    values = {"min_count": 2, "epochs": 6, "batch_size": 16, "learning_rate": 0.1, "example": "a warm garden"}
-    return HardmaxRecipe("toy", 2, **(values | changes))  # type: ignore[arg-type]
+def recipe(**changes: object) -> Recipe:
+    return makers.hardmax_recipe(**{"min_count": 2, "epochs": 6, "example": "a warm garden"} | changes)
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def short(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, dict[str, data
             for row in rows:
                 frame.loc[row, "text"] = f"the {split}{'abc'[rows.index(row)]}"
             splits[split] = replace(splits[split], frame=frame)
-        return train_hardmax(recipe(), tmp_path_factory.mktemp("runs")), splits
+        return train(recipe(), tmp_path_factory.mktemp("runs"), progress=False), splits
 
 
 def test_training_texts_without_a_known_word_are_dropped_and_counted(short: tuple[Run, dict[str, datasets.Split]]) -> None:
@@ -62,13 +62,13 @@ def test_every_row_of_the_test_split_is_answered(short: tuple[Run, dict[str, dat
 
 def test_an_example_that_it_cannot_read_gives_way_to_one_of_ours(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     splits = makers.use_toy_data(monkeypatch)
-    run = train_hardmax(recipe(example="정말 따뜻하고 밝은 영화", epochs=1), tmp_path)
+    run = train(recipe(example="정말 따뜻하고 밝은 영화", epochs=1), tmp_path, progress=False)
     assert run.example().text in {example.text for example in EXAMPLES}
     assert run.config["recipe"]["example"] == run.example().text
     frame = splits["train"].frame.replace(to_replace={"text": {adjective: f"{adjective}x" for adjective in makers.BAD}}, regex=True)
     splits["train"] = replace(splits["train"], frame=frame)
     with pytest.raises(InputError, match="would know no word of the example"):
-        train_hardmax(recipe(example="정말 따뜻하고 밝은 영화", epochs=1), tmp_path)
+        train(recipe(example="정말 따뜻하고 밝은 영화", epochs=2), tmp_path / "other", progress=False)
 
 
 @pytest.mark.parametrize(
@@ -80,10 +80,10 @@ def test_what_it_cannot_tell_apart_is_refused_at_once(dataset: str, said: str, t
     monkeypatch.setenv("SENTVIZ_DATA", str(tmp_path / "none"))
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path / "none"))
     with pytest.raises(InputError, match=f"two classes of single texts apart; {dataset} {said}"):
-        train_hardmax(HardmaxRecipe(dataset), tmp_path / "runs")
+        train(recipe(dataset=dataset), tmp_path / "runs")
     for seed in (-1, 1 << 63):
         with pytest.raises(InputError, match=f"seed cannot be {seed}"):
-            train_hardmax(HardmaxRecipe("sst2", seed=seed), tmp_path / "runs")
+            recipe(seed=seed)
     assert not list(tmp_path.iterdir())
 
 

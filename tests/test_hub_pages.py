@@ -21,8 +21,8 @@ from sentviz.cli import main
 from sentviz.examples import examples_for
 from sentviz.lexicon import Lexicon
 from sentviz.models import hub
-from sentviz.models.hub.runs import opening
 from sentviz.runs import Run
+from sentviz.training.adoption import opening
 from tests.foreign.models import saved
 from tests.makers import toy_splits
 from tests.test_app import PAGES, opened, words

@@ -28,7 +28,7 @@ from sentviz.models.model import Model
 from sentviz.remarks import remarks
 from sentviz.text import words_of
 from sentviz.trace import Trace
-from sentviz.training import Trainer
+from sentviz.training import train
 from tests.makers import toy_recipe
 from tests.test_app import opened, words
 
@@ -62,9 +62,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Model]:
         patch.setattr(datasets, "load_split", lambda name, split: made[split])
         changes = {"dataset": "nsmc", "tokenizer": "bpe", "vocab_size": 340, "max_length": 60, "cls": True, "lexicon": "lexicon_ko_knu"}
         recipe = toy_recipe("cls-last-scaled", example=examples_for(("negative", "positive"), "ko")["Contrast"].text, **changes)
-        trainer = Trainer(recipe, root / "runs" / recipe.name)
-        trainer.fit(progress=False)
-        trainer.finish()
+        train(recipe, root / "runs", progress=False)
         st.cache_resource.clear()
         yield load(store.runs()[RUN])
     st.cache_resource.clear()

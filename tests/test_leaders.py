@@ -12,9 +12,9 @@ import pytest
 
 from sentviz.errors import InputError
 from sentviz.hardmax.leaders import CONFIDENCES, FILE, MEASURES, NEAR, followed, frequent, leading, per_layer, survey
-from sentviz.hardmax.training import HardmaxRecipe, train_hardmax
 from sentviz.models.hardmax import HardmaxModel
 from sentviz.runs import Run, attach
+from sentviz.training import train
 from tests import makers
 
 
@@ -23,8 +23,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run on the made-up set."""
     with pytest.MonkeyPatch.context() as patch:
         makers.use_toy_data(patch)
-        recipe = HardmaxRecipe("toy", 2, min_count=1, epochs=8, batch_size=16, learning_rate=0.1, example="a warm garden and a clever song")
-        return train_hardmax(recipe, tmp_path_factory.mktemp("runs"))
+        return train(makers.hardmax_recipe(epochs=8), tmp_path_factory.mktemp("runs"), progress=False)
 
 
 @pytest.fixture(scope="module")

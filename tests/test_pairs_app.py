@@ -22,7 +22,7 @@ from sentviz.models.loading import load
 from sentviz.models.model import Model
 from sentviz.runs import Run
 from sentviz.testset.rows import predicted
-from sentviz.training import Trainer
+from sentviz.training import train
 from tests.makers import toy_pairs, toy_recipe
 from tests.test_app import opened, words
 
@@ -40,9 +40,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Model]:
         patch.setenv("SENTVIZ_RUNS", str(root / "runs"))
         patch.setattr(datasets, "load_split", lambda name, split: made[split])
         recipe = toy_recipe("cls", dataset="question_pair", example=FIRST, example_pair=SECOND, cls=True, max_length=24)
-        trainer = Trainer(recipe, root / "runs" / recipe.name)
-        trainer.fit(progress=False)
-        trainer.finish()
+        train(recipe, root / "runs", progress=False)
         st.cache_resource.clear()
         yield load(store.runs()[RUN])
     st.cache_resource.clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,10 @@ import pytest
 
 from sentviz import datasets
 from sentviz.errors import InputError, RunError
+from sentviz.recipe import Recipe, finished
 from sentviz.runs import attach
 from sentviz.studies.runner import light
-from sentviz.training import Trainer, train
+from sentviz.training import subject_of, train
 from tests.makers import toy_pairs, toy_recipe, toy_splits, use_toy_data
 
 
@@ -64,9 +66,7 @@ def test_training_replaces_nothing_that_it_did_not_make(tmp_path: Path) -> None:
         ({"transfer": "nowhere"}, "no data set 'nowhere'"),
     ],
 )
-def test_what_the_end_would_refuse_is_refused_at_the_start(
-    changes: dict[str, Any], reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_the_end_would_refuse_is_refused_at_the_start(changes: dict[str, Any], reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """An example that cannot be read, a data set that cannot be asked."""
     test, splits = toy_splits()["test"], toy_splits()
     others = {"three": replace(test, labels=("a", "b", "c")), "pairs": toy_pairs()["test"]}
@@ -78,4 +78,83 @@ def test_what_the_end_would_refuse_is_refused_at_the_start(
 
     monkeypatch.setattr(datasets, "load_split", load_split)
     with pytest.raises(InputError, match=reason):
-        Trainer(toy_recipe(**changes), tmp_path / "x")
+        subject_of(toy_recipe(**changes))
+
+
+# ---- stored recipes of other versions
+
+
+ROOT = Path(__file__).parents[1] / "checkpoints"
+
+
+@pytest.mark.skipif(not ROOT.is_dir(), reason="checkpoints/ is not here")
+def test_every_run_that_ships_is_known_by_its_recipe() -> None:
+    """Whichever version wrote it; with another setting it is another recipe's."""
+    seen = 0
+    for folder in sorted(path.parent for path in ROOT.glob("*/*/config.json")):
+        stored = json.loads((folder / "config.json").read_text())["recipe"]
+        source = f"fused_{stored['dataset']}" if stored["model"].startswith("cls") else stored["dataset"]
+        wanted = Recipe.read(source, model=stored["model"], seed=stored["seed"], variant=stored.get("variant") or None)
+        run = finished(wanted, ROOT)
+        assert run is not None and run.folder == folder
+        with pytest.raises(RunError, match="another recipe"):
+            finished(replace(wanted, select="loss"), ROOT)
+        seen += 1
+    assert seen
+
+
+OLD: dict[str, Any] = {
+    "dataset": "imdb",
+    "width": 4,
+    "layers": 8,
+    "max_length": 128,
+    "training": "hardmax",
+    "training_temperature": 0.001,
+    "cleaning": True,
+    "min_count": 10,
+    "vocab_size": 12000,
+    "seed": 0,
+    "epochs": 5,
+    "batch_size": 64,
+    "learning_rate": 0.01,
+    "weight_decay": 0.0,
+    "start": 0.1,
+    "clip": 5.0,
+    "evaluations": 1,
+    "example": "a song",
+    "model": "hardmax-d4-straight",
+}
+
+
+def test_an_old_recipe_of_a_hardmax_run_is_read() -> None:
+    """Its shape stood among its settings; the preset says most of it."""
+    assert Recipe.of(OLD) == Recipe.of({"dataset": "imdb", "model": "hardmax-d4-straight", "example": "a song"})
+    other = Recipe.of(OLD | {"layers": 3, "training_temperature": 0.1, "epochs": 2})
+    assert (other.shape, other.epochs) == ({"layers": 3, "training_temperature": 0.1}, 2)
+    assert Recipe.of(other.as_dict()) == other
+
+
+@pytest.mark.parametrize(
+    "values, reason",
+    [
+        ({"model": "hardmax-3"}, "no model 'hardmax-3'"),
+        ({"shape": {"heads": 2}}, "hardmax model has no setting 'heads'"),
+        ({"shape": {"layers": 0}}, "hardmax-d2 cannot be made: layers must be at least 1"),
+        ({"shape": {"layers": "many"}}, "hardmax-d2 cannot be made"),
+        ({"cls": True}, "hardmax-d2 does not take cls"),
+        ({"lexicon": "lexicon_en_vader"}, "hardmax-d2 does not take lexicon"),
+        ({"dropout": 0.2}, "hardmax-d2 does not take dropout"),
+    ],
+)
+def test_what_a_hardmax_model_does_not_have_is_refused(values: dict[str, Any], reason: str) -> None:
+    with pytest.raises(InputError, match=reason):
+        Recipe.of({"dataset": "toy", "model": "hardmax-d2"} | values)
+
+
+def test_a_file_may_name_a_hardmax_model(tmp_path: Path) -> None:
+    """What it does not say is as usual for that preset."""
+    path = tmp_path / "own.toml"
+    path.write_text('dataset = "toy"\nmodel = "hardmax-d8-raw"\nepochs = 2\n[shape]\nlayers = 3\n')
+    recipe = Recipe.read(path, seed=1)
+    assert recipe.name == "toy/hardmax-d8-raw-s1" and recipe.shape == {"layers": 3}
+    assert (recipe.epochs, recipe.learning_rate, recipe.patience, recipe.log_every) == (2, 1e-2, 0, 50)

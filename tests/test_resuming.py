@@ -1,20 +1,33 @@
-"""Resume points: found after a crash, tied to recipe and data, and refused in one sentence where they cannot be gone on from."""
+"""Resume points: the same for every kind of model, found after a crash, tied to recipe and data, and refused in one sentence."""
 
 from __future__ import annotations
 
 import json
 import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
+import torch
 from safetensors.torch import load_file, save_file
+from torch import Tensor
+from torch.nn import functional as F
 
-from sentviz import datasets, training
+from sentviz import datasets, runs
 from sentviz.errors import RunError
-from sentviz.training import Trainer
-from tests.makers import toy_recipe, toy_splits, use_toy_data
+from sentviz.lexicon import Lexicon
+from sentviz.models.loading import load
+from sentviz.models.weights import pack, unpack
+from sentviz.recipe import Recipe
+from sentviz.training import Trainer, resuming, subject, subject_of, train, trainer
+from tests.makers import hardmax_recipe, toy_recipe, toy_splits, toy_trainer, use_toy_data
+
+Make = Callable[..., Trainer]
+OWNERS = {"collate": subject, "evaluate": trainer}
 
 
 @pytest.fixture(autouse=True)
@@ -23,17 +36,220 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> None:
     use_toy_data(monkeypatch)
 
 
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random BERT."""
+    from tests.foreign.models import saved
+
+    return saved(tmp_path_factory.mktemp("hub") / "bert", "bert", ("negative", "positive"))
+
+
+@pytest.fixture(params=["ndt-unit-2", "diff", "vanilla", "hardmax-d2", "bert-all"])
+def make(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Make:
+    """Makes a trainer of a kind of model, 20 to 40 steps long, in a folder."""
+    model: str = request.param
+    if model == "bert-all":
+        pytest.importorskip("transformers", reason="the extra hub (transformers) is not installed")
+        monkeypatch.setattr(Lexicon, "load", lambda name: Lexicon.of("own", pd.DataFrame({"term": ["warm"], "polarity": [3.0]})))
+    source: Path | None = request.getfixturevalue("bert") if model == "bert-all" else None
+
+    def made(folder: Path, **changes: Any) -> Trainer:
+        if source is not None:
+            from sentviz.training.foreign import ForeignSubject
+
+            values: dict[str, Any] = {"dataset": "toy", "model": model, "source": "bert", "lexicon": "own", "example": "a warm song"}
+            values |= {"epochs": 2, "batch_size": 16, "learning_rate": 3e-3, "max_length": 24, "log_every": 5}
+            return Trainer(ForeignSubject(Recipe.of(values | changes), source, "all"), folder)
+        recipe = hardmax_recipe(epochs=3, **changes) if model.startswith("hardmax") else toy_recipe(model, dropout=0.3, **changes)
+        return Trainer(subject_of(recipe), folder)
+
+    return made
+
+
+def same(one: Trainer, two: Trainer) -> None:
+    """Weights, best weights, kept ones, optimizer state, history and progress are equal bit for bit."""
+    assert one.epochs.keys() == two.epochs.keys()
+    states: list[tuple[dict[str, Tensor], dict[str, Tensor]]] = [(one.best_state, two.best_state)]
+    states += [(dict(one.subject.network.state_dict()), dict(two.subject.network.state_dict()))]
+    states += [(one.epochs[epoch], two.epochs[epoch]) for epoch in one.epochs]
+    for ours, theirs in states:
+        assert ours.keys() == theirs.keys()
+        assert all(torch.equal(ours[k], theirs[k]) for k in ours)
+    moments = [t.subject.optimizer.state_dict()["state"] for t in (one, two)]
+    assert all(torch.equal(moments[0][i][k], moments[1][i][k]) for i in moments[0] for k in moments[0][i])
+    assert one.at.history == two.at.history
+    assert (one.at.step, one.at.best, one.at.since_best, one.at.stopped) == (
+        two.at.step,
+        two.at.best,
+        two.at.since_best,
+        two.at.stopped,
+    )
+
+
+def straight_on(trainer: Trainer) -> Trainer:
+    """A run without interruption."""
+    trainer.fit(progress=False)
+    return trainer
+
+
+def test_resumed_is_uninterrupted_bit_for_bit(make: Make, tmp_path: Path) -> None:
+    """Stopped within an epoch, at its end, and again; each new trainer knows only the resume point."""
+    straight = straight_on(make(tmp_path / "straight", keep_epochs=2))
+    for until in (0, 3, 10, 17, None):
+        torch.rand(7)  # whatever else the process drew
+        broken = make(tmp_path / "broken", keep_epochs=2)
+        assert broken.resume() == (until != 0)
+        broken.fit(progress=False, until=until)
+        assert broken.at.step == (broken.total if until is None else until)
+    same(straight, broken)
+    assert len(broken.epochs) == 2
+
+
+def test_ctrl_c_within_a_step_loses_nothing(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A real SIGINT after dropout drew its numbers; then it goes on."""
+    straight = straight_on(make(tmp_path / "straight"))
+    interrupt(monkeypatch, F, "cross_entropy", 3, lambda: make(tmp_path / "broken"))
+    again = make(tmp_path / "broken")
+    assert again.resume() and again.at.step == 3
+    same(straight, straight_on(again))
+
+
+@pytest.mark.parametrize("place", ["collate", "evaluate"])
+def test_ctrl_c_elsewhere_loses_nothing(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the forward pass, or in a validation."""
+    straight = straight_on(toy_trainer(tmp_path / "straight", dropout=0.3))
+    interrupt(monkeypatch, OWNERS[place], place, 3, lambda: toy_trainer(tmp_path / "broken", dropout=0.3))
+    again = toy_trainer(tmp_path / "broken", dropout=0.3)
+    assert again.resume() and again.at.step == (15 if place == "evaluate" else 3)
+    same(straight, straight_on(again))
+
+
+def interrupt(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, call: int, make: Callable[[], Trainer]) -> None:
+    """Train until a function is called for the given time, where the terminal's SIGINT comes."""
+    plain, calls, before = getattr(owner, name), [], signal.getsignal(signal.SIGINT)
+
+    def interrupted(*args: Any, **kwargs: Any) -> Any:
+        calls.append(1)
+        if len(calls) == call:
+            signal.raise_signal(signal.SIGINT)
+        return plain(*args, **kwargs)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(owner, name, interrupted)
+        make().fit(progress=False)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+@contextmanager
+def no_room(size: int) -> Iterator[None]:
+    """The system lets no file grow beyond a size."""
+    resource = pytest.importorskip("resource", reason="this system cannot limit the size of files")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_full_disk_is_one_sentence_and_leaves_the_point_before(make: Make, tmp_path: Path) -> None:
+    """What the system says where a file may grow no more; going on from the older point gives the same run."""
+    straight = straight_on(make(tmp_path / "straight"))
+    make(tmp_path / "broken").fit(progress=False, until=6)
+    second = make(tmp_path / "broken")
+    second.resume()
+    with no_room(1_000), pytest.raises(RunError, match=r"cannot be written .*File too large.*the one before it") as caught:
+        second.fit(progress=False, until=13)
+    assert "\n" not in str(caught.value)
+    third = make(tmp_path / "broken")
+    assert third.resume() and third.at.step == 6
+    same(straight, straight_on(third))
+
+
+def test_a_run_that_cannot_be_written_leaves_its_resume_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One sentence, nothing half-written; the next try needs no step."""
+    toy_trainer(tmp_path / "toy" / "ndt-unit-2", epochs=1).fit(progress=False)
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "save", lambda trainer: None)
+        with no_room(1_000), pytest.raises(RunError, match=r"toy/ndt-unit-2 cannot be written to .*File too large"):
+            train(toy_recipe(epochs=1), tmp_path, progress=False)
+    assert [path.name for path in (tmp_path / "toy").iterdir()] == [".ndt-unit-2.tmp-resume"]
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "_step", lambda *_: pytest.fail("trained"))
+        run = train(toy_recipe(epochs=1), tmp_path, progress=False)
+    assert run.config["steps"] == 10 and [path.name for path in (tmp_path / "toy").iterdir()] == ["ndt-unit-2"]
+
+
+def test_kept_epochs_are_the_states_after_them(make: Make, tmp_path: Path) -> None:
+    """Each as the trainer's state passed through the stored form; the run lists them, and another one is refused in one sentence."""
+    seen: dict[int, dict[str, Tensor]] = {}
+    for epoch in (1, 2):
+        part = make(tmp_path / "toy" / "x", keep_epochs=2)
+        part.resume()
+        part.fit(progress=False, until=10 * epoch)
+        seen[epoch] = unpack(pack(part.subject.network.state_dict()))
+        if epoch == 1:
+            continue
+        part.total = 20  # it ends here
+        run = part.finish()
+        assert run.epochs == (1, 2)
+        assert set(run.config["files"]) >= {"epochs/1.safetensors", "epochs/2.safetensors"}
+        for number, state in seen.items():
+            restored = dict(load(run, epoch=number).encoder.state_dict())
+            polarity = restored.pop("polarity", None)  # made to sum to 1 when it is loaded
+            assert polarity is None or torch.allclose(polarity, state["polarity"], atol=1e-3)
+            assert all(torch.equal(restored[k].float(), state[k]) for k in restored)
+        assert run.at(1).digest != run.at(2).digest != run.digest
+        with pytest.raises(RunError, match="the weights of epoch 3 were not kept; those of 1, 2 were"):
+            load(run, epoch=3)
+
+
+def test_a_run_without_kept_epochs_says_so(tiny_run: Path) -> None:
+    assert runs.Run.open(tiny_run).epochs == ()
+    with pytest.raises(RunError, match="epoch 1 were not kept; its recipe keeps none"):
+        load(tiny_run, epoch=1)
+
+
+def test_the_last_epochs_are_kept(tmp_path: Path) -> None:
+    trainer = straight_on(toy_trainer(tmp_path / "toy" / "x", keep_epochs=3))
+    assert list(trainer.epochs) == [2, 3, 4]
+    run = trainer.finish()
+    frame = pd.DataFrame({"value": [1.0]})
+    again = runs.attach(run, "words.parquet", frame)
+    assert again.epochs == (2, 3, 4) and load(again, epoch=3).predict(["a warm song"])["label"][0]
+    (run.folder / "epochs" / "notes.txt").write_text("mine")
+    with pytest.raises(RunError, match=r"holds epochs/notes\.txt"):
+        runs.attach(again, "words.parquet", frame)
+    path = run.folder / "epochs" / "3.safetensors"
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(RunError, match=r"epochs/3\.safetensors is damaged"):
+        load(again, epoch=3)
+
+
+def test_a_resume_point_of_another_recipe_is_refused(tmp_path: Path) -> None:
+    """Same folder, another seed; and a damaged point says how to start again."""
+    toy_trainer(tmp_path / "x").fit(progress=False, until=1)
+    with pytest.raises(RunError, match="another recipe"):
+        toy_trainer(tmp_path / "x", seed=1).resume()
+    point = tmp_path / ".x.tmp-resume" / "progress.json"
+    stored = json.loads(point.read_text())
+    for damage in ("{", "[]", "{}", json.dumps(stored | {"at": {"walk": 1}})):
+        point.write_text(damage)
+        with pytest.raises(RunError, match="delete it to start again"):
+            toy_trainer(tmp_path / "x").resume()
+
+
 def test_a_resume_point_of_other_data_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rows of train are others than those that it saw; one of an older version says nothing of its data and goes on."""
-    Trainer(toy_recipe(), tmp_path / "x").fit(progress=False, until=1)
+    toy_trainer(tmp_path / "x").fit(progress=False, until=1)
     splits = toy_splits()
     splits["train"] = replace(splits["train"], digest="1" * 12)
     monkeypatch.setattr(datasets, "load_split", lambda name, split: splits[split])
     with pytest.raises(RunError, match="belongs to other rows of toy"):
-        Trainer(toy_recipe(), tmp_path / "x").resume()
+        toy_trainer(tmp_path / "x").resume()
     point = tmp_path / ".x.tmp-resume" / "progress.json"
     point.write_text(json.dumps({k: v for k, v in json.loads(point.read_text()).items() if k in ("recipe", "at")}))
-    assert Trainer(toy_recipe(), tmp_path / "x").resume()
+    assert toy_trainer(tmp_path / "x").resume()
 
 
 @pytest.mark.parametrize(
@@ -48,44 +264,44 @@ def test_a_resume_point_of_other_data_is_refused(tmp_path: Path, monkeypatch: py
 )
 def test_a_resume_point_without_one_of_its_tensors_is_damaged(name: str, older: bool, tmp_path: Path) -> None:
     """One sentence, and the trainer does not believe that it went on."""
-    Trainer(toy_recipe(), tmp_path / "x").fit(progress=False, until=3)
+    toy_trainer(tmp_path / "x").fit(progress=False, until=3)
     state, progress = (tmp_path / ".x.tmp-resume" / name for name in ("state.safetensors", "progress.json"))
     tensors = load_file(state)
     del tensors[name]
     save_file(tensors, state)
     if older:
         progress.write_text(json.dumps({k: v for k, v in json.loads(progress.read_text()).items() if k != "tensors"}))
-    trainer = Trainer(toy_recipe(), tmp_path / "x")
+    trainer = toy_trainer(tmp_path / "x")
     with pytest.raises(RunError, match=r"damaged.*; delete it to start again") as caught:
         trainer.resume()
     assert "\n" not in str(caught.value) and trainer.at.step == 0
 
 
 def test_a_resume_point_left_aside_by_a_crash_is_found(tmp_path: Path) -> None:
-    Trainer(toy_recipe(), tmp_path / "x").fit(progress=False, until=3)
+    toy_trainer(tmp_path / "x").fit(progress=False, until=3)
     (tmp_path / ".x.tmp-resume").rename(tmp_path / "..x.tmp-resume.tmp-old-1")
-    assert Trainer(toy_recipe(), tmp_path / "x").resume()
+    assert toy_trainer(tmp_path / "x").resume()
 
 
 def test_ctrl_c_again_does_not_cut_the_resume_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The terminal's SIGINT, and the study's while the point is being written."""
-    plain = training.save_file
+    plain = resuming.save_file
 
     def again(*args: Any) -> None:
         signal.raise_signal(signal.SIGINT)
         plain(*args)
 
-    trainer = Trainer(toy_recipe(), tmp_path / "x")
-    monkeypatch.setattr(training, "save_file", again)
+    trainer = toy_trainer(tmp_path / "x")
+    monkeypatch.setattr(resuming, "save_file", again)
     monkeypatch.setattr(trainer, "_step", lambda rows: signal.raise_signal(signal.SIGINT))
     with pytest.raises(KeyboardInterrupt):
         trainer.fit(progress=False)
-    assert Trainer(toy_recipe(), tmp_path / "x").resume()
+    assert toy_trainer(tmp_path / "x").resume()
 
 
 def test_a_corrected_example_goes_on_from_the_resume_point(tmp_path: Path) -> None:
     """What a run shows and what else it is asked do not decide what it learned."""
     folder = tmp_path / "toy" / "ndt-unit-2"
-    Trainer(toy_recipe(), folder).fit(progress=False, until=15)
-    trainer = Trainer(toy_recipe(example="a warm song", transfer="elsewhere"), folder)
+    toy_trainer(folder).fit(progress=False, until=15)
+    trainer = toy_trainer(folder, example="a warm song", transfer="elsewhere")
     assert trainer.resume() and trainer.at.step == 15

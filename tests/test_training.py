@@ -1,28 +1,29 @@
-"""Training: resumed equals uninterrupted, the loop does what the recipe says, and a toy task is learned."""
+"""Training: the loop does what the recipe says, and a toy task is learned."""
 
 from __future__ import annotations
 
-import json
 import math
-import signal
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from torch.nn import functional as F
 
-from sentviz import datasets, training
-from sentviz.errors import InputError, RunError
+from sentviz import datasets
+from sentviz.errors import InputError
+from sentviz.evaluation import evaluate
+from sentviz.lexicon import Lexicon
 from sentviz.models.loading import load
-from sentviz.models.model import softmax
-from sentviz.recipe import Recipe, recipe_names
+from sentviz.models.model import collate, softmax
+from sentviz.recipe import Recipe, finished, recipe_names
 from sentviz.testset.rows import predicted
-from sentviz.training import Trainer, batches, train
-from tests.makers import toy_recipe, toy_splits, use_toy_data
+from sentviz.training import Trainer, batches, subject_of, train
+from tests.makers import hardmax_recipe, toy_recipe, toy_splits, toy_trainer, use_toy_data
 
 
 @pytest.fixture(autouse=True)
@@ -32,109 +33,22 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
-def same(one: Trainer, two: Trainer) -> None:
-    """Weights, best weights, optimizer state, history and progress are equal bit for bit."""
-    for ours, theirs in (
-        (one.encoder.state_dict(), two.encoder.state_dict()),
-        (one.best_state, two.best_state),
-    ):
-        assert ours.keys() == theirs.keys()
-        assert all(torch.equal(ours[k], theirs[k]) for k in ours)
-    moments = [t.optimizer.state_dict()["state"] for t in (one, two)]
-    assert all(torch.equal(moments[0][i][k], moments[1][i][k]) for i in moments[0] for k in moments[0][i])
-    assert one.at.history == two.at.history
-    assert (one.at.step, one.at.best, one.at.since_best, one.at.stopped) == (
-        two.at.step,
-        two.at.best,
-        two.at.since_best,
-        two.at.stopped,
-    )
-
-
 def whole(folder: Path, **changes: Any) -> Trainer:
     """A run without interruption."""
-    trainer = Trainer(toy_recipe(**changes), folder)
+    trainer = toy_trainer(folder, **changes)
     trainer.fit(progress=False)
     return trainer
 
 
-@pytest.mark.parametrize("model", ["ndt-unit-2", "diff", "vanilla"])
-def test_resumed_is_uninterrupted_bit_for_bit(model: str, tmp_path: Path) -> None:
-    """Stopped within an epoch, at its end, and again; each new trainer knows only the resume point."""
-    straight = whole(tmp_path / "straight", model=model, dropout=0.3)
-    for until in (0, 3, 10, 17, None):
-        torch.rand(7)  # whatever else the process drew
-        broken = Trainer(toy_recipe(model, dropout=0.3), tmp_path / "broken")
-        assert broken.resume() == (until != 0)
-        broken.fit(progress=False, until=until)
-        assert broken.at.step == (40 if until is None else until)
-    same(straight, broken)
-
-
-@pytest.mark.parametrize("place", ["collate", "evaluate", "softmax"])
-def test_ctrl_c_within_a_step_loses_nothing(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A real SIGINT before the forward pass, in a validation, or after dropout drew its numbers; then it goes on."""
-    straight = whole(tmp_path / "straight", dropout=0.3)
-    owner, name = {"softmax": (F, "cross_entropy")}.get(place, (training, place))
-    plain, calls, before = getattr(owner, name), [], signal.getsignal(signal.SIGINT)
-
-    def interrupted(*args: Any, **kwargs: Any) -> Any:
-        calls.append(1)
-        if len(calls) == 3:
-            signal.raise_signal(signal.SIGINT)
-        return plain(*args, **kwargs)
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(owner, name, interrupted)
-        Trainer(toy_recipe(dropout=0.3), tmp_path / "broken").fit(progress=False)
-    assert signal.getsignal(signal.SIGINT) is before
-    again = Trainer(toy_recipe(dropout=0.3), tmp_path / "broken")
-    assert again.resume() and again.at.step == (15 if place == "evaluate" else 3)
-    again.fit(progress=False)
-    same(straight, again)
-
-
-def test_a_killed_run_goes_on_from_its_last_resume_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Death in the middle of writing a resume point leaves the one before; going on from it gives the same run."""
-    straight = whole(tmp_path / "straight")
-    Trainer(toy_recipe(), tmp_path / "broken").fit(progress=False, until=6)
-    second = Trainer(toy_recipe(), tmp_path / "broken")
-    second.resume()
-
-    def dying(*_: Any, **__: Any) -> None:
-        raise OSError("no space left")
-
-    with monkeypatch.context() as patch, pytest.raises(OSError, match="no space"):
-        patch.setattr(training, "save_file", dying)
-        second.fit(progress=False, until=13)
-    third = Trainer(toy_recipe(), tmp_path / "broken")
-    assert third.resume() and third.at.step == 6
-    third.fit(progress=False)
-    same(straight, third)
-
-
 def test_train_finishes_what_was_begun(tmp_path: Path) -> None:
     """`train` after a stop writes a run whose history is the uninterrupted one, and no resume point stays."""
-    Trainer(toy_recipe(), tmp_path / "toy" / "ndt-unit-2").fit(progress=False, until=15)
+    toy_trainer(tmp_path / "toy" / "ndt-unit-2").fit(progress=False, until=15)
     run = train(toy_recipe(), tmp_path, device="cpu", progress=False)
     assert run.config["steps"] == 40
     straight = whole(tmp_path / "straight")
     np.testing.assert_array_equal(run.history()["step"], [row[0] for row in straight.at.history])
     np.testing.assert_allclose(run.history()["value"], [row[5] for row in straight.at.history], rtol=1e-6)
     assert sorted(p.name for p in (tmp_path / "toy").iterdir()) == ["ndt-unit-2"]
-
-
-def test_a_resume_point_of_another_recipe_is_refused(tmp_path: Path) -> None:
-    """Same folder, another seed; and a damaged point says how to start again."""
-    Trainer(toy_recipe(), tmp_path / "x").fit(progress=False, until=1)
-    with pytest.raises(RunError, match="another recipe"):
-        Trainer(toy_recipe(seed=1), tmp_path / "x").resume()
-    point = tmp_path / ".x.tmp-resume" / "progress.json"
-    stored = json.loads(point.read_text())
-    for damage in ("{", "[]", "{}", json.dumps(stored | {"at": {"walk": 1}})):
-        point.write_text(damage)
-        with pytest.raises(RunError, match="delete it to start again"):
-            Trainer(toy_recipe(), tmp_path / "x").resume()
 
 
 def test_the_toy_task_is_learned(tmp_path: Path) -> None:
@@ -149,13 +63,40 @@ def test_the_toy_task_is_learned(tmp_path: Path) -> None:
     assert run.metrics()["test"]["accuracy"]["value"] > 0.85
 
 
+def test_what_is_written_says_its_format_and_kind(tmp_path: Path) -> None:
+    """Of every kind that needs no other package; each is read back by what it says."""
+    for recipe, kind in ((toy_recipe(epochs=1), "encoder"), (hardmax_recipe(epochs=1), "hardmax")):
+        run = train(recipe, tmp_path, progress=False)
+        assert run.config["format"] == 2 and run.config["model"]["kind"] == kind == run.shape.KIND
+        assert finished(recipe, tmp_path) == run
+        assert set(run.config["data"]["splits"]) == {"train", "validation", "test"}
+
+
+def test_a_run_with_a_lexicon_is_measured_as_it_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Polarities sum to exactly 1 in the loaded model; the stored probabilities are those of that model, to their last digit."""
+    lexicon = Lexicon.of("own", pd.DataFrame({"term": ["warm", "dull", "clever"], "polarity": [3.0, -1.7, 0.3]}))
+    monkeypatch.setattr(Lexicon, "load", lambda name: lexicon)
+    run = train(toy_recipe("cls-all", lexicon="own", cls=True, epochs=1), tmp_path, progress=False)
+    model, test = load(run), toy_splits()["test"]
+    np.testing.assert_array_equal(run.frame("test.parquet")["positive"], evaluate(model, test).frame()["positive"])
+
+
+def test_an_embedding_starts_as_wide_as_the_recipe_says() -> None:
+    """Padding stays at the origin; without a setting each kind starts as it always has."""
+    for make, usual in ((toy_recipe, 0.02), (hardmax_recipe, 0.1)):
+        for start, wanted in ((None, usual), (0.5, 0.5)):
+            recipe = make(**({} if start is None else {"start": start}))
+            weight = subject_of(recipe).network.state_dict()["embedding.weight"]
+            assert float(weight[1:].std()) == pytest.approx(wanted, rel=0.25) and not weight[0].any()
+
+
 def test_the_logged_loss_is_the_mean_of_the_steps(tmp_path: Path) -> None:
     """The first log entry against the first five batches run by hand, without dropout and with a rate of almost 0."""
-    trainer = Trainer(toy_recipe(dropout=0.0, learning_rate=1e-12, lambda_rate=1e-12, weight_decay=0.0), tmp_path / "x")
+    trainer = toy_trainer(tmp_path / "x", dropout=0.0, learning_rate=1e-12, lambda_rate=1e-12, weight_decay=0.0)
     order = batches(trainer.lengths, 16, 0, 0)[:5]
     losses = []
     for rows in order:
-        logits = torch.stack([trainer.encoder(training.collate([trainer.rows[i]])).logits[0] for i in rows])
+        logits = torch.stack([trainer.subject.network(collate([trainer.subject.rows[i]])).logits[0] for i in rows])
         losses.append(float(F.cross_entropy(logits, trainer.targets[rows]).detach()))
     trainer.fit(progress=False, until=5)
     entry = next(row for row in trainer.at.history if row[2] == "train_loss")
@@ -165,17 +106,18 @@ def test_the_logged_loss_is_the_mean_of_the_steps(tmp_path: Path) -> None:
 @pytest.mark.parametrize("warmup", [0.0, 0.1, 0.25])
 def test_the_rate_rises_linearly_then_falls_as_a_cosine(warmup: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every step's rate, in both groups, by the formula."""
-    trainer = Trainer(toy_recipe(warmup=warmup, lambda_rate=3e-3), tmp_path / "x")
+    trainer = toy_trainer(tmp_path / "x", warmup=warmup, lambda_rate=3e-3)
     seen: list[tuple[float, float]] = []
-    plain = trainer.optimizer.step
+    optimizer = trainer.subject.optimizer
+    plain = optimizer.step
 
     def step(*_: object) -> None:
-        seen.append((trainer.optimizer.param_groups[0]["lr"], trainer.optimizer.param_groups[1]["lr"]))
+        seen.append((optimizer.param_groups[0]["lr"], optimizer.param_groups[1]["lr"]))
         plain()
 
-    monkeypatch.setattr(trainer.optimizer, "step", step)
+    monkeypatch.setattr(optimizer, "step", step)
     trainer.fit(progress=False)
-    warm = max(1, round(40 * warmup))
+    warm = round(40 * warmup)
     for step, (rate, lambda_rate) in enumerate(seen):
         part = (step + 1) / warm if step < warm else (1 + math.cos(math.pi * (step - warm) / (40 - warm))) / 2
         assert rate == pytest.approx(1e-2 * part) and lambda_rate == pytest.approx(3e-3 * part)
@@ -204,9 +146,9 @@ def test_an_epoch_holds_every_row_once(count: int, size: int) -> None:
 @pytest.mark.parametrize("model", ["ndt-unit-3", "diff", "vanilla"])
 def test_lambda_parameters_alone_are_not_decayed(model: str, tmp_path: Path) -> None:
     """Two groups: exactly the mixing's parameters with decay 0 and their own rate, all others with the recipe's."""
-    trainer = Trainer(toy_recipe(model, lambda_rate=2e-3), tmp_path / "x")
-    names = {id(p): n for n, p in trainer.encoder.named_parameters()}
-    groups = [({names[id(p)] for p in g["params"]}, g["weight_decay"], g["lr"]) for g in trainer.optimizer.param_groups]
+    trainer = toy_trainer(tmp_path / "x", model, lambda_rate=2e-3)
+    names = {id(p): n for n, p in trainer.subject.network.named_parameters()}
+    groups = [({names[id(p)] for p in g["params"]}, g["weight_decay"], g["lr"]) for g in trainer.subject.optimizer.param_groups]
     mixing = {n for n in names.values() if ".mixing." in n}
     assert groups[0] == (set(names.values()) - mixing, 0.1, 1e-2)
     assert groups[1:] == ([(mixing, 0.0, 2e-3)] if model != "vanilla" else [])
@@ -225,7 +167,7 @@ def test_frozen_lambdas_stay_at_their_start(tmp_path: Path) -> None:
 def test_patience_stops_a_run_that_gets_no_better(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A rate of almost 0: after the first evaluation none is better; the stop survives a resume."""
     settings = {"learning_rate": 1e-12, "lambda_rate": 1e-12, "weight_decay": 0.0, "patience": 2, "dropout": 0.0}
-    trainer = Trainer(toy_recipe(**settings), tmp_path / "x")
+    trainer = toy_trainer(tmp_path / "x", **settings)
     plain = trainer._validate
 
     def validate() -> None:
@@ -235,7 +177,7 @@ def test_patience_stops_a_run_that_gets_no_better(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(trainer, "_validate", validate)
     trainer.fit(progress=False)
     assert trainer.at.stopped and trainer.at.step == 15
-    again = Trainer(toy_recipe(**settings), tmp_path / "x")
+    again = toy_trainer(tmp_path / "x", **settings)
     again.resume()
     again.fit(progress=False)
     assert again.at.step == 15
@@ -291,7 +233,7 @@ def test_a_data_set_without_classes_is_refused_at_once(monkeypatch: pytest.Monke
     splits = {name: replace(split, labels=()) for name, split in toy_splits().items()}
     monkeypatch.setattr(datasets, "load_split", lambda name, split: splits[split])
     with pytest.raises(InputError, match="toy has no classes to tell apart"):
-        Trainer(toy_recipe(), tmp_path / "run")
+        toy_trainer(tmp_path / "x")
 
 
 def test_pairs_go_in_as_pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 @click.option("--hub", help="Fine-tune this Hugging Face encoder, a name or a folder, on the data set RECIPE.")
 @click.option("--injection", help="Of a lexicon into that encoder: xia, all, all-scaled, last, last-scaled.")
 @click.option("--lexicon", help="Whose polarities a model with an injection gets, as in lexicon_ko_knu.")
+@click.option("--keep-epochs", type=click.IntRange(0), help="Keep the weights after each of the last so many epochs, too.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True, help="Folder for the run.")
 @click.option("--device", default="", help="cpu or cuda; by default the GPU if there is one.")
 @click.option("--threads", type=click.IntRange(1), help="CPU threads.")
@@ -35,6 +36,7 @@ def train(
     hub: str | None,
     injection: str | None,
     lexicon: str | None,
+    keep_epochs: int | None,
     out: Path,
     device: str,
     threads: int | None,
@@ -42,7 +44,7 @@ def train(
 ) -> None:
     """Train RECIPE, a TOML file or the name of one that ships; with --hub or a hardmax model the name of a data set.
 
-    A stopped run goes on with the same command, but for hardmax models, which start again.
+    A stopped run goes on with the same command.
     """
     if threads:
         import torch
@@ -53,25 +55,25 @@ def train(
         _refuse("A Hugging Face model", model=model, variant=variant)
         from sentviz.models.hub import finetune
 
-        settings: dict[str, Any] = {} if seed is None else {"seed": seed}
+        settings: dict[str, Any] = {name: value for name, value in (("seed", seed), ("keep_epochs", keep_epochs)) if value is not None}
         run = finetune(hub, recipe, out, lexicon=lexicon or "", injection=injection or "", device=device, progress=not quiet, **settings)
-    elif model and model.startswith("hardmax-"):
-        elsewhere = "" if device == "cpu" else device
-        _refuse("A hardmax model", variant=variant, injection=injection, lexicon=lexicon, device=elsewhere)
-        from sentviz.hardmax.training import HardmaxRecipe, train_hardmax
-
-        run = train_hardmax(HardmaxRecipe.named(recipe, model, seed=seed or 0), out, say=(lambda line: None) if quiet else click.echo)
     else:
+        from sentviz.presets import is_hardmax
+        from sentviz.recipe import finished
+
+        if is_hardmax(model or ""):
+            _refuse("A hardmax model", variant=variant, injection=injection, lexicon=lexicon)
         if injection:
             raise click.UsageError("--injection goes with --hub; a preset has it in its name, as in --model cls-last-scaled.")
-        wanted = _recipe(recipe, model=model, seed=seed, variant=variant, lexicon=lexicon)
-        from sentviz.recipe import finished
-        from sentviz.training import train as run_training
-
+        wanted = _recipe(recipe, model=model, seed=seed, variant=variant, lexicon=lexicon, keep_epochs=keep_epochs)
+        if is_hardmax(wanted.model):
+            _refuse("A hardmax model", device="" if device == "cpu" else device)
         if there := finished(wanted, out):
             say_metrics(there.name, there.metrics())
             click.echo(f"{there.folder} was trained by this recipe already; move it away to train it again.")
             return
+        from sentviz.training import train as run_training
+
         try:
             run = run_training(wanted, out, device=device, progress=not quiet)
         except KeyboardInterrupt:

@@ -2,7 +2,7 @@
 
 dynamics   tokens that move towards those furthest in their own direction
 polytope   the theorem's limit: who leads, where the others end, checked on a run
-model      the classifier behind the same predict and trace as every model; text, training
+model      the classifier behind the same predict and trace as every model: sentviz.models.hardmax, sentviz.training.hardmax; text
 leaders    which words lead over a whole split
 """
 

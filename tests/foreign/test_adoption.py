@@ -11,14 +11,17 @@ import torch
 
 transformers = pytest.importorskip("transformers", reason="the extra hub (transformers) is not installed")
 
+
 from sentviz import datasets  # noqa: E402
 from sentviz.errors import InputError, RunError  # noqa: E402
 from sentviz.lexicon import NEUTRAL, Lexicon  # noqa: E402
 from sentviz.models import hub  # noqa: E402
-from sentviz.models.hub import tuning  # noqa: E402
-from sentviz.models.hub.runs import _order as order  # noqa: E402
 from sentviz.models.protocol import Watch  # noqa: E402
+from sentviz.recipe import Recipe  # noqa: E402
 from sentviz.runs import Run, catalog  # noqa: E402
+from sentviz.training import Trainer  # noqa: E402
+from sentviz.training.adoption import _order as order  # noqa: E402
+from sentviz.training.foreign import ForeignSubject  # noqa: E402
 from tests.foreign.models import SHORT, TEXT, answers, changed, saved  # noqa: E402
 from tests.makers import use_toy_data  # noqa: E402
 
@@ -90,39 +93,24 @@ def test_fine_tuning_learns_and_its_run_answers(toy: dict[str, datasets.Split], 
     assert {"train_loss", "validation_accuracy", "learning_rate"} <= set(run.history()["name"])
 
 
-def test_resumed_is_uninterrupted_bit_for_bit(
+def test_a_lexicon_is_a_constant_of_the_training(
     toy: dict[str, datasets.Split], tmp_path: Path, folders: dict[str, Path], lexicon: Lexicon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With a lexicon: its polarities are constants, so no step changes them; dropout's random numbers go on where they were."""
+    """No step changes its polarities."""
     monkeypatch.setattr(Lexicon, "load", lambda name: lexicon)
-    made: list[tuning.HubTrainer] = []
-
-    def trainer(folder: Path) -> tuning.HubTrainer:
-        values = {**SETTINGS, "epochs": 1, "dataset": "toy", "model": "bert-all", "lexicon": "own", "cls": True, "example": SHORT}
-        made.append(tuning.HubTrainer(tuning.Recipe(**values), folder, folders["bert"], "all"))
-        return made[-1]
-
-    straight = trainer(tmp_path / "straight" / "toy" / "bert")
-    straight.fit(progress=False)
-    stopped = trainer(tmp_path / "stopped" / "toy" / "bert")
-    stopped.fit(progress=False, until=4)
-    again = trainer(tmp_path / "stopped" / "toy" / "bert")
-    assert again.resume()
-    again.fit(progress=False)
-    ours, theirs = again.encoder.state_dict(), straight.encoder.state_dict()
-    assert ours.keys() == theirs.keys() and all(torch.equal(ours[k], theirs[k]) for k in ours)
-    assert again.at.history == straight.at.history
-    table = lexicon.polarity(again.words)
-    table[list(again.words.special_ids)] = NEUTRAL
-    assert torch.equal(again.encoder.polarity, torch.from_numpy(table))
+    values = {**SETTINGS, "epochs": 1, "dataset": "toy", "model": "bert-all", "source": "bert", "lexicon": "own", "example": SHORT}
+    made = ForeignSubject(Recipe.of(values), folders["bert"], "all")
+    Trainer(made, tmp_path / "toy" / "bert").fit(progress=False)
+    table = lexicon.polarity(made.tokenizer)
+    table[list(made.tokenizer.special_ids)] = NEUTRAL
+    assert torch.equal(made.network.polarity, torch.from_numpy(table))
 
 
-def test_warm_up_and_decay_are_linear(toy: dict[str, datasets.Split], tmp_path: Path, folders: dict[str, Path]) -> None:
-    recipe = tuning.Recipe(dataset="toy", model="m", epochs=2, batch_size=16, warmup=0.25, max_length=24, cls=True)
-    trainer = tuning.HubTrainer(recipe, tmp_path / "toy" / "m", folders["distilbert"], "")
-    assert trainer.total == 20
-    found = [trainer._schedule(step) for step in range(20)]
-    np.testing.assert_allclose(found, [*(np.arange(1, 6) / 5), *(np.arange(15, 0, -1) / 15)])
+def test_fine_tuning_has_settings_of_its_own() -> None:
+    """Linear warm-up and decay, unless a recipe says otherwise."""
+    recipe = Recipe.of({"dataset": "toy", "model": "m", "source": "someone/m"})
+    assert (recipe.schedule, recipe.epochs, recipe.batch_size, recipe.learning_rate, recipe.max_length) == ("linear", 3, 32, 2e-5, 128)
+    assert Recipe.of(recipe.as_dict() | {"schedule": "cosine"}).schedule == "cosine"
 
 
 def test_attention_dropout_acts_in_training_only(folders: dict[str, Path]) -> None:

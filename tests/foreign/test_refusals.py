@@ -15,8 +15,10 @@ transformers = pytest.importorskip("transformers", reason="the extra hub (transf
 from sentviz import datasets  # noqa: E402
 from sentviz.errors import InputError, RunError  # noqa: E402
 from sentviz.models import hub  # noqa: E402
-from sentviz.models.hub import tuning  # noqa: E402
+from sentviz.recipe import Recipe  # noqa: E402
 from sentviz.runs import Run  # noqa: E402
+from sentviz.training import Trainer  # noqa: E402
+from sentviz.training.foreign import ForeignSubject  # noqa: E402
 from tests.foreign.models import KINDS, changed, saved  # noqa: E402
 from tests.makers import use_toy_data  # noqa: E402
 
@@ -184,9 +186,9 @@ def test_a_run_of_an_earlier_version_may_be_replaced(toy: dict[str, datasets.Spl
 def test_a_namesake_does_not_go_on_from_a_resume_point(toy: dict[str, datasets.Split], tmp_path: Path) -> None:
     alice, bob = namesakes(tmp_path)
 
-    def trainer(source: Path) -> tuning.HubTrainer:
-        recipe = tuning.Recipe(dataset="toy", model="bert-tiny", cls=True, **SETTINGS)
-        return tuning.HubTrainer(recipe, tmp_path / "runs" / "toy" / "bert-tiny", source, "")
+    def trainer(source: Path) -> Trainer:
+        recipe = Recipe.of({"dataset": "toy", "model": "bert-tiny", "source": "bert-tiny", "example": "a song"} | SETTINGS)
+        return Trainer(ForeignSubject(recipe, source), tmp_path / "runs" / "toy" / "bert-tiny")
 
     stopped = trainer(alice)
     stopped.fit(progress=False, until=2)

@@ -2,37 +2,29 @@
 
 from __future__ import annotations
 
-import json
-import platform
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-import torch.nn.functional as F
-from safetensors.torch import save_file
 
 from sentviz import datasets, runs
-from sentviz.datasets import Split
 from sentviz.errors import DataMissingError, InputError, RunError
-from sentviz.evaluation import Evaluation, evaluate, fit_temperature, metrics
+from sentviz.evaluation import evaluate
 from sentviz.examples import examples_for
-from sentviz.explain import explained
 from sentviz.lexicon import Lexicon
-from sentviz.models.config import stored_config
 from sentviz.models.hub.encoder import transformers
 from sentviz.models.hub.loading import Opened, opened, short_name
 from sentviz.models.hub.model import HubModel
 from sentviz.runs import Run
+from sentviz.training.finishing import asked, finish, hardware
+from sentviz.training.plan import scores
 
-__all__ = ["adopt", "classified", "configuration", "hardware", "occupied", "opening", "write"]
+__all__ = ["adopt", "classified", "configuration", "entries", "occupied", "opening"]
 
-EMBEDDINGS = 1_000  # pooled vectors of the test split that a run carries
 LEFT_OUT = ("_name_or_path", "architectures", "dtype", "transformers_version")  # of the configuration that is stored
-COLUMNS = {"step": "int32", "epoch": "float32", "name": "str", "layer": "int8", "component": "int8", "value": "float32"}
 
 
 def configuration(name_or_folder: str | Path, injection: str = "") -> str:
@@ -79,26 +71,26 @@ def adopt(
             raise RunError(f"{name} is being written by another process in {out}.")
         occupied(folder, read)
         try:
-            held = [datasets.load_split(dataset, "validation")]
+            held = datasets.load_split(dataset, "validation")
         except (DataMissingError, InputError):
-            held = []
-        validation = evaluate(model, held[0]) if held else None
-        best = {"step": 0, "epoch": 0.0} | ({} if validation is None else scores(validation))
-        history = [[0, 0.0, f"validation_{key}", -1, -1, best[key]] for key in ("accuracy", "loss") if key in best]
-        weights = {key: tensor.contiguous() for key, tensor in model.network.state_dict().items()}
-        return write(
+            held = None
+        found = scores(evaluate(model, held)) if held is not None else {}
+        return finish(
             folder,
             model,
-            lambda path: save_file(weights, path),
+            {key: tensor.contiguous() for key, tensor in model.network.state_dict().items()},
             recipe=recipe,
-            splits=digests(held),
-            validation=validation,
-            history=history,
-            best=best,
+            preset=configuration(name_or_folder, injection),
+            seen=(),
+            validation=held,
+            tests=asked(dataset),
+            history=[[0, 0.0, f"validation_{key}", -1, -1, value] for key, value in found.items()],
+            best={"step": 0, "epoch": 0.0} | found,
             example=example or opening(dataset),
             steps=0,
-            seconds=lambda: time.monotonic() - start,
+            seconds=time.monotonic() - start,
             hardware=hardware(),
+            entries=entries(model),
         )
 
 
@@ -135,98 +127,14 @@ def opening(dataset: str) -> tuple[str, str | None]:
     return first.text, first.pair
 
 
-def digests(splits: Iterable[Split]) -> dict[str, dict[str, Any]]:
-    """What a run says of the splits that it saw."""
-    return {each.split: {"n": len(each.frame), "dropped": each.dropped, "digest": each.digest} for each in splits}
-
-
-def scores(evaluation: Evaluation) -> dict[str, float]:
-    """Accuracy and loss."""
-    logits, labels = torch.from_numpy(evaluation.logits), torch.from_numpy(evaluation.labels)
-    return {"accuracy": float((logits.argmax(dim=1) == labels).float().mean()), "loss": float(F.cross_entropy(logits, labels))}
-
-
-def write(
-    folder: Path,
-    model: HubModel,
-    save_weights: Callable[[Path], object],
-    *,
-    recipe: Mapping[str, Any],
-    splits: Mapping[str, Any],
-    validation: Evaluation | None,
-    history: Sequence[Sequence[Any]],
-    best: Mapping[str, float],
-    example: tuple[str, str | None],
-    steps: int,
-    seconds: Callable[[], float],
-    hardware: str,
-) -> Run:
-    """Evaluate a model on its data set's test splits and write the run folder.
-
-    The model must be as `save_weights` stores it: every metric is of the stored weights.
-    """
-    import pandas as pd
-    from safetensors.numpy import save_file as save_arrays
-
-    dataset = recipe["dataset"]
-    names = ["test", *(split for split in ("official_test",) if split in datasets.info(dataset).splits)]
-    parts = [datasets.load_split(dataset, split) for split in names]
-    evaluations = [evaluate(model, part) for part in parts]
-    report: dict[str, Any] = {each.split: metrics(each) for each in evaluations}
-    temperature = 1.0
-    if validation is not None:
-        temperature = round(fit_temperature(validation.logits, validation.labels), 4)
-        stored = scores(validation)["accuracy"]
-        report["validation"] = {"n": len(validation.labels), "accuracy": best["accuracy"], "stored_accuracy": stored}
-    seen = explained(model, model.trace(*example))
-    frame = pd.DataFrame(list(history), columns=list(COLUMNS)).astype(COLUMNS)
-
-    def embeddings(path: Path) -> None:
-        rows = evaluations[0].sample(EMBEDDINGS)
-        save_arrays({"rows": rows.astype(np.int32), "pooled": evaluations[0].pooled[rows].astype(np.float16)}, path)
-
-    inner = model.network.model.config.to_diff_dict()
-    config = {
-        "name": model.name,
-        "preset": recipe["model"],
-        "model": stored_config(model.config),
+def entries(model: HubModel) -> dict[str, dict[str, Any]]:
+    """What config.json says of a Hugging Face model alone."""
+    inner, tokenizer = model.network.model.config.to_diff_dict(), model.tokenizer
+    return {
         "hub": {key: value for key, value in inner.items() if key not in LEFT_OUT},
-        "parameters": sum(p.numel() for p in model.network.parameters()),
-        "labels": list(model.labels),
-        "tokenizer": {
-            "kind": model.tokenizer.kind,
-            "cls": True,
-            "vocab_size": model.tokenizer.vocab_size,
-            "special_ids": list(model.tokenizer.special_ids),
-            "unknown": model.tokenizer.unknown_id,
-        },
-        "data": {
-            "name": dataset,
-            "splits": dict(splits) | digests(parts),
-        },
-        "recipe": dict(recipe),
-        "best": dict(best),
-        "temperature": temperature,
-        "steps": steps,
-        "hardware": hardware,
-        "version": {"sentviz": runs.version(), "torch": torch.__version__, "transformers": transformers().__version__},
-        "created": time.strftime("%Y-%m-%d"),
-        "seconds": round(seconds()),
+        "tokenizer": {"special_ids": list(tokenizer.special_ids), "unknown": tokenizer.unknown_id},
+        "version": {"transformers": transformers().__version__},
     }
-    runs.write(
-        folder,
-        config,
-        {
-            "model.safetensors": save_weights,
-            "tokenizer.json": model.tokenizer.save,
-            "history.parquet": lambda path: frame.to_parquet(path, index=False, compression="zstd"),
-            "test.parquet": lambda path: pd.concat([e.frame() for e in evaluations]).to_parquet(path, index=False, compression="zstd"),
-            "embeddings.safetensors": embeddings,
-            "example.safetensors": seen.save,
-            "metrics.json": lambda path: path.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8"),
-        },
-    )
-    return Run.open(folder, model.name)
 
 
 def _order(own: Sequence[str], wanted: Sequence[str], name: str) -> list[int]:
@@ -250,8 +158,3 @@ def _reorder(model: HubModel, order: Sequence[int]) -> None:
     inner = model.network.model.config
     inner.id2label = {k: inner.id2label[i] for k, i in enumerate(order)}
     inner.label2id = {label: k for k, label in inner.id2label.items()}
-
-
-def hardware() -> str:
-    """The machine, in words."""
-    return f"{platform.machine()}, {torch.get_num_threads()} CPU thread(s)"

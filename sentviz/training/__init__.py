@@ -1,0 +1,19 @@
+"""One trainer for every kind of model, and one way to finish a run.
+
+subject    what is trained: the protocol, and one file for each kind: own (our encoder), foreign (Hugging Face), hardmax
+trainer    the loop: steps, selection, early stop, kept epochs, Ctrl-C; resumable bit for bit
+plan       batches of an epoch, when to evaluate, the rate of a step, which state is the best
+resuming   resume points on disk
+finishing  a model as a run folder: evaluated as it will be loaded
+adoption   a Hugging Face classifier as a run, as it is
+"""
+
+from __future__ import annotations
+
+from sentviz.training.finishing import finish
+from sentviz.training.plan import batches
+from sentviz.training.run import subject_of, train
+from sentviz.training.subject import Subject
+from sentviz.training.trainer import Trainer
+
+__all__ = ["Subject", "Trainer", "batches", "finish", "subject_of", "train"]

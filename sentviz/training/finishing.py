@@ -1,0 +1,146 @@
+"""A model as a run folder: what is measured is measured of the model as `sentviz.load` will give it."""
+
+from __future__ import annotations
+
+import json
+import platform
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import save_file
+from torch import Tensor
+
+from sentviz import datasets, runs
+from sentviz.errors import InputError, RunError
+from sentviz.evaluation import evaluate, fit_temperature, metrics
+from sentviz.explain import explained
+from sentviz.models.loading import load
+from sentviz.runs import Run
+from sentviz.training.plan import accuracy
+
+if TYPE_CHECKING:
+    from sentviz.datasets import Split
+    from sentviz.models.model import Model
+
+__all__ = ["asked", "finish", "hardware"]
+
+EMBEDDINGS = 1_000  # pooled vectors of the test split that a run carries
+COLUMNS = {"step": "int32", "epoch": "float32", "name": "str", "layer": "int8", "component": "int8", "value": "float32"}
+
+
+def asked(dataset: str, transfer: str = "", like: Split | None = None) -> list[Split]:
+    """What a finished run is asked: its data set's own test splits and, by its name, another data set's with the same kind of rows.
+
+    Raises:
+        DataMissingError: a data set is not here. InputError: the other one has other classes or kinds of texts than `like`.
+    """
+    names = ["test", *(split for split in ("official_test",) if split in datasets.info(dataset).splits)]
+    found = [datasets.load_split(dataset, name) for name in names]
+    if transfer:
+        other, own = datasets.load_split(transfer, "test"), like or found[0]
+        if other.labels != own.labels or ("text_pair" in other.frame) != ("text_pair" in own.frame):
+            raise InputError(f"The recipe's transfer {transfer} has other classes or kinds of texts than {dataset}.")
+        found.append(replace(other, split=transfer))
+    return found
+
+
+def hardware() -> str:
+    """The machine, in words."""
+    return f"{platform.machine()}, {torch.get_num_threads()} CPU thread(s)"
+
+
+def finish(
+    folder: Path,
+    model: Model,
+    weights: Mapping[str, Tensor],
+    *,
+    recipe: Mapping[str, Any],
+    preset: str,
+    seen: Sequence[Split],
+    validation: Split | None,
+    tests: Sequence[Split],
+    history: Sequence[Sequence[Any]],
+    best: Mapping[str, float],
+    example: tuple[str, str | None],
+    steps: int,
+    seconds: float,
+    hardware: str,
+    epochs: Mapping[int, Mapping[str, Tensor]] | None = None,
+    entries: Mapping[str, Mapping[str, Any]] | None = None,
+    measures: Callable[[Model], Mapping[str, Any]] = lambda model: {},
+) -> Run:
+    """Write a run folder, atomically: its weights first, then what the model that is loaded from them says.
+
+    Args:
+        model: tokenizer, labels and shape; its own weights do not matter.
+        weights, epochs: states as stored, that of the run and those after some epochs, counted from 1.
+        seen: splits that the model has learned from. validation: without one, the temperature stays 1.
+        history: rows of `COLUMNS`. best: scores on the validation split, step and epoch.
+        entries: what config.json says besides, entries of its tables. measures: what metrics.json says besides.
+    Raises:
+        RunError: the folder cannot be written; what was there before is as it was.
+    """
+    import pandas as pd
+    from safetensors.numpy import save_file as save_arrays
+
+    shape, tokenizer = model.config, model.tokenizer
+    splits = [*seen, *([validation] if validation is not None else []), *tests]
+    config: dict[str, Any] = {
+        "name": model.name,
+        "preset": preset,
+        "model": asdict(shape) | {"kind": shape.KIND},
+        "parameters": model.network.parameters_count(),
+        "labels": list(model.labels),
+        "tokenizer": {"kind": tokenizer.kind, "cls": model.cls, "vocab_size": tokenizer.vocab_size},
+        "data": {
+            "name": recipe["dataset"],
+            "splits": {each.split: {"n": len(each), "dropped": each.dropped, "digest": each.digest} for each in splits},
+        },
+        "recipe": dict(recipe),
+        "best": dict(best),
+        "temperature": 1.0,
+        "steps": steps,
+        "seconds": round(seconds),
+        "hardware": hardware,
+        "version": {"sentviz": runs.version(), "torch": torch.__version__},
+        "created": time.strftime("%Y-%m-%d"),
+    }
+    for table, values in (entries or {}).items():
+        config[table] = config.get(table, {}) | dict(values)
+
+    try:
+        with runs.writing(folder) as fresh:
+            save_file(dict(weights), fresh / "model.safetensors")
+            tokenizer.save(fresh / "tokenizer.json")
+            for epoch, state in sorted((epochs or {}).items()):
+                (fresh / "epochs").mkdir(exist_ok=True)
+                save_file(dict(state), fresh / "epochs" / f"{epoch}.safetensors")
+            runs.seal(fresh, config)
+            finished = load(Run(model.name, fresh))
+
+            evaluations = [evaluate(finished, split) for split in tests]
+            report: dict[str, Any] = {each.split: metrics(each) for each in evaluations}
+            if validation is not None:
+                held = evaluate(finished, validation)
+                config["temperature"] = round(fit_temperature(held.logits, held.labels), 4)
+                report["validation"] = {"n": len(held.labels), "accuracy": best["accuracy"], "stored_accuracy": accuracy(held)}
+            report |= measures(finished)
+            (fresh / "metrics.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+
+            pd.concat([each.frame() for each in evaluations]).to_parquet(fresh / "test.parquet", index=False, compression="zstd")
+            frame = pd.DataFrame(list(history), columns=list(COLUMNS)).astype(COLUMNS)
+            frame.to_parquet(fresh / "history.parquet", index=False, compression="zstd")
+            rows = evaluations[0].sample(EMBEDDINGS)
+            pooled = evaluations[0].pooled[rows].astype(np.float16)
+            save_arrays({"rows": rows.astype(np.int32), "pooled": pooled}, fresh / "embeddings.safetensors")
+            explained(finished, finished.trace(*example)).save(fresh / "example.safetensors")
+            runs.seal(fresh, config)
+    except (OSError, SafetensorError) as error:
+        raise RunError(f"{model.name} cannot be written to {folder} ({' '.join(str(error).split())}).") from error
+    return Run.open(folder, model.name)

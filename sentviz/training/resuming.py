@@ -1,0 +1,126 @@
+"""Resume points: tensors and progress of a training run in a hidden folder beside that of the run.
+
+state.safetensors      model.*, best.*, optimizer.<i>.*, epoch.<number>.* (kept ones, as stored), rng, on a GPU rng.cuda
+progress.json          recipe, digests of the rows, names of the tensors, where it stands
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from sentviz import runs
+from sentviz.errors import RunError
+from sentviz.recipe import Recipe, learned
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sentviz.datasets import Split
+
+__all__ = ["Progress", "point", "read", "restore_optimizer", "restore_random", "under", "write"]
+
+
+@dataclass
+class Progress:
+    """Where a training run stands; with the tensors it is all that resuming needs."""
+
+    step: int = 0
+    since_best: int = 0
+    best: dict[str, float] = field(default_factory=dict)  # accuracy, loss, what is selected by, step, epoch
+    seconds: float = 0.0
+    loss_sum: float = 0.0  # since the last log
+    loss_steps: int = 0
+    stopped: bool = False
+    history: list[list[Any]] = field(default_factory=list)  # step, epoch, name, layer, component, value
+
+
+def point(folder: Path) -> Path:
+    """Where the resume point of a run is."""
+    return folder.with_name(f".{folder.name}.tmp-resume")
+
+
+def write(folder: Path, tensors: Mapping[str, Tensor], recipe: Recipe, splits: Sequence[Split], at: Progress) -> None:
+    """Write the resume point of a run; the old one stays until the new one is whole. The state of the CPU's random numbers is added.
+
+    Raises:
+        RunError: it cannot be written.
+    """
+    whole = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()} | {"rng": torch.get_rng_state()}
+    stored = {"recipe": recipe.as_dict(), "data": _digests(splits), "tensors": sorted(whole), "at": asdict(at)}
+    try:
+        with runs.writing(point(folder)) as fresh:
+            save_file(whole, fresh / "state.safetensors")
+            (fresh / "progress.json").write_text(json.dumps(stored))
+    except (OSError, SafetensorError) as error:
+        said = f"The resume point {point(folder)} cannot be written ({reason(error)}); the one before it, if any, stays."
+        raise RunError(said) from error
+
+
+def read(folder: Path, recipe: Recipe, splits: Sequence[Split], device: torch.device) -> tuple[Progress, dict[str, Tensor]] | None:
+    """The resume point of a run, if there is one.
+
+    Raises:
+        RunError: it is damaged, or belongs to another recipe (its example, transfer and kept epochs aside) or to other data.
+    """
+    place = runs.restored(point(folder))
+    if not (place / "progress.json").is_file():
+        return None
+    try:
+        stored = json.loads((place / "progress.json").read_text())
+        at, data = Progress(**stored["at"]), stored.get("data", _digests(splits))  # those of older versions name no data
+        if learned(Recipe.of(stored["recipe"]).as_dict()) != learned(json.loads(json.dumps(recipe.as_dict()))):
+            raise RunError(f"The resume point {place} belongs to another recipe; delete it to start again.")
+        if data != _digests(splits):
+            raise RunError(f"The resume point {place} belongs to other rows of {recipe.dataset}; delete it to start again.")
+        tensors = load_file(place / "state.safetensors", device=str(device))
+        if missing := sorted(set(stored.get("tensors", ())) - tensors.keys()):
+            raise KeyError(f"without {missing[0]}")
+    except RunError:
+        raise
+    except Exception as error:
+        raise damaged(folder, error) from error
+    return at, tensors
+
+
+def _digests(splits: Sequence[Split]) -> dict[str, str]:
+    return {each.split: each.digest for each in splits}
+
+
+def damaged(folder: Path, error: Exception) -> RunError:
+    """That a resume point cannot be gone on from, and what to do."""
+    return RunError(f"The resume point {point(folder)} is damaged ({reason(error)}); delete it to start again.")
+
+
+def reason(error: Exception) -> str:
+    """What an error says, on one line."""
+    return " ".join(str(error).split())
+
+
+def under(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """The tensors whose names begin with a prefix, without it."""
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+
+def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
+    """Put `<i>.<name>` entries back into an optimizer."""
+    state = optimizer.state_dict()
+    for name, tensor in tensors.items():
+        i, key = name.split(".")
+        state["state"].setdefault(int(i), {})[key] = tensor
+    optimizer.load_state_dict(state)
+
+
+def restore_random(tensors: Mapping[str, Tensor], device: torch.device) -> None:
+    """Random numbers go on where they were, on the device of the training too."""
+    torch.set_rng_state(tensors["rng"].cpu())
+    if device.type == "cuda":
+        torch.cuda.set_rng_state(tensors["rng.cuda"].cpu())

@@ -1,0 +1,82 @@
+"""A recipe from its first step, or its resume point, to its run folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+from sentviz import runs
+from sentviz.errors import InputError, RunError
+from sentviz.presets import is_hardmax
+from sentviz.recipe import Recipe, finished
+from sentviz.runs import Run
+from sentviz.training.hardmax import HardmaxSubject
+from sentviz.training.own import EncoderSubject
+from sentviz.training.subject import Subject
+from sentviz.training.trainer import Trainer
+
+__all__ = ["completed", "subject_of", "train"]
+
+
+def train(recipe: Recipe, root: str | Path, *, device: str = "", progress: bool = True) -> Run:
+    """Train a recipe to a run folder `root/<data set>/<model>`; a run that stopped goes on where it was, a finished one is given back.
+
+    Raises:
+        DataMissingError: the data set is not here. InputError: a recipe that its data set or its model does not allow.
+        RunError: something else is in its place, a resume point of another recipe, or a folder that cannot be written.
+        KeyboardInterrupt: after saving a resume point.
+    """
+    kind = _kind(recipe)
+    kind.check(recipe)
+
+    def there() -> Run | None:
+        run = finished(recipe, root)
+        if run is not None and not run.answers:
+            raise RunError(f"{run.folder} keeps the run's measurements without its weights; choose another folder to train it.")
+        return run
+
+    return completed(recipe.name, root, lambda device: kind(recipe, device), there, device=device, progress=progress)
+
+
+def subject_of(recipe: Recipe, device: str = "cpu") -> Subject:
+    """What a recipe trains.
+
+    Raises:
+        DataMissingError: the data set is not here. InputError: a recipe that its data set does not allow.
+    """
+    return _kind(recipe)(recipe, device)
+
+
+def completed(
+    name: str,
+    root: str | Path,
+    subject: Callable[[str], Subject],
+    there: Callable[[], Run | None] = lambda: None,
+    *,
+    device: str = "",
+    progress: bool = True,
+) -> Run:
+    """Train what is there of a run to its end, held by this process alone.
+
+    Args:
+        subject: made of a device, once nobody else can train it. there: the run where it is finished already.
+    """
+    torch.set_float32_matmul_precision("highest")
+    folder = Path(root) / name
+    with runs.claim(folder) as mine:
+        if not mine:
+            raise RunError(f"{name} is being trained by another process in {root}.")
+        if run := there():
+            return run
+        trainer = Trainer(subject(device or ("cuda" if torch.cuda.is_available() else "cpu")), folder)
+        trainer.resume()
+        trainer.fit(progress=progress)
+        return trainer.finish()
+
+
+def _kind(recipe: Recipe) -> type[EncoderSubject | HardmaxSubject]:
+    if recipe.source:
+        raise InputError(f"{recipe.model} is a Hugging Face encoder: `finetune`, or `sentviz train` with --hub, trains it.")
+    return HardmaxSubject if is_hardmax(recipe.model) else EncoderSubject
