@@ -49,9 +49,23 @@ def test_the_lexicon_of_the_command_is_the_models(trained: list[Recipe], tmp_pat
     assert [recipe.lexicon for recipe in trained] == ["lexicon_en_opinion", "lexicon_en_vader"]
 
 
+def test_the_epochs_to_keep_are_the_recipes(trained: list[Recipe], tmp_path: Path) -> None:
+    """For every kind of model; none unless asked."""
+    for options in ((), ("--model", "hardmax-d2")):
+        run("train", "sst2", *options, "--keep-epochs", "3", "-o", tmp_path)
+        run("train", "sst2", *options, "-o", tmp_path)
+    assert [(recipe.model, recipe.keep_epochs) for recipe in trained] == [
+        ("vanilla-matched", 3),
+        ("vanilla-matched", 0),
+        ("hardmax-d2", 3),
+        ("hardmax-d2", 0),
+    ]
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
+        (("--keep-epochs", "-1"), "is not in the range"),
         (("--injection", "nonsense", "--lexicon", "nonsense"), "--injection goes with --hub"),
         (("--lexicon", "lexicon_en_vader"), "vanilla-matched does not take --lexicon"),
         (("--model", "hardmax-d2", "--variant", "512"), "does not take --variant"),

@@ -17,6 +17,8 @@ from sentviz.recipe import Recipe
 from sentviz.runs import Run, claim
 from sentviz.studies import runner
 from sentviz.studies.runner import collect, finished, light, plan, run_study
+from sentviz.training import train
+from tests.makers import toy_recipe, use_toy_data
 
 STUB = """
 import json, shutil, sys
@@ -129,6 +131,13 @@ def test_ctrl_c_gives_time_to_save_and_ends_what_does_not(kind: str, tmp_path: P
         run_study([recipe], tmp_path, quiet=True, command=lambda *_: [sys.executable, "-c", SAVING, str(tmp_path), kind])
     assert started[0].poll() is not None and (tmp_path / "saved").exists() == (kind == "saves")
     assert not list(tmp_path.rglob("*.tmp-log"))
+
+
+def test_a_light_copy_has_no_weights_of_epochs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    use_toy_data(monkeypatch)
+    run = train(toy_recipe(epochs=1, keep_epochs=1), tmp_path, progress=False)
+    light(run, tmp_path / "light" / "toy" / "x")
+    assert run.epochs == (1,) and Run.open(tmp_path / "light" / "toy" / "x").epochs == ()
 
 
 def test_a_light_copy_keeps_the_numbers_without_the_weights(whole: Run, tmp_path: Path) -> None:

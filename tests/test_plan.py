@@ -1,0 +1,149 @@
+"""The plan of a training run: rates by formula, when it is evaluated, which state is the best, against scikit-learn."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from scipy.special import softmax
+from sklearn.metrics import accuracy_score, f1_score, log_loss
+from torch.nn import functional as F
+
+from sentviz.errors import InputError
+from sentviz.evaluation import Evaluation
+from sentviz.recipe import SELECTIONS, Recipe
+from sentviz.training.plan import better, evaluation_due, rate, scores
+from tests.makers import toy_trainer, use_toy_data
+
+
+@pytest.fixture(autouse=True)
+def toy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every recipe's data set is the made-up one."""
+    use_toy_data(monkeypatch)
+
+
+# ---- rates
+
+
+SHAPES = {"cosine": lambda x: (1 + math.cos(math.pi * x)) / 2, "linear": lambda x: 1 - x, "constant": lambda x: 1.0}
+
+
+@pytest.mark.parametrize("schedule", SHAPES)
+@pytest.mark.parametrize("warm", [0, 1, 5])
+def test_the_rate_rises_linearly_then_follows_its_schedule(schedule: str, warm: int) -> None:
+    """20 steps; without a warm-up the first step has the whole rate, with one its last step has."""
+    found = [rate(schedule, step, 20, warm / 20) for step in range(20)]
+    wanted = [*((i + 1) / warm for i in range(warm)), *(SHAPES[schedule](i / (20 - warm)) for i in range(20 - warm))]
+    np.testing.assert_allclose(found, wanted)
+    assert max(found) == found[max(0, warm - 1)] == 1
+
+
+def test_a_warm_up_has_at_least_one_step() -> None:
+    assert rate("cosine", 0, 20, 0.001) == 1 == rate("cosine", 1, 20, 0.001)
+    assert rate("cosine", 1, 20, 0.0) < 1
+
+
+@pytest.mark.parametrize("schedule", SHAPES)
+def test_a_training_follows_the_schedule_of_its_recipe(schedule: str, tmp_path: Path) -> None:
+    trainer = toy_trainer(tmp_path / "x", schedule=schedule, warmup=0.25, log_every=1, epochs=2)
+    trainer.fit(progress=False)
+    seen = [row[5] for row in trainer.at.history if row[2] == "learning_rate"]
+    np.testing.assert_allclose(seen, [1e-2 * rate(schedule, step, 20, 0.25) for step in range(20)])
+
+
+@pytest.mark.parametrize("evaluations, at", [(1, [10]), (2, [5, 10]), (3, [4, 7, 10]), (10, [*range(1, 11)])])
+def test_evaluations_are_spread_over_an_epoch(evaluations: int, at: list[int]) -> None:
+    assert [step for step in range(1, 21) if evaluation_due(step, 10, evaluations)] == [*at, *(10 + place for place in at)]
+
+
+# ---- selection
+
+
+def answers(seed: int = 0, rows: int = 50) -> Evaluation:
+    """Random answers to three classes, of which the last is rare and never said."""
+    rng = np.random.default_rng(seed)
+    labels = rng.choice(3, rows, p=[0.5, 0.4, 0.1])
+    logits = (rng.normal(size=(rows, 3)) + 2 * np.eye(3)[labels]).astype(np.float32)
+    logits[:, 2] -= 20
+    ids = tuple(map(str, range(rows)))
+    return Evaluation("validation", ids, labels, logits, np.zeros((rows, 2), dtype=np.float32), ("a", "b", "c"))
+
+
+@pytest.mark.parametrize("select", SELECTIONS)
+def test_scores_are_those_of_scikit_learn(select: str) -> None:
+    made = answers()
+    said, found = made.logits.argmax(axis=1), scores(made, select)
+    assert found["accuracy"] == pytest.approx(accuracy_score(made.labels, said))
+    assert found["loss"] == pytest.approx(log_loss(made.labels, softmax(made.logits.astype(np.float64), axis=1)), rel=1e-5)
+    assert set(found) == {"accuracy", "loss", select}
+    assert scores(made, "f1_macro")["f1_macro"] == pytest.approx(f1_score(made.labels, said, average="macro"))
+
+
+def test_the_best_is_told_by_what_is_selected_and_ties_by_loss() -> None:
+    best = {"accuracy": 0.8, "loss": 0.5, "f1_macro": 0.7}
+    assert better(best, {}, "accuracy")
+    assert better(best | {"loss": 0.4}, best, "accuracy") and not better(best | {"loss": 0.6}, best, "accuracy")
+    assert better(best | {"accuracy": 0.81, "loss": 0.9}, best, "accuracy") and not better(best, best, "accuracy")
+    assert better(best | {"accuracy": 0.1, "loss": 0.49}, best, "loss")
+    assert not better(best | {"accuracy": 0.9, "loss": 0.51}, best, "loss")
+    assert better(best | {"f1_macro": 0.71, "accuracy": 0.1, "loss": 9.0}, best, "f1_macro")
+    assert better(best | {"loss": 0.4}, best, "f1_macro") and not better(best | {"f1_macro": 0.69, "accuracy": 1.0}, best, "f1_macro")
+
+
+@pytest.mark.parametrize("select", SELECTIONS)
+def test_a_training_keeps_the_state_that_was_best(select: str, tmp_path: Path) -> None:
+    """The step kept is the first of the best in the history; its weights, and none other, are the best state."""
+    changes: dict[str, Any] = {"select": select, "epochs": 3, "patience": 0, "log_every": 1}
+    trainer = toy_trainer(tmp_path / "x", **changes)
+    trainer.fit(progress=False)
+    seen: dict[str, dict[int, float]] = {}
+    for step, _, name, _, _, value in trainer.at.history:
+        if name.startswith("validation_"):
+            seen.setdefault(name.removeprefix("validation_"), {})[step] = value
+    assert set(seen) == {"accuracy", "loss", select}
+    ranks = {step: (-seen["loss"][step] if select == "loss" else seen[select][step], -seen["loss"][step]) for step in seen["loss"]}
+    first = min(step for step in ranks if ranks[step] == max(ranks.values()))
+    assert trainer.at.best["step"] == first and trainer.at.best[select] == seen[select][first]
+    until = toy_trainer(tmp_path / "y", **changes)
+    until.fit(progress=False, until=first)
+    assert all(torch.equal(trainer.best_state[k], v) for k, v in until.subject.network.state_dict().items())
+
+
+@pytest.mark.parametrize("patience, steps", [(1, 10), (2, 15), (0, 40)])
+def test_patience_counts_what_is_selected(patience: int, steps: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loss that rises from the first evaluation on; 0 is endless patience."""
+    from sentviz.training import trainer as trainers
+
+    count = iter(range(100))
+    monkeypatch.setattr(trainers, "scores", lambda *_: {"accuracy": 0.5 + 0.01 * (i := next(count)), "loss": 1.0 + i})
+    trainer = toy_trainer(tmp_path / "x", select="loss", patience=patience)
+    trainer.fit(progress=False)
+    assert trainer.at.step == steps and trainer.at.stopped == bool(patience)
+
+
+@pytest.mark.parametrize("name", ["select", "schedule", "tokenizer"])
+def test_a_choice_that_is_none_is_refused(name: str) -> None:
+    with pytest.raises(InputError, match=f"recipe's {name} must be .* or .*, not 'magic'"):
+        Recipe.of({"dataset": "toy", name: "magic"})
+
+
+# ---- loss
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+def test_a_smoothed_loss_is_that_of_smoothed_labels(smoothing: float, tmp_path: Path) -> None:
+    """Cross-entropy with 1 - s on the label and s spread evenly over the classes, by hand on the first batch."""
+    trainer = toy_trainer(tmp_path / "x", label_smoothing=smoothing, dropout=0.0, log_every=1)
+    wanted = toy_trainer(tmp_path / "y", dropout=0.0)
+    rows = next(trainer._remaining(1))
+    logs = F.log_softmax(wanted.subject.logits(rows).detach(), dim=-1).numpy()
+    labels = trainer.subject.train.frame["label"].to_numpy()[rows]
+    shares = (1 - smoothing) * np.eye(2)[labels] + smoothing / 2
+    trainer.fit(progress=False, until=1)
+    assert next(row[5] for row in trainer.at.history if row[2] == "train_loss") == pytest.approx(
+        -(shares * logs).sum(axis=1).mean(), rel=1e-5
+    )
