@@ -162,8 +162,8 @@ class Run:
     @cached_property
     def digest(self) -> str:
         """Twelve hex digits that change when anything of the run changes; those of an epoch are its own."""
-        epoch = b"" if self.weights == "model.safetensors" else self.weights.encode()
-        return hashlib.sha256((self.folder / "config.json").read_bytes() + epoch).hexdigest()[:12]
+        epoch = self.weights.removeprefix("model.safetensors")
+        return hashlib.sha256((self.folder / "config.json").read_bytes() + epoch.encode()).hexdigest()[:12]
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -274,8 +274,7 @@ def find(name: str | Path, folders: Folders = ()) -> Run:
         case RunError() as error:
             raise error
         case _:
-            there = ", ".join(known) or "none"
-            raise RunError(f"There is no run {str(name)!r}; there are: {there}.")
+            raise RunError(f"There is no run {str(name)!r}; there are: {', '.join(known) or 'none'}.")
 
 
 def catalog(folders: Folders = ()) -> pd.DataFrame:
@@ -380,9 +379,8 @@ def attach(run: Run, file: str, frame: pd.DataFrame) -> Run:
     Raises:
         RunError: as `attachable`; a file of the run is damaged; it was trained anew since `run` was opened; another process holds it.
     """
-    folder = run.folder.resolve()
     try:
-        with claim(folder, PATIENCE) as mine:
+        with claim(folder := run.folder.resolve(), PATIENCE) as mine:
             if not mine:
                 raise RunError(f"{run.name} is being written by another process.")
             now = Run.open(folder, run.name)
