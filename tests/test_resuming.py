@@ -195,7 +195,7 @@ def test_kept_epochs_are_the_states_after_them(make: Make, tmp_path: Path) -> No
         assert run.epochs == (1, 2)
         assert set(run.config["files"]) >= {"epochs/1.safetensors", "epochs/2.safetensors"}
         for number, state in seen.items():
-            restored = dict(load(run, epoch=number).encoder.state_dict())
+            restored = dict(load(run, epoch=number).network.state_dict())
             polarity = restored.pop("polarity", None)  # made to sum to 1 when it is loaded
             assert polarity is None or torch.allclose(polarity, state["polarity"], atol=1e-3)
             assert all(torch.equal(restored[k].float(), state[k]) for k in restored)

@@ -6,7 +6,7 @@ import json
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from sentviz import datasets, runs
 from sentviz.errors import InputError, RunError
 from sentviz.evaluation import evaluate, fit_temperature, metrics
 from sentviz.explain import explained
+from sentviz.models.config import stored_config
 from sentviz.models.loading import load
 from sentviz.runs import Run
 from sentviz.training.plan import accuracy
@@ -89,12 +90,12 @@ def finish(
     import pandas as pd
     from safetensors.numpy import save_file as save_arrays
 
-    shape, tokenizer = model.config, model.tokenizer
+    tokenizer = model.tokenizer
     splits = [*seen, *([validation] if validation is not None else []), *tests]
     config: dict[str, Any] = {
         "name": model.name,
         "preset": preset,
-        "model": asdict(shape) | {"kind": shape.KIND},
+        "model": stored_config(model.config),
         "parameters": model.network.parameters_count(),
         "labels": list(model.labels),
         "tokenizer": {"kind": tokenizer.kind, "cls": model.cls, "vocab_size": tokenizer.vocab_size},
