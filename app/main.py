@@ -93,21 +93,21 @@ PAGES = {
     ],
     "Papers": [
         st.Page(
-            "views/papers/paper_ndt.py",
+            "views/papers/ndt/page.py",
             title="NDT",
             url_path="ndt",
             icon=":material/article:",
             help="arXiv 2603.20704: every printed number beside ours.",
         ),
         st.Page(
-            "views/papers/paper_hardmax.py",
+            "views/papers/hardmax/page.py",
             title="Hardmax transformer",
             url_path="hardmax-paper",
             icon=":material/article:",
             help="arXiv 2407.01602: clusters, leaders, and what they carry.",
         ),
         st.Page(
-            "views/papers/paper_fused.py",
+            "views/papers/fused/page.py",
             title="Sentiment-Fused Attention",
             url_path="fused",
             icon=":material/article:",

@@ -83,7 +83,7 @@ def lambda_figure(sources: Sequence[Run], *, change: bool = False, theme: Theme 
     """
     import pandas as pd
 
-    from sentviz.studies import printed
+    from sentviz.papers.ndt import printed
 
     marks = [
         printed.lambdas(run.config["data"]["name"], run.config["preset"]).assign(run=run.name)

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from sentviz.papers.ndt import printed
 from sentviz.runs import Run
-from sentviz.studies import printed
 from sentviz.studies.claims import CLAIMS, judged
 
-TABLES = Path(printed.__file__).parent / "tables"
+TABLES = Path(printed.__file__).parent / "printed"
 
 
 def rows(name: str) -> list[dict[str, str]]:
@@ -35,7 +35,7 @@ def evidence(statement: str) -> tuple[str, str]:
 )
 def test_counts_above_dt_from_the_raw_file(dataset: str, said: int, statement: str) -> None:
     """Counted from the csv by a loop."""
-    table = [row for row in rows("ndt_classification") if row["dataset"] == dataset]
+    table = [row for row in rows("classification") if row["dataset"] == dataset]
     dt = next(float(row["accuracy_pct"]) for row in table if row["family"] == "diff")
     above = sum(row["family"] == "ndt" and float(row["accuracy_pct"]) > dt for row in table)
     found, words = evidence(statement)
@@ -49,7 +49,7 @@ def test_counts_above_dt_from_the_raw_file(dataset: str, said: int, statement: s
 )
 def test_negative_lambdas_from_the_raw_file(dataset: str, title: str, low: float, high: float) -> None:
     """The range that the paper's text gives, against its table."""
-    values = [float(row["lambda"]) for row in rows("ndt_lambdas") if row["constraint"] == "[-1,1]" and row["dataset"] == dataset]
+    values = [float(row["lambda"]) for row in rows("lambdas") if row["constraint"] == "[-1,1]" and row["dataset"] == dataset]
     found, words = evidence(f"Under [-1,1] lambdas on {title} are negative, from {low} to {high}")
     assert f"{sum(v < 0 for v in values)} of {len(values)} are negative" in words
     assert f"{min(values):.4f} to {max(values):.4f}".replace("-", "−") in words
@@ -60,7 +60,7 @@ def test_growing_lambdas_from_the_raw_file() -> None:
     """Layer 2 above layer 1, pair by pair: the unbounded ones of IMDB, and all of every data set."""
     values = {
         tuple(row[k] for k in ("dataset", "constraint", "components", "component", "layer")): float(row["lambda"])
-        for row in rows("ndt_lambdas")
+        for row in rows("lambdas")
     }
     grown = {key[:4]: values[(*key[:4], "2")] > value for key, value in values.items() if key[4] == "1"}
     unbounded = [up for key, up in grown.items() if key[0] == "imdb" and "inf" in key[1]]
@@ -74,7 +74,7 @@ def test_growing_lambdas_from_the_raw_file() -> None:
 def test_falling_lambdas_from_the_raw_file() -> None:
     """Each row of several lambdas, by loops."""
     groups: dict[tuple[str, ...], list[tuple[int, float]]] = {}
-    for row in rows("ndt_lambdas"):
+    for row in rows("lambdas"):
         key = (row["dataset"], row["constraint"], row["components"], row["layer"])
         groups.setdefault(key, []).append((int(row["component"]), abs(float(row["lambda"]))))
     several = [[value for _, value in sorted(group)] for group in groups.values() if len(group) > 1]

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from sentviz.papers.ndt.controls import controls, said
 from sentviz.runs import Run
-from sentviz.studies.controls import controls, said
 
 
 def varied(run: Path, folder: Path, variant: str, model: str = "ndt-free-2") -> Run:

@@ -12,8 +12,9 @@ from streamlit.testing.v1 import AppTest
 
 from sentviz import datasets
 from sentviz.lexicon import Lexicon
+from sentviz.papers.fused import coverage
+from sentviz.papers.fused import study as fused
 from sentviz.runs import Run
-from sentviz.studies import coverage, fused
 from sentviz.studies.collected import items
 from sentviz.training import train
 from tests.makers import toy_recipe, use_toy_data
@@ -32,7 +33,7 @@ def page(monkeypatch: pytest.MonkeyPatch) -> Iterator[Opened]:
         st.cache_resource.clear()
         st.cache_data.clear()
         app = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=240).run()
-        app.switch_page("views/papers/paper_fused.py").run()
+        app.switch_page("views/papers/fused/page.py").run()
         assert not app.exception, app.exception
         return app
 

@@ -19,19 +19,21 @@ from sentviz.errors import InputError
 from sentviz.figures.coverage import coverage_bars
 from sentviz.figures.gains import gain_dots
 from sentviz.lexicon import LEXICONS, Lexicon
+from sentviz.papers.fused import coverage
+from sentviz.papers.fused import study as fused
+from sentviz.papers.fused import tables as fused_tables
+from sentviz.papers.fused.claims import simulated, welch
+from sentviz.papers.fused.export import cls_figure, gains_figure
 from sentviz.recipe import Recipe
 from sentviz.runs import Run
-from sentviz.studies import coverage, fused, fused_tables, printed
 from sentviz.studies.claims import CLAIMS, judged
 from sentviz.studies.collected import items
 from sentviz.studies.export_paper import PAPERS, export_paper
-from sentviz.studies.fused_claims import simulated, welch
-from sentviz.studies.fused_export import cls_figure, gains_figure
 from tests.makers import toy_splits
 from tests.studies import N, made_run, made_seeds, with_heads
 
 ROOT = Path(__file__).parents[1]
-TABLES = Path(printed.__file__).parent / "tables"
+TABLES = Path(fused.__file__).parent / "printed"
 NAMES = {"all_heads": "cls-all", "all_heads_scaled": "cls-all-scaled", "last_head": "cls-last", "last_head_scaled": "cls-last-scaled"}
 
 
@@ -81,18 +83,18 @@ def test_printed_tables_are_complete() -> None:
     assert len(fused.printed_gains()) == 5 * 5
     assert len(fused.printed_tasks()) == 4 * 5
     assert not fused.printed_tasks().isna().any(axis=None)
-    assert {task.printed for task in fused.TASKS} - {""} == {row["task"] for row in rows("fused_out_of_domain")}
+    assert {task.printed for task in fused.TASKS} - {""} == {row["task"] for row in rows("out_of_domain")}
 
 
 @pytest.mark.parametrize(("kind", "model"), NAMES.items())
 def test_table_2_is_recomputed_from_table_1(kind: str, model: str) -> None:
     """Mean, sample deviation and variance by the standard library; the printed σ is the variance and σ² the deviation."""
-    gains = list(points("fused_nsmc_accuracy", "injection", kind, "baseline").values())
+    gains = list(points("nsmc_accuracy", "injection", kind, "baseline").values())
     row = fused.statistics().set_index("model").loc[model]
     assert row["mean"] == pytest.approx(slow.mean(gains))
     assert row["deviation"] == pytest.approx(slow.stdev(gains))
     assert row["variance"] == pytest.approx(slow.variance(gains))
-    said = next(one for one in rows("fused_gain_statistics") if one["injection"] == kind)
+    said = next(one for one in rows("gain_statistics") if one["injection"] == kind)
     assert float(said["printed_sigma"]) == pytest.approx(slow.variance(gains), abs=6e-4)
     assert float(said["printed_sigma_squared"]) == pytest.approx(slow.stdev(gains), abs=6e-4)
     assert float(said["mean_gain_points"]) == pytest.approx(slow.mean(gains), abs=6e-4)
@@ -100,7 +102,7 @@ def test_table_2_is_recomputed_from_table_1(kind: str, model: str) -> None:
 
 def test_claims_about_its_tables_from_the_raw_files() -> None:
     """Counts by loops over the csv."""
-    gains = {kind: points("fused_nsmc_accuracy", "injection", kind, "baseline") for kind in (*NAMES, "xia2021_hadamard")}
+    gains = {kind: points("nsmc_accuracy", "injection", kind, "baseline") for kind in (*NAMES, "xia2021_hadamard")}
     xia = gains.pop("xia2021_hadamard")
     up = sum(value > 0 for row in gains.values() for value in row.values())
     assert evidence("Every setting gains over the baseline with every encoder")[1].startswith(f"{up} of 20")
@@ -116,8 +118,8 @@ def test_claims_about_its_tables_from_the_raw_files() -> None:
     assert verdict == "does not hold"
     changes = [
         value
-        for task in {row["task"] for row in rows("fused_out_of_domain")}
-        for value in points("fused_out_of_domain", "variant", "last_head_scaled", "baseline", task).values()
+        for task in {row["task"] for row in rows("out_of_domain")}
+        for value in points("out_of_domain", "variant", "last_head_scaled", "baseline", task).values()
     ]
     verdict, said = evidence("Out of domain 13 of 20 cases rise, 5 fall and 2 stay")
     counts = sum(v > 1e-9 for v in changes), sum(v < -1e-9 for v in changes), sum(abs(v) < 1e-9 for v in changes)
@@ -127,9 +129,9 @@ def test_claims_about_its_tables_from_the_raw_files() -> None:
 
 def test_the_best_number_stands_with_another_setting_than_the_text_says() -> None:
     """92.65 is in the row whose mean gain table 2 prints for the scaled last head."""
-    best = max(rows("fused_nsmc_accuracy"), key=lambda row: max(float(row[name]) for name in fused.ENCODERS))
-    mean = slow.mean(points("fused_nsmc_accuracy", "injection", best["injection"], "baseline").values())
-    table = {row["injection"]: float(row["mean_gain_points"]) for row in rows("fused_gain_statistics")}
+    best = max(rows("nsmc_accuracy"), key=lambda row: max(float(row[name]) for name in fused.ENCODERS))
+    mean = slow.mean(points("nsmc_accuracy", "injection", best["injection"], "baseline").values())
+    table = {row["injection"]: float(row["mean_gain_points"]) for row in rows("gain_statistics")}
     assert min(table, key=lambda kind: abs(table[kind] - mean)) == "last_head_scaled"
     assert evidence("The best accuracy, 92.65, is the unscaled last head's")[0] == "does not hold"
 
@@ -138,10 +140,10 @@ def test_equal_spreads_cannot_be_refuted() -> None:
     """Pitman and Morgan's t by hand: sums and differences of paired gains, n = 5."""
     from scipy.stats import t
 
-    own = list(points("fused_nsmc_accuracy", "injection", "last_head_scaled", "baseline").values())
+    own = list(points("nsmc_accuracy", "injection", "last_head_scaled", "baseline").values())
     raw = []
     for kind in ("all_heads", "all_heads_scaled", "last_head"):
-        other = list(points("fused_nsmc_accuracy", "injection", kind, "baseline").values())
+        other = list(points("nsmc_accuracy", "injection", kind, "baseline").values())
         a, b = slow.variance(own), slow.variance(other)
         r = slow.correlation(own, other)
         statistic = (b - a) * np.sqrt(3) / (2 * np.sqrt(a * b * (1 - r**2)))

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from sentviz import studies
+from sentviz import papers
+from sentviz.papers.hardmax.claims import PUBLIC, beside
 from sentviz.runs import Run, runs
 from sentviz.studies.claims import CLAIMS, judged
-from sentviz.studies.hardmax_claims import PUBLIC, beside
 
 ROOT = Path(__file__).parents[1]
 HERE = [run for run in runs([ROOT / "checkpoints"]).values() if isinstance(run, Run) and run.config["model"].get("kind") == "hardmax"]
@@ -39,7 +39,7 @@ def test_numbers_beside_the_public_ones_are_the_runs_own() -> None:
 
 
 def test_every_picture_of_the_poster_is_listed_with_a_page_that_exists() -> None:
-    stored = tomllib.loads((Path(studies.__file__).with_name("hardmax.toml")).read_text(encoding="utf-8"))["item"]
+    stored = tomllib.loads((Path(papers.__file__).parent / "hardmax" / "items.toml").read_text(encoding="utf-8"))["item"]
     assert {item["id"] for item in stored} == {"example", "pipeline", "leaders", "depth"}
     for item in stored:
         assert item["state"] in ("live", "cannot be had")

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from sentviz.studies.ndt import items
+from sentviz.papers.ndt.study import items
 from tests.test_app import RUN, opened, words
 
 pytestmark = pytest.mark.skipif(not (Path(__file__).parents[1] / "checkpoints" / RUN).is_dir(), reason=f"{RUN} is not in checkpoints/")
 
 
 def part(name: str, dataset: str = "sst2") -> AppTest:
-    app = opened("paper_ndt", study=dataset)
+    app = opened("ndt/page", study=dataset)
     app.button_group(key="focus-part").set_value(name).run()
     assert not app.exception, app.exception
     return app
@@ -22,7 +22,7 @@ def part(name: str, dataset: str = "sst2") -> AppTest:
 
 def test_the_page_answers_first() -> None:
     """A sentence with numbers for each data set that has runs, how to get the others; then figures and one numeric table."""
-    app = opened("paper_ndt")
+    app = opened("ndt/page")
     said = words(app).replace("\\", "")
     assert "Does NDT beat DT and the matched vanilla?" in said
     assert "SST-2: NDT" in said
@@ -39,7 +39,7 @@ def test_every_item_names_a_part_of_the_page() -> None:
     shown = app.dataframe[0].value
     assert len(shown) == len(items())
     offered = set(app.button_group(key="focus-part").options)
-    assert {item["view"].removeprefix("paper_ndt/") for item in items() if item["state"] == "live"} <= offered
+    assert {item["view"].removeprefix("page/") for item in items() if item["state"] == "live"} <= offered
 
 
 @pytest.mark.parametrize("name", ["compare", "lambda", "cost"])

@@ -13,11 +13,11 @@ import pytest
 from sentviz.errors import InputError
 from sentviz.figures.accuracy_grid import accuracy_grid
 from sentviz.figures.beside import measured_beside_printed
+from sentviz.papers.ndt import latency, printed, tables
+from sentviz.papers.ndt.averages import fits, said
+from sentviz.papers.ndt.study import DATASETS, METRICS, beside, best_ndt, configurations, items, parameters, points, printed_name, summary
 from sentviz.presets import NDT_FAMILIES
 from sentviz.runs import Run, runs
-from sentviz.studies import latency, printed, tables
-from sentviz.studies.averages import fits, said
-from sentviz.studies.ndt import DATASETS, METRICS, beside, best_ndt, configurations, items, parameters, points, printed_name, summary
 from tests.studies import made_run, made_seeds
 
 ROOT = Path(__file__).parents[1]
@@ -28,7 +28,7 @@ ROMAN = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI")
 @pytest.mark.parametrize("dataset", ["imdb", "sst2", "yelp", "twitter_financial"])
 def test_every_printed_row_has_a_configuration(dataset: str) -> None:
     """14 rows a data set, each named by one of our presets; lambdas for the 12 NDT ones, layers x components of them."""
-    table = printed.table("ndt_classification")
+    table = printed.table("classification")
     names = set(table[table["dataset"] == dataset]["model"])
     assert names == set(NDT_FAMILIES) - {"vanilla-matched"}
     for name in names - {"vanilla", "diff"}:
@@ -56,7 +56,7 @@ def test_every_printed_table_and_figure_is_listed_once() -> None:
 
 def test_every_item_says_what_stands_behind_it_and_where_it_is_shown() -> None:
     """A live one names a part of a page that exists; one that cannot be had says why."""
-    page = importlib.util.find_spec("app.views.papers.paper_ndt")
+    page = importlib.util.find_spec("app.views.papers.ndt.page")
     assert page is not None and page.origin is not None
     source = Path(page.origin).read_text(encoding="utf-8")
     for item in items():
@@ -177,7 +177,7 @@ def test_interleaving_runs_every_candidate_in_every_round() -> None:
 
 def test_silhouettes_and_parameters_of_no_runs_are_the_print() -> None:
     frame = tables.silhouettes([]).frame.set_index("model")
-    with (Path(printed.__file__).parent / "tables" / "ndt_silhouette.csv").open(encoding="utf-8") as file:
+    with (Path(printed.__file__).parent / "printed" / "silhouette.csv").open(encoding="utf-8") as file:
         raw = [row for row in csv.DictReader(file) if row["family"] == "diff"]
     for row in raw:
         ours = {printed_name(name): name for name in DATASETS}[row["dataset"]]

@@ -17,11 +17,12 @@ from sentviz.figures.lambda_grid import lambda_grid
 from sentviz.figures.roc_panels import roc_panels
 from sentviz.figures.tradeoff import tradeoff
 from sentviz.figures.tsne_panels import tsne_panels
+from sentviz.papers.ndt import panels, tables
+from sentviz.papers.ndt.export import MAKERS
+from sentviz.papers.ndt.study import items
 from sentviz.runs import Run
-from sentviz.studies import panels, tables, tsne
+from sentviz.studies import tsne
 from sentviz.studies.export_paper import export_paper
-from sentviz.studies.ndt import items
-from sentviz.studies.ndt_export import MAKERS
 from tests.studies import made_run, made_seeds
 
 THREE = ("bearish", "bullish", "neutral")

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sentviz.figures.figure import Figure
+from sentviz.papers.ndt.tables import Table
 from sentviz.runs import Run
-from sentviz.studies.tables import Table
 
 __all__ = ["Made", "Maker", "Paper", "judged_claims"]
 

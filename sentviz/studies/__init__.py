@@ -1,1 +1,1 @@
-"""The papers' printed numbers, beside which ours are shown."""
+"""What every study needs: runs by configuration, means over seeds, comparisons, claims, files."""

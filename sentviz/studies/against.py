@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from sentviz.papers.ndt.study import CONTROL, DATASETS, NDTS, best_ndt, configurations
 from sentviz.runs import Run
 from sentviz.studies.collected import Configurations
-from sentviz.studies.ndt import CONTROL, DATASETS, NDTS, best_ndt, configurations
 from sentviz.studies.seeds import SeedNoise, over_seeds, seed_noise
 from sentviz.studies.stats import holm, paired
 

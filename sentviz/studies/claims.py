@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from sentviz.errors import SentvizError
+from sentviz.papers.fused.claims import FUSED_CLAIMS
+from sentviz.papers.hardmax.claims import HARDMAX_CLAIMS
+from sentviz.papers.ndt.claims import NDT_CLAIMS
 from sentviz.runs import Run
 from sentviz.studies.claim import Claim, Finding
-from sentviz.studies.fused_claims import FUSED_CLAIMS
-from sentviz.studies.hardmax_claims import HARDMAX_CLAIMS
-from sentviz.studies.ndt_claims import NDT_CLAIMS
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -23,7 +23,7 @@ def items(paper: str) -> list[dict[str, Any]]:
 
     id, printed, title, view, runs, state (live or cannot be had), and why it differs from the print or cannot be had.
     """
-    source = (Path(__file__).parent / f"{paper}.toml").read_text(encoding="utf-8")
+    source = (Path(__file__).parents[1] / "papers" / paper / "items.toml").read_text(encoding="utf-8")
     found: list[dict[str, Any]] = tomllib.loads(source)["item"]
     return found
 

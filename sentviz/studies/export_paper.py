@@ -13,13 +13,13 @@ from sentviz.atomic import replacing
 from sentviz.errors import InputError, SentvizError
 from sentviz.export import render
 from sentviz.figures.figure import Figure, sentence
+from sentviz.papers.fused.export import FUSED
+from sentviz.papers.hardmax.export import HARDMAX
+from sentviz.papers.ndt.export import NDT
+from sentviz.papers.ndt.tables import Table
+from sentviz.papers.paper import Made
 from sentviz.runs import Run, version
 from sentviz.studies.collected import items
-from sentviz.studies.fused_export import FUSED
-from sentviz.studies.hardmax_export import HARDMAX
-from sentviz.studies.ndt_export import NDT
-from sentviz.studies.paper import Made
-from sentviz.studies.tables import Table
 
 __all__ = ["PAPERS", "export_paper"]
 

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from app import shell
-from app.views.papers.ndt_answer import digests
+from app.views.papers.ndt.answer import digests
 from sentviz.runs import Run
 from sentviz.studies.claims import CLAIMS, judged
 

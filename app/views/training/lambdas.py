@@ -6,10 +6,10 @@ import streamlit as st
 
 from app import shell, store
 from app.focus import CHOICES
-from app.views.papers import ndt_lambda
+from app.views.papers.ndt import lambdas
 from app.views.runpick import several
 from sentviz.gallery import code, lambda_figure
-from sentviz.studies.ndt import DATASETS
+from sentviz.papers.ndt.study import DATASETS
 
 shell.intro(
     "Every lambda over the steps of training, per layer and component, with its start and the paper's final value; for Differential, −λ.",
@@ -25,4 +25,4 @@ dataset = store.run(shell.focus().run).config["data"]["name"]
 if dataset in DATASETS:
     st.markdown(f"##### All configurations of {DATASETS[dataset]}")
     st.caption("The data set of the run in focus. A band is the range of the seeds; what barely moves was put there by the initialisation.")
-    ndt_lambda.grid(list(store.runs().values()), dataset)
+    lambdas.grid(list(store.runs().values()), dataset)

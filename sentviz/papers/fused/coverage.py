@@ -1,6 +1,6 @@
 """How many tokens of a data set no lexicon entry reaches, so that they stay neutral (Sentiment-Fused Attention, figure 4).
 
-`python -m sentviz.studies.coverage nsmc sst2` measures anew; the numbers that ship are in `measured/fused_coverage.csv`. Tokens are those
+`python -m sentviz.papers.fused.coverage nsmc sst2` measures anew; the numbers that ship are in `measured/coverage.csv`. Tokens are those
 of the recipe's own tokenizer, trained on the recipe's training split, in the test split cut at the recipe's length.
 """
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["COLUMNS", "FILE", "LEXICON_TITLES", "PAPER", "RECIPES", "TITLES", "measure", "measured"]
 
-FILE = Path(__file__).parent / "measured" / "fused_coverage.csv"
+FILE = Path(__file__).parent / "measured" / "coverage.csv"
 RECIPES = {  # data set -> the recipe whose tokenizer reads it
     "nsmc": "fused_nsmc",
     "kornli_xnli": "fused_klue_nli",

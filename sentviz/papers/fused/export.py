@@ -14,11 +14,12 @@ from sentviz.figures.gains import gain_dots
 from sentviz.figures.heads import layer_lines
 from sentviz.gallery import signed
 from sentviz.maps.heads import CLS_MEASURES
+from sentviz.papers.fused import study as fused
+from sentviz.papers.fused import tables as fused_tables
+from sentviz.papers.fused.study import BASE, CHOSEN, DATASETS, SETTINGS, TASKS, configurations
+from sentviz.papers.ndt.panels import sourced
+from sentviz.papers.paper import Made, Maker, Paper, judged_claims
 from sentviz.runs import Run
-from sentviz.studies import fused, fused_tables
-from sentviz.studies.fused import BASE, CHOSEN, DATASETS, SETTINGS, TASKS, configurations
-from sentviz.studies.panels import sourced
-from sentviz.studies.paper import Made, Maker, Paper, judged_claims
 
 if TYPE_CHECKING:
     from sentviz.maps.injection import Row

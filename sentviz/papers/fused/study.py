@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -17,7 +18,6 @@ from sentviz.presets import FUSED_FAMILIES
 from sentviz.runs import Run
 from sentviz.studies import collected
 from sentviz.studies.against import compared, mixed
-from sentviz.studies.printed import FOLDER
 from sentviz.studies.stats import holm
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ __all__ = [
     "statistics",
 ]
 
+FOLDER = Path(__file__).parent / "printed"
 PRINTED = "nsmc"  # the data set that the paper's gains are of
 DATASETS = {"nsmc": "NSMC", "sst2": "SST-2"}  # ours: the paper has NSMC only
 ENCODERS = ("ko-electra", "kr-electra", "kc-electra", "xlm-roberta-base", "kr-bert")
@@ -96,7 +97,7 @@ TASKS = (
 
 def printed_accuracies() -> pd.DataFrame:
     """Table 1: model, encoder, value."""
-    return _long("fused_nsmc_accuracy", "injection")
+    return _long("nsmc_accuracy", "injection")
 
 
 def printed_gains() -> pd.DataFrame:
@@ -109,7 +110,7 @@ def printed_gains() -> pd.DataFrame:
 
 def printed_tasks() -> pd.DataFrame:
     """Table 3: task, encoder, baseline, injected, value (the gain)."""
-    long = _long("fused_out_of_domain", "variant", "task")
+    long = _long("out_of_domain", "variant", "task")
     wide = long.pivot(index=["task", "encoder"], columns="model", values="value").reset_index()
     wide = wide.rename(columns={BASE: "baseline", CHOSEN: "injected"}).rename_axis(columns=None)
     return wide.assign(value=(wide["injected"] - wide["baseline"]).round(6))[["task", "encoder", "baseline", "injected", "value"]]
@@ -119,7 +120,7 @@ def statistics() -> pd.DataFrame:
     """Table 2, in points: model, mean, deviation (divisor n - 1), variance, printed_mean, printed_sigma, printed_sigma_squared, n."""
     import pandas as pd
 
-    table = pd.read_csv(FOLDER / "fused_gain_statistics.csv").assign(model=lambda frame: frame["injection"].map(_PRINTED))
+    table = pd.read_csv(FOLDER / "gain_statistics.csv").assign(model=lambda frame: frame["injection"].map(_PRINTED))
     table = table.set_index("model")
     rows = []
     for model, part in printed_gains().groupby("model"):

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from sentviz.papers.fused import coverage
+from sentviz.papers.fused import study as fused
+from sentviz.papers.fused.study import DATASETS, ENCODERS, SETTINGS, TASKS, configurations
+from sentviz.papers.ndt.tables import Table
 from sentviz.runs import Run
-from sentviz.studies import collected, coverage, fused
+from sentviz.studies import collected
 from sentviz.studies.against import SEEDS_IN_WORDS
-from sentviz.studies.fused import DATASETS, ENCODERS, SETTINGS, TASKS, configurations
-from sentviz.studies.tables import Table
 
 if TYPE_CHECKING:
     import pandas as pd

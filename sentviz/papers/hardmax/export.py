@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from sentviz.gallery import signed
+from sentviz.papers.hardmax.claims import beside, frequent_leaders, trained
+from sentviz.papers.paper import Made, Paper, judged_claims
 from sentviz.runs import Run
-from sentviz.studies.hardmax_claims import beside, frequent_leaders, trained
-from sentviz.studies.paper import Made, Paper, judged_claims
 
 __all__ = ["HARDMAX"]
 
@@ -84,7 +84,7 @@ def _depth(runs: Sequence[Run]) -> list[Made]:
 
 def _accuracy(runs: Sequence[Run]) -> list[Made]:
     from sentviz.figures.beside import measured_beside_printed
-    from sentviz.studies.panels import sourced
+    from sentviz.papers.ndt.panels import sourced
 
     table = beside(runs)
     if table.empty:

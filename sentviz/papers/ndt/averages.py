@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sentviz.studies import printed
-from sentviz.studies.ndt import CONTROL, printed_name
+from sentviz.papers.ndt import printed
+from sentviz.papers.ndt.study import CONTROL, printed_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,11 +27,11 @@ def fits(measured: pd.DataFrame, dataset: str) -> pd.DataFrame:
     within two standard errors (of both means) and the print's rounding of the printed gap; below three configurations nothing is said.
 
     Args:
-        measured: as `sentviz.studies.ndt.summary` returns it.
+        measured: as `sentviz.papers.ndt.study.summary` returns it.
     """
     import pandas as pd
 
-    table = printed.table("ndt_classification")
+    table = printed.table("classification")
     table = table[table["dataset"] == printed_name(dataset)]
     wide = measured[measured["model"] != CONTROL].pivot(index="model", columns="metric", values="value")
     rows = []

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 
+from sentviz.papers.ndt import panels, tables
+from sentviz.papers.ndt.study import DATASETS, beside, configurations, points, summary
+from sentviz.papers.paper import Made, Maker, Paper, judged_claims
 from sentviz.runs import Run
-from sentviz.studies import panels, tables, tsne
+from sentviz.studies import tsne
 from sentviz.studies.against import BASES, answer
-from sentviz.studies.ndt import DATASETS, beside, configurations, points, summary
-from sentviz.studies.paper import Made, Maker, Paper, judged_claims
 
 __all__ = ["MAKERS", "NDT"]
 

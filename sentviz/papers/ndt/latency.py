@@ -1,6 +1,6 @@
 """Milliseconds per test batch of the study's models, measured beside each other in one process.
 
-`python -m sentviz.studies.latency sst2 imdb` measures anew; the numbers that ship are in `measured/ndt_latency.csv`. Timed is the
+`python -m sentviz.papers.ndt.latency sst2 imdb` measures anew; the numbers that ship are in `measured/latency.csv`. Timed is the
 processor time of one thread, which other processes disturb less than the clock on the wall.
 """
 
@@ -17,15 +17,15 @@ import numpy as np
 
 from sentviz.atomic import replacing
 from sentviz.evaluation import Floats, bounds
-from sentviz.studies import printed
-from sentviz.studies.ndt import CONTROL, printed_name
+from sentviz.papers.ndt import printed
+from sentviz.papers.ndt.study import CONTROL, printed_name
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["FILE", "MODELS", "interleaved", "measure", "measured", "printed_ratios"]
 
-FILE = Path(__file__).parent / "measured" / "ndt_latency.csv"
+FILE = Path(__file__).parent / "measured" / "latency.csv"
 NUMBERS = [f"to_{base}{end}" for base in ("vanilla", "matched") for end in ("", "_low", "_high")]
 MODELS = ("vanilla", CONTROL, "diff", "ndt-unit-2", "ndt-unit-3", "ndt-unit-4")  # a constraint costs no time
 BATCHES = {"imdb": 391, "sst2": 160, "yelp_full": 411}  # the paper's number of test batches, from its milliseconds and whole seconds
@@ -111,7 +111,7 @@ def printed_ratios(dataset: str) -> pd.DataFrame:
     """
     import pandas as pd
 
-    table = printed.table("ndt_inference_ms_per_batch")
+    table = printed.table("inference_ms_per_batch")
     table = table[table["dataset"] == printed_name(dataset)]
     seconds = {
         row["family"] if row["family"] != "ndt" else f"ndt-unit-{row['components']}": float(row["milliseconds"])

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sentviz.evaluation import AUC_RESAMPLES, Floats, auc, bounds, confusion
+from sentviz.papers.ndt import printed
+from sentviz.papers.ndt.study import DATASETS, best_ndt, configurations, printed_name
 from sentviz.presets import CONSTRAINT_SIGNS, parse
 from sentviz.runs import Run
-from sentviz.studies import printed
 from sentviz.studies.means import predictions
-from sentviz.studies.ndt import DATASETS, best_ndt, configurations, printed_name
 from sentviz.testset.rows import OVER
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["accuracy", "lambdas", "table"]
 
-FOLDER = Path(__file__).parent / "tables"
+FOLDER = Path(__file__).parent / "printed"
 NAMES = {sign: name for name, sign in CONSTRAINT_SIGNS.items()}
 
 
@@ -30,13 +30,13 @@ def table(name: str) -> pd.DataFrame:
 
 def accuracy(dataset: str, model: str) -> float | None:
     """Printed accuracy (0..1) of a preset on a data set; None where the paper has no such row (vanilla-matched is ours)."""
-    frame = table("ndt_classification")
+    frame = table("classification")
     row = frame[(frame["dataset"] == dataset) & (frame["model"] == model)]
     return None if row.empty else float(row["accuracy_pct"].iloc[0]) / 100
 
 
 def lambdas(dataset: str, model: str) -> pd.DataFrame:
     """Printed final lambdas of a preset: layer and component counted from 0, value; empty where there are none."""
-    frame = table("ndt_lambdas")
+    frame = table("lambdas")
     rows = frame[(frame["dataset"] == dataset) & (frame["model"] == model)]
     return rows.assign(layer=rows["layer"] - 1, component=rows["component"] - 1, value=rows["lambda"])[["layer", "component", "value"]]

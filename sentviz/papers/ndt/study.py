@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sentviz.papers.ndt import printed
 from sentviz.presets import NDT_FAMILIES
 from sentviz.runs import Run
-from sentviz.studies import collected, printed
+from sentviz.studies import collected
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,13 +36,13 @@ NDTS = tuple(model for model in NDT_FAMILIES if model.startswith("ndt-"))
 
 # our metric -> (printed table, its column, factor to our unit)
 METRICS = {
-    "accuracy": ("ndt_classification", "accuracy_pct", 0.01),
-    "precision_weighted": ("ndt_classification", "precision", 1.0),
-    "f1_weighted": ("ndt_classification", "f1", 1.0),
-    "auc": ("ndt_classification", "auc", 1.0),
-    "silhouette": ("ndt_silhouette", "silhouette", 1.0),
-    "precision_macro": ("ndt_classification", "precision", 1.0),
-    "f1_macro": ("ndt_classification", "f1", 1.0),
+    "accuracy": ("classification", "accuracy_pct", 0.01),
+    "precision_weighted": ("classification", "precision", 1.0),
+    "f1_weighted": ("classification", "f1", 1.0),
+    "auc": ("classification", "auc", 1.0),
+    "silhouette": ("silhouette", "silhouette", 1.0),
+    "precision_macro": ("classification", "precision", 1.0),
+    "f1_macro": ("classification", "f1", 1.0),
 }
 
 
@@ -106,7 +107,7 @@ def parameters(runs: Sequence[Run], dataset: str) -> pd.DataFrame:
     """
     import pandas as pd
 
-    frame = printed.table("ndt_parameters")
+    frame = printed.table("parameters")
     frame = frame[frame["dataset"] == printed_name(dataset)]
     wanted = {(row["family"], int(row["components"])): float(row["parameters_millions"]) for row in frame.to_dict("records")}
     rows = []

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from sentviz.papers.ndt import latency, printed
+from sentviz.papers.ndt.averages import fits, said
+from sentviz.papers.ndt.study import DATASETS, VOCABULARIES, beside, configurations, parameters, printed_name, summary
 from sentviz.presets import CONSTRAINT_SIGNS, parse
 from sentviz.runs import Run
-from sentviz.studies import latency, printed
 from sentviz.studies.against import BASES, SEEDS_IN_WORDS, against
-from sentviz.studies.averages import fits, said
-from sentviz.studies.ndt import DATASETS, VOCABULARIES, beside, configurations, parameters, printed_name, summary
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,7 +72,7 @@ def lambdas(runs: Sequence[Run], dataset: str) -> Table:
 
     Layers and components count from 1, as in print; low and high are the least and largest of the seeds.
     """
-    from sentviz.studies.panels import lambda_frames
+    from sentviz.papers.ndt.panels import lambda_frames
 
     curves, marks = lambda_frames(runs, dataset)
     keys = ["model", "constraint", "components", "layer", "component"]
@@ -171,7 +171,7 @@ def costs(dataset: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     here = frame[frame["dataset"] == dataset]
     names = {"to_vanilla": "value", "to_vanilla_low": "low", "to_vanilla_high": "high"}
     ours = here[["model", "parameters", *names]].rename(columns=names).assign(parameters=here["parameters"] / 1e6)
-    table = printed.table("ndt_parameters")
+    table = printed.table("parameters")
     table = table[table["dataset"] == printed_name(dataset)]
     millions = {
         row["family"] if row["family"] != "ndt" else f"ndt-unit-{row['components']}": float(row["parameters_millions"])

@@ -9,14 +9,14 @@ import pandas as pd
 import streamlit as st
 
 from app import shell
-from app.views.papers.ndt_answer import digests
+from app.views.papers.ndt.answer import digests
 from sentviz.figures import Figure, Theme
+from sentviz.papers.fused import tables as fused_tables
+from sentviz.papers.fused.export import gains_figure, tasks_figure
+from sentviz.papers.fused.study import DATASETS, ENCODERS, Answer, answer, configurations
+from sentviz.papers.ndt.tables import Table
 from sentviz.runs import Run
-from sentviz.studies import fused_tables
 from sentviz.studies.against import SEEDS_IN_WORDS
-from sentviz.studies.fused import DATASETS, ENCODERS, Answer, answer, configurations
-from sentviz.studies.fused_export import gains_figure, tasks_figure
-from sentviz.studies.tables import Table
 
 __all__ = ["answers", "numbers", "out_of_domain", "table"]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from app import shell, store
-from app.views.papers import claims_part, fused_gains, fused_parts
+from app.views.papers import claims_part
+from app.views.papers.fused import gains, parts
 
 shell.intro(
     "What “Enhancing Self-Attention via Knowledge Fusion” (Jang, Kim and Shin: Sentiment-Fused Attention) prints, beside what the runs here"
@@ -14,24 +15,24 @@ shell.intro(
     " accuracies cannot.",
 )
 runs = list(store.runs().values())
-fused_gains.answers(runs)
+gains.answers(runs)
 with st.expander("Every comparison, with p-values", on_change="rerun", key="fused-numbers") as numbers:
     if numbers.open:
-        fused_gains.numbers(runs)
+        gains.numbers(runs)
 st.markdown("##### Table 1: accuracy, %")
-fused_gains.table(runs)
+gains.table(runs)
 st.markdown("##### Table 2: mean and spread of the printed gains, points")
-fused_parts.statistics()
+parts.statistics()
 st.markdown("##### Figure 5: what σ can and cannot do to [CLS]")
-fused_parts.cls(runs)
+parts.cls(runs)
 st.markdown("##### Table 3: out of domain")
-fused_gains.out_of_domain(runs)
+gains.out_of_domain(runs)
 st.markdown("##### Figure 4: how much of the text the lexicon reaches")
-fused_parts.covered()
+parts.covered()
 st.markdown("##### The paper's claims")
 claims = claims_part.verdicts(runs, ["Sentiment-Fused"])
 claims_part.counted(claims)
 claims_part.listed(claims)
 with st.expander("Every printed table and figure, and where it is here", on_change="rerun", key="fused-list") as more:
     if more.open:
-        fused_parts.listed_items(runs)
+        parts.listed_items(runs)

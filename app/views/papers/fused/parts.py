@@ -9,24 +9,25 @@ import pandas as pd
 import streamlit as st
 
 from app import shell, store
-from app.views.papers.ndt_answer import digests
-from app.views.papers.ndt_table import plain
+from app.views.papers.ndt.answer import digests
+from app.views.papers.ndt.table import plain
 from sentviz.errors import SentvizError
 from sentviz.figures import Figure, Theme
 from sentviz.figures.difference import difference_map
 from sentviz.gallery import signed
 from sentviz.maps.compare import difference
+from sentviz.papers.fused import coverage
+from sentviz.papers.fused import tables as fused_tables
+from sentviz.papers.fused.export import cls_figure, covered_figure, readable
+from sentviz.papers.fused.study import BASE, CHOSEN, DATASETS, SETTINGS, TASKS, configurations, heads_by_setting
 from sentviz.runs import Run
-from sentviz.studies import coverage, fused_tables
 from sentviz.studies.collected import items
-from sentviz.studies.fused import BASE, CHOSEN, DATASETS, SETTINGS, TASKS, configurations, heads_by_setting
-from sentviz.studies.fused_export import cls_figure, covered_figure, readable
 from sentviz.trace import Trace
 
 __all__ = ["cls", "covered", "listed_items", "statistics"]
 
 NEEDED = {dataset: len(SETTINGS) for dataset in DATASETS} | {task.dataset: 2 for task in TASKS if task.dataset}
-PAGES = {"paper_fused": "this one", "attention/lexicon": "Attention, Lexicon", "cls": "CLS and heads"}
+PAGES = {"page": "this one", "attention/lexicon": "Attention, Lexicon", "cls": "CLS and heads"}
 ROUNDING = 1e-7  # of weights in single precision
 TITLES = DATASETS | {task.dataset: task.title for task in TASKS}
 

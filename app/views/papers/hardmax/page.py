@@ -11,14 +11,14 @@ import streamlit as st
 
 from app import shell, store
 from app.views.sentence import hardmax_parts
-from sentviz import studies
+from sentviz import papers
 from sentviz.figures.beside import measured_beside_printed
 from sentviz.figures.clustering import layer_bands, leader_bars
 from sentviz.gallery import signed
 from sentviz.hardmax.leaders import FILE, frequent, leading, per_layer
+from sentviz.papers.hardmax.claims import beside
 from sentviz.runs import Run
 from sentviz.studies.claims import judged
-from sentviz.studies.hardmax_claims import beside
 
 shell.intro(
     "What “Clustering in pure-attention hardmax transformers” (arXiv 2407.01602) claims, beside what the runs here measure.",
@@ -77,6 +77,6 @@ if surveyed is not None:
             shell.figure(lambda theme, label=label: signed(leader_bars(led, label, theme=theme), surveyed), f"paper-led-{label}")  # type: ignore[misc]
     st.caption(f"Leaders at least {reach / 3:.2f} from the line, a third of how far leaders reach here; other thresholds on Hardmax.")
 with st.expander("Every printed picture and number, and where it is here"):
-    source = (Path(studies.__file__).with_name("hardmax.toml")).read_text(encoding="utf-8")
+    source = (Path(papers.__file__).parent / "hardmax" / "items.toml").read_text(encoding="utf-8")
     shown = pd.DataFrame(tomllib.loads(source)["item"])
     st.dataframe(shown[["printed", "title", "state", "view", "runs", "why"]], hide_index=True, placeholder="–", height="content")

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app import shell
+from sentviz.papers.ndt.study import DATASETS
 from sentviz.runs import Run
 from sentviz.studies.against import SEEDS_IN_WORDS, Answer, answer
-from sentviz.studies.ndt import DATASETS
 
 __all__ = ["digests", "show"]
 

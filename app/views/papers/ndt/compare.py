@@ -9,12 +9,12 @@ import pandas as pd
 import streamlit as st
 
 from app import shell
-from app.views.papers.ndt_answer import digests
+from app.views.papers.ndt.answer import digests
+from sentviz.papers.ndt.study import DATASETS, configurations
+from sentviz.papers.ndt.tables import Table, comparisons
 from sentviz.runs import Run
 from sentviz.studies.against import BASES, mixed
-from sentviz.studies.ndt import DATASETS, configurations
 from sentviz.studies.seeds import seed_noise
-from sentviz.studies.tables import Table, comparisons
 
 __all__ = ["show"]
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app import shell
-from app.views.papers.ndt_table import plain
+from app.views.papers.ndt.table import plain
 from sentviz.figures.tradeoff import tradeoff
+from sentviz.papers.ndt.study import DATASETS, parameters
+from sentviz.papers.ndt.tables import about_vocabularies, costs, milliseconds
 from sentviz.runs import Run
-from sentviz.studies.ndt import DATASETS, parameters
-from sentviz.studies.tables import about_vocabularies, costs, milliseconds
 
 __all__ = ["show"]
 
@@ -47,7 +47,7 @@ def show(runs: Sequence[Run], dataset: str) -> None:
     st.markdown("##### Table XI: milliseconds per test batch")
     here = timed.frame[timed.frame["dataset"] == DATASETS[dataset]].dropna(axis=1, how="all")
     if here.empty:
-        st.caption(f"Not measured on {DATASETS[dataset]} yet; `python -m sentviz.studies.latency {dataset}` does.")
+        st.caption(f"Not measured on {DATASETS[dataset]} yet; `python -m sentviz.papers.ndt.latency {dataset}` does.")
     else:
         whole = dict.fromkeys(("batches", "tokens", "rounds"), "{:.0f}")
         plain(here.drop(columns="dataset").rename(columns=TITLES), key="ndt-milliseconds", digits=2, milliseconds="{:.1f}", **whole)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
+from sentviz.papers.ndt.study import DATASETS, configurations, items
 from sentviz.runs import Run
-from sentviz.studies.ndt import DATASETS, configurations, items
 
 __all__ = ["show"]
 
@@ -21,7 +21,7 @@ def show(runs: Sequence[Run], dataset: str) -> None:
         "–" if state != "live" else ", ".join(f"{DATASETS[name]} {counts[name][0]} of 15 ({counts[name][1]} runs)" for name in names)
         for names, state in zip(wanted, frame["state"], strict=True)
     ]
-    frame["shown on"] = frame["view"].str.removeprefix("paper_ndt/")
+    frame["shown on"] = frame["view"].str.removeprefix("page/")
     st.dataframe(
         frame[["printed", "title", "state", "shown on", "here", "why"]],
         hide_index=True,

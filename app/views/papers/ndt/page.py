@@ -5,15 +5,15 @@ from __future__ import annotations
 import streamlit as st
 
 from app import shell, store
-from app.views.papers import ndt_answer, ndt_compare, ndt_cost, ndt_items, ndt_lambda, ndt_panels, ndt_results
+from app.views.papers.ndt import answer, compare, cost, items, lambdas, panels, results
 
 PARTS = {
-    "results": ndt_results.show,
-    "compare": ndt_compare.show,
-    "panels": ndt_panels.show,
-    "lambda": ndt_lambda.show,
-    "cost": ndt_cost.show,
-    "items": ndt_items.show,
+    "results": results.show,
+    "compare": compare.show,
+    "panels": panels.show,
+    "lambda": lambdas.show,
+    "cost": cost.show,
+    "items": items.show,
 }
 
 shell.intro(
@@ -21,7 +21,7 @@ shell.intro(
     "The paper gives neither seeds nor intervals nor settings; ours are one set for all models of a data set, said in each run.",
 )
 runs = list(store.runs().values())
-dataset = ndt_answer.show(runs)
+dataset = answer.show(runs)
 TITLES = {"items": "Every item"}
 shell.choose(
     st.segmented_control,

@@ -10,7 +10,7 @@ import streamlit as st
 
 from sentviz.figures import Theme, palette
 from sentviz.figures.figure import blend, ink_on
-from sentviz.studies.tables import COLUMNS
+from sentviz.papers.ndt.tables import COLUMNS
 
 __all__ = ["beside_print", "plain"]
 
@@ -21,7 +21,7 @@ MINUS = str.maketrans("-", "−")
 
 
 def beside_print(frame: pd.DataFrame, theme: Theme, *, key: str) -> None:
-    """`sentviz.studies.tables.results`: ours with its interval, the print, the difference; a star marks a column's best."""
+    """`sentviz.papers.ndt.tables.results`: ours with its interval, the print, the difference; a star marks a column's best."""
     shown = pd.DataFrame({"model": frame["model"], "seeds": frame["seeds"]})
     formats: dict[str, Any] = {"seeds": "{:.0f}"}
     best: dict[str, float] = {}

@@ -1,0 +1,1 @@
+"""The page of Sentiment-Fused Attention."""

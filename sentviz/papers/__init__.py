@@ -1,0 +1,1 @@
+"""The papers: everything of one stands in one folder."""

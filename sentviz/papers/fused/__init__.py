@@ -1,0 +1,1 @@
+"""Sentiment-Fused Attention (Jang, Kim and Shin)."""
