@@ -6,6 +6,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from sentviz.papers import papers, studies
+
 __all__ = ["CHOICES", "DEFAULT_RUN", "Focus"]
 
 DEFAULT_RUN = "sst2/ndt-unit-2"
@@ -21,12 +23,12 @@ CHOICES = {
     "stops": ("drop", "keep"),
     "method": ("pca", "tsne", "umap"),
     "dims": ("2", "3"),
-    "study": ("sst2", "imdb", "twitter_financial", "yelp_full"),
+    "study": tuple(dict.fromkeys(dataset for _, study in studies().values() for dataset in study.datasets)),
     "part": ("results", "compare", "panels", "lambda", "cost", "items"),
     "metric": ("accuracy", "precision_weighted", "f1_weighted", "auc", "silhouette", "precision_macro", "f1_macro"),
     "base": ("vanilla-matched", "vanilla", "diff"),
     "sample": ("stored", "all"),
-    "paper": ("all", "ndt", "hardmax", "fused"),
+    "paper": ("all", *papers()),
     "verdict": ("any", "holds", "fails", "open"),
     "lab": ("review", "playground", "leaders"),
     "heat": ("10", "3", "1", "0.3", "0.1", "0.03", "0.01", "0.001", "0"),
@@ -72,7 +74,7 @@ class Focus:
     heat: str = "0"  # temperature of its attention
     plane: str = "spread"  # of its picture: spread, decision, or two coordinates as in 1.3
     play: str = ""  # settings of its playground, as in n:50~alpha:0.5
-    study: str = "sst2"  # data set of the NDT paper's page
+    study: str = "sst2"  # data set of a paper's page
     part: str = "results"  # of that page
     metric: str = "accuracy"
     base: str = "vanilla-matched"  # what every configuration is compared with

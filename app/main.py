@@ -7,8 +7,18 @@ from pathlib import Path
 import streamlit as st
 
 from app import shell
+from sentviz.papers import papers
+from sentviz.papers.paper import Paper
 
 st.set_page_config(page_title="sentviz", page_icon=str(Path(__file__).with_name("icon.svg")), layout="wide")
+
+
+def page_of(paper: Paper) -> Path:
+    """The script of a paper's page: its own, one of ours for it, or the one that shows any paper."""
+    views = Path(__file__).parent / "views" / "papers"
+    ours = views / paper.name / "page.py"
+    return paper.page.script or (ours if ours.is_file() else views / "generic.py")
+
 
 PAGES = {
     "Sentence": [
@@ -92,26 +102,9 @@ PAGES = {
         ),
     ],
     "Papers": [
-        st.Page(
-            "views/papers/ndt/page.py",
-            title="NDT",
-            url_path="ndt",
-            icon=":material/article:",
-            help="arXiv 2603.20704: every printed number beside ours.",
-        ),
-        st.Page(
-            "views/papers/hardmax/page.py",
-            title="Hardmax transformer",
-            url_path="hardmax-paper",
-            icon=":material/article:",
-            help="arXiv 2407.01602: clusters, leaders, and what they carry.",
-        ),
-        st.Page(
-            "views/papers/fused/page.py",
-            title="Sentiment-Fused Attention",
-            url_path="fused",
-            icon=":material/article:",
-            help="Jang, Kim and Shin: a sentiment lexicon in the attention scores.",
+        *(
+            st.Page(page_of(paper), title=paper.short, url_path=paper.page.url, icon=paper.page.icon, help=paper.page.help)
+            for paper in papers().values()
         ),
         st.Page("views/papers/claims.py", title="Claims", icon=":material/gavel:", help="Each claim, the test, the verdict."),
     ],

@@ -83,12 +83,13 @@ def lambda_figure(sources: Sequence[Run], *, change: bool = False, theme: Theme 
     """
     import pandas as pd
 
-    from sentviz.papers.ndt import printed
+    from sentviz.papers import printed
 
     marks = [
-        printed.lambdas(run.config["data"]["name"], run.config["preset"]).assign(run=run.name)
+        frame[frame["name"] == "lambda"].assign(run=run.name)[["run", "layer", "component", "value"]]
         for run in sources
         if run.capabilities.lambdas
+        for frame in [printed(run.config["data"]["name"], run.config["preset"])]
     ]
     marks = [mark for mark in marks if not mark.empty]
     return signed(

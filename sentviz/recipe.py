@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from sentviz.errors import InputError, RunError
-from sentviz.presets import check_shape, is_hardmax, modern, split, usual
+from sentviz.models.config import HardmaxConfig
+from sentviz.papers import recipes
+from sentviz.presets import check_shape, named
 from sentviz.runs import Run, restored
 from sentviz.variants import changes as varied
 
 __all__ = ["SCHEDULES", "SELECTIONS", "Recipe", "finished", "learned", "recipe_names"]
 
-FOLDER = Path(__file__).parent / "recipes"
 SELECTIONS = ("accuracy", "loss", "f1_macro")
 SCHEDULES = ("cosine", "linear", "constant")
 
@@ -69,20 +70,25 @@ class Recipe:
     def read(cls, source: str | Path, **changes: Any) -> Recipe:
         """A recipe by the name of one that ships or from a TOML file, with changes on top; of a hardmax model by its data set's name.
 
+        A preset that the recipe was not written for brings settings of its own, where it has any.
+
         Raises:
             InputError: no such recipe, not TOML, or a key that means nothing here.
         """
         path = Path(source)
-        if path.suffix != ".toml" and is_hardmax(changes.get("model") or ""):
-            return cls.of({"dataset": str(source)} | {k: v for k, v in changes.items() if v is not None})
-        path = path if path.suffix == ".toml" else FOLDER / f"{source}.toml"
+        path = path if path.suffix == ".toml" else recipes().get(str(source), path)
+        changes = {k: v for k, v in changes.items() if v is not None}
+        if path.suffix != ".toml" and usual(changes):  # a model that brings settings of its own: any data set will do
+            return cls.of({"dataset": str(source)} | changes)
         try:
             values = tomllib.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise InputError(f"There is no recipe {str(source)!r}; those that ship: {', '.join(recipe_names())}.") from None
         except (OSError, ValueError) as error:
             raise InputError(f"The recipe {path.name} cannot be read ({error}).") from error
-        values |= {k: v for k, v in changes.items() if v is not None}
+        if changes.get("model", written := values.get("model", cls.model)) != written:
+            values |= usual(changes)
+        values |= changes
         return cls.of(values | varied(values.get("variant", ""), values.get("model", cls.model)))
 
     @classmethod
@@ -92,7 +98,7 @@ class Recipe:
         Raises:
             InputError: a setting, a kind of value or a preset that does not exist.
         """
-        values = modern(values)
+        values = _modern(values)
         known = {item.name: item for item in dataclasses.fields(cls)}
         if unknown := sorted(values.keys() - known.keys()):
             raise InputError(f"A recipe has no setting {unknown[0]!r}; there are {', '.join(known)}.")
@@ -119,10 +125,11 @@ class Recipe:
         if recipe.source:  # its shape is the encoder's own
             return recipe
         check_shape(recipe.model, recipe.shape)
-        if split(recipe.model)[1] and not recipe.lexicon:
+        if named(recipe.model).shape.get("lexicon", "none") != "none" and not recipe.lexicon:
             raise InputError(f"{recipe.model} injects a lexicon, and the recipe names none.")
-        if is_hardmax(recipe.model) and (given := [name for name in WITHOUT if getattr(recipe, name) != WITHOUT[name]]):
-            raise InputError(f"{recipe.model} does not take {given[0]}; a hardmax model has nothing of that kind.")
+        without = named(recipe.model).without
+        if given := [name for name in without if hasattr(recipe, name) and getattr(recipe, name) != without[name]]:
+            raise InputError(f"{recipe.model} does not take {given[0]}; a model of its kind has nothing like it.")
         return recipe
 
     @property
@@ -143,7 +150,18 @@ class Recipe:
 POSITIVE = {"epochs", "batch_size", "learning_rate", "max_length", "evaluations", "log_every"}
 SHARES = {"warmup", "dropout", "label_smoothing"}
 CHOICES = {"tokenizer": ("words", "bpe"), "schedule": SCHEDULES, "select": SELECTIONS}
-WITHOUT = {"variant": "", "example_pair": "", "tokenizer": "words", "cls": False, "lexicon": "", "dropout": 0.0}  # hardmax
+FOREIGN: dict[str, Any] = {  # settings of a recipe that are usual for a Hugging Face encoder
+    "tokenizer": "bpe",
+    "cls": True,
+    "max_length": 128,
+    "epochs": 3,
+    "batch_size": 32,
+    "learning_rate": 2e-5,
+    "weight_decay": 0.01,
+    "warmup": 0.1,
+    "schedule": "linear",
+    "patience": 3,
+}
 KINDS = {str: "a text", dict: "a table", bool: "true or false", int: "a whole number", float: "a number"}
 
 
@@ -168,6 +186,26 @@ def finished(recipe: Recipe, root: str | Path) -> Run | None:
     return run
 
 
+def usual(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that a recipe has where it does not name them, other than those of `Recipe` itself: its model's own.
+
+    Raises:
+        InputError: no such preset.
+    """
+    if values.get("source"):
+        return FOREIGN
+    return dict(named(values["model"]).recipe) if values.get("model") else {}
+
+
+def _modern(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """A stored recipe as it is written now: those of hardmax runs of format 1 held the model's shape among the settings."""
+    older = ("width", "training", "cleaning", "layers", "training_temperature")
+    if not all(name in stored for name in older):
+        return dict(stored)
+    shape = {name: stored[name] for name in older[3:] if stored[name] != getattr(HardmaxConfig, name)}
+    return {name: value for name, value in stored.items() if name not in older} | {"shape": shape}
+
+
 def _bare(recipe: Recipe) -> Recipe:
     return dataclasses.replace(recipe, example="", example_pair="")
 
@@ -179,4 +217,7 @@ def learned(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def recipe_names() -> list[str]:
     """The recipes that ship."""
-    return sorted(path.stem for path in FOLDER.glob("*.toml"))
+    found: dict[Path, str] = {}
+    for name, path in recipes().items():
+        found.setdefault(path, name)
+    return sorted(found.values())

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from sentviz.errors import InputError
-from sentviz.models.config import lambda_starts
-from sentviz.presets import parse
+from sentviz.models.config import EncoderConfig
+from sentviz.presets import CONSTRAINT_SIGNS, preset
 
 __all__ = ["LAMBDA_CONTROLS", "VARIANTS", "changes"]
 
@@ -17,7 +17,6 @@ VARIANTS = {
     "frozen": "every lambda stays at the preset's start",
     "512": "reads the first 512 tokens",
 }
-LAYERS = 2  # of every preset
 EQUAL = 0.15
 
 
@@ -33,14 +32,13 @@ def changes(variant: str, model: str) -> dict[str, Any]:
         raise InputError(f"There is no variant {variant!r}; there are {', '.join(VARIANTS)}.")
     if variant == "512":
         return {"max_length": 512}
-    family, constraint, components = parse(model)
-    if family != "ndt":
-        raise InputError(f"{model} has no lambda with a start of its own; the variant {variant} is for NDT models.")
+    config = preset(model, vocab_size=9, classes=2, max_length=9)
+    if not isinstance(config, EncoderConfig) or config.mixing not in CONSTRAINT_SIGNS:
+        raise InputError(f"{model} has no lambda with a start of its own, which the variant {variant} changes.")
     if variant == "frozen":
         return {"shape": {"learn_lambda": False}}
-    starts = lambda_starts(constraint, LAYERS, components)
-    if variant == "swapped" and constraint in ("unit", "nonneg"):
+    if variant == "swapped" and config.mixing in ("unit", "nonneg"):
         raise InputError(f"{model} has no negative lambdas, so its signs cannot be swapped.")
-    sign = -1 if constraint == "symmetric" else 1
-    new = [[sign * EQUAL if variant == "equal" else -value for value in row] for row in starts]
+    sign = -1 if config.mixing == "symmetric" else 1
+    new = [[sign * EQUAL if variant == "equal" else -value for value in row] for row in config.lambda_start]
     return {"shape": {"lambda_start": new}}

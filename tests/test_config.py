@@ -11,7 +11,8 @@ import pytest
 
 from sentviz.errors import InputError
 from sentviz.models.config import EncoderConfig
-from sentviz.presets import FUSED_FAMILIES, NDT_FAMILIES, check_shape, preset
+from sentviz.papers.fused.presets import MODELS
+from sentviz.presets import check_shape, preset, presets
 
 SIZES: dict[str, Any] = {"vocab_size": 9, "classes": 2, "max_length": 9}
 
@@ -49,10 +50,10 @@ def test_what_no_model_has(changes: dict[str, Any], said: str) -> None:
             preset("vanilla-matched", **SIZES, **changes)
 
 
-@pytest.mark.parametrize("name", [*NDT_FAMILIES, *FUSED_FAMILIES])
+@pytest.mark.parametrize("name", sorted({*presets(), *MODELS}))
 def test_what_is_stored_is_read_back(name: str) -> None:
     config = preset(name, **SIZES)
-    assert EncoderConfig(**json.loads(json.dumps(dataclasses.asdict(config)))) == config
+    assert type(config)(**json.loads(json.dumps(dataclasses.asdict(config)))) == config
 
 
 def test_a_recipes_shape_is_checked_before_anything_is_trained() -> None:

@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from sentviz.models.config import EncoderConfig
 from sentviz.models.encoder import Encoder
 from sentviz.models.protocol import Change, Watch
-from sentviz.presets import NDT_FAMILIES, parse, preset
+from sentviz.papers.ndt.presets import PRESETS
+from sentviz.presets import preset
 from tests import slow
 from tests.makers import small_encoder
 from tests.test_encoder import DIFF, FORMS, IDS, TEXTS, VANILLA, batch_of, state_of
@@ -32,19 +33,18 @@ PRINTED = {
 def test_parameter_counts_are_the_printed_ones(data: str) -> None:
     """Every preset's total, as rounded in print; the control has NDT(2)'s less its lambdas."""
     (vocab, classes, length), (vanilla, diff, *ndt) = PRINTED[data]
-    for name in NDT_FAMILIES:
-        family, _, c = parse(name)
+    for name in PRESETS:
         with torch.device("meta"):
             encoder = Encoder(preset(name, vocab_size=vocab, classes=classes, max_length=length))
         total = encoder.parameters_count()
         assert total == sum(p.numel() for p in encoder.parameters())
-        if family == "vanilla-matched":
+        if name == "vanilla-matched":
             with torch.device("meta"):
                 two = Encoder(preset("ndt-unit-2", vocab_size=vocab, classes=classes, max_length=length))
             lambdas = sum(p.numel() for n, p in two.named_parameters() if "mixing" in n)
             assert total == two.parameters_count() - lambdas
         else:
-            printed = ndt[c - 2] if family == "ndt" else {"vanilla": vanilla, "diff": diff}[family]
+            printed = {"vanilla": vanilla, "diff": diff}[name] if name in ("vanilla", "diff") else ndt[int(name[-1]) - 2]
             assert round(total / 1e6, 2) == printed
 
 

@@ -12,10 +12,9 @@ from streamlit.testing.v1 import AppTest
 
 from sentviz import datasets
 from sentviz.lexicon import Lexicon
-from sentviz.papers.fused import coverage
+from sentviz.papers.fused import PAPER, coverage
 from sentviz.papers.fused import study as fused
 from sentviz.runs import Run
-from sentviz.studies.collected import items
 from sentviz.training import train
 from tests.makers import toy_recipe, use_toy_data
 from tests.studies import N, made_run, made_seeds, with_heads
@@ -96,7 +95,7 @@ def test_every_comparison_and_every_item_can_be_opened(page: Opened, several: Pa
     assert set(shown["setting"]) == {"Xia et al., product", "Last head ÷ √d"}
     assert set(shown["kind"]) == {"over seeds"}
     listed = table(app, "why")
-    assert list(listed["printed"]) == [item["printed"] for item in items("fused")]
+    assert list(listed["printed"]) == [item["printed"] for item in PAPER.items()]
     assert "NSMC 3 of 6 (5 runs), SST-2 0 of 6 (0 runs)" in set(listed["here"])
 
 

@@ -19,6 +19,7 @@ from sentviz.errors import InputError
 from sentviz.figures.coverage import coverage_bars
 from sentviz.figures.gains import gain_dots
 from sentviz.lexicon import LEXICONS, Lexicon
+from sentviz.papers import papers
 from sentviz.papers.fused import coverage
 from sentviz.papers.fused import study as fused
 from sentviz.papers.fused import tables as fused_tables
@@ -26,9 +27,9 @@ from sentviz.papers.fused.claims import simulated, welch
 from sentviz.papers.fused.export import cls_figure, gains_figure
 from sentviz.recipe import Recipe
 from sentviz.runs import Run
-from sentviz.studies.claims import CLAIMS, judged
-from sentviz.studies.collected import items
-from sentviz.studies.export_paper import PAPERS, export_paper
+from sentviz.studies.claims import judged
+from sentviz.studies.export_paper import export_paper
+from sentviz.studies.items import makers
 from tests.makers import toy_splits
 from tests.studies import N, made_run, made_seeds, with_heads
 
@@ -49,7 +50,7 @@ def points(table: str, column: str, kind: str, base: str, task: str = "") -> dic
 
 
 def evidence(statement: str, runs: list[Run] | None = None) -> tuple[str, str]:
-    row = judged(runs or [], ["Sentiment-Fused"]).set_index("claim").loc[statement]
+    row = judged(runs or [], ["fused"]).set_index("claim").loc[statement]
     return str(row["verdict"]), str(row["evidence"])
 
 
@@ -58,7 +59,7 @@ def evidence(statement: str, runs: list[Run] | None = None) -> tuple[str, str]:
 
 def test_every_printed_table_and_figure_is_listed_with_a_page_that_exists() -> None:
     """The paper has three tables and five figures; each is live, has a page and a maker; what cannot be had says why."""
-    listed = items("fused")
+    listed = papers()["fused"].items()
     live = [item for item in listed if item["state"] == "live"]
     assert {item["printed"] for item in live} == {*(f"Table {i}" for i in (1, 2, 3)), *(f"Figure {i}" for i in (1, 2, 3, 4, 5))}
     assert len({item["id"] for item in listed}) == len(listed)
@@ -74,7 +75,7 @@ def test_every_printed_table_and_figure_is_listed_with_a_page_that_exists() -> N
 
 @pytest.mark.parametrize("paper", ["ndt", "hardmax", "fused"])
 def test_every_live_item_of_every_paper_has_a_maker(paper: str) -> None:
-    assert {item["id"] for item in items(paper) if item["state"] == "live"} <= set(PAPERS[paper].makers)
+    assert {item["id"] for item in papers()[paper].items() if item["state"] == "live"} <= set(makers(papers()[paper]))
 
 
 def test_printed_tables_are_complete() -> None:
@@ -293,8 +294,8 @@ def test_claims_about_runs(several: list[Run], tmp_path: Path) -> None:
     assert evidence("Every setting gains over the baseline on SST-2", good)[0] == "holds"
     assert evidence("Every setting is better than Xia et al.'s product on SST-2", good)[0] == "holds"
     assert evidence("Every setting gains over the baseline on SST-2", good[1:])[0] == "cannot be told"
-    frame = judged([], ["Sentiment-Fused"])
-    assert len(frame) == len(CLAIMS["Sentiment-Fused"])
+    frame = judged([], ["fused"])
+    assert len(frame) == len(papers()["fused"].all_claims())
     assert set(frame[frame["against"] == "runs here"]["verdict"]) == {"cannot be told"}
 
 

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 
 import pytest
 
-from sentviz import papers
+from sentviz.papers.hardmax import PAPER
 from sentviz.papers.hardmax.claims import PUBLIC, beside
 from sentviz.runs import Run, runs
-from sentviz.studies.claims import CLAIMS, judged
+from sentviz.studies.claims import judged
 
 ROOT = Path(__file__).parents[1]
 HERE = [run for run in runs([ROOT / "checkpoints"]).values() if isinstance(run, Run) and run.config["model"].get("kind") == "hardmax"]
 
 
 def test_without_runs_only_the_simulated_claim_has_a_verdict() -> None:
-    frame = judged([], ["Hardmax"])
-    assert len(frame) == len(CLAIMS["Hardmax"])
+    frame = judged([], ["hardmax"])
+    assert len(frame) == len(PAPER.all_claims())
     told = frame[frame["verdict"] != "cannot be told"]
     assert told["against"].tolist() == ["simulated runs"]
     assert beside([]).empty
@@ -33,13 +32,13 @@ def test_numbers_beside_the_public_ones_are_the_runs_own() -> None:
         said = Run.open(ROOT / "checkpoints" / row["run"]).metrics()["test"]
         assert (row["value"], row["n"]) == (said["accuracy"]["value"], said["n"])
         assert row["public"] == PUBLIC[d]
-    frame = judged(HERE, ["Hardmax"]).set_index("claim")
+    frame = judged(HERE, ["hardmax"]).set_index("claim")
     reached = frame.loc["The public code's accuracies are reached", "verdict"]
     assert (reached == "holds") == bool((table["high"] >= table["public"]).all())
 
 
 def test_every_picture_of_the_poster_is_listed_with_a_page_that_exists() -> None:
-    stored = tomllib.loads((Path(papers.__file__).parent / "hardmax" / "items.toml").read_text(encoding="utf-8"))["item"]
+    stored = PAPER.items()
     assert {item["id"] for item in stored} == {"example", "pipeline", "leaders", "depth"}
     for item in stored:
         assert item["state"] in ("live", "cannot be had")

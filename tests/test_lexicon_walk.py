@@ -15,7 +15,7 @@ from sentviz.figures.lexicon import attention_row, polarity_bars, polarity_strip
 from sentviz.lexicon import SIDES, Lexicon
 from sentviz.maps.injection import described, entries_of, neutral, reached, row
 from sentviz.models.config import EncoderConfig, HardmaxConfig
-from sentviz.presets import INJECTIONS
+from sentviz.papers.fused.presets import INJECTIONS
 from sentviz.text import Tokenizer
 from tests.fakes import fake_trace
 from tests.injected import TERMS, TEXT, random_model

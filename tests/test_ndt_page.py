@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from sentviz.papers.ndt.study import items
+from sentviz.papers.ndt import PAPER
 from tests.test_app import RUN, opened, words
 
 pytestmark = pytest.mark.skipif(not (Path(__file__).parents[1] / "checkpoints" / RUN).is_dir(), reason=f"{RUN} is not in checkpoints/")
@@ -37,9 +37,9 @@ def test_every_item_names_a_part_of_the_page() -> None:
     """The list of all printed tables and figures is on it, and each part that it names can be opened."""
     app = part("items")
     shown = app.dataframe[0].value
-    assert len(shown) == len(items())
+    assert len(shown) == len(PAPER.items())
     offered = set(app.button_group(key="focus-part").options)
-    assert {item["view"].removeprefix("page/") for item in items() if item["state"] == "live"} <= offered
+    assert {item["view"].removeprefix("page/") for item in PAPER.items() if item["state"] == "live"} <= offered
 
 
 @pytest.mark.parametrize("name", ["compare", "lambda", "cost"])

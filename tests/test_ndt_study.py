@@ -13,10 +13,10 @@ import pytest
 from sentviz.errors import InputError
 from sentviz.figures.accuracy_grid import accuracy_grid
 from sentviz.figures.beside import measured_beside_printed
-from sentviz.papers.ndt import latency, printed, tables
+from sentviz.papers.ndt import PAPER, latency, prints, tables
 from sentviz.papers.ndt.averages import fits, said
-from sentviz.papers.ndt.study import DATASETS, METRICS, beside, best_ndt, configurations, items, parameters, points, printed_name, summary
-from sentviz.presets import NDT_FAMILIES
+from sentviz.papers.ndt.presets import PRESETS
+from sentviz.papers.ndt.study import DATASETS, METRICS, beside, best_ndt, configurations, parameters, points, printed_name, summary
 from sentviz.runs import Run, runs
 from tests.studies import made_run, made_seeds
 
@@ -28,30 +28,30 @@ ROMAN = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI")
 @pytest.mark.parametrize("dataset", ["imdb", "sst2", "yelp", "twitter_financial"])
 def test_every_printed_row_has_a_configuration(dataset: str) -> None:
     """14 rows a data set, each named by one of our presets; lambdas for the 12 NDT ones, layers x components of them."""
-    table = printed.table("classification")
+    table = prints.table("classification")
     names = set(table[table["dataset"] == dataset]["model"])
-    assert names == set(NDT_FAMILIES) - {"vanilla-matched"}
+    assert names == set(PRESETS) - {"vanilla-matched"}
     for name in names - {"vanilla", "diff"}:
         c = int(name.rsplit("-", 1)[1])
-        assert len(printed.lambdas(dataset, name)) == 2 * (c - 1)
+        assert len(prints.lambdas(dataset, name)) == 2 * (c - 1)
 
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_beside_has_all_fifteen_and_the_printed_number(metric: str) -> None:
     frame = beside(summary([], "sst2"), "sst2", metric)
-    assert list(frame["model"]) == list(NDT_FAMILIES)
+    assert list(frame["model"]) == list(PRESETS)
     assert frame[frame["model"] == "vanilla-matched"]["printed"].isna().all()
     table, column, factor = METRICS[metric]
-    raw = printed.table(table)
+    raw = prints.table(table)
     for row in raw[raw["dataset"] == "sst2"].to_dict("records"):
         assert frame[frame["model"] == row["model"]]["printed"].iloc[0] == pytest.approx(row[column] * factor)
 
 
 def test_every_printed_table_and_figure_is_listed_once() -> None:
     """The paper has tables I to XI and figures 1 to 3."""
-    live = [item["printed"] for item in items() if item["state"] == "live"]
+    live = [item["printed"] for item in PAPER.items() if item["state"] == "live"]
     assert sorted(live) == sorted([*(f"Table {number}" for number in ROMAN), *(f"Figure {number}" for number in (1, 2, 3))])
-    assert len({item["id"] for item in items()}) == len(items())
+    assert len({item["id"] for item in PAPER.items()}) == len(PAPER.items())
 
 
 def test_every_item_says_what_stands_behind_it_and_where_it_is_shown() -> None:
@@ -59,7 +59,7 @@ def test_every_item_says_what_stands_behind_it_and_where_it_is_shown() -> None:
     page = importlib.util.find_spec("app.views.papers.ndt.page")
     assert page is not None and page.origin is not None
     source = Path(page.origin).read_text(encoding="utf-8")
-    for item in items():
+    for item in PAPER.items():
         assert item["title"] and item["runs"] and item["why"], item["id"]
         if item["state"] == "live":
             view, _, part = item["view"].partition("/")
@@ -129,7 +129,7 @@ def test_a_column_is_recognised_by_its_distance_from_accuracy() -> None:
     """Made-up measurements whose weighted F1 is accuracy and whose macro F1 is 7 points below: Twitter's printed F1 fits the first."""
     rng = np.random.default_rng(0)
     rows = []
-    for model in NDT_FAMILIES:
+    for model in PRESETS:
         accuracy = 0.8 + 0.01 * rng.standard_normal()
         noise = 0.002 * rng.standard_normal() - 0.0014
         names = {"accuracy": 0.0, "f1_weighted": noise, "f1_macro": noise - 0.07}
@@ -177,7 +177,7 @@ def test_interleaving_runs_every_candidate_in_every_round() -> None:
 
 def test_silhouettes_and_parameters_of_no_runs_are_the_print() -> None:
     frame = tables.silhouettes([]).frame.set_index("model")
-    with (Path(printed.__file__).parent / "printed" / "silhouette.csv").open(encoding="utf-8") as file:
+    with (Path(prints.__file__).parent / "printed" / "silhouette.csv").open(encoding="utf-8") as file:
         raw = [row for row in csv.DictReader(file) if row["family"] == "diff"]
     for row in raw:
         ours = {printed_name(name): name for name in DATASETS}[row["dataset"]]

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from sentviz.errors import InputError, RunError
-from sentviz.presets import NDT_FAMILIES
+from sentviz.papers.ndt.presets import PRESETS
 from sentviz.recipe import Recipe
 from sentviz.runs import Run, claim
 from sentviz.studies import runner
@@ -52,7 +52,7 @@ def commands(run: Run, failing: str = ""):  # type: ignore[no-untyped-def]
 def test_a_plan_has_every_configuration_and_the_control() -> None:
     """15 configurations a seed, whole seeds first, one budget for all."""
     recipes = plan("ndt", "sst2", seeds=2)
-    assert [r.model for r in recipes[:15]] == list(NDT_FAMILIES)
+    assert [r.model for r in recipes[:15]] == list(PRESETS)
     assert [r.seed for r in recipes] == [0] * 15 + [1] * 15
     budgets = {(r.epochs, r.batch_size, r.learning_rate, r.dropout, r.max_length, r.patience) for r in recipes}
     assert len(budgets) == 1

@@ -11,7 +11,8 @@ from sklearn.metrics import roc_auc_score
 
 from sentviz.errors import InputError
 from sentviz.evaluation import auc
-from sentviz.studies.against import against, answer, mixed
+from sentviz.papers.ndt.answer import against, answer
+from sentviz.studies.against import mixed
 from sentviz.studies.means import combined, means, predictions
 from sentviz.studies.seeds import _pooled, half_width, seed_noise, standard_error
 from sentviz.studies.stats import holm

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sentviz.cli.terminal import METHODS, command, main, ticking
+from sentviz.cli.terminal import METHODS, command, listing, main, ticking
 from sentviz.errors import InputError
 
 if TYPE_CHECKING:
@@ -73,10 +73,16 @@ def explain(run: str, sentence: str, pair: str | None, score: str) -> None:
         click.echo(f"The last {trace.dropped:,} tokens are beyond the model's maximum of {model.config.max_length} and were not read.")
 
 
-@main.command()
+def _papers() -> list[tuple[str, str]]:
+    from sentviz.papers import papers
+
+    return [(name, f"{paper.title} ({paper.citation})") for name, paper in papers().items()]
+
+
+@main.command(cls=listing("Papers", _papers))
 @click.argument("run", required=False)
 @click.argument("figure", required=False, type=click.Choice(["attention", "overview", "strip", "verdict", "lambda", "curves"]))
-@click.option("--paper", help="Every live table and figure of a paper (ndt, hardmax, fused) instead, into the folder OUT.")
+@click.option("--paper", help="Every live table and figure of a paper, as listed below, instead, into the folder OUT.")
 @click.option("--text", help="The sentence; by default the run's example.")
 @pair_option
 @click.option("--layer", type=int, default=1, show_default=True, help="Counted from 1.")
@@ -113,7 +119,7 @@ def export(
     from sentviz.gallery import draw
 
     if run is None or figure is None:
-        raise click.UsageError("Name a RUN and a FIGURE, or a paper with --paper ndt.")
+        raise click.UsageError("Name a RUN and a FIGURE, or a paper with --paper.")
     if out.is_dir():
         raise click.UsageError(f"{out} is a folder; name a file.")
     if pair is not None and text is None:

@@ -15,7 +15,7 @@ from sentviz.errors import SentvizError
 if TYPE_CHECKING:
     from sentviz.models.model import Progress
 
-__all__ = ["METHODS", "command", "main", "say_metrics", "ticking"]
+__all__ = ["METHODS", "command", "listing", "main", "say_metrics", "ticking"]
 
 
 METHODS = "removal, received, first-layer, difference, rollout, flow, value-weighted, value-zeroing, gradient or integrated-gradients."
@@ -46,6 +46,21 @@ def command(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.version_option(package_name="sentviz")
 def main() -> None:
     """See how sentiment transformers decide. The app itself: streamlit run app/main.py"""
+
+
+def listing(title: str, rows: Callable[[], list[tuple[str, str]]]) -> type[click.Command]:
+    """A kind of command whose help ends with what there is, (name, words), looked up only when help is asked for."""
+
+    class Listing(click.Command):
+        def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+            from sentviz.papers import problems
+
+            with formatter.section(title):
+                formatter.write_dl(rows())
+            for problem in problems():
+                formatter.write_text(problem)
+
+    return Listing
 
 
 @contextmanager

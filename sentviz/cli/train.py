@@ -7,16 +7,31 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sentviz.cli.terminal import command, main, say_metrics
+from sentviz.cli.terminal import command, listing, main, say_metrics
 
 if TYPE_CHECKING:
     from sentviz.recipe import Recipe
     from sentviz.runs import Run
 
 
-@main.command()
+def _models() -> list[tuple[str, str]]:
+    from sentviz.papers import papers
+    from sentviz.presets import injections
+    from sentviz.recipe import recipe_names
+
+    rows = [(paper.short, ", ".join(paper.presets)) for paper in papers().values() if paper.presets]
+    return [*rows, ("with a lexicon", f"-{', -'.join(injections())} behind a name"), ("recipes", ", ".join(recipe_names()))]
+
+
+def _studies() -> list[tuple[str, str]]:
+    from sentviz.papers import studies
+
+    return [(name, f"{study.about}: {', '.join(study.datasets)}") for name, (_, study) in studies().items()]
+
+
+@main.command(cls=listing("Models", _models))
 @click.argument("recipe")
-@click.option("--model", help="Preset instead of the recipe's: vanilla, diff, ndt-unit-2, cls-last-scaled, hardmax-d2, ...")
+@click.option("--model", help="Preset instead of the recipe's, as listed below.")
 @click.option("--seed", type=click.IntRange(0, (1 << 63) - 1), help="Seed instead of the recipe's.")
 @click.option("--variant", help="A change by name: equal, swapped or frozen (how lambda starts), 512 (reads 512 tokens).")
 @click.option("--hub", help="Fine-tune this Hugging Face encoder, a name or a folder, on the data set RECIPE.")
@@ -58,16 +73,15 @@ def train(
         settings: dict[str, Any] = {name: value for name, value in (("seed", seed), ("keep_epochs", keep_epochs)) if value is not None}
         run = finetune(hub, recipe, out, lexicon=lexicon or "", injection=injection or "", device=device, progress=not quiet, **settings)
     else:
-        from sentviz.presets import is_hardmax
+        from sentviz.presets import named
         from sentviz.recipe import finished
 
-        if is_hardmax(model or ""):
-            _refuse("A hardmax model", variant=variant, injection=injection, lexicon=lexicon)
+        given = {"variant": variant, "injection": injection, "lexicon": lexicon, "device": "" if device == "cpu" else device}
+        if model:
+            _refuse(model, **{name: value for name, value in given.items() if name in named(model).without})
         if injection:
             raise click.UsageError("--injection goes with --hub; a preset has it in its name, as in --model cls-last-scaled.")
         wanted = _recipe(recipe, model=model, seed=seed, variant=variant, lexicon=lexicon, keep_epochs=keep_epochs)
-        if is_hardmax(wanted.model):
-            _refuse("A hardmax model", device="" if device == "cpu" else device)
         if there := finished(wanted, out):
             say_metrics(there.name, there.metrics())
             click.echo(f"{there.folder} was trained by this recipe already; move it away to train it again.")
@@ -91,11 +105,11 @@ def _refuse(what: str, **options: str | None) -> None:
 
 def _recipe(source: str, **changes: Any) -> Recipe:
     """The recipe with its changes, refused here where training would fail or pass over one of them."""
-    from sentviz.presets import split
+    from sentviz.presets import named
     from sentviz.recipe import Recipe
 
     wanted = Recipe.read(source, **changes)
-    if changes["lexicon"] and not split(wanted.model)[1]:
+    if changes["lexicon"] and named(wanted.model).shape.get("lexicon", "none") == "none":
         raise click.UsageError(f"{wanted.model} does not take --lexicon: it has no injection, as cls-last-scaled has.")
     return wanted
 
@@ -124,24 +138,24 @@ def adopt(
     click.echo(f"Written to {run.folder}")
 
 
-@main.command()
+@main.command(cls=listing("Studies", _studies))
 @click.argument("study")
 @click.option("--dataset", required=True, help="One of the study's own; a name that is none says which there are.")
 @click.option("--seeds", type=int, default=1, show_default=True, help="Seeds per configuration, from 0.")
 @click.option("--jobs", type=int, default=1, show_default=True, help="Runs at a time, one thread each.")
-@click.option("--model", "models", multiple=True, help="Only these configurations; by default all of the paper's and the control.")
+@click.option("--model", "models", multiple=True, help="Only these configurations; by default all of the study's.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True, help="Folder for the runs.")
 @command
 def study(study: str, dataset: str, seeds: int, jobs: int, models: tuple[str, ...], out: Path) -> None:
-    """Train and evaluate every configuration of STUDY (ndt, ndt-controls, fused, fused-ood).
+    """Train and evaluate every configuration of STUDY on a data set.
 
     What is there is kept; a stopped study goes on with the same command.
     """
     from sentviz.atomic import replacing
-    from sentviz.studies.runner import collect, plan, run_study
+    from sentviz.studies.runner import collect, plan, run_study, source, training
 
     recipes = plan(study, dataset, seeds, models)
-    outcome = run_study(recipes, out, jobs=jobs)
+    outcome = run_study(recipes, out, command=training(source(study, dataset)), jobs=jobs)
     frame = collect(recipes, out)
     if not frame.empty:
         path = out / f"{study}-{dataset}.csv"

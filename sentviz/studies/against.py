@@ -1,12 +1,11 @@
-"""Configurations compared over their seeds, many at once; and the study's question, answered per data set."""
+"""Configurations compared over their seeds, many at once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from sentviz.papers.ndt.study import CONTROL, DATASETS, NDTS, best_ndt, configurations
 from sentviz.runs import Run
 from sentviz.studies.collected import Configurations
 from sentviz.studies.seeds import SeedNoise, over_seeds, seed_noise
@@ -15,9 +14,8 @@ from sentviz.studies.stats import holm, paired
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["BASES", "SEEDS_IN_WORDS", "Answer", "Comparison", "Word", "against", "answer", "compared", "mixed"]
+__all__ = ["SEEDS_IN_WORDS", "Comparison", "Word", "compared", "mixed"]
 
-BASES = {CONTROL: "the matched vanilla", "diff": "DT", "vanilla": "vanilla"}
 SEEDS_IN_WORDS = (
     "Intervals and p are for other test rows and other trainings: chance in training is pooled over the configurations with several seeds,"
     " taken to be alike for all. Where none has, one run of each is compared by McNemar's exact test, which tells two runs apart, not two"
@@ -25,7 +23,6 @@ SEEDS_IN_WORDS = (
 )
 Word = Literal["better", "worse", "cannot be told"]
 LEVEL = 0.05
-_SAID = {"better": "beats", "worse": "is behind", "cannot be told": "cannot be told from"}
 
 
 @dataclass(frozen=True)
@@ -101,77 +98,3 @@ def compared(here: Configurations, base: str, split: str = "test", noise: SeedNo
         rows.append((model, *numbers, one.word(adjusted[model]), *one.seeds, one.n, one.test))
     columns = ["model", "accuracy", "difference", "low", "high", "p", "adjusted", "verdict", "seeds", "base_seeds", "n", "test"]
     return pd.DataFrame(rows, columns=columns)
-
-
-def against(runs: Iterable[Run], dataset: str, base: str, split: str = "test") -> pd.DataFrame:
-    """`compared` of the NDT study's configurations on a data set."""
-    return compared(configurations(runs, dataset), base, split)
-
-
-@dataclass(frozen=True)
-class Answer:
-    """Does NDT beat DT and the matched vanilla on a data set? The configuration was chosen on validation."""
-
-    dataset: str
-    model: str
-    accuracy: float
-    comparisons: dict[str, Comparison]
-    chosen_of: int  # NDT configurations here
-
-    @property
-    def short(self) -> str:
-        """In words, without numbers."""
-        words = {base: self.comparisons[base].word() for base in ("diff", CONTROL) if base in self.comparisons}
-        if len(set(words.values())) == 1 and len(words) == 2:
-            word = words[CONTROL]
-            said = f"{_SAID[word]} {BASES['diff']} {'or' if word == 'cannot be told' else 'and'} {BASES[CONTROL]}"
-        else:
-            said = " and ".join(f"{_SAID[word]} {BASES[base]}" for base, word in words.items())
-        lost = [BASES[base] for base in ("diff", CONTROL) if base not in words]
-        rest = f"no run of {' or '.join(lost)} here" if lost else ""
-        return f"{DATASETS[self.dataset]}: " + "; ".join(filter(None, (f"NDT {said}" if said else "", rest)))
-
-    @property
-    def numbers(self) -> str:
-        """What the short answer rests on."""
-        against = [
-            f"{BASES[base]} ({one.accuracies[1]:.2%}) {one.points}{'' if one.seeds == self.seeds else f', {one.compared}'}"
-            for base, one in self.comparisons.items()
-        ]
-        if not against:
-            return f"{self.model}, {self.accuracy:.2%}; nothing here to hold it against."
-        one = next(iter(self.comparisons.values()))
-        few = "" if self.chosen_of == len(NDTS) else f" {self.chosen_of} of {len(NDTS)} NDT configurations are here."
-        return f"{self.model}, {self.accuracy:.2%}, against {'; '.join(against)}. {one.compared.capitalize()}, n = {one.n:,}.{few}"
-
-    @property
-    def sentence(self) -> str:
-        """The answer in one sentence with its numbers."""
-        return f"{self.short}: {self.numbers}"
-
-    @property
-    def seeds(self) -> tuple[int, int]:
-        """Of the first comparison."""
-        return next((one.seeds for one in self.comparisons.values()), (0, 0))
-
-    @property
-    def word(self) -> Literal["yes", "no", "cannot be told"]:
-        """On the whole question: yes if better than both, no if worse than one, else it cannot be told."""
-        words = [self.comparisons[base].word() if base in self.comparisons else "cannot be told" for base in ("diff", CONTROL)]
-        if "worse" in words:
-            return "no"
-        return "yes" if words == ["better", "better"] else "cannot be told"
-
-
-def answer(runs: Iterable[Run], dataset: str) -> Answer | None:
-    """The study's question on a data set; None without an NDT run of it."""
-    here = list(runs)
-    best = best_ndt(here, dataset)
-    if not best:
-        return None
-    those = configurations(here, dataset)
-    noise = seed_noise(those.values())
-    found = {base: mixed(best, those[base], noise=noise) for base in BASES if base in those}
-    model = best[0].config["preset"]
-    accuracy = sum(run.metrics()["test"]["accuracy"]["value"] for run in best) / len(best)
-    return Answer(dataset, model, accuracy, found, sum(name in NDTS for name in those))

@@ -6,31 +6,42 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from sentviz.errors import SentvizError
-from sentviz.papers.fused.claims import FUSED_CLAIMS
-from sentviz.papers.hardmax.claims import HARDMAX_CLAIMS
-from sentviz.papers.ndt.claims import NDT_CLAIMS
+from sentviz.papers import named, papers
 from sentviz.runs import Run
 from sentviz.studies.claim import Claim, Finding
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CLAIMS", "Claim", "Finding", "judged"]
+__all__ = ["BROKEN", "Claim", "Finding", "judged"]
 
-CLAIMS = {"NDT": NDT_CLAIMS, "Hardmax": HARDMAX_CLAIMS, "Sentiment-Fused": FUSED_CLAIMS}
+BROKEN = "its test failed"
 
 
-def judged(runs: Iterable[Run], papers: Iterable[str] = CLAIMS) -> pd.DataFrame:
-    """Every claim with its verdict: paper, claim, where, against, verdict, evidence."""
+def judged(runs: Iterable[Run], names: Iterable[str] | None = None) -> pd.DataFrame:
+    """Every claim with its verdict: paper, claim, where, against, verdict, evidence.
+
+    Args:
+        names: of papers; all that have claims without.
+    Raises:
+        InputError: no such paper.
+    """
     import pandas as pd
 
     here = list(runs)
     rows = []
-    for paper in papers:
-        for claim in CLAIMS[paper]:
+    for paper in map(named, papers() if names is None else names):
+        try:
+            claims = paper.all_claims()
+        except SentvizError as error:
+            rows.append((paper.short, "Its claims can be tested", "", "runs here", "cannot be told", str(error)))
+            continue
+        for claim in claims:
             try:
                 finding = claim.test(here)
             except SentvizError as error:
                 finding = Finding("cannot be told", str(error))
-            rows.append((paper, claim.statement, claim.where, claim.against, finding.verdict, finding.evidence))
+            except Exception as error:  # one paper's mistake leaves the other papers' claims standing
+                finding = Finding("cannot be told", f"{BROKEN} ({type(error).__name__}: {error})")
+            rows.append((paper.short, claim.statement, claim.where, claim.against, finding.verdict, finding.evidence))
     return pd.DataFrame(rows, columns=["paper", "claim", "where", "against", "verdict", "evidence"])

@@ -1,31 +1,21 @@
-"""What every study needs: its printed items, its runs by configuration, their metrics over seeds."""
+"""What every study needs: its runs by configuration, their metrics over seeds."""
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from sentviz.papers.paper import Paper
+from sentviz.presets import split
 from sentviz.runs import Run
 from sentviz.studies.means import means
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Configurations", "configurations", "items", "points", "summary"]
+__all__ = ["Configurations", "configurations", "of_paper", "points", "summary"]
 
 Configurations = Mapping[str, Sequence[Run]]  # preset -> its runs, seeds in order
-
-
-def items(paper: str) -> list[dict[str, Any]]:
-    """Every printed table and figure of a paper (ndt, hardmax, fused).
-
-    id, printed, title, view, runs, state (live or cannot be had), and why it differs from the print or cannot be had.
-    """
-    source = (Path(__file__).parents[1] / "papers" / paper / "items.toml").read_text(encoding="utf-8")
-    found: list[dict[str, Any]] = tomllib.loads(source)["item"]
-    return found
 
 
 def configurations(runs: Iterable[Run], dataset: str, models: Sequence[str]) -> dict[str, list[Run]]:
@@ -40,6 +30,21 @@ def configurations(runs: Iterable[Run], dataset: str, models: Sequence[str]) -> 
         if those:
             found[model] = [those[seed] for seed in sorted(those)]
     return found
+
+
+def of_paper(paper: Paper, runs: Iterable[Run]) -> list[Run]:
+    """The runs of a paper's studies; of a paper without studies those of its presets."""
+    here = list(runs)
+    if not paper.studies:
+        return [run for run in here if paper.preset(split(run.config["preset"])[0])]
+    found = [
+        run
+        for study in paper.studies.values()
+        for dataset in study.datasets
+        for seeds in configurations(here, dataset, study.models).values()
+        for run in seeds
+    ]
+    return list({run.name: run for run in found}.values())
 
 
 def summary(here: Configurations, split: str = "test") -> pd.DataFrame:

@@ -10,20 +10,16 @@ from typing import Any
 
 from sentviz._browser import find_browser
 from sentviz.atomic import replacing
-from sentviz.errors import InputError, SentvizError
+from sentviz.errors import SentvizError
 from sentviz.export import render
 from sentviz.figures.figure import Figure, sentence
-from sentviz.papers.fused.export import FUSED
-from sentviz.papers.hardmax.export import HARDMAX
-from sentviz.papers.ndt.export import NDT
-from sentviz.papers.ndt.tables import Table
-from sentviz.papers.paper import Made
+from sentviz.papers import named
 from sentviz.runs import Run, version
-from sentviz.studies.collected import items
+from sentviz.studies.collected import of_paper
+from sentviz.studies.items import makers
+from sentviz.studies.made import Made, Table
 
-__all__ = ["PAPERS", "export_paper"]
-
-PAPERS = {paper.name: paper for paper in (NDT, HARDMAX, FUSED)}
+__all__ = ["export_paper"]
 
 
 def export_paper(paper: str, folder: Path, runs: Iterable[Run], *, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
@@ -38,18 +34,17 @@ def export_paper(paper: str, folder: Path, runs: Iterable[Run], *, progress: Cal
         InputError: no such paper.
         SentvizError: the folder cannot be written.
     """
-    if paper not in PAPERS:
-        raise InputError(f"There is no paper {paper!r}; there are {', '.join(PAPERS)}.")
-    asked, here, listed = PAPERS[paper], list(runs), {item["id"]: item for item in items(paper)}
+    asked, here = named(paper), list(runs)
+    listed, able = {item["id"]: item for item in asked.items()}, makers(asked)
     wanted = {name: item for name, item in listed.items() if item["state"] == "live"}
-    wanted |= {name: {} for name in asked.makers if name not in listed}
+    wanted |= {name: {} for name in able if name not in listed}
     entries: list[dict[str, Any]] = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for i, (name, item) in enumerate(wanted.items()):
             entry: dict[str, Any] = {"id": name} | {key: item[key] for key in ("printed", "title", "why") if key in item}
             try:
-                made = asked.makers[name](here)
+                made = able[name](here) if name in able else []
                 entry |= {"state": "written" if made else "no run here", "parts": [_write(one, folder) for one in made]}
             except SentvizError as error:
                 entry |= {"state": "not written", "reason": str(error), "parts": []}
@@ -60,8 +55,8 @@ def export_paper(paper: str, folder: Path, runs: Iterable[Run], *, progress: Cal
         manifest = {
             "paper": paper,
             "sentviz": version(),
-            "runs": {run.name: run.digest for run in asked.runs(here)},
-            "answers": asked.answers(here),
+            "runs": {run.name: run.digest for run in of_paper(asked, here)},
+            "answers": asked.answer(here),
             "pictures": find_browser() is not None,
             "items": entries,
             "cannot be had": lost,

@@ -13,30 +13,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sentviz.errors import InputError, RunError, SentvizError
-from sentviz.presets import FUSED_FAMILIES, NDT_FAMILIES
+from sentviz.papers import problems, studies
 from sentviz.recipe import Recipe, finished
 from sentviz.runs import Run, writing
-from sentviz.variants import LAMBDA_CONTROLS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["STUDIES", "Outcome", "collect", "finished", "light", "plan", "run_study"]
+__all__ = ["Outcome", "collect", "finished", "light", "plan", "run_study", "source", "training"]
 
 PATIENCE = 60.0  # seconds that processes have to write their resume points
-OUT_OF_DOMAIN = ("korean_hate_speech", "question_pair", "klue_nli")  # without PAWS, whose Korean training pairs cannot be had
-STUDIES = {
-    "ndt": ("sst2", "twitter_financial", "imdb", "yelp_full"),
-    "ndt-controls": ("sst2",),
-    "fused": ("nsmc", "sst2"),
-    "fused-ood": OUT_OF_DOMAIN,
-}
-MODELS = {
-    "ndt": NDT_FAMILIES,
-    "ndt-controls": ("ndt-symmetric-3", "ndt-free-3"),
-    "fused": FUSED_FAMILIES,
-    "fused-ood": ("cls", "cls-last-scaled"),
-}
 
 
 @dataclass
@@ -51,52 +37,57 @@ class Outcome:
 def plan(study: str, dataset: str, seeds: int = 1, models: Sequence[str] = ()) -> list[Recipe]:
     """The recipes of a study on a data set, seed by seed, so that a study cut short has whole seeds.
 
-    ndt: the 15 configurations. ndt-controls: two NDTs as they are and with every control of their lambdas.
-    fused: a [CLS] encoder as it is, and with each injection of a lexicon. fused-ood: as it is, and with the paper's best injection.
-
+    Args:
+        models: presets in place of the study's own.
     Raises:
         InputError: no such study, data set or model, or no seed.
     """
-    if study not in STUDIES:
-        raise InputError(f"There is no study {study!r}; there are {', '.join(STUDIES)}.")
-    if dataset not in STUDIES[study]:
-        raise InputError(f"The study {study} has no data set {dataset!r}; it has {', '.join(STUDIES[study])}.")
+    if study not in studies():
+        raise InputError(" ".join([f"There is no study {study!r}; there are {', '.join(studies())}.", *problems()]))
+    _, asked = studies()[study]
+    if dataset not in asked.datasets:
+        raise InputError(f"The study {study} has no data set {dataset!r}; it has {', '.join(asked.datasets)}.")
     if seeds < 1:
         raise InputError("A study needs at least one seed.")
-    variants = ("", *LAMBDA_CONTROLS) if study == "ndt-controls" else ("",)
-    models = models or MODELS[study]
-    source = f"fused_{dataset}" if study.startswith("fused") else dataset
     return [
-        Recipe.read(source, model=model, seed=seed, variant=variant) for seed in range(seeds) for model in models for variant in variants
+        Recipe.read(source(study, dataset), model=model, seed=seed, variant=variant)
+        for seed in range(seeds)
+        for model in models or asked.models
+        for variant in asked.variants
     ]
 
 
-def training(recipe: Recipe, root: Path) -> list[str]:
-    """The command that trains a recipe in a process of its own."""
-    chosen = [
-        f"fused_{recipe.dataset}" if recipe.model in FUSED_FAMILIES else recipe.dataset,
-        "--model",
-        recipe.model,
-        "--seed",
-        str(recipe.seed),
-    ]
-    chosen += ["--variant", recipe.variant] if recipe.variant else []
-    return [sys.executable, "-m", "sentviz", "train", *chosen, "--out", str(root), "--threads", "1", "--quiet"]
+def source(study: str, dataset: str) -> str:
+    """The name of the recipe that a study trains by on a data set."""
+    return f"{studies()[study][0].name}_{dataset}"
+
+
+def training(source: str) -> Callable[[Recipe, Path], list[str]]:
+    """The command that trains a recipe, one of `source` with another model, seed or variant, in a process of its own."""
+
+    def command(recipe: Recipe, root: Path) -> list[str]:
+        chosen = [source, "--model", recipe.model, "--seed", str(recipe.seed)]
+        chosen += ["--variant", recipe.variant] if recipe.variant else []
+        return [sys.executable, "-m", "sentviz", "train", *chosen, "--out", str(root), "--threads", "1", "--quiet"]
+
+    return command
 
 
 def run_study(
     recipes: Sequence[Recipe],
     root: Path,
     *,
+    command: Callable[[Recipe, Path], list[str]],
     jobs: int = 1,
     poll: float = 0.5,
     quiet: bool = False,
-    command: Callable[[Recipe, Path], list[str]] = training,
 ) -> Outcome:
     """Train what is missing, `jobs` one-thread processes at a time; each resumes where it stopped.
 
     Ctrl-C ends the running ones once they have left their resume points.
 
+    Args:
+        command: what trains a recipe in a folder, as `training` gives it.
     Raises:
         RunError: something else is in the place of one of the runs.
     """

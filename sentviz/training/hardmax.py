@@ -17,8 +17,9 @@ from sentviz.errors import InputError
 from sentviz.evaluation import evaluate
 from sentviz.examples import examples_for
 from sentviz.hardmax.text import WordsTokenizer
+from sentviz.models.config import HardmaxConfig
 from sentviz.models.hardmax import HardmaxEncoder, HardmaxModel
-from sentviz.presets import hardmax
+from sentviz.presets import preset
 from sentviz.recipe import Recipe
 from sentviz.text import Reading
 from sentviz.training.plan import accuracy
@@ -39,7 +40,8 @@ class HardmaxSubject(Subject):
 
     def __init__(self, recipe: Recipe, device: str = "cpu") -> None:
         super().__init__(recipe, "cpu")
-        shape = hardmax(recipe.model, vocab_size=1, max_length=recipe.max_length, **recipe.shape)
+        shape = preset(recipe.model, vocab_size=1, classes=2, max_length=recipe.max_length, **recipe.shape)
+        assert isinstance(shape, HardmaxConfig)
         texts = self.train.frame["text"].tolist()
         self.tokenizer = WordsTokenizer.fit(texts, min_count=recipe.min_count, most=recipe.vocab_size, cleaning=shape.cleaning)
         self.example = self._example(), None

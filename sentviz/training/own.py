@@ -7,6 +7,7 @@ from torch import nn
 
 from sentviz.errors import InputError
 from sentviz.lexicon import Lexicon
+from sentviz.models.config import EncoderConfig
 from sentviz.models.encoder import Encoder
 from sentviz.models.mixing import Constrained, Differential
 from sentviz.models.model import Model, read
@@ -34,16 +35,16 @@ class EncoderSubject(Subject):
         self.example = self._example()
         self.rows = read(self.tokenizer, frame, max_length=recipe.max_length, cls=recipe.cls, segments=pairs)
         torch.manual_seed(recipe.seed)
-        self.network: Encoder = Encoder(
-            preset(
-                recipe.model,
-                vocab_size=self.tokenizer.vocab_size,
-                classes=len(self.train.labels),
-                max_length=recipe.max_length,
-                dropout=recipe.dropout,
-                **{"segments": 2 if pairs else 1} | recipe.shape,
-            )
+        shape = preset(
+            recipe.model,
+            vocab_size=self.tokenizer.vocab_size,
+            classes=len(self.train.labels),
+            max_length=recipe.max_length,
+            dropout=recipe.dropout,
+            **{"segments": 2 if pairs else 1} | recipe.shape,
         )
+        assert isinstance(shape, EncoderConfig)
+        self.network: Encoder = Encoder(shape)
         if recipe.start:
             with torch.no_grad():
                 nn.init.normal_(self.network.embedding.weight, std=recipe.start)[0] = 0

@@ -9,7 +9,7 @@ import torch
 
 from sentviz import runs
 from sentviz.errors import InputError, RunError
-from sentviz.presets import is_hardmax
+from sentviz.presets import named
 from sentviz.recipe import Recipe, finished
 from sentviz.runs import Run
 from sentviz.training.hardmax import HardmaxSubject
@@ -76,7 +76,10 @@ def completed(
         return trainer.finish()
 
 
+SUBJECTS: dict[str, type[EncoderSubject | HardmaxSubject]] = {"encoder": EncoderSubject, "hardmax": HardmaxSubject}  # by a preset's kind
+
+
 def _kind(recipe: Recipe) -> type[EncoderSubject | HardmaxSubject]:
     if recipe.source:
         raise InputError(f"{recipe.model} is a Hugging Face encoder: `finetune`, or `sentviz train` with --hub, trains it.")
-    return HardmaxSubject if is_hardmax(recipe.model) else EncoderSubject
+    return SUBJECTS[named(recipe.model).kind]

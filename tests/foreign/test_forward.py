@@ -20,7 +20,7 @@ from sentviz.lexicon import NEUTRAL, Lexicon  # noqa: E402
 from sentviz.maps.arithmetic import cell  # noqa: E402
 from sentviz.maps.layers import verdict_by_layer  # noqa: E402
 from sentviz.models.protocol import Inputs, Watch  # noqa: E402
-from sentviz.presets import INJECTIONS  # noqa: E402
+from sentviz.papers.fused.presets import INJECTIONS  # noqa: E402
 from tests.foreign.models import KINDS, SHORT, TEXT, answers, asked, loaded, theirs  # noqa: E402
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from app import shell, store
-from sentviz.papers.ndt import printed
+from sentviz.papers import printed
 from sentviz.runs import catalog
 
 shell.intro(
@@ -26,8 +26,9 @@ names = sorted({run.partition("/")[0] for run in frame["run"]})
 shell.choose(st.pills, "Data set", "data", ["all", *names], label_visibility="collapsed")
 if shell.focus().data in names:
     frame = frame[frame["run"].str.startswith(f"{shell.focus().data}/")]
-beside = [printed.accuracy(data, model) for data, model in zip(frame["data"], frame["model"], strict=True)]
-frame = frame.assign(printed=pd.array(beside, dtype="Float64"))
+pairs = list(zip(frame["data"], frame["model"], strict=True))
+beside = {pair: said[said["name"] == "accuracy"]["value"].tolist() for pair in set(pairs) for said in [printed(*pair)]}
+frame = frame.assign(printed=pd.array([(*beside[pair], None)[0] for pair in pairs], dtype="Float64"))
 first = ["run", "weights", "accuracy", "low", "high", "printed", "official_accuracy", "n"]
 frame = frame[[name for name in (*first, *frame.columns.drop(first, errors="ignore")) if name in frame]]
 
@@ -60,7 +61,7 @@ st.dataframe(
         "weights": st.column_config.CheckboxColumn("weights", help="Whether its weights are here, so that it can be asked"),
         "low": st.column_config.Column("95% from"),
         "high": st.column_config.Column("to"),
-        "printed": st.column_config.Column("printed", help="Accuracy that arXiv 2603.20704 prints"),
+        "printed": st.column_config.Column("printed", help="Accuracy that a paper prints of this model on this data set"),
         "official_accuracy": st.column_config.Column("official test", help="Accuracy on the official test sentences"),
         "f1_macro": st.column_config.Column("F1 (macro)"),
         "epochs": st.column_config.Column("best epoch"),

@@ -7,9 +7,9 @@ import streamlit as st
 from app import shell, store
 from app.focus import CHOICES
 from app.views.papers.claims_part import ICONS, counted, listed, verdicts
-from sentviz.studies.claims import CLAIMS
+from sentviz.papers import papers, problems
 
-PAPERS = dict(zip(CHOICES["paper"][1:], CLAIMS, strict=True))
+PAPERS = {name: paper.short for name, paper in papers().items()}
 VERDICTS = dict(zip(CHOICES["verdict"][1:], ICONS, strict=True))
 
 shell.intro(
@@ -17,6 +17,8 @@ shell.intro(
     "Where no configuration has a second seed, chance in training is in no interval; a best one is chosen on these rows, which Holm's"
     " correction pays for.",
 )
+for problem in problems():
+    st.warning(shell.md(problem), icon=":material/extension_off:")
 focus = shell.focus()
 frame = verdicts(list(store.runs().values()))
 with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):

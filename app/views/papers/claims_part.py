@@ -8,9 +8,10 @@ import pandas as pd
 import streamlit as st
 
 from app import shell
-from app.views.papers.ndt.answer import digests
+from app.views.papers.shared import digests
+from sentviz.papers import papers
 from sentviz.runs import Run
-from sentviz.studies.claims import CLAIMS, judged
+from sentviz.studies.claims import judged
 
 __all__ = ["ICONS", "counted", "listed", "verdicts"]
 
@@ -22,9 +23,9 @@ def _judged(paper: str, key: tuple[str, ...], _runs: Sequence[Run]) -> pd.DataFr
     return judged(_runs, [paper])
 
 
-def verdicts(runs: Sequence[Run], papers: Sequence[str] = tuple(CLAIMS)) -> pd.DataFrame:
-    """The claims of papers with their verdicts, as `sentviz.studies.claims.judged` gives them; each paper is tested once."""
-    return pd.concat([_judged(paper, digests(runs), runs) for paper in papers], ignore_index=True)
+def verdicts(runs: Sequence[Run], names: Sequence[str] = ()) -> pd.DataFrame:
+    """The claims of papers, of all without names, with their verdicts as `sentviz.studies.claims.judged` gives them."""
+    return pd.concat([_judged(name, digests(runs), runs) for name in names or papers()], ignore_index=True)
 
 
 def counted(frame: pd.DataFrame) -> None:

@@ -62,7 +62,7 @@ def load(name_or_folder: str | Path, *, lexicon: Lexicon | None = None, injectio
 
     Args:
         name_or_folder: a folder, or a name on the hub such as ``"user/model"``.
-        lexicon, injection: polarities to put into the scores, and how: a name of `sentviz.presets.INJECTIONS`.
+        lexicon, injection: polarities to put into the scores, and how: a name of `sentviz.presets.injections`.
         allow_pickle: also read weights that are pickled; transformers reads them as plain tensors only.
     Raises:
         RunError: unknown, another kind of model, without a classification head or tokenizer, pickled, or in need of its repository's code.

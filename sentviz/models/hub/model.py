@@ -14,7 +14,7 @@ from sentviz.models.config import HubConfig
 from sentviz.models.hub.encoder import ARCHITECTURES, IMPLEMENTATION, HubEncoder, register, transformers
 from sentviz.models.hub.tokens import HubTokenizer
 from sentviz.models.model import Model, fill
-from sentviz.presets import INJECTIONS
+from sentviz.presets import injections
 
 if TYPE_CHECKING:
     from sentviz.lexicon import Lexicon
@@ -80,9 +80,9 @@ def injected(injection: str) -> dict[str, Any]:
     Raises:
         InputError: no such injection.
     """
-    if injection and injection not in INJECTIONS:
-        raise InputError(f"There is no injection {injection!r}; there are {', '.join(INJECTIONS)}.")
-    return INJECTIONS.get(injection, {})
+    if injection and injection not in injections():
+        raise InputError(f"There is no injection {injection!r}; there are {', '.join(injections())}.")
+    return dict(injections()[injection]) if injection else {}
 
 
 def shape(inner: Any, tokenizer_limit: int, **changes: Any) -> HubConfig:

@@ -1,1 +1,32 @@
-"""Sentiment-Fused Attention (Jang, Kim and Shin)."""
+"""Enhancing Self-Attention via Knowledge Fusion, or Sentiment-Fused Attention (Jang, Kim and Shin)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sentviz.papers.fused.presets import INJECTIONS, MODELS, PRESETS
+from sentviz.papers.paper import Page, Paper, Study
+
+__all__ = ["PAPER"]
+
+PAPER = Paper(
+    name="fused",
+    short="Sentiment-Fused Attention",
+    title="Enhancing Self-Attention via Knowledge Fusion: Deriving Sentiment Lexical Attention from Semantic-Polarity Scores",
+    citation="Jang, Kim and Shin",
+    folder=Path(__file__).parent,
+    page=Page("Jang, Kim and Shin: a sentiment lexicon in the attention scores.", url="fused"),
+    presets=PRESETS,
+    injections=INJECTIONS,
+    studies={
+        "fused": Study("a [CLS] encoder as it is and with each injection of a lexicon", ("nsmc", "sst2"), MODELS),
+        "fused-ood": Study(
+            "the same as it is and with the paper's best injection, out of its domain",
+            ("korean_hate_speech", "question_pair", "klue_nli"),  # without PAWS, whose Korean training pairs cannot be had
+            ("cls", "cls-last-scaled"),
+        ),
+    },
+    claims="sentviz.papers.fused.claims:CLAIMS",
+    makers="sentviz.papers.fused.export:MAKERS",
+    answers="sentviz.papers.fused.export:answers",
+)

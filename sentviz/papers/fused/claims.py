@@ -21,7 +21,7 @@ from sentviz.studies.stats import holm
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FUSED_CLAIMS", "simulated", "welch"]
+__all__ = ["CLAIMS", "simulated", "welch"]
 
 Floats = npt.NDArray[np.float64]
 Test = Callable[[Sequence[Run]], Finding]
@@ -326,7 +326,7 @@ def _of_runs(dataset: str) -> tuple[Claim, ...]:
     )  # fmt: skip
 
 
-FUSED_CLAIMS = (
+CLAIMS = (
     Claim("Every setting gains over the baseline with every encoder", "section 5.1", "its own tables", _table_gains),
     Claim("Every setting is better than Xia et al.'s product with every encoder", "section 5.1", "its own tables", _table_xia),
     Claim("Xia et al.'s product does the opposite: it loses against the baseline", "section 5.1", "its own tables", _table_opposite),

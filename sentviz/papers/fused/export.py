@@ -17,15 +17,15 @@ from sentviz.maps.heads import CLS_MEASURES
 from sentviz.papers.fused import study as fused
 from sentviz.papers.fused import tables as fused_tables
 from sentviz.papers.fused.study import BASE, CHOSEN, DATASETS, SETTINGS, TASKS, configurations
-from sentviz.papers.ndt.panels import sourced
-from sentviz.papers.paper import Made, Maker, Paper, judged_claims
 from sentviz.runs import Run
+from sentviz.studies.made import Made, Maker
+from sentviz.studies.sources import sourced
 
 if TYPE_CHECKING:
     from sentviz.maps.injection import Row
     from sentviz.trace import Trace
 
-__all__ = ["FUSED", "cls_figure", "covered_figure", "gains_figure", "readable", "tasks_figure", "walk"]
+__all__ = ["MAKERS", "answers", "cls_figure", "covered_figure", "gains_figure", "readable", "tasks_figure", "walk"]
 
 
 # ---- figures that the page shows too
@@ -147,17 +147,10 @@ MAKERS: dict[str, Maker] = {
     "figure-5": _cls,
     "gains": _gains,
     "comparisons": lambda runs: [table for table in [fused_tables.comparisons(runs)] if len(table.frame)],
-    "claims": judged_claims("Sentiment-Fused"),
 }
 
 
-def _runs(runs: Sequence[Run]) -> list[Run]:
-    return _all(runs, [*DATASETS, *dict.fromkeys(task.dataset for task in TASKS)])
-
-
-def _answers(runs: Sequence[Run]) -> list[str]:
+def answers(runs: Sequence[Run]) -> list[str]:
+    """Whether the injection helps, a sentence per data set that has a baseline."""
     found = [fused.answer(runs, dataset) for dataset in DATASETS]
     return [one.sentence for one in found if one.baseline is not None]
-
-
-FUSED = Paper("fused", MAKERS, _runs, _answers)

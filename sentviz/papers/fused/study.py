@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from sentviz.presets import FUSED_FAMILIES
+from sentviz.papers.fused.presets import MODELS
 from sentviz.runs import Run
 from sentviz.studies import collected
 from sentviz.studies.against import compared, mixed
@@ -146,7 +146,7 @@ def _long(name: str, column: str, *keys: str) -> pd.DataFrame:
 
 def configurations(runs: Iterable[Run], dataset: str) -> dict[str, list[Run]]:
     """The study's runs of a data set by setting, in the paper's order, seeds in order."""
-    return collected.configurations(runs, dataset, FUSED_FAMILIES)
+    return collected.configurations(runs, dataset, MODELS)
 
 
 def gains(runs: Iterable[Run], dataset: str) -> pd.DataFrame:

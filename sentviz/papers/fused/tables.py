@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from sentviz.papers.fused import coverage
 from sentviz.papers.fused import study as fused
 from sentviz.papers.fused.study import DATASETS, ENCODERS, SETTINGS, TASKS, configurations
-from sentviz.papers.ndt.tables import Table
 from sentviz.runs import Run
 from sentviz.studies import collected
 from sentviz.studies.against import SEEDS_IN_WORDS
+from sentviz.studies.made import Table
 
 if TYPE_CHECKING:
     import pandas as pd

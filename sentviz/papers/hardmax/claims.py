@@ -16,7 +16,7 @@ from sentviz.studies.stats import paired
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["HARDMAX_CLAIMS", "PUBLIC", "beside", "frequent_leaders", "trained"]
+__all__ = ["CLAIMS", "PUBLIC", "beside", "frequent_leaders", "trained"]
 
 PUBLIC = {2: 0.791, 4: 0.823, 8: 0.851, 16: 0.882}  # best test accuracy of the authors' public code by d
 SIMULATED = 60
@@ -26,7 +26,7 @@ DISTANCE, CONFIDENCE, TOP = 2.0, 0.95, 15
 
 def trained(runs: Sequence[Run]) -> dict[int, Run]:
     """The softmax-trained hardmax runs by d."""
-    return {run.shape.width: run for run in runs if run.capabilities.moving and run.config["preset"] == f"hardmax-d{run.shape.width}"}
+    return {run.shape.width: run for run in runs if run.config["preset"] == f"hardmax-d{run.shape.width}"}
 
 
 def beside(runs: Sequence[Run]) -> pd.DataFrame:
@@ -145,7 +145,7 @@ def _public(runs: Sequence[Run]) -> Finding:
     return Finding("holds" if reached else "does not hold", "; ".join(said) + "; the public numbers are best test accuracies")
 
 
-HARDMAX_CLAIMS = (
+CLAIMS = (
     Claim("The theorem: leaders exist, tokens cluster on a polytope's boundary, leaders at its vertices", "theorem",
           "simulated runs", _theorem),
     Claim("Eight layers are enough to come near the clustered state", "training and results", "runs here", _enough),

@@ -8,16 +8,12 @@ import numpy as np
 
 from sentviz.gallery import signed
 from sentviz.papers.hardmax.claims import beside, frequent_leaders, trained
-from sentviz.papers.paper import Made, Paper, judged_claims
 from sentviz.runs import Run
+from sentviz.studies.made import Made
 
-__all__ = ["HARDMAX"]
+__all__ = ["MAKERS"]
 
 NAMED = -1 / 3  # distance of the named leaders from the line: a third of how far leaders reach
-
-
-def _here(runs: Sequence[Run]) -> list[Run]:
-    return [run for run in runs if run.capabilities.moving]
 
 
 def _readable(runs: Sequence[Run]) -> Run | None:
@@ -84,7 +80,7 @@ def _depth(runs: Sequence[Run]) -> list[Made]:
 
 def _accuracy(runs: Sequence[Run]) -> list[Made]:
     from sentviz.figures.beside import measured_beside_printed
-    from sentviz.papers.ndt.panels import sourced
+    from sentviz.studies.sources import sourced
 
     table = beside(runs)
     if table.empty:
@@ -104,7 +100,4 @@ MAKERS = {
     "leaders": _leaders,
     "depth": _depth,
     "accuracy": _accuracy,
-    "claims": judged_claims("Hardmax"),
 }
-
-HARDMAX = Paper("hardmax", MAKERS, _here, lambda _: [])

@@ -1,1 +1,37 @@
 """NDT: Non-Differential Transformer and Its Application to Sentiment Analysis (arXiv 2603.20704)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sentviz.papers.ndt.presets import PRESETS
+from sentviz.papers.paper import Page, Paper, Study
+
+__all__ = ["PAPER"]
+
+PAPER = Paper(
+    name="ndt",
+    short="NDT",
+    title="NDT: Non-Differential Transformer and Its Application to Sentiment Analysis",
+    citation="arXiv 2603.20704",
+    folder=Path(__file__).parent,
+    page=Page("arXiv 2603.20704: every printed number beside ours.", url="ndt"),
+    presets=PRESETS,
+    studies={
+        "ndt": Study(
+            "the fourteen configurations of the paper and a control",
+            ("sst2", "twitter_financial", "imdb", "yelp_full"),
+            tuple(PRESETS),
+        ),
+        "ndt-controls": Study(
+            "two NDTs with every control of the start of their lambdas",
+            ("sst2",),
+            ("ndt-symmetric-3", "ndt-free-3"),
+            ("", "equal", "swapped", "frozen"),
+        ),
+    },
+    claims="sentviz.papers.ndt.claims:CLAIMS",
+    makers="sentviz.papers.ndt.export:MAKERS",
+    answers="sentviz.papers.ndt.export:answers",
+    printed="sentviz.papers.ndt.prints:values",
+)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sentviz.papers.ndt import printed
+from sentviz.papers.ndt import prints
 from sentviz.papers.ndt.study import CONTROL, printed_name
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def fits(measured: pd.DataFrame, dataset: str) -> pd.DataFrame:
     """
     import pandas as pd
 
-    table = printed.table("classification")
+    table = prints.table("classification")
     table = table[table["dataset"] == printed_name(dataset)]
     wide = measured[measured["model"] != CONTROL].pivot(index="model", columns="metric", values="value")
     rows = []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sentviz.papers.ndt import printed
+from sentviz.papers.ndt import prints
 from sentviz.papers.ndt.controls import controls
 from sentviz.papers.ndt.study import NDTS, configurations
 from sentviz.runs import Run
@@ -20,12 +20,12 @@ from sentviz.studies.stats import holm
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["NDT_CLAIMS"]
+__all__ = ["CLAIMS"]
 
 
 def _accuracies(dataset: str) -> tuple[float, list[float]]:
     """Printed accuracies in percent: DT's, and those of the 12 NDT variants."""
-    frame = printed.table("classification")
+    frame = prints.table("classification")
     rows = frame[frame["dataset"] == dataset].to_dict("records")
     dt = next(float(row["accuracy_pct"]) for row in rows if row["family"] == "diff")
     return dt, [float(row["accuracy_pct"]) for row in rows if row["family"] == "ndt"]
@@ -53,7 +53,7 @@ def _yelp(_: Sequence[Run]) -> Finding:
 
 
 def _falls(_: Sequence[Run]) -> Finding:
-    frame = printed.table("lambdas").sort_values("component")
+    frame = prints.table("lambdas").sort_values("component")
     rows = [group["lambda"].abs().to_numpy() for _, group in frame.groupby(["dataset", "model", "layer"]) if len(group) > 1]
     kept = sum(bool((np.diff(row) < 0).all()) for row in rows)
     return Finding(
@@ -65,7 +65,7 @@ def _negative(dataset: str, low: float, high: float) -> Callable[[Sequence[Run]]
     """Under [-1,1] all printed lambdas of a data set are negative, and run from low to high."""
 
     def test(_: Sequence[Run]) -> Finding:
-        frame = printed.table("lambdas")
+        frame = prints.table("lambdas")
         values = frame[(frame["constraint"] == "[-1,1]") & (frame["dataset"] == dataset)]["lambda"]
         found = values.min(), values.max()
         said = f"the table has {found[0]:.4f} to {found[1]:.4f}; {int((values < 0).sum())} of {len(values)} are negative".replace("-", "−")
@@ -78,7 +78,7 @@ def _grows(dataset: str = "") -> Callable[[Sequence[Run]], Finding]:
     """Lambda is larger in layer 2: on one data set the unbounded variants, as the paper has it; without one all variants of all sets."""
 
     def test(_: Sequence[Run]) -> Finding:
-        frame = printed.table("lambdas")
+        frame = prints.table("lambdas")
         if dataset:
             frame = frame[(frame["dataset"] == dataset) & frame["constraint"].isin(["[0,inf)", "(-inf,inf)"])]
         wide = frame.pivot_table(index=["dataset", "model", "component"], columns="layer", values="lambda")
@@ -93,7 +93,7 @@ def _together(_: Sequence[Run]) -> Finding:
     """Printed silhouettes and accuracies by rank, on the two binary tasks."""
     from scipy.stats import spearmanr
 
-    tables = [printed.table(name).set_index(["dataset", "model"]) for name in ("silhouette", "classification")]
+    tables = [prints.table(name).set_index(["dataset", "model"]) for name in ("silhouette", "classification")]
     both = tables[0][["silhouette"]].join(tables[1][["accuracy_pct"]].astype(float), how="inner")
     found = {name: spearmanr(both.loc[dataset].to_numpy(float)) for name, dataset in (("IMDB", "imdb"), ("SST-2", "sst2"))}
     said = "; ".join(f"{name} {one.statistic:+.2f}, p = {one.pvalue:.2g}".replace("-", "−", 1) for name, one in found.items())
@@ -244,7 +244,7 @@ def _printed_lead(dataset: str, model: str, vanilla: float, diff: float) -> Call
     """The best printed NDT, and its lead in points over vanilla and DT."""
 
     def test(_: Sequence[Run]) -> Finding:
-        frame = printed.table("classification")
+        frame = prints.table("classification")
         rows = frame[frame["dataset"] == dataset].set_index("model")["accuracy_pct"].astype(float)
         best = str(rows[rows.index.str.startswith("ndt-")].idxmax())
         leads = rows[best] - rows["vanilla"], rows[best] - rows["diff"]
@@ -256,7 +256,7 @@ def _printed_lead(dataset: str, model: str, vanilla: float, diff: float) -> Call
 
 
 def _yelp_falls(_: Sequence[Run]) -> Finding:
-    frame = printed.table("lambdas").query("dataset == 'yelp'").sort_values("component")
+    frame = prints.table("lambdas").query("dataset == 'yelp'").sort_values("component")
     rows = {key: group["lambda"].abs().to_numpy() for key, group in frame.groupby(["model", "layer"]) if len(group) > 1}
     against = [f"{model} layer {layer}" for (model, layer), row in rows.items() if not (np.diff(row) < 0).all()]
     said = f"by size, in {len(rows) - len(against)} of {len(rows)} rows" + (f"; not in {', '.join(against)}" if against else "")
@@ -264,9 +264,9 @@ def _yelp_falls(_: Sequence[Run]) -> Finding:
 
 
 def _twitter_lambda(_: Sequence[Run]) -> Finding:
-    lambdas = printed.table("lambdas").query("dataset == 'twitter_financial' and layer == 1")
+    lambdas = prints.table("lambdas").query("dataset == 'twitter_financial' and layer == 1")
     largest = lambdas.iloc[int(lambdas["lambda"].to_numpy().argmax())]
-    rows = printed.table("classification").query("dataset == 'twitter_financial'").set_index("model")["accuracy_pct"]
+    rows = prints.table("classification").query("dataset == 'twitter_financial'").set_index("model")["accuracy_pct"]
     best = str(rows.astype(float).idxmax())
     found: Verdict = "holds" if largest["model"] == best else "does not hold"
     its = f"{largest['lambda']:.4f} is {largest['model']}'s ({rows[largest['model']]:.2f}%)"
@@ -274,7 +274,7 @@ def _twitter_lambda(_: Sequence[Run]) -> Finding:
 
 
 def _auc(_: Sequence[Run]) -> Finding:
-    frame = printed.table("classification")
+    frame = prints.table("classification")
     said, good = [], []
     for dataset, higher in (("imdb", "diff"), ("sst2", "diff"), ("yelp", "ndt"), ("twitter_financial", "ndt")):
         rows = frame[frame["dataset"] == dataset]
@@ -287,7 +287,7 @@ def _auc(_: Sequence[Run]) -> Finding:
 
 
 def _added(_: Sequence[Run]) -> Finding:
-    frame = printed.table("parameters")
+    frame = prints.table("parameters")
     base = frame[frame["family"] == "vanilla"].set_index("dataset")["parameters_millions"].astype(float)
     ndt = frame[frame["family"] == "ndt"]
     added = ndt["parameters_millions"].astype(float) - ndt["dataset"].map(base)
@@ -295,7 +295,7 @@ def _added(_: Sequence[Run]) -> Finding:
     return Finding("holds" if inside else "does not hold", f"the table has {added.min():.2f} to {added.max():.2f} M more than vanilla")
 
 
-NDT_CLAIMS = (
+CLAIMS = (
     Claim("The best NDT on IMDB leads vanilla by 1.57 and DT by 1.36 points", "section IV-B1",
           "its own tables", _printed_lead("imdb", "ndt-unit-2", 1.57, 1.36)),
     Claim("The best NDT on SST-2 leads vanilla by 1.00 and DT by 0.32 points", "section IV-C1",

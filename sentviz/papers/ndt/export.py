@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 
 from sentviz.papers.ndt import panels, tables
+from sentviz.papers.ndt.answer import BASES, answer
 from sentviz.papers.ndt.study import DATASETS, beside, configurations, points, summary
-from sentviz.papers.paper import Made, Maker, Paper, judged_claims
 from sentviz.runs import Run
 from sentviz.studies import tsne
-from sentviz.studies.against import BASES, answer
+from sentviz.studies.made import Made, Maker
+from sentviz.studies.sources import sourced
 
-__all__ = ["MAKERS", "NDT"]
+__all__ = ["MAKERS", "answers"]
 
 
 def _results(dataset: str) -> Maker:
@@ -26,6 +27,10 @@ def _lambdas(dataset: str) -> Maker:
     return make
 
 
+def _any(runs: Sequence[Run]) -> bool:
+    return any(configurations(runs, dataset) for dataset in DATASETS)
+
+
 def _sources(runs: Sequence[Run], dataset: str, models: Container[str] | None = None) -> list[Run]:
     here = configurations(runs, dataset)
     return [run for model, seeds in here.items() if models is None or model in models for run in seeds]
@@ -35,14 +40,14 @@ def _confusions(runs: Sequence[Run]) -> list[Made]:
     from sentviz.figures.confusion_panels import confusion_panels
 
     figure = confusion_panels(panels.confusions(runs), missing=panels.missing(runs))
-    return [panels.sourced(figure, panels.shown(runs).values())]
+    return [sourced(figure, panels.shown(runs).values())]
 
 
 def _rocs(runs: Sequence[Run]) -> list[Made]:
     from sentviz.figures.roc_panels import roc_panels
 
     figure = roc_panels(panels.rocs(runs), order=tuple(DATASETS.values()), missing=panels.missing(runs))
-    return [panels.sourced(figure, [*panels.shown(runs, "diff").values(), *panels.shown(runs).values()])]
+    return [sourced(figure, [*panels.shown(runs, "diff").values(), *panels.shown(runs).values()])]
 
 
 def _tsne(runs: Sequence[Run]) -> list[Made]:
@@ -51,7 +56,7 @@ def _tsne(runs: Sequence[Run]) -> list[Made]:
     able = panels.with_vectors(runs)
     lost = [title for dataset, title in DATASETS.items() if dataset not in able]
     figure = tsne_panels(tsne.frame({DATASETS[dataset]: tsne.picture(run) for dataset, run in able.items()}), missing=lost)
-    return [panels.sourced(figure, able.values())]
+    return [sourced(figure, able.values())]
 
 
 def _beside(runs: Sequence[Run]) -> list[Made]:
@@ -67,7 +72,7 @@ def _beside(runs: Sequence[Run]) -> list[Made]:
                 measured_beside_printed(frame, single, title=f"Accuracy on {title}", percent=True),
                 accuracy_grid(tables.grid(frame), title=title),
             )
-            made += [panels.sourced(figure, sources) for figure in both]
+            made += [sourced(figure, sources) for figure in both]
     return made
 
 
@@ -79,7 +84,7 @@ def _lambda_grids(runs: Sequence[Run]) -> list[Made]:
         frame, marks = panels.lambda_frames(runs, dataset)
         if not frame.empty:
             both = lambda_grid(frame, title=title, printed=marks), lambda_grid(frame, title=title, change=True)
-            made += [panels.sourced(figure, _sources(runs, dataset, set(frame["model"]))) for figure in both]
+            made += [sourced(figure, _sources(runs, dataset, set(frame["model"]))) for figure in both]
     return made
 
 
@@ -104,8 +109,8 @@ MAKERS: dict[str, Maker] = {
     "table-6": _lambdas("yelp_full"),
     "table-7": _results("twitter_financial"),
     "table-8": _lambdas("twitter_financial"),
-    "table-9": lambda runs: [tables.silhouettes(runs)] if _runs(runs) else [],
-    "table-10": lambda runs: [tables.totals(runs)] if _runs(runs) else [],
+    "table-9": lambda runs: [tables.silhouettes(runs)] if _any(runs) else [],
+    "table-10": lambda runs: [tables.totals(runs)] if _any(runs) else [],
     "table-11": lambda runs: [tables.milliseconds()],
     "figure-1": _confusions,
     "figure-2": _rocs,
@@ -114,16 +119,9 @@ MAKERS: dict[str, Maker] = {
     "lambda-evolution": _lambda_grids,
     "parameters-latency": _costs,
     "comparisons": _comparisons,
-    "claims": judged_claims("NDT"),
 }
 
 
-def _runs(runs: Sequence[Run]) -> list[Run]:
-    return [run for dataset in DATASETS for seeds in configurations(runs, dataset).values() for run in seeds]
-
-
-def _answers(runs: Sequence[Run]) -> list[str]:
+def answers(runs: Sequence[Run]) -> list[str]:
+    """Whether NDT beats DT and the matched vanilla, a sentence per data set."""
     return [one.sentence for one in (answer(runs, dataset) for dataset in DATASETS) if one is not None]
-
-
-NDT = Paper("ndt", MAKERS, _runs, _answers)

@@ -17,7 +17,8 @@ import numpy as np
 
 from sentviz.atomic import replacing
 from sentviz.evaluation import Floats, bounds
-from sentviz.papers.ndt import printed
+from sentviz.papers.ndt import prints
+from sentviz.papers.ndt.presets import PRESETS
 from sentviz.papers.ndt.study import CONTROL, printed_name
 
 if TYPE_CHECKING:
@@ -57,9 +58,9 @@ def measure(dataset: str, *, batches: int = 2, rounds: int = 9, note: str = "", 
     import torch
 
     from sentviz import datasets
+    from sentviz.models.config import EncoderConfig
     from sentviz.models.encoder import Encoder
     from sentviz.models.model import collate
-    from sentviz.presets import preset
     from sentviz.recipe import Recipe
     from sentviz.text import Reading, Tokenizer
 
@@ -70,7 +71,7 @@ def measure(dataset: str, *, batches: int = 2, rounds: int = 9, note: str = "", 
     rows = [Reading(ids) for ids in tokenizer.ids_batch(texts, max_length=recipe.max_length, cls=recipe.cls)]
     inputs = [collate(rows[i : i + size]) for i in range(0, len(rows), size)]
     shape = {"vocab_size": tokenizer.vocab_size, "classes": len(train.labels), "max_length": recipe.max_length}
-    encoders = {name: Encoder(preset(name, **shape)).eval() for name in MODELS}
+    encoders = {name: Encoder(EncoderConfig(**(shape | dict(PRESETS[name].shape)))).eval() for name in MODELS}
 
     def forward(name: str) -> None:
         with torch.inference_mode():
@@ -111,7 +112,7 @@ def printed_ratios(dataset: str) -> pd.DataFrame:
     """
     import pandas as pd
 
-    table = printed.table("inference_ms_per_batch")
+    table = prints.table("inference_ms_per_batch")
     table = table[table["dataset"] == printed_name(dataset)]
     seconds = {
         row["family"] if row["family"] != "ndt" else f"ndt-unit-{row['components']}": float(row["milliseconds"])

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sentviz.evaluation import AUC_RESAMPLES, Floats, auc, bounds, confusion
-from sentviz.papers.ndt import printed
+from sentviz.papers.ndt import prints
 from sentviz.papers.ndt.study import DATASETS, best_ndt, configurations, printed_name
-from sentviz.presets import CONSTRAINT_SIGNS, parse
+from sentviz.presets import CONSTRAINT_SIGNS
 from sentviz.runs import Run
 from sentviz.studies.means import predictions
-from sentviz.testset.rows import OVER
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sentviz.figures.figure import Figure
-
-__all__ = ["confusions", "lambda_frames", "missing", "rocs", "shown", "sourced", "with_vectors"]
+__all__ = ["confusions", "lambda_frames", "missing", "rocs", "shown", "with_vectors"]
 
 MOST_POINTS = 250  # of a curve
-NAMED = 8  # runs that a caption names one by one
 
 
 def shown(runs: Iterable[Run], model: str = "ndt") -> dict[str, Run]:
@@ -51,25 +46,6 @@ def with_vectors(runs: Iterable[Run]) -> dict[str, Run]:
         if able:
             found[dataset] = able[0]
     return found
-
-
-def sourced(figure: Figure, runs: Iterable[Run], split: str = "test") -> Figure:
-    """The figure with where it comes from: each run where they are few, else how many, their seeds and one digest of them all."""
-    import hashlib
-
-    from sentviz.gallery import signed
-
-    here = list({run.name: run for run in runs}.values())
-    if not here:
-        return figure
-    if len(here) <= NAMED:
-        return signed(figure, *here, split=split)
-    seeds = sorted({run.config["recipe"]["seed"] for run in here})
-    digest = hashlib.sha256("".join(sorted(run.digest for run in here)).encode()).hexdigest()[:12]
-    sizes = sorted({run.metrics()[split]["n"] for run in here if split in run.metrics()})
-    words = f"{len(here)} runs of {', '.join(dict.fromkeys(run.config['data']['name'] for run in here))}"
-    rest = f"seeds {', '.join(map(str, seeds))}; {OVER.get(split, split)} n = {', '.join(f'{n:,}' for n in sizes)}; digest of all {digest}."
-    return replace(figure, source=f"{words}; {rest}")
 
 
 def confusions(runs: Iterable[Run]) -> pd.DataFrame:
@@ -137,7 +113,7 @@ def lambda_frames(runs: Iterable[Run], dataset: str) -> tuple[pd.DataFrame, pd.D
     parts, marks = [], []
     here = configurations(runs, dataset)
     for model, seeds in sorted(here.items(), key=lambda one: one[0] == "diff"):
-        if (column := _constraint(model, seeds)) is None:
+        if (column := _constraint(seeds)) is None:
             continue
         components = seeds[0].capabilities.components
         of_runs = [_history(run) for run in seeds]
@@ -154,7 +130,7 @@ def lambda_frames(runs: Iterable[Run], dataset: str) -> tuple[pd.DataFrame, pd.D
         )
         found = found[found["seeds"] == found["seeds"].max()]
         parts.append(found.assign(model=model, constraint=column, components=components))
-        marks.append(printed.lambdas(printed_name(dataset), model).assign(constraint=column, components=components))
+        marks.append(prints.lambdas(printed_name(dataset), model).assign(constraint=column, components=components))
     columns = ["model", "constraint", "components", "layer", "component", "step", "value", "low", "high"]
     columns += ["change", "change_low", "change_high", "seeds"]
     of_print = ["constraint", "components", "layer", "component", "value"]
@@ -163,11 +139,9 @@ def lambda_frames(runs: Iterable[Run], dataset: str) -> tuple[pd.DataFrame, pd.D
     return pd.concat(parts, ignore_index=True)[columns], pd.concat(marks, ignore_index=True)[of_print]
 
 
-def _constraint(model: str, seeds: Sequence[Run]) -> str | None:
-    if not seeds[0].capabilities.lambdas:
-        return None
-    family, constraint, _ = parse(model)
-    return "DT, −λ" if family == "diff" else CONSTRAINT_SIGNS[constraint]
+def _constraint(seeds: Sequence[Run]) -> str | None:
+    mixing = getattr(seeds[0].shape, "mixing", "none")
+    return "DT, −λ" if mixing == "differential" else CONSTRAINT_SIGNS.get(mixing)
 
 
 def _history(run: Run) -> pd.DataFrame:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from sentviz.papers.ndt import printed
-from sentviz.presets import NDT_FAMILIES
+from sentviz.papers.ndt import prints
+from sentviz.papers.ndt.presets import PRESETS
 from sentviz.runs import Run
 from sentviz.studies import collected
 
@@ -22,7 +22,6 @@ __all__ = [
     "beside",
     "best_ndt",
     "configurations",
-    "items",
     "parameters",
     "points",
     "printed_name",
@@ -32,7 +31,7 @@ __all__ = [
 DATASETS = {"imdb": "IMDB", "sst2": "SST-2", "yelp_full": "Yelp", "twitter_financial": "Twitter Financial News"}  # the paper's order
 CONTROL = "vanilla-matched"
 VOCABULARIES = {"imdb": 26_284, "sst2": 8_865, "yelp_full": 63_385, "twitter_financial": 3_137}  # printed, section IV-A
-NDTS = tuple(model for model in NDT_FAMILIES if model.startswith("ndt-"))
+NDTS = tuple(model for model in PRESETS if model.startswith("ndt-"))
 
 # our metric -> (printed table, its column, factor to our unit)
 METRICS = {
@@ -51,14 +50,9 @@ def printed_name(dataset: str) -> str:
     return {"yelp_full": "yelp"}.get(dataset, dataset)
 
 
-def items() -> list[dict[str, Any]]:
-    """Every printed table and figure: id, printed, title, view, runs, state, and why where it cannot be had as printed."""
-    return collected.items("ndt")
-
-
 def configurations(runs: Iterable[Run], dataset: str) -> dict[str, list[Run]]:
     """The study's runs of a data set by configuration, in the paper's order, seeds in order."""
-    return collected.configurations(runs, dataset, NDT_FAMILIES)
+    return collected.configurations(runs, dataset, tuple(PRESETS))
 
 
 def best_ndt(runs: Iterable[Run], dataset: str) -> list[Run]:
@@ -84,12 +78,10 @@ def beside(measured: pd.DataFrame, dataset: str, metric: str, split: str = "test
     import pandas as pd
 
     table, column, factor = METRICS[metric]
-    frame = printed.table(table)
+    frame = prints.table(table)
     frame = frame[frame["dataset"] == printed_name(dataset)]
     wanted = dict(zip(frame["model"], frame[column].astype(float) * factor, strict=True))
-    rows = pd.DataFrame(
-        {"model": list(NDT_FAMILIES), "printed": [wanted.get(model) if split == "test" else None for model in NDT_FAMILIES]}
-    )
+    rows = pd.DataFrame({"model": list(PRESETS), "printed": [wanted.get(model) if split == "test" else None for model in PRESETS]})
     here = measured[measured["metric"] == metric].drop(columns="metric")
     numbers = ["printed", "value", "low", "high", "n", "seeds"]
     return rows.merge(here, on="model", how="left")[["model", *numbers]].astype(dict.fromkeys(numbers, float))
@@ -107,7 +99,7 @@ def parameters(runs: Sequence[Run], dataset: str) -> pd.DataFrame:
     """
     import pandas as pd
 
-    frame = printed.table("parameters")
+    frame = prints.table("parameters")
     frame = frame[frame["dataset"] == printed_name(dataset)]
     wanted = {(row["family"], int(row["components"])): float(row["parameters_millions"]) for row in frame.to_dict("records")}
     rows = []

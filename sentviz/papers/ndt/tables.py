@@ -3,33 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sentviz.papers.ndt import latency, printed
+from sentviz.papers.ndt import latency, prints
+from sentviz.papers.ndt.answer import BASES, against
 from sentviz.papers.ndt.averages import fits, said
+from sentviz.papers.ndt.presets import PRESETS
 from sentviz.papers.ndt.study import DATASETS, VOCABULARIES, beside, configurations, parameters, printed_name, summary
-from sentviz.presets import CONSTRAINT_SIGNS, parse
+from sentviz.presets import CONSTRAINT_SIGNS
 from sentviz.runs import Run
-from sentviz.studies.against import BASES, SEEDS_IN_WORDS, against
+from sentviz.studies.against import SEEDS_IN_WORDS
+from sentviz.studies.made import Table
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["COLUMNS", "Table", "comparisons", "costs", "grid", "lambdas", "milliseconds", "results", "silhouettes", "totals"]
+__all__ = ["COLUMNS", "comparisons", "costs", "grid", "lambdas", "milliseconds", "results", "silhouettes", "totals"]
 
 SAMPLES = {"yelp_full": 489_999}  # printed training texts of data sets whose sample is another here
 COLUMNS = ("accuracy", "precision_weighted", "f1_weighted", "auc", "silhouette")  # what tables I, III, V, VII and IX print
-
-
-@dataclass(frozen=True, eq=False)
-class Table:
-    """A frame with its words; ``name`` is a safe file name without suffix."""
-
-    name: str
-    title: str
-    frame: pd.DataFrame
-    caption: str
 
 
 def results(runs: Sequence[Run], dataset: str, split: str = "test", measured: pd.DataFrame | None = None) -> Table:
@@ -171,7 +163,7 @@ def costs(dataset: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     here = frame[frame["dataset"] == dataset]
     names = {"to_vanilla": "value", "to_vanilla_low": "low", "to_vanilla_high": "high"}
     ours = here[["model", "parameters", *names]].rename(columns=names).assign(parameters=here["parameters"] / 1e6)
-    table = printed.table("parameters")
+    table = prints.table("parameters")
     table = table[table["dataset"] == printed_name(dataset)]
     millions = {
         row["family"] if row["family"] != "ndt" else f"ndt-unit-{row['components']}": float(row["parameters_millions"])
@@ -184,9 +176,9 @@ def costs(dataset: str) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 def grid(frame: pd.DataFrame) -> pd.DataFrame:
     """`beside`'s rows with constraint ("" of a baseline) and components, as the accuracy grid draws them."""
-    known = [parse(model) for model in frame["model"]]
-    constraint = [CONSTRAINT_SIGNS.get(name, "") for _, name, _ in known]
-    return frame.assign(constraint=constraint, components=[total for *_, total in known])
+    shapes = [PRESETS[model].shape for model in frame["model"]]
+    constraint = [CONSTRAINT_SIGNS.get(shape.get("mixing", ""), "") for shape in shapes]
+    return frame.assign(constraint=constraint, components=[shape.get("components", 1) for shape in shapes])
 
 
 def comparisons(runs: Sequence[Run], dataset: str, base: str, split: str = "test") -> Table:

@@ -9,14 +9,14 @@ import pandas as pd
 import streamlit as st
 
 from app import shell
-from app.views.papers.ndt.answer import digests
+from app.views.papers.shared import digests
 from sentviz.figures import Figure, Theme
 from sentviz.papers.fused import tables as fused_tables
 from sentviz.papers.fused.export import gains_figure, tasks_figure
 from sentviz.papers.fused.study import DATASETS, ENCODERS, Answer, answer, configurations
-from sentviz.papers.ndt.tables import Table
 from sentviz.runs import Run
 from sentviz.studies.against import SEEDS_IN_WORDS
+from sentviz.studies.made import Table
 
 __all__ = ["answers", "numbers", "out_of_domain", "table"]
 

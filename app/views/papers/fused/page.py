@@ -30,7 +30,7 @@ gains.out_of_domain(runs)
 st.markdown("##### Figure 4: how much of the text the lexicon reaches")
 parts.covered()
 st.markdown("##### The paper's claims")
-claims = claims_part.verdicts(runs, ["Sentiment-Fused"])
+claims = claims_part.verdicts(runs, ["fused"])
 claims_part.counted(claims)
 claims_part.listed(claims)
 with st.expander("Every printed table and figure, and where it is here", on_change="rerun", key="fused-list") as more:

@@ -9,19 +9,17 @@ import pandas as pd
 import streamlit as st
 
 from app import shell, store
-from app.views.papers.ndt.answer import digests
-from app.views.papers.ndt.table import plain
+from app.views.papers.shared import digests, plain
 from sentviz.errors import SentvizError
 from sentviz.figures import Figure, Theme
 from sentviz.figures.difference import difference_map
 from sentviz.gallery import signed
 from sentviz.maps.compare import difference
-from sentviz.papers.fused import coverage
+from sentviz.papers.fused import PAPER, coverage
 from sentviz.papers.fused import tables as fused_tables
 from sentviz.papers.fused.export import cls_figure, covered_figure, readable
 from sentviz.papers.fused.study import BASE, CHOSEN, DATASETS, SETTINGS, TASKS, configurations, heads_by_setting
 from sentviz.runs import Run
-from sentviz.studies.collected import items
 from sentviz.trace import Trace
 
 __all__ = ["cls", "covered", "listed_items", "statistics"]
@@ -170,7 +168,7 @@ def _again() -> None:
 
 def listed_items(runs: Sequence[Run]) -> None:
     """Every printed table and figure, and where it is here."""
-    frame = pd.DataFrame(items("fused"))
+    frame = pd.DataFrame(PAPER.items())
     here = {name: configurations(runs, name) for name in NEEDED}
 
     def said(names: Sequence[str]) -> str:

@@ -2,42 +2,31 @@
 
 from __future__ import annotations
 
-import tomllib
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from app import shell, store
+from app.views.papers import claims_part
 from app.views.sentence import hardmax_parts
-from sentviz import papers
 from sentviz.figures.beside import measured_beside_printed
 from sentviz.figures.clustering import layer_bands, leader_bars
 from sentviz.gallery import signed
 from sentviz.hardmax.leaders import FILE, frequent, leading, per_layer
+from sentviz.papers.hardmax import PAPER
 from sentviz.papers.hardmax.claims import beside
-from sentviz.runs import Run
-from sentviz.studies.claims import judged
+from sentviz.studies.collected import of_paper
 
 shell.intro(
     "What “Clustering in pure-attention hardmax transformers” (arXiv 2407.01602) claims, beside what the runs here measure.",
     "The poster prints no accuracies: those of the authors' public code stand in, best test accuracies of theirs against one run of ours.",
 )
-ICONS = {"holds": ":material/check_circle:", "does not hold": ":material/cancel:", "cannot be told": ":material/help:"}
-
-
-@st.cache_data(max_entries=4, show_spinner="Testing the claims")
-def verdicts(digests: tuple[str, ...], _runs: list[Run]) -> pd.DataFrame:
-    return judged(_runs, ["Hardmax"])
-
-
 runs = list(store.runs().values())
-own = [run for run in runs if run.capabilities.moving]
+own = of_paper(PAPER, runs)
 st.markdown("##### Do words gather around leaders that carry the sentiment?")
-for row in verdicts(tuple(run.digest for run in own), runs).to_dict("records"):
+for row in claims_part.verdicts(runs, [PAPER.name]).to_dict("records"):
     with st.container(gap=None):
-        st.markdown(f"{ICONS[row['verdict']]} **{shell.md(row['claim'])}**: {row['verdict']}")
+        st.markdown(f"{claims_part.ICONS[row['verdict']]} **{shell.md(row['claim'])}**: {row['verdict']}")
         st.caption(shell.md(row["evidence"]))
 st.markdown(
     "**Embedding** (each word a point in d dimensions) → **8 hardmax layers** (each point moves towards those furthest in its own"
@@ -77,6 +66,5 @@ if surveyed is not None:
             shell.figure(lambda theme, label=label: signed(leader_bars(led, label, theme=theme), surveyed), f"paper-led-{label}")  # type: ignore[misc]
     st.caption(f"Leaders at least {reach / 3:.2f} from the line, a third of how far leaders reach here; other thresholds on Hardmax.")
 with st.expander("Every printed picture and number, and where it is here"):
-    source = (Path(papers.__file__).parent / "hardmax" / "items.toml").read_text(encoding="utf-8")
-    shown = pd.DataFrame(tomllib.loads(source)["item"])
+    shown = pd.DataFrame(PAPER.items())
     st.dataframe(shown[["printed", "title", "state", "view", "runs", "why"]], hide_index=True, placeholder="–", height="content")

@@ -7,18 +7,15 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app import shell
+from app.views.papers.shared import digests
+from sentviz.papers.ndt.answer import Answer, answer
 from sentviz.papers.ndt.study import DATASETS
 from sentviz.runs import Run
-from sentviz.studies.against import SEEDS_IN_WORDS, Answer, answer
+from sentviz.studies.against import SEEDS_IN_WORDS
 
-__all__ = ["digests", "show"]
+__all__ = ["show"]
 
 ICONS = {"yes": ":material/check_circle:", "no": ":material/cancel:", "cannot be told": ":material/help:"}
-
-
-def digests(runs: Sequence[Run], dataset: str = "") -> tuple[str, ...]:
-    """What a cached result of these runs depends on."""
-    return tuple(run.name + run.digest for run in runs if dataset in ("", run.config["data"]["name"]))
 
 
 @st.cache_data(max_entries=16, show_spinner="Comparing the runs")
@@ -52,4 +49,5 @@ def show(runs: Sequence[Run]) -> str:
         format_func=lambda name: DATASETS[name],
         label_visibility="collapsed",
     )
-    return shell.focus().study
+    chosen = shell.focus().study
+    return chosen if chosen in DATASETS else next(iter(DATASETS))

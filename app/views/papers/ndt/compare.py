@@ -9,11 +9,13 @@ import pandas as pd
 import streamlit as st
 
 from app import shell
-from app.views.papers.ndt.answer import digests
+from app.views.papers.shared import digests
+from sentviz.papers.ndt.answer import BASES
 from sentviz.papers.ndt.study import DATASETS, configurations
-from sentviz.papers.ndt.tables import Table, comparisons
+from sentviz.papers.ndt.tables import comparisons
 from sentviz.runs import Run
-from sentviz.studies.against import BASES, mixed
+from sentviz.studies.against import mixed
+from sentviz.studies.made import Table
 from sentviz.studies.seeds import seed_noise
 
 __all__ = ["show"]

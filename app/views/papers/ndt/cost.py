@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app import shell
-from app.views.papers.ndt.table import plain
+from app.views.papers.shared import plain
 from sentviz.figures.tradeoff import tradeoff
 from sentviz.papers.ndt.study import DATASETS, parameters
 from sentviz.papers.ndt.tables import about_vocabularies, costs, milliseconds

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from sentviz.papers.ndt.study import DATASETS, configurations, items
+from sentviz.papers.ndt import PAPER
+from sentviz.papers.ndt.study import DATASETS, configurations
 from sentviz.runs import Run
 
 __all__ = ["show"]
 
 
 def show(runs: Sequence[Run], dataset: str) -> None:
-    frame = pd.DataFrame(items())
+    frame = pd.DataFrame(PAPER.items())
     counts = {name: (len(here), sum(map(len, here.values()))) for name in DATASETS for here in [configurations(runs, name)]}
     wanted = [DATASETS if data == "all" else [data] for data in frame["data"]]
     frame["here"] = [

@@ -9,14 +9,14 @@ import streamlit as st
 
 from app import shell
 from app.focus import CHOICES
-from app.views.papers.ndt.answer import digests
-from app.views.papers.ndt.table import plain
+from app.views.papers.shared import digests, plain
 from sentviz.figures.lambda_grid import lambda_grid
 from sentviz.papers.ndt.controls import controls, said
-from sentviz.papers.ndt.panels import lambda_frames, sourced
+from sentviz.papers.ndt.panels import lambda_frames
 from sentviz.papers.ndt.study import DATASETS, configurations
 from sentviz.papers.ndt.tables import lambdas
 from sentviz.runs import Run
+from sentviz.studies.sources import sourced
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,15 +8,16 @@ import pandas as pd
 import streamlit as st
 
 from app import shell
-from app.views.papers.ndt.answer import digests
+from app.views.papers.shared import digests
 from sentviz.errors import SentvizError
 from sentviz.figures import Figure, Theme
 from sentviz.figures.confusion_panels import confusion_panels
 from sentviz.figures.roc_panels import roc_panels
 from sentviz.figures.tsne_panels import tsne_panels
-from sentviz.papers.ndt.panels import confusions, missing, rocs, shown, sourced, with_vectors
+from sentviz.papers.ndt.panels import confusions, missing, rocs, shown, with_vectors
 from sentviz.papers.ndt.study import DATASETS
 from sentviz.runs import Run
+from sentviz.studies.sources import sourced
 from sentviz.studies.tsne import cached, frame, picture
 
 __all__ = ["show"]

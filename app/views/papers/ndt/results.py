@@ -9,16 +9,16 @@ import pandas as pd
 import streamlit as st
 
 from app import shell
-from app.views.papers.ndt.answer import digests
-from app.views.papers.ndt.table import beside_print, plain
+from app.views.papers.ndt.table import beside_print
+from app.views.papers.shared import digests, plain
 from sentviz.figures import Figure, Theme
 from sentviz.figures.accuracy_grid import accuracy_grid
 from sentviz.figures.beside import measured_beside_printed
 from sentviz.papers.ndt.averages import fits, said
-from sentviz.papers.ndt.panels import sourced
 from sentviz.papers.ndt.study import DATASETS, METRICS, beside, configurations, points, summary
 from sentviz.papers.ndt.tables import grid, other_sample, results, silhouettes
 from sentviz.runs import Run
+from sentviz.studies.sources import sourced
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
+from app.views.papers.shared import MINUS
 from sentviz.figures import Theme, palette
 from sentviz.figures.figure import blend, ink_on
 from sentviz.papers.ndt.tables import COLUMNS
 
-__all__ = ["beside_print", "plain"]
+__all__ = ["beside_print"]
 
 TITLES = {"accuracy": "Accuracy, %", "precision_weighted": "Precision", "f1_weighted": "F1", "auc": "AUC", "silhouette": "Silhouette"}
 FULL = {"accuracy": 3.0, "precision_weighted": 0.03, "f1_weighted": 0.03, "auc": 0.03, "silhouette": 0.15}  # difference of full colour
 DELTA = " Δ is ours minus the print; its colour is blue above the print and orange below, full at 3 points (silhouette: 0.15)."
-MINUS = str.maketrans("-", "−")
 
 
 def beside_print(frame: pd.DataFrame, theme: Theme, *, key: str) -> None:
@@ -63,19 +62,6 @@ def beside_print(frame: pd.DataFrame, theme: Theme, *, key: str) -> None:
         + (DELTA if there else " The paper prints nothing of these rows.")
         + " A click on a column sorts it by its number."
     )
-
-
-def plain(frame: pd.DataFrame, *, key: str, digits: int = 3, **formats: str) -> None:
-    """Numbers with the same digits, sortable."""
-    wanted: dict[Any, Any] = {name: _signed(formats.get(str(name), f"{{:.{digits}f}}")) for name in frame.select_dtypes("number")}
-    config = {"model": st.column_config.Column(pinned=True, width=140)}
-    style = frame.style.format(wanted, na_rep="–")
-    st.dataframe(style, hide_index=True, height="content", key=key, placeholder="–", column_config=config)
-
-
-def _signed(form: str) -> Callable[[float], str]:
-    """A number as written, with a minus sign."""
-    return lambda value: form.format(value).translate(MINUS)
 
 
 def _with_interval(spans: dict[float, tuple[float, float]], top: float, digits: int) -> Any:

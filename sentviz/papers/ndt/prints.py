@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from sentviz.presets import CONSTRAINT_SIGNS
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["accuracy", "lambdas", "table"]
+__all__ = ["accuracy", "lambdas", "table", "values"]
 
 FOLDER = Path(__file__).parent / "printed"
 NAMES = {sign: name for name, sign in CONSTRAINT_SIGNS.items()}
@@ -18,6 +19,11 @@ NAMES = {sign: name for name, sign in CONSTRAINT_SIGNS.items()}
 
 def table(name: str) -> pd.DataFrame:
     """A printed table with a column `model`, the preset's name (constraints share a row where the paper does not tell them apart)."""
+    return _read(name).copy()
+
+
+@cache
+def _read(name: str) -> pd.DataFrame:
     import pandas as pd
 
     frame = pd.read_csv(FOLDER / f"{name}.csv")
@@ -40,3 +46,13 @@ def lambdas(dataset: str, model: str) -> pd.DataFrame:
     frame = table("lambdas")
     rows = frame[(frame["dataset"] == dataset) & (frame["model"] == model)]
     return rows.assign(layer=rows["layer"] - 1, component=rows["component"] - 1, value=rows["lambda"])[["layer", "component", "value"]]
+
+
+def values(dataset: str, model: str) -> pd.DataFrame:
+    """Accuracy and final lambdas of a preset in the columns of a history: name, layer, component, value; empty where nothing is printed."""
+    import pandas as pd
+
+    found = accuracy(dataset, model)
+    rows = [] if found is None else [("accuracy", -1, -1, found)]
+    rows += [("lambda", row["layer"], row["component"], row["value"]) for row in lambdas(dataset, model).to_dict("records")]
+    return pd.DataFrame(rows, columns=["name", "layer", "component", "value"])

@@ -1,0 +1,33 @@
+"""What the papers' pages share: what a cached result depends on, and plain tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from sentviz.runs import Run
+
+__all__ = ["MINUS", "digests", "plain"]
+
+MINUS = str.maketrans("-", "−")
+
+
+def digests(runs: Sequence[Run], dataset: str = "") -> tuple[str, ...]:
+    """What a cached result of these runs depends on."""
+    return tuple(run.name + run.digest for run in runs if dataset in ("", run.config["data"]["name"]))
+
+
+def plain(frame: pd.DataFrame, *, key: str, digits: int = 3, **formats: str) -> None:
+    """Numbers with the same digits, sortable."""
+    wanted: dict[Any, Any] = {name: _signed(formats.get(str(name), f"{{:.{digits}f}}")) for name in frame.select_dtypes("number")}
+    config = {"model": st.column_config.Column(pinned=True, width=140)}
+    style = frame.style.format(wanted, na_rep="–")
+    st.dataframe(style, hide_index=True, height="content", key=key, placeholder="–", column_config=config)
+
+
+def _signed(form: str) -> Callable[[float], str]:
+    """A number as written, with a minus sign."""
+    return lambda value: form.format(value).translate(MINUS)

@@ -1,0 +1,50 @@
+"""The hardmax paper's models by name: `hardmax-d<d>`; `-straight` trains the argmax itself, `-raw` keeps every word of a text."""
+
+from __future__ import annotations
+
+import re
+
+from sentviz.papers.paper import Preset
+
+__all__ = ["PRESETS", "family"]
+
+RECIPE = {  # the paper prints neither epochs nor rates: these are ours, the same for all d, tried on validation
+    "example": "The story is boring and the acting is terrible, but the music is wonderful and I loved the ending.",
+    "max_length": 128,
+    "min_count": 10,
+    "vocab_size": 12_000,
+    "epochs": 5,
+    "batch_size": 64,
+    "learning_rate": 1e-2,
+    "weight_decay": 0.0,
+    "warmup": 0.0,
+    "clip": 5.0,
+    "dropout": 0.0,
+    "start": 0.1,
+    "evaluations": 1,
+    "patience": 0,
+    "log_every": 50,
+}
+WITHOUT = {
+    "device": "",
+    "injection": "",
+    "variant": "",
+    "example_pair": "",
+    "tokenizer": "words",
+    "cls": False,
+    "lexicon": "",
+    "dropout": 0.0,
+}
+
+
+def family(name: str) -> Preset | None:
+    """What a name stands for; None where it is none of the paper's."""
+    found = re.fullmatch(r"hardmax-d([1-9]\d{0,2})(-straight)?(-raw)?", name)
+    if found is None:
+        return None
+    width, straight, raw = found.groups()
+    shape = {"width": int(width), "training": "hardmax" if straight else "softmax", "cleaning": not raw}
+    return Preset(shape, "hardmax", RECIPE, WITHOUT)
+
+
+PRESETS = {name: found for d in (2, 4, 8, 16) for name in (f"hardmax-d{d}", f"hardmax-d{d}-straight") if (found := family(name))}

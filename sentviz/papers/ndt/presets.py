@@ -1,0 +1,24 @@
+"""The NDT paper's models by name, and our control; they reproduce the parameter totals that it prints at its vocabulary sizes.
+
+Names of NDTs are `ndt-<constraint>-<C>`, constraints unit [0,1], symmetric [-1,1], nonneg [0,inf), free (-inf,inf).
+"""
+
+from __future__ import annotations
+
+from sentviz.papers.paper import Preset
+from sentviz.presets import CONSTRAINT_SIGNS
+
+__all__ = ["PRESETS"]
+
+PRESETS = {
+    # the post-norm transformer with LayerNorm, ReLU and sinusoids
+    "vanilla": Preset({"positions": "sinusoid", "norm": "layer", "norm_first": False, "ffn": "relu", "ffn_width": 256}),
+    # the control that the paper lacks: NDT's block with one full-width component, which gives it the parameters of NDT with C = 2
+    "vanilla-matched": Preset(),
+    "diff": Preset({"components": 2, "mixing": "differential", "head_norm": True, "lambda_std": 0.1}),
+    **{
+        f"ndt-{constraint}-{components}": Preset({"components": components, "mixing": constraint})
+        for constraint in CONSTRAINT_SIGNS
+        for components in (2, 3, 4)
+    },
+}
