@@ -15,7 +15,7 @@ st.set_page_config(page_title="sentviz", page_icon=str(Path(__file__).with_name(
 
 def page_of(paper: Paper) -> Path:
     """The script of a paper's page: its own, one of ours for it, or the one that shows any paper."""
-    views = Path(__file__).parent / "views" / "papers"
+    views = Path(__file__).resolve().parent / "views" / "papers"
     ours = views / paper.name / "page.py"
     return paper.page.script or (ours if ours.is_file() else views / "generic.py")
 

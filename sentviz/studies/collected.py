@@ -21,7 +21,7 @@ Configurations = Mapping[str, Sequence[Run]]  # preset -> its runs, seeds in ord
 def configurations(runs: Iterable[Run], dataset: str, models: Sequence[str]) -> dict[str, list[Run]]:
     """The runs of a data set by preset, in the order of `models`, seeds in order.
 
-    Runs of other recipes have other names than a study's (`sst2/diff`, `sst2/diff-s1`) and are left out.
+    Runs of other recipes have other names than a study's (`<data set>/<preset>`, with `-s1` for seed 1) and are left out.
     """
     found: dict[str, list[Run]] = {}
     here = [run for run in runs if run.config["data"]["name"] == dataset]
