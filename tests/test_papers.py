@@ -118,6 +118,16 @@ epochs = 2
 """,
     "made_up-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: made-up\nVersion: 1.0\n",
     "made_up-1.0.dist-info/entry_points.txt": "[sentviz.papers]\nmade-up = made_up:PAPER\n",
+    "scripted/__init__.py": """
+from pathlib import Path
+from sentviz.papers.paper import Page, Paper
+
+HERE = Path(__file__).parent
+PAPER = Paper("scripted", "Scripted", "A page", "Nobody", HERE, Page("Its own page.", script=HERE / "page.py"))
+""",
+    "scripted/page.py": 'import streamlit as st\n\nst.markdown("A page of its own.")\n',
+    "scripted-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: scripted\nVersion: 1.0\n",
+    "scripted-1.0.dist-info/entry_points.txt": "[sentviz.papers]\nscripted = scripted:PAPER\n",
     "broken/__init__.py": 'raise RuntimeError("it was never\\nfinished")\n',
     "broken-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n",
     "broken-1.0.dist-info/entry_points.txt": "[sentviz.papers]\nbroken = broken:PAPER\n",
@@ -141,7 +151,7 @@ def made_up(site: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Paper]:
     registry._found.cache_clear()
     yield named("made-up")
     registry._found.cache_clear()
-    for name in [name for name in sys.modules if name.partition(".")[0] == "made_up"]:
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("made_up", "scripted")]:
         del sys.modules[name]
 
 
@@ -299,10 +309,10 @@ app.query_params["paper"] = "made-up"
 app.run()
 assert not app.exception, app.exception
 pages = {}
-for page in ("generic", "claims"):
-    app.switch_page(f"views/papers/{page}.py").run()
+for page in ("views/papers/generic.py", "views/papers/claims.py", sys.argv[1]):
+    app.switch_page(page).run()
     assert not app.exception, app.exception
-    pages[page] = {
+    pages[page.split("/")[-1]] = {
         "words": [str(e.value) for e in [*app.markdown, *app.caption]],
         "warnings": [str(e.value) for e in app.warning],
         "tables": [e.value.to_dict("list") for e in app.dataframe],
@@ -317,17 +327,25 @@ def test_the_app_shows_a_foreign_paper(site: Path, made_up: Paper, trained: Run,
     """In a new process, as the app starts: its page among the others, its claims by link, the broken one in a sentence."""
     path = os.pathsep.join([str(site), str(ROOT)])
     environment = os.environ | {"PYTHONPATH": path, "SENTVIZ_RUNS": str(tmp_path / "runs")}
-    done = subprocess.run([sys.executable, "-c", PAGES], capture_output=True, text=True, cwd=ROOT, env=environment, timeout=300)
+    done = subprocess.run(
+        [sys.executable, "-c", PAGES, os.path.relpath(site / "scripted" / "page.py", ROOT / "app")],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env=environment,
+        timeout=300,
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     pages = json.loads(done.stdout.splitlines()[-1])
-    own = "\n".join(pages["generic"]["words"]).replace("\\", "")
+    own = "\n".join(pages["generic.py"]["words"]).replace("\\", "")
     assert "A made-up paper of two tables and *one* claim" in own and "1 of its models are here" in own
     assert "A wide model can be trained · **holds**" in own
-    assert pages["generic"]["expanders"][:2] == ["Table 1: Accuracies", "Table 2: Words"]
-    assert pages["generic"]["tables"][0]["accuracy"] == [0.75, 0.8]
-    claims = "\n".join(pages["claims"]["words"]).replace("\\", "")
-    assert pages["claims"]["focus"] == "made-up" and "##### Made-up" in claims and "##### NDT" not in claims
-    assert any("broken" in warning for warning in pages["claims"]["warnings"])
+    assert pages["generic.py"]["expanders"][:2] == ["Table 1: Accuracies", "Table 2: Words"]
+    assert pages["generic.py"]["tables"][0]["accuracy"] == [0.75, 0.8]
+    claims = "\n".join(pages["claims.py"]["words"]).replace("\\", "")
+    assert pages["claims.py"]["focus"] == "made-up" and "##### Made-up" in claims and "##### NDT" not in claims
+    assert any("broken" in warning for warning in pages["claims.py"]["warnings"])
+    assert "A page of its own." in pages["page.py"]["words"]
 
 
 # ---- what goes wrong costs nobody else anything
