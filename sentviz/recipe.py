@@ -194,7 +194,8 @@ def usual(values: Mapping[str, Any]) -> dict[str, Any]:
     """
     if values.get("source"):
         return FOREIGN
-    return dict(named(values["model"]).recipe) if values.get("model") else {}
+    model = values.get("model")
+    return dict(named(model).recipe) if isinstance(model, str) else {}
 
 
 def _modern(stored: Mapping[str, Any]) -> dict[str, Any]:

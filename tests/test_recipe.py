@@ -138,7 +138,7 @@ def test_an_old_recipe_of_a_hardmax_run_is_read() -> None:
     "values, reason",
     [
         ({"model": "hardmax-3"}, "no model 'hardmax-3'"),
-        ({"shape": {"heads": 2}}, "hardmax model has no setting 'heads'"),
+        ({"shape": {"heads": 2}}, "model has no setting 'heads'"),
         ({"shape": {"layers": 0}}, "hardmax-d2 cannot be made: layers must be at least 1"),
         ({"shape": {"layers": "many"}}, "hardmax-d2 cannot be made"),
         ({"cls": True}, "hardmax-d2 does not take cls"),
