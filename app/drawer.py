@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from app import shell, store
-from app.focus import CHOICES
+from app.focus import choices
 from app.views.getdata_part import offer
 from app.views.testset import myfile_part
 from sentviz.errors import SentvizError
@@ -181,7 +181,7 @@ def _filtered(rows: Rows) -> Rows:
             st.text_input("Search", placeholder="words or a regular expression", **shell.bound("find", focus.find), width=260)
             st.number_input("Words, at least", 0, 999, **shell.bound("least", focus.least), width=130)
             st.number_input("at most (0: any)", 0, 999, **shell.bound("most", focus.most), width=130)
-        orders = [name for name in CHOICES["order"] if rows.labelled or name not in OF_LABELS]
+        orders = [name for name in choices("order") if rows.labelled or name not in OF_LABELS]
         shell.choose(st.selectbox, "Order", "order", orders, format_func=lambda name: ORDERS[name], width=200)
     if not rows.has_text:
         return rows

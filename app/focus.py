@@ -2,252 +2,258 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+from app.fields import (
+    STRONGEST,
+    TEXT_IN_URL,
+    Known,
+    as_sent,
+    characters,
+    chip_text,
+    choice,
+    coordinates_or,
+    declared,
+    given,
+    hidden,
+    lambdas,
+    named,
+    on,
+    one_of,
+    place_or,
+    places,
+    real,
+    several_of,
+    whole,
+)
+from sentviz.errors import SentvizError
+from sentviz.explain import SCORES
+from sentviz.figures import component_name
+from sentviz.models.config import Capabilities
 from sentviz.papers import papers, studies
+from sentviz.testset.rows import OVER
+from sentviz.testset.slices import Slice
 
-__all__ = ["CHOICES", "DEFAULT_RUN", "Focus"]
+__all__ = ["DEFAULT_RUN", "PRIVATE", "TEXT_IN_URL", "Focus", "choices"]
 
 DEFAULT_RUN = "sst2/ndt-unit-2"
-CHOICES = {
-    "look": ("maps", "long", "bertviz", "layers", "scores", "lexicon"),
-    "specials": ("show", "hide"),
-    "scale": ("value", "change"),
-    "axis": ("epoch", "step"),
-    "over": ("test", "official_test", "demo", "mine"),
-    "order": ("surest", "doubtful", "loss", "length", "id"),
-    "view": ("matrix", "curves", "calibration"),
-    "words": ("keyness", "count"),
-    "stops": ("drop", "keep"),
-    "method": ("pca", "tsne", "umap"),
-    "dims": ("2", "3"),
-    "study": tuple(dict.fromkeys(dataset for _, study in studies().values() for dataset in study.datasets)),
-    "part": ("results", "compare", "panels", "lambda", "cost", "items"),
-    "metric": ("accuracy", "precision_weighted", "f1_weighted", "auc", "silhouette", "precision_macro", "f1_macro"),
-    "base": ("vanilla-matched", "vanilla", "diff"),
-    "sample": ("stored", "all"),
-    "paper": ("all", *papers()),
-    "verdict": ("any", "holds", "fails", "open"),
-    "lab": ("review", "playground", "leaders"),
-    "heat": ("10", "3", "1", "0.3", "0.1", "0.03", "0.01", "0.001", "0"),
-    "colour": ("label", "predicted", "right", "confidence", "length"),
-}
-PRIVATE = ("text", "pair")  # what a visitor typed
-STRONGEST = 10.0  # of the lexicon, and of a lambda
-TEXT_IN_URL = 2_000  # characters; longer links break in mail programs and proxies
+NOTES = 3  # that a visitor reads of one link
+LOOKS = {"maps": "maps", "long": "long texts", "bertviz": "BertViz", "layers": "layers and heads", "scores": "explanations"}
+LOOKS |= {"lexicon": "lexicon"}
+
+
+# ---- words of chips
+
+
+def _quoted(value: str) -> str:
+    return f"“{value if len(value) <= 28 else value[:27] + '…'}”"
+
+
+def _spaced(value: str) -> str:
+    return value.replace("_", " ")
+
+
+def _head(value: str) -> str:
+    return f"head {value}" if value.isdecimal() else f"{value} of heads"
+
+
+def _component(value: str) -> str:
+    return f"component {component_name(int(value) - 1)}"
+
+
+def _mix(value: Sequence[tuple[int, int, float]]) -> str:
+    return ", ".join(f"λ{component_name(c - 1)[1:]} of layer {layer} = {weight:+.2f}" for layer, c, weight in value)
+
+
+def _off(value: Sequence[tuple[int, int]]) -> str:
+    return "silenced: " + ", ".join(f"layer {layer} head {head}" for layer, head in value)
+
+
+def _beside(value: Sequence[str]) -> str:
+    return f"beside {', '.join(value)}"
+
+
+def _score(value: str) -> str:
+    return SCORES[value].title
+
+
+def _slice(value: str, classes: Sequence[str]) -> str:
+    try:
+        part = Slice.parse(value)
+    except SentvizError:
+        part = None
+    return part.says(tuple(classes)) if part else "an unreadable part of the rows"
+
+
+def _plane(value: str) -> str:
+    return "across the decision" if value == "decision" else f"coordinates {value.replace('.', ' and ')}"
+
+
+def _depth(value: int) -> str:
+    return f"states of layer {value}" if value else "embedding"
+
+
+# ---- what a model can show
+
+
+def _inside(value: int, has: Capabilities, default: int) -> int:
+    return value if value <= has.layers else default
+
+
+def _mixed(value: tuple[tuple[int, int, float], ...], has: Capabilities) -> tuple[tuple[int, int, float], ...]:
+    return tuple(change for change in value if change[0] <= has.layers and 2 <= change[1] <= has.components)
+
+
+def _silent(value: tuple[tuple[int, int], ...], has: Capabilities) -> tuple[tuple[int, int], ...]:
+    return tuple((layer, head) for layer, head in value if layer <= has.layers and head <= has.heads)
+
+
+def _studied() -> tuple[str, ...]:
+    """Every data set of a study."""
+    return tuple(dict.fromkeys(dataset for _, study in studies().values() for dataset in study.datasets))
+
+
+RUN, TEXT = on("run"), on("run", "text", "row")
 
 
 @dataclass(frozen=True)
 class Focus:
     """Everything that defines a view. Layers, heads and components are counted from 1, as people read them."""
 
-    run: str = DEFAULT_RUN
-    versus: tuple[str, ...] = ()  # further runs, overlaid where a page can
-    text: str = ""  # "" = the run's example sentence
-    pair: str = ""  # the second text, of runs that read pairs
-    row: str = ""  # a row of the run's data set by id, instead of a text
-    layer: int = 1
-    head: str = "mean"  # mean, max, or a number
-    component: str = "effective"  # effective, or a number
-    score: str = "removal"
-    mix: tuple[tuple[int, int, float], ...] = ()  # lambdas changed by hand: layer, component, value
-    off: tuple[tuple[int, int], ...] = ()  # silenced heads: layer, head
-    strength: float = 1.0  # of the lexicon's injection
-    token: int = 0  # of the text; 0 = the page's choice
-    over: str = "test"  # which rows the Test set pages are about: a stored split, the demo set, the visitor's own file
-    slice: str = ""  # part of those rows, as in cell=1,0: see sentviz.testset.slices
-    find: str = ""  # words or a regular expression that the drawer's rows must have
-    least: int = 0  # words that the drawer's rows have at least, and at most; 0 = any number
-    most: int = 0
-    order: str = "surest"  # of the drawer's rows: wrong and sure first
-    view: str = "matrix"  # part of the Confusion page
-    threshold: float = -1.0  # probability from which the second of two classes is said; -1 = the more probable one
-    words: str = "keyness"  # what makes a word large
-    stops: str = "drop"  # or keep: words like "the"
-    method: str = "pca"  # of the picture of the embeddings
-    dims: str = "2"
-    colour: str = "label"
-    sample: str = "stored"  # points of that picture
-    lab: str = "review"  # part of the Hardmax page
-    heat: str = "0"  # temperature of its attention
-    plane: str = "spread"  # of its picture: spread, decision, or two coordinates as in 1.3
-    play: str = ""  # settings of its playground, as in n:50~alpha:0.5
-    study: str = "sst2"  # data set of a paper's page
-    part: str = "results"  # of that page
-    metric: str = "accuracy"
-    base: str = "vanilla-matched"  # what every configuration is compared with
-    paper: str = "all"  # whose claims
-    verdict: str = "any"
-    data: str = "all"  # data set whose runs are listed
-    depth: int = -1  # layer of the embeddings: 0 = the input, -1 = the last
-    look: str = "maps"  # part of the Attention page
-    specials: str = "show"  # or hide: [CLS], [SEP] in maps
-    top: int = 0  # tokens shown of a long text; 0 = as many as are readable
-    scale: str = "value"  # of lambda curves; or change, from the start
-    axis: str = "epoch"  # of training curves; or step
-    shared: bool = False  # the text came in by a link, so the URL may keep it
+    run: str = one_of(DEFAULT_RUN, lambda known: known.runs, instead="{run} is shown instead")
+    versus: tuple[str, ...] = several_of(  # further runs, overlaid where a page can
+        lambda known: known.runs, chip=_beside, called="the run", instead="it is left out"
+    )
+    text: str = characters(most=None, private=True, chip=_quoted, resets=on("row"), moved=named)  # "" = the run's example sentence
+    # the second text, of runs that read pairs
+    pair: str = characters(most=None, private=True, of_pairs=True, chip=_quoted, resets=on("row"))
+    # a row of the run's data set by id, instead of a text
+    row: str = characters(resets=on("run", "over", "text"), moved=given)
+    layer: int = whole(1, resets=RUN, fits=lambda value, has: _inside(value, has, 1))
+    head: str = place_or(("mean", "max"), "heads", resets=RUN, chip=_head)
+    component: str = place_or(("effective",), "components", resets=RUN, chip=_component)
+    score: str = one_of("removal", lambda known: known.scores, chip=_score)
+    mix: tuple[tuple[int, int, float], ...] = lambdas(  # lambdas changed by hand: layer, component, value
+        resets=RUN, by_hand=True, fits=_mixed, chip=_mix, called="the lambda", instead="the learned one is used"
+    )
+    off: tuple[tuple[int, int], ...] = places(  # silenced heads: layer, head
+        resets=RUN, by_hand=True, fits=_silent, chip=_off, called="silenced heads", instead="those that it names are silenced"
+    )
+    strength: float = real(  # of the lexicon's injection
+        1.0, -STRONGEST, STRONGEST, resets=RUN, by_hand=True, fits=lambda value, has: value if has.lexicon else 1.0, chip="lexicon × {:g}"
+    )
+    token: int = whole(0, resets=TEXT)  # of the text; 0 = the page's choice
+    # which rows the Test set pages are about: a stored split, the demo set, the visitor's own file
+    over: str = choice(("test", "official_test", "demo", "mine"), chip=OVER)
+    slice: str = characters(  # part of those rows, as in cell=1,0: see sentviz.testset.slices
+        resets=on("run", "over") | {"sample": lambda old: old.startswith("lasso=")}, chip=_slice, of_classes=True
+    )
+    find: str = characters(resets=on("over"), chip="having “{:.28}”")  # words or a regular expression that the drawer's rows must have
+    least: int = whole(0, resets=on("over"), chip="at least {} words")  # that the drawer's rows have; 0 = any number
+    most: int = whole(0, resets=on("over"), chip="at most {} words")
+    order: str = choice(("surest", "doubtful", "loss", "length", "id"), chip="sorted by {}")  # of the drawer's rows: wrong and sure first
+    view: str = choice(("matrix", "curves", "calibration"))  # part of the Confusion page
+    threshold: float = real(-1.0, 0, 1, resets=RUN)  # probability from which the second of two classes is said; -1 = the more probable one
+    words: str = choice(("keyness", "count"), chip="words by frequency")  # what makes a word large
+    stops: str = choice(("drop", "keep"), chip="with words like “the”")  # or keep: words like "the"
+    method: str = choice(("pca", "tsne", "umap"), chip={"tsne": "t-SNE", "umap": "UMAP"})  # of the picture of the embeddings
+    dims: str = choice(("2", "3"), chip="{}-D")
+    colour: str = choice(("label", "predicted", "right", "confidence", "length"), chip="coloured by {}")
+    sample: str = choice(("stored", "all"), resets=RUN, moved=named, chip="{} points")  # points of that picture
+    lab: str = choice(("review", "playground", "leaders"), chip=_spaced)  # part of the Hardmax page
+    heat: str = choice(("10", "3", "1", "0.3", "0.1", "0.03", "0.01", "0.001", "0"), "0", chip="temperature {}")  # of its attention
+    plane: str = coordinates_or(("spread", "decision"), resets=RUN, chip=_plane)  # of its picture
+    play: str = characters(chip="playground as set")  # settings of its playground, as in n:50~alpha:0.5
+    study: str = choice(_studied, "sst2", chip="study of {}")  # data set of a paper's page
+    part: str = choice(("results", "compare", "panels", "lambda", "cost", "items"), chip=_spaced)  # of that page
+    metric: str = choice(
+        ("accuracy", "precision_weighted", "f1_weighted", "auc", "silhouette", "precision_macro", "f1_macro"), chip=_spaced
+    )
+    base: str = choice(("vanilla-matched", "vanilla", "diff"), chip="against {}")  # what every configuration is compared with
+    paper: str = choice(lambda: ("all", *papers()), "all")  # whose claims
+    verdict: str = choice(("any", "holds", "fails", "open"))
+    data: str = one_of(  # data set whose runs are listed
+        "all", lambda known: {run.partition("/")[0] for run in known.runs}
+    )
+    depth: int = whole(  # layer of the embeddings: 0 = the input, -1 = the last
+        -1, 0, resets=RUN, fits=lambda value, has: _inside(value, has, -1), chip=_depth
+    )
+    look: str = choice(tuple(LOOKS), chip=LOOKS)  # part of the Attention page
+    specials: str = choice(("show", "hide"), chip="specials hidden")  # or hide: [CLS], [SEP] in maps
+    top: int = whole(0, chip="top {} tokens")  # tokens shown of a long text; 0 = as many as are readable
+    scale: str = choice(("value", "change"), chip="change from the start")  # of lambda curves; or change, from the start
+    axis: str = choice(("epoch", "step"), chip="by {}")  # of training curves; or step
+    shared: bool = hidden(False, resets=on("text", "row"))  # the text came in by a link, so the URL may keep it
 
     def with_(self, **changes: Any) -> Focus:
         """A changed focus; what belonged to the old run, text or row does not outlive it."""
-        if "run" in changes and changes["run"] != self.run:
-            changes = {
-                "layer": 1,
-                "head": "mean",
-                "component": "effective",
-                "mix": (),
-                "off": (),
-                "strength": 1.0,
-                "token": 0,
-                "slice": "",
-                "row": "",
-                "threshold": -1.0,
-                "depth": -1,
-                "sample": "stored",
-                "plane": "spread",
-            } | changes
-        if "over" in changes and changes["over"] != self.over:
-            changes = {"slice": "", "find": "", "least": 0, "most": 0, "row": ""} | changes
-        if "sample" in changes and self.slice.startswith("lasso="):
-            changes = {"slice": ""} | changes
-        if "text" in changes:
-            # half characters cannot travel to a browser
-            whole = {name: str(changes[name]).encode("utf-8", "replace").decode() for name in PRIVATE if name in changes}
-            changes = {"shared": False, "row": "", "token": 0} | changes | whole
-        if changes.get("row"):
-            changes = {"text": "", "pair": "", "shared": False, "token": 0} | changes
-        return replace(self, **changes)
+        moved = {name for name, value in changes.items() if FIELDS[name].moved(getattr(self, name), value)}
+        gone = {
+            name: field.default
+            for name, field in FIELDS.items()
+            if any(after in moved and goes(getattr(self, name)) for after, goes in field.resets.items())
+        }
+        return replace(self, **(gone | {name: as_sent(value) if isinstance(value, str) else value for name, value in changes.items()}))
 
     def as_trained(self) -> Focus:
         """The same view of the model as it was trained: nothing changed by hand."""
-        return replace(self, mix=(), off=(), strength=1.0)
+        return replace(self, **{name: field.default for name, field in FIELDS.items() if field.by_hand})
 
     def query(self, *, with_text: bool = False) -> dict[str, str]:
         """As URL parameters, defaults left out. A text is private: it is there only if asked for or if it came from a link."""
-        values: dict[str, str] = {}
-        for item in fields(self):
-            value = getattr(self, item.name)
-            if value == item.default or item.name == "shared" or (item.name in PRIVATE and not (with_text or self.shared)):
-                continue
-            if item.name == "mix":
-                value = tuple(f"{layer}.{component}:{weight:.4g}" for layer, component, weight in value)
-            if item.name == "off":
-                value = tuple(f"{layer}.{head}" for layer, head in value)
-            values[item.name] = "~".join(value) if isinstance(value, tuple) else str(value)
-        return values
+        return {
+            name: field.write(value)
+            for name, field in FIELDS.items()
+            if field.read and (value := getattr(self, name)) != field.default and (with_text or self.shared or not field.private)
+        }
+
+    def chips(self, classes: Sequence[str] = (), *, pairs: bool = False) -> dict[str, str]:
+        """What a visitor reads of each field that is not as by default; of a run with these classes, which reads pairs or single texts."""
+        return {
+            name: chip_text(name, FIELDS[name], getattr(self, name), classes)
+            for name in self.query(with_text=True)
+            if name != "run" and (pairs or not FIELDS[name].of_pairs)
+        }
 
     @classmethod
     def parse(cls, query: Mapping[str, str], runs: Collection[str], scores: Collection[str]) -> tuple[Focus, list[str]]:
-        """A focus from URL parameters, and a note for each value that means nothing here; those fall back to the default."""
-        values: dict[str, Any] = {}
-        notes: list[str] = []
-
-        def refuse(name: str, value: str, instead: str) -> None:
-            shown = value if len(value) <= 60 else value[:59] + "…"
-            notes.append(f"The link asks for {name} “{shown}”, which is not here; {instead}.")
-
-        fallback = DEFAULT_RUN if DEFAULT_RUN in runs else next(iter(runs), DEFAULT_RUN)
-        values["run"] = fallback
-        for name, value in query.items():
-            match name:
-                case "run" if value in runs:
-                    values["run"] = value
-                case "run":
-                    refuse("the run", value, f"{fallback} is shown instead")
-                case "versus":
-                    values["versus"] = tuple(v for v in value.split("~") if v in runs)
-                    for unknown in (v for v in value.split("~") if v not in runs):
-                        refuse("the run", unknown, "it is left out")
-                case "text" if value.strip():
-                    values |= {"text": value, "shared": True}
-                case "pair":
-                    values["pair"] = value if query.get("text", "").strip() else ""
-                case "layer" if _place(value):
-                    values["layer"] = int(value)
-                case "head" if value in ("mean", "max") or _place(value):
-                    values["head"] = value
-                case "component" if value == "effective" or _place(value):
-                    values["component"] = value
-                case "score" if value in scores:
-                    values["score"] = value
-                case _ if name in CHOICES and value in CHOICES[name]:
-                    values[name] = value
-                case "data" if value in {one.partition("/")[0] for one in runs}:
-                    values["data"] = value
-                case "plane" if value in ("spread", "decision") or _coordinates(value):
-                    values["plane"] = value
-                case "top" | "least" | "most" | "token" if _place(value):
-                    values[name] = int(value)
-                case "depth" if value == "0" or _place(value):
-                    values["depth"] = int(value)
-                case "threshold" if (share := _number(value)) is not None and 0 <= share <= 1:
-                    values["threshold"] = share
-                case "strength" if (factor := _number(value)) is not None and abs(factor) <= STRONGEST:
-                    values["strength"] = factor
-                case "off":
-                    pairs = [part.partition(".") for part in value.split("~")]
-                    values["off"] = tuple((int(layer), int(head)) for layer, _, head in pairs if _place(layer) and _place(head))
-                    if len(values["off"]) < len(pairs):
-                        refuse("silenced heads", value, "those that it names are silenced")
-                case "mix":
-                    values["mix"], bad = _mix(value)
-                    if bad:
-                        refuse("the lambda", bad, "the learned one is used")
-                case "row" | "slice" | "find" | "play":
-                    values[name] = value[:TEXT_IN_URL]
-                case _ if name in {item.name for item in fields(cls)} - {"shared", *PRIVATE}:
-                    refuse(f"the {name}", value, "the default is shown")
-                case _:
-                    pass
+        """A focus from URL parameters, and notes for values that mean nothing here, three at most; those fall back to the default."""
+        known = Known(runs, scores, DEFAULT_RUN if DEFAULT_RUN in runs else next(iter(runs), DEFAULT_RUN))
+        values: dict[str, Any] = {"run": known.run}
+        notes, strange = [], 0
+        for name, said in query.items():
+            field = FIELDS.get(name)
+            if field is None or field.read is None:
+                continue
+            value, bad = field.read(said, known)
+            if value is not None:
+                values[name] = value
+            for part in bad[: max(0, NOTES - strange)]:
+                shown, instead = part if len(part) <= 60 else part[:59] + "…", field.instead.format(run=known.run)
+                notes.append(f"The link asks for {field.called or f'the {name}'} “{shown}”, which is not here; {instead}.")
+            strange += len(bad)
+        if strange > NOTES:
+            notes[-1] += f" There are these and {strange - NOTES:,} more."
+        if values.get("text", "").strip():
+            values["shared"] = True
+        else:
+            values |= {"text": "", "pair": ""}
         return cls(**values), notes
 
-    def fit(self, *, layers: int, heads: int, components: int, lexicon: bool = False) -> tuple[Focus, list[str]]:
-        """The focus within a model's shape, and a note for what had to give way."""
-        changes: dict[str, Any] = {}
-        if self.layer > layers:
-            changes["layer"] = 1
-        if self.head.isdecimal() and int(self.head) > heads:
-            changes["head"] = "mean"
-        if self.component.isdecimal() and int(self.component) > components:
-            changes["component"] = "effective"
-        inside = tuple(m for m in self.mix if m[0] <= layers and 2 <= m[1] <= components)
-        if inside != self.mix:
-            changes["mix"] = inside
-        if any(layer > layers or head > heads for layer, head in self.off):
-            changes["off"] = tuple((layer, head) for layer, head in self.off if layer <= layers and head <= heads)
-        if self.strength != 1 and not lexicon:
-            changes["strength"] = 1.0
-        if self.depth > layers:
-            changes["depth"] = -1
-        notes = [f"{self.run} has no such {name}; the default is shown." for name in changes]
-        return replace(self, **changes), notes
+    def fit(self, has: Capabilities) -> tuple[Focus, list[str]]:
+        """The focus within what a model has, and a note for what had to give way."""
+        fitted = {name: field.fits(getattr(self, name), has) for name, field in FIELDS.items() if field.fits}
+        changes = {name: value for name, value in fitted.items() if value != getattr(self, name)}
+        return replace(self, **changes), [f"{self.run} has no such {name}; the default is shown." for name in changes]
 
 
-def _place(value: str) -> bool:
-    return value.isascii() and value.isdecimal() and 0 < int(value) < 1000
+FIELDS = declared(Focus)
+PRIVATE = tuple(name for name, field in FIELDS.items() if field.private)
 
 
-def _coordinates(value: str) -> bool:
-    first, _, second = value.partition(".")
-    return _place(first) and _place(second) and int(first) != int(second)
-
-
-def _number(value: str) -> float | None:
-    try:
-        return float(value)
-    except ValueError:
-        return None
-
-
-def _mix(value: str) -> tuple[tuple[tuple[int, int, float], ...], str]:
-    """`1.2:-0.18~2.2:0` as changes, and the first part that is none."""
-    changes: list[tuple[int, int, float]] = []
-    for part in value.split("~"):
-        place, _, number = part.partition(":")
-        layer, _, component = place.partition(".")
-        weight = _number(number)
-        if weight is None or not (_place(layer) and _place(component) and abs(weight) <= STRONGEST):
-            return tuple(changes), part
-        changes.append((int(layer), int(component), weight))
-    return tuple(changes), ""
+def choices(name: str) -> tuple[str, ...]:
+    """What can be chosen for a field, in the order shown."""
+    options = FIELDS[name].options
+    return tuple(options() if callable(options) else options)

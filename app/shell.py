@@ -17,9 +17,7 @@ from sentviz._browser import find_browser
 from sentviz.errors import SentvizError
 from sentviz.explain import SCORES
 from sentviz.export import FORMATS, PRESETS, render
-from sentviz.figures import Figure, Theme, component_name
-from sentviz.testset.rows import OVER
-from sentviz.testset.slices import Slice
+from sentviz.figures import Figure, Theme
 
 __all__ = ["begin", "bound", "choose", "end", "export_menu", "figure", "focus", "go", "halves", "intro", "md", "settle", "theme"]
 
@@ -53,9 +51,8 @@ def begin(page: str) -> None:
         # the visitor went back or forward; a switch to another page drops the query, and a fast hand sends the one before the last
         linked, state["notes"] = Focus.parse(query, list(store.runs()), SCORES)
         state["focus"] = linked if linked.text or linked.row else replace(linked, text=focus().text, pair=focus().pair)
-    shape = store.shape(focus().run)
-    if shape:
-        state["focus"], notes = focus().fit(**shape)
+    if (has := store.shape(focus().run)) is not None:
+        state["focus"], notes = focus().fit(has)
         state["notes"] = [*state.get("notes", []), *notes]
     state["query"] = focus().query()
     if query != state["query"]:
@@ -112,15 +109,13 @@ def bound(field: str, shown: Any, *, part: str = "", put: Callable[[Any], Any] |
 
 
 def _chips() -> None:
-    shown = {name: value for name, value in focus().query(with_text=True).items() if name != "run"}
     run = store.runs().get(focus().run)
-    if run is None or not store.reads_pairs(run):
-        shown.pop("pair", None)
+    shown = focus().chips(run.labels, pairs=store.reads_pairs(run)) if run else focus().chips()
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="chips"):
         st.markdown(f":material/network_node: **sentviz** · {md(focus().run)}")
-        for name, value in shown.items():
+        for name, words in shown.items():
             st.button(
-                md(_chip(name, value)),
+                md(words),
                 key=f"chip-{name}",
                 icon=":material/close:",
                 icon_position="right",
@@ -131,83 +126,6 @@ def _chips() -> None:
             )
         with st.popover("Copy link", icon=":material/link:", type="tertiary"):
             _link()
-
-
-def _chip(name: str, value: str) -> str:
-    match name:
-        case "text" | "pair":
-            return f"“{value if len(value) <= 28 else value[:27] + '…'}”"
-        case "head":
-            return f"head {value}" if value.isdecimal() else f"{value} of heads"
-        case "component":
-            return f"component {component_name(int(value) - 1)}"
-        case "mix":
-            return ", ".join(f"λ{component_name(c - 1)[1:]} of layer {layer} = {weight:+.2f}" for layer, c, weight in focus().mix)
-        case "versus":
-            return f"beside {value.replace('~', ', ')}"
-        case "score":
-            return SCORES[value].title
-        case "look":
-            return {"long": "long texts", "bertviz": "BertViz", "layers": "layers and heads", "scores": "explanations"}.get(value, value)
-        case "specials":
-            return "specials hidden"
-        case "top":
-            return f"top {value} tokens"
-        case "off":
-            return "silenced: " + ", ".join(f"layer {layer} head {head}" for layer, head in focus().off)
-        case "strength":
-            return f"lexicon × {focus().strength:g}"
-        case "over":
-            return OVER[value]
-        case "slice":
-            return _slice(value)
-        case "find":
-            return f"having “{value[:28]}”"
-        case "least" | "most":
-            return f"at {name} {value} words"
-        case "order":
-            return f"sorted by {value}"
-        case "scale":
-            return "change from the start"
-        case "axis":
-            return f"by {value}"
-        case "lab" | "part" | "metric":
-            return value.replace("_", " ")
-        case "heat":
-            return f"temperature {value}"
-        case "play":
-            return "playground as set"
-        case "plane":
-            return "across the decision" if value == "decision" else f"coordinates {value.replace('.', ' and ')}"
-        case "study":
-            return f"study of {value}"
-        case "base":
-            return f"against {value}"
-        case "words":
-            return "words by frequency"
-        case "stops":
-            return "with words like “the”"
-        case "method":
-            return {"tsne": "t-SNE", "umap": "UMAP"}[value]
-        case "dims":
-            return f"{value}-D"
-        case "depth":
-            return "embedding" if value == "0" else f"states of layer {value}"
-        case "sample":
-            return f"{value} points"
-        case "colour":
-            return f"coloured by {value}"
-        case _:
-            return f"{name} {value}"
-
-
-def _slice(text: str) -> str:
-    of = store.runs().get(focus().run)
-    try:
-        part = Slice.parse(text)
-    except SentvizError:
-        part = None
-    return part.says(of.labels if of else ()) if part else "an unreadable part of the rows"
 
 
 def _link() -> None:

@@ -11,6 +11,7 @@ from app.focus import Focus
 from sentviz.errors import InputError, RunError, SentvizError
 from sentviz.explain import SCORES, available, explained, score
 from sentviz.lexicon import Lexicon
+from sentviz.models.config import Capabilities
 from sentviz.remarks import reads_pairs
 from sentviz.runs import Run
 from sentviz.runs import runs as read_runs
@@ -77,13 +78,10 @@ def run(name: str) -> Run:
     return found
 
 
-def shape(name: str) -> dict[str, Any]:
-    """Layers, heads and components of a run, and whether it has a lexicon; empty where there is none."""
+def shape(name: str) -> Capabilities | None:
+    """What a run's model has; None where there is no such run."""
     found = runs().get(name)
-    if found is None:
-        return {}
-    has = found.capabilities
-    return {"layers": has.layers, "heads": has.heads, "components": has.components, "lexicon": has.lexicon}
+    return found.capabilities if found else None
 
 
 def injects(of: Run) -> bool:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app.focus import CHOICES
+from app.focus import choices
 from sentviz.runs import find
 from sentviz.testset.rows import stored
 from sentviz.testset.slices import Slice
@@ -84,8 +84,8 @@ def test_first_seen_is_pca_of_the_stored_sample(run: str) -> None:
     assert not any((button.key or "").startswith("stop-") for button in app.button)
 
 
-@pytest.mark.parametrize("colour", CHOICES["colour"])
-@pytest.mark.parametrize("dims", CHOICES["dims"])
+@pytest.mark.parametrize("colour", choices("colour"))
+@pytest.mark.parametrize("dims", choices("dims"))
 def test_every_colour_in_every_dimension(colour: str, dims: str) -> None:
     app = opened("embeddings", colour=colour, dims=dims)
     assert not app.exception

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
+import dataclasses
+from typing import Any
 
-from app.focus import Focus
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.fields import LISTED, Known, choice, declared
+from app.focus import FIELDS, NOTES, PRIVATE, Focus, choices
+from sentviz.explain import SCORES as METHODS
+from sentviz.models.config import Capabilities
 
 RUNS = ("sst2/ndt-unit-2", "sst2/diff")
 SCORES = ("removal", "received")
@@ -113,9 +121,8 @@ def test_as_trained_takes_every_change_back_and_nothing_else() -> None:
 
 
 def test_a_strength_needs_a_lexicon() -> None:
-    shape = {"layers": 2, "heads": 4, "components": 1}
-    assert Focus(strength=0.5).fit(**shape, lexicon=True) == (Focus(strength=0.5), [])
-    focus, notes = Focus(strength=0.5).fit(**shape)
+    assert Focus(strength=0.5).fit(Capabilities(2, 4, lexicon=True)) == (Focus(strength=0.5), [])
+    focus, notes = Focus(strength=0.5).fit(Capabilities(2, 4))
     assert focus == Focus() and len(notes) == 1 and "strength" in notes[0]
 
 
@@ -125,6 +132,159 @@ def test_other_rows_drop_the_part_of_the_old_ones() -> None:
 
 def test_fit_gives_way_to_the_model_and_says_so() -> None:
     wide = Focus(layer=7, head="9", component="3", mix=((1, 2, 0.1), (1, 3, 0.1)), off=((1, 4), (1, 5)), depth=3)
-    focus, notes = wide.fit(layers=2, heads=4, components=2)
+    focus, notes = wide.fit(Capabilities(2, 4, 2))
     assert focus == Focus(mix=((1, 2, 0.1),), off=((1, 4),))
     assert len(notes) == 6
+
+
+def test_a_part_of_the_picture_goes_with_its_points() -> None:
+    """A lasso was drawn around the points shown; a cell of the matrix holds for others as well."""
+    assert Focus(slice="lasso=1.2").with_(sample="all") == Focus(sample="all")
+    assert Focus(slice="cell=1,0").with_(sample="all") == Focus(sample="all", slice="cell=1,0")
+
+
+def test_a_row_put_back_keeps_the_text() -> None:
+    """Only a row that is one takes the text's place."""
+    linked, _ = Focus.parse({"text": "one", "row": "test-1"}, RUNS, SCORES)
+    assert linked.with_(row="") == Focus(text="one", shared=True)
+    assert linked.with_(row="test-2") == Focus(row="test-2")
+
+
+# ---- robust against any link
+
+places = st.integers(1, 999)
+WHOLE = {"layer": places, "token": places, "least": places, "most": places, "top": places, "depth": st.integers(0, 999)}
+TEXTS = {name: st.text(max_size=40) for name in ("slice", "find", "play", "row")}
+weights = st.floats(-10, 10).map(lambda value: float(f"{value:.4g}"))
+VALUES: dict[str, st.SearchStrategy[Any]] = {
+    "run": st.sampled_from(RUNS),
+    "versus": st.lists(st.sampled_from(RUNS), unique=True).map(tuple),
+    "head": st.sampled_from(("mean", "max")) | places.map(str),
+    "component": st.just("effective") | places.map(str),
+    "score": st.sampled_from(SCORES),
+    "mix": st.lists(st.tuples(places, places, weights), max_size=8).map(tuple),
+    "off": st.lists(st.tuples(places, places), max_size=8).map(tuple),
+    "strength": st.floats(-10, 10),
+    "threshold": st.just(-1.0) | st.floats(0, 1),
+    "plane": st.sampled_from(("spread", "decision")) | st.lists(places, min_size=2, max_size=2, unique=True).map("{0[0]}.{0[1]}".format),
+    "data": st.sampled_from(("all", "sst2")),
+    **WHOLE,
+    **TEXTS,
+    **{name: st.sampled_from(choices(name)) for name, field in FIELDS.items() if field.options},
+}
+MARKS = [*"~.:-,=0123456789", "nan", "inf", "1e999", "²", "٣", "\ud800", *RUNS]
+said = st.text() | st.lists(st.sampled_from(MARKS), max_size=12).map("".join)
+
+
+@st.composite
+def foci(draw: st.DrawFn) -> Focus:
+    """Any focus that a link can carry: each field at its default or not; a text is one that came by a link."""
+    values = {name: draw(value) for name, value in VALUES.items() if draw(st.booleans())}
+    text = draw(st.just("") | st.text(min_size=1).filter(str.strip))
+    return Focus(**values, text=text, pair=draw(st.text()) if text else "", shared=bool(text))
+
+
+def test_every_field_is_tried() -> None:
+    """A field that is added is one of those below, or the tests of all fields would not be."""
+    assert {*VALUES, *PRIVATE, "shared"} == set(FIELDS)
+
+
+@given(foci())
+def test_every_focus_survives_its_url(focus: Focus) -> None:
+    assert Focus.parse(focus.query(), RUNS, SCORES) == (focus, [])
+
+
+@given(st.dictionaries(st.sampled_from(sorted(FIELDS)) | st.text(), said))
+def test_no_link_stops_a_page(query: dict[str, str]) -> None:
+    """Any value of any field reads as a focus with three notes at most, which can be shown, fitted and written again."""
+    focus, notes = Focus.parse(query, RUNS, SCORES)
+    assert len(notes) <= NOTES and all(len(note) < 250 for note in notes)
+    assert Focus.parse(focus.query(), RUNS, SCORES) == (focus, [])
+    assert set(focus.chips(("negative", "positive"), pairs=True)) == set(focus.query()) - {"run"}
+    fitted, _ = focus.fit(Capabilities(2, 4, 2))
+    assert fitted.fit(Capabilities(2, 4, 2)) == (fitted, [])
+
+
+@pytest.mark.parametrize("name", sorted(FIELDS))
+@pytest.mark.parametrize("length", [5_000, 200_000])
+def test_numbers_and_words_of_any_length(name: str, length: int) -> None:
+    """Python itself refuses whole numbers of more than 4,300 digits with an error of its own."""
+    for value in ("9" * length, "0" * length, "1." + "9" * length, "1." * length, "~" * length, "1.2:" + "9" * length):
+        focus, notes = Focus.parse({name: value}, RUNS, SCORES)
+        free = name in {*TEXTS, *PRIVATE, "shared"}
+        assert free or len(notes) in (1, NOTES), value[:20]
+        assert len(notes) <= NOTES and all(len(note) < 250 for note in notes)
+        assert free or len(focus.query().get(name, "")) < 8 * LISTED
+
+
+@given(st.dictionaries(st.sampled_from(sorted(set(FIELDS) - {*TEXTS, *PRIVATE, "shared"})), st.just("<none of these>")))
+def test_unknown_values_leave_the_defaults(query: dict[str, str]) -> None:
+    focus, notes = Focus.parse(query, RUNS, SCORES)
+    assert focus == Focus()
+    assert len(notes) == min(len(query), NOTES)
+
+
+def test_three_notes_and_a_sum() -> None:
+    """3,000 runs that are not here are three notes, the last with how many more there are."""
+    focus, notes = Focus.parse({"versus": "~".join(f"x/{i}" for i in range(3_000))}, RUNS, SCORES)
+    assert focus == Focus() and len(notes) == 3
+    assert "“x/2”" in notes[2] and notes[2].endswith("and 2,997 more.")
+
+
+def test_lists_are_bounded() -> None:
+    many = 5 * LISTED
+    query = {"versus": "~".join(["sst2/diff"] * many), "off": "~".join(["1.1"] * many), "mix": "~".join(["1.2:0"] * many)}
+    focus, notes = Focus.parse(query, RUNS, SCORES)
+    assert (focus.versus, len(focus.off), len(focus.mix)) == (("sst2/diff",), LISTED, LISTED)
+    assert len(notes) == 2 and "silenced" in notes[0] and "lambda" in notes[1]
+
+
+# ---- declarations
+
+
+def test_choices_may_come_from_a_registry() -> None:
+    """A function is asked at each reading: what joins later is a choice from then on."""
+    there = ["all"]
+    made = dataclasses.make_dataclass("Small", [("paper", str, choice(lambda: there, "all"))], frozen=True)
+    field = declared(made)["paper"]
+    known = Known(RUNS, SCORES, RUNS[0])
+    assert field.default == "all" and field.read is not None
+    assert field.read("made-up", known) == (None, ("made-up",))
+    there.append("made-up")
+    assert field.read("made-up", known) == ("made-up", ())
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"text": "one two three four five six seven"}, "“one two three four five six…”"),
+        ({"head": "3"}, "head 3"),
+        ({"head": "max"}, "max of heads"),
+        ({"component": "2"}, "component A₂"),
+        ({"mix": ((1, 2, -0.25),)}, "λ₂ of layer 1 = -0.25"),
+        ({"off": ((1, 4), (2, 1))}, "silenced: layer 1 head 4, layer 2 head 1"),
+        ({"strength": 0.5}, "lexicon × 0.5"),
+        ({"versus": ("a/b", "c/d")}, "beside a/b, c/d"),
+        ({"score": "rollout"}, METHODS["rollout"].title),
+        ({"over": "demo"}, "demo set"),
+        ({"slice": "cell=1,0"}, "positive, taken for negative"),
+        ({"slice": "<b>"}, "an unreadable part of the rows"),
+        ({"least": 3}, "at least 3 words"),
+        ({"threshold": 0.25}, "threshold 0.25"),
+        ({"method": "tsne"}, "t-SNE"),
+        ({"depth": 0}, "embedding"),
+        ({"depth": 2}, "states of layer 2"),
+        ({"plane": "1.3"}, "coordinates 1 and 3"),
+        ({"metric": "f1_macro"}, "f1 macro"),
+        ({"look": "bertviz"}, "BertViz"),
+        ({"look": "lexicon"}, "lexicon"),
+        ({"row": "{test}-1"}, "row {test}-1"),
+    ],
+)
+def test_a_chip_says_what_is_not_as_by_default(changes: dict[str, Any], words: str) -> None:
+    assert list(Focus(**changes).chips(("negative", "positive")).values()) == [words]
+
+
+def test_the_second_text_has_a_chip_beside_runs_that_read_pairs() -> None:
+    assert Focus(text="one", pair="two").chips() == {"text": "“one”"}
+    assert Focus(text="one", pair="two").chips(pairs=True) == {"text": "“one”", "pair": "“two”"}

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from app.focus import CHOICES
+from app.focus import choices
 from sentviz import datasets
 from sentviz.errors import InputError
 from sentviz.figures.coverage import coverage_bars
@@ -70,7 +70,7 @@ def test_every_printed_table_and_figure_is_listed_with_a_page_that_exists() -> N
     for item in live:
         page, _, look = item["view"].partition("/")
         assert any((ROOT / "app" / "views").rglob(f"{page}.py"))
-        assert not look or look in CHOICES["look"]
+        assert not look or look in choices("look")
 
 
 @pytest.mark.parametrize("paper", ["ndt", "hardmax", "fused"])

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 pytest.importorskip("transformers", reason="the extra hub (transformers) is not installed")
 
 from app import store
-from app.focus import CHOICES
+from app.focus import choices
 from sentviz import datasets
 from sentviz.cli import main
 from sentviz.examples import examples_for
@@ -65,7 +65,7 @@ def test_every_page_stands(run: str, page: str) -> None:
     assert app.session_state["focus"].run == run
 
 
-@pytest.mark.parametrize("look", CHOICES["look"])
+@pytest.mark.parametrize("look", choices("look"))
 @pytest.mark.parametrize("run", RUNS)
 def test_every_look_at_its_attention_stands(run: str, look: str) -> None:
     """Also cut into words, and for one head of the last layer."""

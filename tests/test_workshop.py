@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from app.focus import CHOICES
+from app.focus import choices
 from sentviz.explain import SCORES
 from tests.test_app import RUN, opened, words
 
 pytestmark = pytest.mark.skipif(not (Path(__file__).parents[1] / "checkpoints" / RUN).is_dir(), reason=f"{RUN} is not in checkpoints/")
 
 
-@pytest.mark.parametrize("look", CHOICES["look"])
+@pytest.mark.parametrize("look", choices("look"))
 @pytest.mark.parametrize("run", [RUN, "sst2/diff", "sst2/vanilla"])
 def test_every_part_of_the_attention_page_stands(look: str, run: str) -> None:
     """Mixed, signed and plain maps; the part is in the URL."""
@@ -22,7 +22,7 @@ def test_every_part_of_the_attention_page_stands(look: str, run: str) -> None:
     assert app.query_params.get("look", "maps") == look
 
 
-@pytest.mark.parametrize("look", CHOICES["look"])
+@pytest.mark.parametrize("look", choices("look"))
 @pytest.mark.parametrize("text", ["?", "wonderful " * 400, "<script>alert(1)</script> $x$ **b**", "😀 مرحبا"])
 def test_odd_texts_are_no_trouble_for_any_part(look: str, text: str) -> None:
     """One token, hundreds, markup, emoji and right-to-left: a view or one sentence."""

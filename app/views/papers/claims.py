@@ -5,12 +5,12 @@ from __future__ import annotations
 import streamlit as st
 
 from app import shell, store
-from app.focus import CHOICES
+from app.focus import choices
 from app.views.papers.claims_part import ICONS, counted, listed, verdicts
 from sentviz.papers import papers, problems
 
 PAPERS = {name: paper.short for name, paper in papers().items()}
-VERDICTS = dict(zip(CHOICES["verdict"][1:], ICONS, strict=True))
+VERDICTS = dict(zip(choices("verdict")[1:], ICONS, strict=True))
 
 shell.intro(
     "Every claim in our words, held against the paper's own tables or against the runs here, with what the verdict rests on.",
@@ -23,7 +23,7 @@ focus = shell.focus()
 frame = verdicts(list(store.runs().values()))
 with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
     shell.choose(
-        st.segmented_control, "Paper", "paper", CHOICES["paper"], format_func=lambda name: PAPERS.get(name, f"all {len(PAPERS)} papers")
+        st.segmented_control, "Paper", "paper", choices("paper"), format_func=lambda name: PAPERS.get(name, f"all {len(PAPERS)} papers")
     )
     of_paper = frame[frame["paper"] == PAPERS[focus.paper]] if focus.paper in PAPERS else frame
     counts = of_paper["verdict"].value_counts()
@@ -31,7 +31,7 @@ with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
         st.segmented_control,
         "Verdict",
         "verdict",
-        CHOICES["verdict"],
+        choices("verdict"),
         format_func=lambda name: f"{VERDICTS.get(name, 'any')} ({counts.get(VERDICTS[name], 0) if name in VERDICTS else len(of_paper)})",
     )
 shown = of_paper[of_paper["verdict"] == VERDICTS[focus.verdict]] if focus.verdict in VERDICTS else of_paper

@@ -142,7 +142,7 @@ def _changed_too(pinned: Trace) -> Trace:
         InputError: its model has no such layer, head, component or lexicon.
     """
     focus, of = shell.focus(), store.run(pinned.run)
-    fitting, notes = replace(focus, run=pinned.run).fit(**store.shape(pinned.run))
+    fitting, notes = replace(focus, run=pinned.run).fit(of.capabilities)
     if notes and (fitting.mix, fitting.off, fitting.strength) != (focus.mix, focus.off, focus.strength):
         raise InputError(f"{of.name} has no such layers, heads, components or lexicon, so the changes cannot hold for both.")
     return store.trace(replace(fitting, text=pinned.text, pair=pinned.text_pair or "", row="", score="removal"))

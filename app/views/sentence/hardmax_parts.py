@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from app import shell, store
-from app.focus import CHOICES
+from app.focus import choices
 from sentviz.export import render
 from sentviz.figures import Figure, Theme, file_safe
 from sentviz.figures.particles import Scene, particles
@@ -78,7 +78,7 @@ def temperature() -> float:
         st.select_slider,
         "Temperature of the attention",
         "heat",
-        CHOICES["heat"],
+        choices("heat"),
         format_func=lambda value: "hardmax" if value == "0" else f"softmax, {value}",
         help="Softmax spreads a token's attention over all; as its temperature falls it becomes hardmax, all on the furthest.",
     )

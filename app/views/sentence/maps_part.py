@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from app import shell
-from app.focus import CHOICES
+from app.focus import choices
 from app.views.parts import map_controls, map_figure, notebook, place
 from sentviz.figures import small_multiples
 from sentviz.gallery import signed
@@ -33,7 +33,7 @@ def show(trace: Trace, run: Run) -> None:
         with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
             if trace.specials.any():
                 titles = {"show": "With specials", "hide": "Words only"}
-                shell.choose(st.segmented_control, "Specials", "specials", CHOICES["specials"], format_func=titles.get)
+                shell.choose(st.segmented_control, "Specials", "specials", choices("specials"), format_func=titles.get)
             if n > 24:
                 top = min(n, focus.top or (n if n <= 60 else 48))
                 help = "Those that receive the most attention; what lies on the hidden ones is said below."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from app import shell, store
-from app.focus import CHOICES
+from app.focus import choices
 from app.views.papers.ndt import lambdas
 from app.views.runpick import several
 from sentviz.gallery import code, lambda_figure
@@ -17,7 +17,7 @@ shell.intro(
 )
 chosen = several([run for run in store.runs().values() if run.capabilities.lambdas], "a learned lambda")
 titles = {"value": "Value", "change": "Change from the start"}
-shell.choose(st.segmented_control, "Scale", "scale", CHOICES["scale"], format_func=titles.get, label_visibility="collapsed")
+shell.choose(st.segmented_control, "Scale", "scale", choices("scale"), format_func=titles.get, label_visibility="collapsed")
 change = shell.focus().scale == "change"
 lines = code(chosen[0].name, "lambda", versus=tuple(run.name for run in chosen[1:]), change=change)
 shell.figure(lambda theme: lambda_figure(chosen, change=change, theme=theme), "lambda", code=lines)

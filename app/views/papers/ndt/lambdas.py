@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import shell
-from app.focus import CHOICES
+from app.focus import choices
 from app.views.papers.shared import digests, plain
 from sentviz.figures.lambda_grid import lambda_grid
 from sentviz.papers.ndt.controls import controls, said
@@ -32,7 +32,7 @@ def _frames(dataset: str, key: tuple[str, ...], _runs: Sequence[Run]) -> tuple[p
 
 
 def show(runs: Sequence[Run], dataset: str) -> None:
-    shell.choose(st.segmented_control, "Scale", "scale", CHOICES["scale"], format_func=SCALES.get, label_visibility="collapsed")
+    shell.choose(st.segmented_control, "Scale", "scale", choices("scale"), format_func=SCALES.get, label_visibility="collapsed")
     grid(runs, dataset)
     _controls(runs, dataset)
     table = lambdas(runs, dataset)
