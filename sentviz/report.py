@@ -14,8 +14,8 @@ from plotly.offline import get_plotlyjs
 from sentviz._page import page
 from sentviz.errors import SentvizError
 from sentviz.explain import SCORES, answer, available
-from sentviz.figures import Figure, component_name, heatmap, palette, probability_bars
-from sentviz.gallery import strip
+from sentviz.figures import Figure, component_name, palette
+from sentviz.gallery import Sentence, make
 from sentviz.remarks import remarks
 from sentviz.runs import Run, version
 from sentviz.trace import Trace
@@ -73,6 +73,7 @@ def report_html(trace: Trace, run: Run, *, scores: Sequence[str] | None = None, 
         KeyError: the trace holds no attention maps.
     """
     figures: list[dict[str, Any]] = []
+    sentence = Sentence.of(run, trace)
 
     def show(figure: Figure, columns: int = 1) -> str:
         return _figure(figure, columns, figures)
@@ -83,13 +84,13 @@ def report_html(trace: Trace, run: Run, *, scores: Sequence[str] | None = None, 
         f'<blockquote dir="auto">{escape(text)}</blockquote>',
         f'<p class="verdict" dir="auto">{escape(answer(trace))}</p>',
         f"<noscript>{_items(escape(f'{label}: {p:.1%}') for label, p in zip(trace.labels, trace.probabilities, strict=True))}</noscript>",
-        show(probability_bars(trace.labels, trace.probabilities)),
+        show(make("verdict", sentence, answered=False)),
         _items(map(escape, [remark for _, remark in remarks(trace, run)])),
         "<h2>What the answer leans on</h2>",
-        *_strips(trace, scores, show),
+        *_strips(sentence, scores, show),
         "<h2>Where the model looks</h2>",
         '<p class="note">High attention does not prove that a word matters; word removal asks the model itself.</p>',
-        *_maps(trace, show),
+        *_maps(sentence, show),
         *(_arithmetic(arithmetic) if arithmetic else ()),
         "<h2>Where this comes from</h2>",
         _table(_provenance(trace, run)),
@@ -105,19 +106,20 @@ def report_html(trace: Trace, run: Run, *, scores: Sequence[str] | None = None, 
     )
 
 
-def _strips(trace: Trace, scores: Sequence[str] | None, show: Callable[[Figure], str]) -> Iterable[str]:
-    for name in available(trace) if scores is None else scores:
+def _strips(of: Sentence, scores: Sequence[str] | None, show: Callable[[Figure], str]) -> Iterable[str]:
+    for name in available(of.trace) if scores is None else scores:
         title = f"<h3>{escape(SCORES[name].title if name in SCORES else name)}</h3>"
         try:
-            yield title + show(strip(trace, name))
+            yield title + show(make("strip", of, score=name))
         except SentvizError as error:
             if scores is not None:
                 raise
             yield f'{title}<p class="note">{escape(str(error))}</p>'
 
 
-def _maps(trace: Trace, show: Callable[[Figure, int], str]) -> Iterable[str]:
+def _maps(of: Sentence, show: Callable[[Figure, int], str]) -> Iterable[str]:
     """The mean over heads of each layer: what multiplies V, then each component; two maps side by side where the text is short."""
+    trace = of.trace
     components = trace.component_ids if trace.lambdas.shape[1] > 1 else ()
     kinds: list[int | str] = ["effective", *components]
     layers, left_out = list(trace.layer_ids), ""
@@ -128,7 +130,8 @@ def _maps(trace: Trace, show: Callable[[Figure, int], str]) -> Iterable[str]:
     columns = 2 if len(trace.tokens) <= 24 and len(layers) > 1 else 1
     for kind in kinds:
         title = "Effective attention, which multiplies V" if kind == "effective" else f"Component {component_name(kind)}"
-        drawn = [show(heatmap(trace, layer, "mean", kind, side=300 if columns == 2 else 520), columns) for layer in layers]
+        side = 300 if columns == 2 else 520
+        drawn = [show(make("attention", of, layer=layer, component=kind, side=side), columns) for layer in layers]
         yield f"<h3>{title}, mean over heads</h3>"
         yield f'<div class="{"pairs" if columns == 2 else "column"}">{"".join(drawn)}</div>'
     if left_out:

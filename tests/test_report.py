@@ -16,6 +16,7 @@ from sentviz import report
 from sentviz.cli import main
 from sentviz.errors import InputError
 from sentviz.explain import SCORES, explained
+from sentviz.gallery import sentence
 from sentviz.maps.arithmetic import cell
 from sentviz.models.model import Model
 from sentviz.remarks import remarks
@@ -82,10 +83,10 @@ def test_scores_are_chosen(run: Run, tiny_model: Model) -> None:
 def test_a_score_that_fails_is_said_in_its_place(run: Run, tiny_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     """Unless it was named, the report goes on without it."""
 
-    def refuse(trace: Trace, name: str) -> None:
+    def refuse(trace: Trace, name: str, theme: str) -> None:
         raise InputError(f"No {name} <today>.")
 
-    monkeypatch.setattr(report, "strip", refuse)
+    monkeypatch.setattr(sentence, "strip", refuse)
     assert "No received <today>." in words(report_html(told(tiny_model, "a warm song"), run))
 
 

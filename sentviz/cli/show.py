@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from sentviz.cli.terminal import METHODS, command, listing, main, ticking
-from sentviz.errors import InputError
 
 if TYPE_CHECKING:
     from sentviz.runs import Run
@@ -81,67 +80,60 @@ def _papers() -> list[tuple[str, str]]:
 
 @main.command(cls=listing("Papers", _papers))
 @click.argument("run", required=False)
-@click.argument("figure", required=False, type=click.Choice(["attention", "overview", "strip", "verdict", "lambda", "curves"]))
+@click.argument("figure", required=False)
+@click.option("--list", "names", is_flag=True, help="Which figures there are; with a RUN, which it can give, and why not the others.")
 @click.option("--paper", help="Every live table and figure of a paper, as listed below, instead, into the folder OUT.")
 @click.option("--text", help="The sentence; by default the run's example.")
 @pair_option
-@click.option("--layer", type=int, default=1, show_default=True, help="Counted from 1.")
-@click.option("--head", default="mean", show_default=True, help="Counted from 1, or mean, max.")
-@click.option("--component", default="effective", show_default=True, help="Counted from 1, or effective.")
-@click.option("--score", default="removal", show_default=True, help=f"Of the strip: {METHODS}")
+@click.option("--layer", help="Counted from 1; the first by default.")
+@click.option("--head", help="Counted from 1, or mean, max; the mean by default.")
+@click.option("--component", help="Counted from 1, or effective, which is the default.")
+@click.option("--score", help=f"Of the strip: {METHODS}")
+@click.option("--versus", multiple=True, help="A run beside it; may be given several times.")
+@click.option("-O", "--option", "more", multiple=True, metavar="NAME=VALUE", help="Any other option of the figure, as --list names them.")
 @click.option("--dark", is_flag=True, help="For a dark background.")
 @click.option(
     "-o",
     "--out",
     type=click.Path(path_type=Path),
-    required=True,
-    help="FILE.png, .svg, .pdf, .html or .csv; with --paper a folder",
+    help="FILE.png, .svg, .pdf, .html, .csv or .tex; with --paper a folder",
 )
 @command
 def export(
     run: str | None,
     figure: str | None,
+    names: bool,
     paper: str | None,
-    text: str | None,
-    pair: str | None,
-    layer: int,
-    head: str,
-    component: str,
-    score: str,
+    more: tuple[str, ...],
     dark: bool,
-    out: Path,
+    out: Path | None,
+    **named: Any,
 ) -> None:
     """Write FIGURE of RUN to a file, or with --paper every live table and figure of a paper to a folder."""
+    from sentviz.cli.figures import listed, options_of
+
+    if names:
+        click.echo(listed(run))
+        return
+    if out is None:
+        raise click.UsageError("Name the file to write with -o, or see the figures with --list.")
     if paper is not None:
         _export_paper(paper, run, out)
         return
     from sentviz.export import save
     from sentviz.gallery import draw
+    from sentviz.gallery.registry import find_figure
 
     if run is None or figure is None:
-        raise click.UsageError("Name a RUN and a FIGURE, or a paper with --paper.")
+        raise click.UsageError("Name a RUN and a FIGURE, or a paper with --paper; --list names the figures.")
     if out.is_dir():
         raise click.UsageError(f"{out} is a folder; name a file.")
-    if pair is not None and text is None:
+    if named["pair"] is not None and named["text"] is None:
         raise click.UsageError("--pair goes with --text: it is the second sentence of a pair.")
-    found, places = _reading(run, pair), {"layer": layer - 1, "head": _number(head), "component": _number(component)}
-    for axis in {"attention": ("layer", "head", "component"), "overview": ("component",)}.get(figure, ()):
-        place, count = places[axis], getattr(found.capabilities, f"{axis}s")
-        if isinstance(place, int) and not 0 <= place < count:
-            there = f"the {axis}s 1 to {count}" if count > 1 else f"one {axis}"
-            raise InputError(f"{found.name} has {there}, not {place + 1}.")
-    made = draw(
-        run,
-        figure,
-        text=text,
-        pair=pair,
-        layer=layer - 1,
-        head=_number(head),
-        component=_number(component),
-        score=score,
-        theme="dark" if dark else "light",
-    )
-    save(made, out)
+    spec = find_figure(figure)
+    found = _reading(run, named["pair"]) if spec.of.OF_RUN else None
+    options = options_of(spec, {name: value for name, value in named.items() if value not in (None, ())}, more, found)
+    save(draw(run, figure, **options, theme="dark" if dark else "light"), out)
     click.echo(f"Written to {out}")
 
 
@@ -200,7 +192,3 @@ def _reading(name: str, pair: str | None) -> Run:
     if pair is not None and not reads_pairs(run):
         raise click.UsageError(f"{run.name} reads single texts; leave --pair out.")
     return run
-
-
-def _number(value: str) -> int | str:
-    return int(value) - 1 if value.lstrip("-").isdigit() else value

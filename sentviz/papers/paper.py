@@ -56,7 +56,7 @@ class Page:
 
 @dataclass(frozen=True, eq=False)
 class Paper:
-    """Everything of one paper; `claims`, `makers`, `answers` and `printed` say where something is, as in ``"package.module:NAME"``.
+    """Everything of one paper; claims, makers, answers, figures and printed say where something is, as in ``"package.module:NAME"``.
 
     In `folder` stand, each if there is any: ``items.toml``, every printed table and figure and where it is here; ``printed/<table>.csv``;
     ``recipes/<data set>.toml``.
@@ -75,6 +75,7 @@ class Paper:
     claims: str = ""  # a sequence of Claim
     makers: str = ""  # a mapping from items, and from names of what we add, to a Maker; it makes nothing where no run is here
     answers: str = ""  # a function from runs to the paper's question answered in sentences
+    figures: str = ""  # a module that registers figures (sentviz.gallery.registry)
     printed: str = ""  # a function from data set and preset to printed values: name, layer, component, value, as in a history
 
     def preset(self, name: str) -> Preset | None:

@@ -28,5 +28,6 @@ PAPER = Paper(
     },
     claims="sentviz.papers.fused.claims:CLAIMS",
     makers="sentviz.papers.fused.export:MAKERS",
+    figures="sentviz.papers.fused.figures",
     answers="sentviz.papers.fused.export:answers",
 )

@@ -20,4 +20,5 @@ PAPER = Paper(
     family=family,
     claims="sentviz.papers.hardmax.claims:CLAIMS",
     makers="sentviz.papers.hardmax.export:MAKERS",
+    figures="sentviz.papers.hardmax.figures",
 )

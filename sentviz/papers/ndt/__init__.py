@@ -32,6 +32,7 @@ PAPER = Paper(
     },
     claims="sentviz.papers.ndt.claims:CLAIMS",
     makers="sentviz.papers.ndt.export:MAKERS",
+    figures="sentviz.papers.ndt.figures",
     answers="sentviz.papers.ndt.export:answers",
     printed="sentviz.papers.ndt.prints:values",
 )

@@ -1,0 +1,102 @@
+"""Figures as `sentviz export` names them: which there are, and their options as a person types them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sentviz.errors import InputError
+
+if TYPE_CHECKING:
+    from sentviz.gallery import Spec
+    from sentviz.runs import Run
+
+__all__ = ["listed", "options_of"]
+
+AXES = ("layer", "head", "component")  # of the model
+PLACES = (*AXES, "token", "query", "key")  # counted from 1, as people read them
+STATES = ("particles", "embeddings", "silhouette")  # whose layer 0 is what stands before the first
+OPTIONS = ("text", "pair", "layer", "head", "component", "score", "versus")  # of the command itself
+BY_CODE = ("lambdas", "heads_off")  # no words of a command line
+
+
+def listed(name: str | None) -> str:
+    """Every figure with its further options; of a run, a mark for those that it can give and the reason for the others."""
+    from sentviz.gallery import FIGURES
+    from sentviz.gallery.subjects import SUBJECTS
+    from sentviz.runs import find
+
+    run, lines = find(name) if name else None, []
+    for subject in SUBJECTS:
+        lines += ["", f"Figures {subject.SAYS}"]
+        for spec in (spec for spec in FIGURES.values() if issubclass(spec.of, subject)):
+            lines += _lines(spec, run if subject.OF_RUN else None)
+    return "\n".join(lines).strip()
+
+
+def _lines(spec: Spec, run: Run | None) -> list[str]:
+    why = "" if run is None else spec.lacks(run)
+    mark = "" if run is None else "✗ " if why else "✓ "
+    needs = ", ".join(need.says for need in spec.needs)
+    own = {option: value for option, value in spec.options.items() if option not in (*BY_CODE, "theme")}
+    own = {option: value + 1 if option in PLACES and isinstance(value, int) and value >= 0 else value for option, value in own.items()}
+    takes = [f"--{option}" for option in own if option in OPTIONS]
+    takes += [f"-O {option}={_said(value)}" for option, value in own.items() if option not in OPTIONS]
+    sets = "" if spec.of.OF_RUN else ", ".join(spec.names)
+    details = (why, "" if why else " ".join(takes), f"of {sets}" if sets else "")
+    head = f"  {mark}{spec.name:<22}{spec.title}" + (f" [needs {needs}]" if needs and run is None else "")
+    return [head, *(f"      {detail}" for detail in details if detail)]
+
+
+def _said(value: Any) -> str:
+    return "..." if value is None or value == "" else "/".join(value) or "..." if isinstance(value, tuple) else str(value)
+
+
+def options_of(spec: Spec, named: Mapping[str, Any], more: Sequence[str], run: Run | None) -> dict[str, Any]:
+    """What was typed as `sentviz.gallery.draw` takes it.
+
+    Args:
+        named: options of the command. more: NAME=VALUE.
+    Raises:
+        InputError: an option that the figure does not take, a value that is none, or a place that the run does not have.
+    """
+    typed = dict(named)
+    for part in more:
+        name, equals, value = part.partition("=")
+        if not equals:
+            raise InputError(f"Options are typed as NAME=VALUE, not as {part!r}.")
+        typed[name] = value
+    spec.check(list(typed))
+    if unfit := next((name for name in typed if name in BY_CODE), ""):
+        raise InputError(f"{unfit} is for notebooks: sentviz.gallery.draw takes it.")
+    options = {name: _value(name, value, spec) if isinstance(value, str) else value for name, value in typed.items()}
+    if isinstance(options.get("versus"), tuple) and isinstance(spec.options["versus"], str):
+        if len(options["versus"]) != 1:
+            raise InputError(f"The figure {spec.name} takes one run with --versus.")
+        options["versus"] = options["versus"][0]
+    if run is not None and spec.name not in STATES:
+        for axis in AXES:
+            place, count = options.get(axis), getattr(run.capabilities, f"{axis}s")
+            if isinstance(place, int) and not 0 <= place < count:
+                there = f"the {axis}s 1 to {count}" if count > 1 else f"one {axis}"
+                raise InputError(f"{run.name} has {there}, not {place + 1}.")
+    return options
+
+
+def _value(name: str, typed: str, spec: Spec) -> Any:
+    """A typed value of the kind that the option's default has; places are counted from 1."""
+    default, whole = spec.options[name], typed.removeprefix("-").isdecimal() and len(typed) < 10
+    if name in PLACES and whole:
+        return int(typed) - (spec.name not in STATES)
+    if isinstance(default, tuple):
+        return tuple(typed.split(","))
+    if default is None and name not in PLACES and whole:
+        return int(typed)
+    if default is None or isinstance(default, str):
+        return typed
+    try:
+        if isinstance(default, bool):
+            return {"yes": True, "true": True, "no": False, "false": False}[typed.casefold()]
+        return type(default)(typed)
+    except (KeyError, ValueError):
+        raise InputError(f"{name} cannot be {typed!r}; by default it is {_said(default)}.") from None

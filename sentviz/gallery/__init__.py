@@ -1,0 +1,74 @@
+"""Every figure by name: what notebooks draw, the command line exports, pages show and reports are made of.
+
+A figure is registered once, beside the function that makes it of a subject (`sentviz.gallery.registry.figure`): in `sentence`, `lexicon`,
+`training`, `testset`, `words`, `points` or, of a study, in its paper's `figures`. Nothing heavy is loaded before one is drawn.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from sentviz.errors import InputError, SentvizError
+from sentviz.gallery import lexicon, points, sentence, testset, training, words  # noqa: F401 - they register their figures
+from sentviz.gallery.registry import FIGURES, Spec, find_figure
+from sentviz.gallery.sentence import strip
+from sentviz.gallery.subjects import Sentence, signed
+from sentviz.gallery.training import lambda_figure
+from sentviz.papers import papers
+from sentviz.runs import find
+
+if TYPE_CHECKING:
+    from sentviz.figures.figure import Figure
+
+__all__ = ["FIGURES", "Sentence", "Spec", "code", "draw", "lambda_figure", "make", "signed", "strip"]
+
+
+for _paper in papers().values():
+    with suppress(SentvizError):  # a paper of another package whose figures cannot be loaded has none
+        _paper.load("figures", None)
+
+
+def draw(name: str, figure: str, **options: Any) -> Figure:
+    """A figure by name.
+
+    Args:
+        name: of a run; of a study's figure, of a data set or "all".
+        figure: one of `FIGURES`, whose `options` say what else it takes. Layers, heads, components and tokens count from 0.
+    Raises:
+        RunError, InputError: in one sentence for the user: no such figure, an option that it does not take, or what the run lacks.
+    """
+    spec = find_figure(figure)
+    spec.check(list(options))
+    subject_options = {key: value for key, value in options.items() if key not in spec.own and key != "theme"}
+    own = {key: value for key, value in options.items() if key in spec.own or key == "theme"}
+    if spec.of.OF_RUN:
+        run = find(name)
+        if why := spec.lacks(run):
+            raise InputError(why)
+        return make(figure, spec.of(run, **subject_options), **own)
+    if name not in spec.names:
+        raise InputError(f"The figure {figure} is of a study: in the place of a run it takes {', '.join(spec.names)}, not {name!r}.")
+    return make(figure, spec.of(name, **subject_options), **own)
+
+
+def make(figure: str, subject: Any, **options: Any) -> Figure:
+    """A figure by name of a subject that is at hand, as `Sentence.of(run, trace)`, with the figure's own options.
+
+    Raises:
+        InputError: no such figure or option, or the subject does not hold what is drawn.
+    """
+    spec = find_figure(figure)
+    spec.check(list(options))
+    try:
+        made = spec.make(subject, **options)
+    except KeyError as error:
+        raise InputError(f"{subject.run.name}: {error.args[0]}.") from error
+    return made if made.source else subject.signed(made)
+
+
+def code(name: str, figure: str, **options: Any) -> str:
+    """The lines that make the same figure in a notebook; options as `draw` takes them, None and defaults left out."""
+    defaults = find_figure(figure).options
+    given = "".join(f", {key}={value!r}" for key, value in options.items() if value is not None and value != defaults[key])
+    return f"from sentviz.gallery import draw\n\nfigure = draw({name!r}, {figure!r}{given})\nfigure.plot.show()  # numbers: figure.frame"

@@ -1,0 +1,133 @@
+"""What a figure is, before it is drawn: its name, what it is of, what that needs, and its options. Needs neither plotly nor torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from inspect import Parameter, signature
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from sentviz.errors import InputError
+from sentviz.runs import Run
+
+if TYPE_CHECKING:
+    from sentviz.figures.figure import Figure
+
+__all__ = ["FIGURES", "Need", "Spec", "Subject", "capability", "figure", "find_figure", "table"]
+
+Maker = TypeVar("Maker", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Need:
+    """Something that not every run has."""
+
+    says: str  # in a list
+    lacks: Callable[[Run], str]  # one sentence: what the run lacks and how it is had; empty where it has it
+
+
+def capability(name: str, says: str, otherwise: str = "") -> Need:
+    """A need of the model; `otherwise` is the sentence about a run, `{run}`, without it."""
+    otherwise = otherwise or f"{{run}} has no {says}."
+    return Need(says, lambda run: "" if getattr(run.capabilities, name) else otherwise.format(run=run.name))
+
+
+def table(file: str, what: str, command: str) -> Need:
+    """A table that a command measures and keeps with a run."""
+    missing = "The {what} of {run} are not measured yet: `{command} {run}` measures them."
+    return Need(
+        f"measured {what}", lambda run: "" if file in run.config["files"] else missing.format(what=what, run=run.name, command=command)
+    )
+
+
+class Subject(Protocol):
+    """What a figure is of: a sentence, some runs, answers to rows, a study. Its own parameters are options of the figure."""
+
+    SAYS: str  # what its figures are, in a list
+    NEEDS: tuple[Need, ...]
+    OF_RUN: bool  # whether it begins with the name of a run
+
+    def signed(self, figure: Figure) -> Figure:
+        """The figure with where it comes from."""
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A figure by name."""
+
+    name: str
+    title: str
+    of: Any  # the class of its subject
+    draws: str  # function of sentviz.figures, as in attention:heatmap
+    make: Callable[..., Figure]  # of a subject, with options and a theme
+    needs: tuple[Need, ...] = ()
+    sets: Callable[[], Sequence[str]] | None = None  # of a study: what can be named
+
+    @cached_property
+    def own(self) -> dict[str, Any]:
+        """The figure's own options with their defaults."""
+        return _defaults(self.make)
+
+    @cached_property
+    def options(self) -> dict[str, Any]:
+        """Every option with its default: which sentence or rows, then the figure's own, then the theme."""
+        return _defaults(self.of) | self.own | {"theme": "light"}
+
+    @property
+    def names(self) -> list[str]:
+        """What a study's figure can be of."""
+        return ["all"] if self.sets is None else list(self.sets())
+
+    def lacks(self, run: Run) -> str:
+        """Why a run cannot give it, in one sentence; empty where it can."""
+        return next((why for need in (*self.of.NEEDS, *self.needs) if (why := need.lacks(run))), "")
+
+    def check(self, options: Sequence[str]) -> None:
+        """That it takes these options.
+
+        Raises:
+            InputError: it does not take one of them; the message names those that it takes.
+        """
+        if unknown := [name for name in options if name not in self.options]:
+            raise InputError(f"The figure {self.name} takes no {unknown[0]}; it takes {', '.join(self.options)}.")
+
+
+FIGURES: dict[str, Spec] = {}
+"""Every figure by name, in the order of the pages."""
+
+
+def figure(
+    name: str, title: str, of: Any, draws: str, *needs: Need, sets: Callable[[], Sequence[str]] | None = None
+) -> Callable[[Maker], Maker]:
+    """Register a function that makes a figure of a subject. Its keyword-only parameters with defaults are the figure's options.
+
+    Args:
+        name: unique. title: a few words. of: class of the subject.
+        draws: the function of sentviz.figures that it calls, as in attention:heatmap.
+        needs: what a run must have beside what the subject needs.
+    """
+
+    def register(make: Maker) -> Maker:
+        if name in FIGURES:
+            raise ValueError(f"There are two figures {name!r}.")
+        FIGURES[name] = Spec(name, title, of, draws, make, needs, sets)
+        return make
+
+    return register
+
+
+def find_figure(name: str) -> Spec:
+    """A figure by name.
+
+    Raises:
+        InputError: there is none; the message names all.
+    """
+    if name not in FIGURES:
+        raise InputError(f"There is no figure {name!r}; there are {', '.join(FIGURES)}.")
+    return FIGURES[name]
+
+
+def _defaults(function: Callable[..., Any]) -> dict[str, Any]:
+    found = signature(function).parameters.items()
+    return {name: each.default for name, each in found if each.default is not Parameter.empty and name != "theme"}

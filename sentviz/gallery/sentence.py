@@ -1,0 +1,206 @@
+"""Figures of one sentence: its answer, its words, its maps, and, of a hardmax transformer, its way through the layers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sentviz.errors import InputError
+from sentviz.gallery.registry import capability, figure
+from sentviz.gallery.subjects import Sentence, signed
+from sentviz.runs import find
+
+if TYPE_CHECKING:
+    from sentviz.figures.figure import Figure, Theme
+    from sentviz.trace import Trace
+
+__all__ = ["MAPS", "MOVING", "strip"]
+
+MAPS = capability("maps", "attention maps")
+SOFTMAX = capability("softmax", "softmax", "The attention of {run} is no softmax of scores that could be taken apart.")
+MOVING = capability(
+    "moving",
+    "tokens that move as points",
+    "The tokens of {run} are no points that move; `sentviz train imdb --model hardmax-d2` trains a model whose tokens are.",
+)
+
+
+@figure("verdict", "Probability of each class", Sentence, "verdict:probability_bars")
+def _verdict(of: Sentence, *, answered: bool = True, theme: Theme = "light") -> Figure:
+    from sentviz.explain import answer
+    from sentviz.figures.verdict import probability_bars
+
+    made = probability_bars(of.trace.labels, of.trace.probabilities, theme=theme)
+    return replace(made, caption=f"{answer(of.trace)} {made.caption}") if answered else made
+
+
+@figure("strip", "The sentence coloured by an explanation", Sentence, "strip:token_strip")
+def _strip(of: Sentence, *, score: str = "removal", theme: Theme = "light") -> Figure:
+    from sentviz.explain import SCORES, available, explained
+
+    if score not in SCORES:
+        raise InputError(f"There is no score {score!r}; there are {', '.join(SCORES)}.")
+    trace = of.trace
+    if not of.held and not {"removal", score} <= set(available(trace)):
+        trace = explained(of.model, of.fresh, ["removal", score], **of.change)
+    return strip(trace, score, theme)
+
+
+def strip(trace: Trace, name: str, theme: Theme = "light") -> Figure:
+    """The sentence as tokens coloured by a score, with the score's rank correlation with word removal's effect.
+
+    Attention scores are coloured by their distance from an even share, the mean over the tokens.
+    """
+    from sentviz.explain import SCORES, agreement, deviation, score
+    from sentviz.figures.strip import token_strip
+
+    how, values = SCORES[name], score(trace, name)
+    made = token_strip(
+        trace.tokens,
+        deviation(trace, name),
+        score_name=how.title.lower(),
+        specials=trace.specials,
+        unknown=trace.unknown,
+        low_label=how.low,
+        high_label=how.high,
+        least=how.least,
+        theme=theme,
+    )
+    words = [made.caption, how.about]
+    if int((~trace.specials).sum()) == 1:
+        words.append("One word alone has nothing to stand out from.")
+    if name != "removal" and (rho := agreement(trace, values, signed=how.signed)) is not None:
+        n, what = int((~trace.specials).sum()), "word removal's effect" if how.signed else "the size of word removal's effect"
+        words.append(f"Rank correlation with {what}: {rho:+.2f} over {n} tokens.".replace("-", "−"))
+    return replace(made, caption=" ".join(filter(None, words)))
+
+
+@figure("attention", "One attention map", Sentence, "attention:heatmap", MAPS)
+def _attention(
+    of: Sentence,
+    *,
+    layer: int = 0,
+    head: int | str = "mean",
+    component: int | str = "effective",
+    hide_specials: bool = False,
+    top: int | None = None,
+    side: int = 640,
+    theme: Theme = "light",
+) -> Figure:
+    from sentviz.figures.attention import heatmap
+
+    return heatmap(of.trace, layer, head, component, hide_specials=hide_specials, top=top, side=side, theme=theme)
+
+
+@figure("overview", "The maps of all heads", Sentence, "multiples:small_multiples", MAPS)
+def _overview(of: Sentence, *, component: int | str = "effective", theme: Theme = "light") -> Figure:
+    from sentviz.figures.multiples import small_multiples
+
+    return small_multiples(of.trace, component, theme=theme)
+
+
+@figure("smoother", "One row as a sum of weight times value", Sentence, "smoother:smoother", MAPS, SOFTMAX)
+def _smoother(of: Sentence, *, layer: int = 0, head: int = 0, query: int = 0, key: int = 0, top: int = 8, theme: Theme = "light") -> Figure:
+    from sentviz.figures.smoother import smoother
+    from sentviz.maps.arithmetic import cell
+
+    return smoother(cell(of.model, of.trace, layer, head, query, key), top=top, theme=theme)
+
+
+@figure("verdict-by-layer", "The classifier on every layer's states", Sentence, "layers:verdict_lines", SOFTMAX)
+def _verdict_by_layer(of: Sentence, *, theme: Theme = "light") -> Figure:
+    from sentviz.figures.layers import verdict_lines
+    from sentviz.maps.layers import verdict_by_layer
+
+    return verdict_lines(of.trace.labels, verdict_by_layer(of.model, of.trace), theme=theme)
+
+
+@figure("head-habits", "What each head does in this sentence", Sentence, "layers:head_table", MAPS)
+def _head_habits(of: Sentence, *, component: int | str = "effective", theme: Theme = "light") -> Figure:
+    from sentviz.figures.layers import head_table
+    from sentviz.maps.layers import head_patterns
+
+    return head_table(head_patterns(of.trace, component), theme=theme)
+
+
+@figure("difference", "The same map of two models, subtracted", Sentence, "difference:difference_map", MAPS)
+def _difference(
+    of: Sentence,
+    *,
+    versus: str = "",
+    layer: int = 0,
+    head: int | str = "mean",
+    component: int | str = "effective",
+    side: int = 460,
+    theme: Theme = "light",
+) -> Figure:
+    from sentviz.figures.difference import difference_map
+    from sentviz.maps.compare import map_difference
+
+    if not versus:
+        raise InputError("The figure difference compares two models: name the second one with versus.")
+    other = Sentence(find(versus), *of.texts)
+    if why := MAPS.lacks(other.run):
+        raise InputError(why)
+    changed = map_difference(of.trace, other.trace, layer, head, component)
+    made = difference_map(changed.trace, of.run.name, layer, head, component, pieces=changed.kind, side=side, theme=theme)
+    return signed(made, of.run, other.run)
+
+
+# ---- hardmax
+
+
+def _followed(of: Sentence) -> Any:
+    """The sentence through the layers of a hardmax transformer."""
+    from sentviz.models.hardmax import HardmaxModel
+
+    model = HardmaxModel.of(of.run)
+    return model, model.follow(of.texts[0])
+
+
+@figure("particles", "The tokens as points after a layer", Sentence, "particles:particles", MOVING)
+def _particles(of: Sentence, *, layer: int | None = None, theme: Theme = "light") -> Figure:
+    from sentviz.figures.particles import particles
+    from sentviz.particles import scene_of
+
+    model, review = _followed(of)
+    scene = scene_of(
+        review.clustering,
+        review.words,
+        f"A review of {len(review.words)} words through {of.run.name}",
+        decision=model.decision,
+        means=review.means,
+        probabilities=review.probabilities[:, 1],
+        labels=(of.run.labels[0], of.run.labels[1]),
+    )
+    return particles(scene, layer, name=f"hardmax-{of.run.name}", theme=theme)
+
+
+@figure("token-step", "The step of one token in a layer", Sentence, "token_step:token_step", MOVING)
+def _token_step(of: Sentence, *, layer: int = 0, token: int | None = None, theme: Theme = "light") -> Figure:
+    from sentviz.figures.token_step import token_step
+    from sentviz.hardmax import weights
+
+    _, review = _followed(of)
+    z = review.positions
+    if not 0 <= layer < len(z) - 1:
+        raise InputError(f"{of.run.name} has {len(z) - 1} layers.")
+    if token is None:  # the one that moves furthest at first
+        token = int(np.linalg.norm(z[1] - z[0], axis=1).argmax())
+    if not 0 <= token < len(review.words):
+        raise InputError(f"{of.run.name} reads {len(review.words)} words of this text.")
+    share = weights(z[layer], None, 0.0, review.clustering.tolerance)[token]
+    return token_step(z[layer], token, share, review.clustering.alpha, review.words, theme=theme)
+
+
+@figure("leaders-by-layer", "Leaders so far, layer by layer", Sentence, "clustering:layer_lines", MOVING)
+def _leaders_by_layer(of: Sentence, *, theme: Theme = "light") -> Figure:
+    from sentviz.figures.clustering import layer_lines
+
+    _, review = _followed(of)
+    found = review.clustering
+    leading = [int((found.since <= k).sum()) for k in range(len(found.positions))]
+    words = "Leaders so far: tokens that were the only one in their own C_i."
+    return layer_lines({"leaders": leading}, "Leaders", caption=words, theme=theme)

@@ -1,0 +1,242 @@
+"""What figures are of: a sentence asked of a run, runs side by side, their answers to rows, a paper's study."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sentviz.errors import InputError, SentvizError
+from sentviz.gallery.registry import Need
+from sentviz.runs import Run, find
+from sentviz.testset.rows import OVER, Rows
+
+if TYPE_CHECKING:
+    from sentviz.figures.figure import Figure
+    from sentviz.trace import Trace
+
+__all__ = ["SUBJECTS", "WEIGHTS", "Answers", "Runs", "Sentence", "Study", "signed"]
+
+
+def _weightless(run: Run) -> str:
+    if run.answers:
+        return ""
+    return f"{run.name} carries its history and measurements only, not its weights: `sentviz train` makes a run that can be asked."
+
+
+WEIGHTS = Need("weights", _weightless)
+
+
+def signed(figure: Figure, *sources: Run, split: str = "test", rows: Rows | None = None, trace: Trace | None = None) -> Figure:
+    """The figure with where it comes from: run, seed, which rows, digest; and what was changed by hand in the trace it is of.
+
+    Args:
+        split: one of the runs' own, where it is of no other rows.
+    """
+
+    def about(run: Run) -> str:
+        return rows.about if rows is not None else f"{OVER.get(split, split)} n = {run.metrics()[split]['n']:,}"
+
+    parts = [f"{run.name} (seed {run.config['recipe']['seed']}, {about(run)}, digest {run.digest})" for run in sources]
+    words = [f"{'; '.join(parts)}."]
+    if trace is not None and sources:
+        from sentviz.remarks import remarks
+
+        words += [sentence for kind, sentence in remarks(trace, sources[-1]) if kind == "changed"]
+    return replace(figure, source=" ".join(words))
+
+
+@dataclass
+class Sentence:
+    """A sentence asked of a run, its stored example unless given; lambdas, heads_off and strength are interventions as in `Model.trace`."""
+
+    run: Run
+    text: str | None = None
+    pair: str | None = None
+    lambdas: Any = None
+    heads_off: Sequence[tuple[int, int]] = ()
+    strength: float | Mapping[str, float] = 1.0
+    held: bool = field(default=False, init=False)  # the trace was given
+
+    SAYS: ClassVar[str] = "of a sentence, the run's example unless another is given"
+    NEEDS: ClassVar[tuple[Need, ...]] = (WEIGHTS,)
+    OF_RUN: ClassVar[bool] = True
+
+    @classmethod
+    def of(cls, run: Run, trace: Trace) -> Sentence:
+        """A sentence that was asked already, and is not asked again."""
+        made = cls(run, trace.text, trace.text_pair)
+        made.trace, made.held = trace, True
+        return made
+
+    @property
+    def change(self) -> dict[str, Any]:
+        """The interventions as `Model.trace` takes them."""
+        return {"lambdas": self.lambdas, "heads_off": self.heads_off, "strength": self.strength}
+
+    @cached_property
+    def texts(self) -> tuple[str, str | None]:
+        """The text, of pairs both."""
+        if self.text is not None:
+            return self.text, self.pair
+        example = self.run.example()
+        return example.text, example.text_pair
+
+    @cached_property
+    def model(self) -> Any:
+        """The run's model."""
+        from sentviz.models.loading import load
+
+        return load(self.run)
+
+    @cached_property
+    def trace(self) -> Trace:
+        """The stored trace of the example, which needs no torch, or what the model says of another text or under interventions."""
+        example = self.run.example()
+        as_stored = self.lambdas is None and not self.heads_off and self.strength == 1
+        return example if as_stored and self.texts == (example.text, example.text_pair) else self.fresh
+
+    @cached_property
+    def fresh(self) -> Trace:
+        """The trace as the model gives it now, also of the example.
+
+        Raises:
+            InputError: as `asked`.
+        """
+        return self.asked()
+
+    def asked(self, **change: Any) -> Trace:
+        """The trace as the model gives it now, under its own interventions and those given.
+
+        Raises:
+            InputError: the trace is one that was given.
+        """
+        if self.held:
+            raise InputError("This figure asks the model anew, and there is its trace only.")
+        trace: Trace = self.model.trace(*self.texts, **(self.change | change))
+        return trace
+
+    def signed(self, figure: Figure) -> Figure:
+        """The figure with its run and what was changed by hand."""
+        return signed(figure, self.run, trace=self.trace)
+
+
+@dataclass
+class Runs:
+    """A run, with others beside it."""
+
+    run: Run
+    versus: Sequence[str] = ()
+
+    SAYS: ClassVar[str] = "of how a run was trained and what was measured of it"
+    NEEDS: ClassVar[tuple[Need, ...]] = ()
+    OF_RUN: ClassVar[bool] = True
+
+    @cached_property
+    def sources(self) -> list[Run]:
+        """All of them."""
+        return [self.run, *map(find, self.versus)]
+
+    def signed(self, figure: Figure) -> Figure:
+        """The figure with its runs."""
+        return signed(figure, *self.sources)
+
+
+@dataclass
+class Answers:
+    """What a run, and others beside it, say of rows: a stored split, or the demo set, at a threshold for the second of two classes."""
+
+    run: Run
+    versus: Sequence[str] = ()
+    over: str = "test"
+    threshold: float = -1.0
+
+    SAYS: ClassVar[str] = "of what a run says of rows"
+    NEEDS: ClassVar[tuple[Need, ...]] = ()
+    OF_RUN: ClassVar[bool] = True
+
+    @cached_property
+    def sources(self) -> list[Run]:
+        """All of them."""
+        return [self.run, *map(find, self.versus)]
+
+    @cached_property
+    def rows(self) -> list[Rows]:
+        """The rows of each run, all the same.
+
+        Raises:
+            SentvizError: a run has not seen them, or has other classes.
+        """
+        from sentviz.testset.versus import aligned
+
+        found = [answered(run, self.over).at_threshold(self.threshold) for run in self.sources]
+        return [found[0], *(aligned(found[0], rows) for rows in found[1:])]
+
+    @property
+    def first(self) -> Rows:
+        """The rows of the run itself."""
+        return self.rows[0]
+
+    @cached_property
+    def texts(self) -> Rows:
+        """The rows of the run with their texts.
+
+        Raises:
+            DataMissingError: they are not on this machine; the message says how to get them.
+        """
+        from sentviz import datasets
+
+        if self.first.has_text:
+            return self.first
+        return self.first.with_text(datasets.load_split(self.run.config["data"]["name"], self.over).frame)
+
+    def signed(self, figure: Figure) -> Figure:
+        """The figure with its runs and rows."""
+        return signed(figure, *self.sources, rows=self.first)
+
+
+def answered(run: Run, over: str) -> Rows:
+    """What a run says of a stored split, or of the demo set, about which it is asked.
+
+    Raises:
+        SentvizError: it has not seen the split, or cannot be asked.
+    """
+    from sentviz.testset.rows import predicted, stored
+
+    if over != "demo":
+        return stored(run, over)
+    if why := WEIGHTS.lacks(run):
+        raise InputError(why)
+    from sentviz.models.loading import load
+    from sentviz.testset import demo
+
+    frame = demo.load()
+    frame = frame.assign(label=frame["label"].map(demo.labels_for(run.labels)), tag=frame["phenomenon"])
+    return predicted(load(run), run.digest, frame, "demo")
+
+
+@dataclass
+class Study:
+    """A data set of a paper's study, or all of them, from every run at hand."""
+
+    name: str
+
+    SAYS: ClassVar[str] = "of a paper's study, which take a data set in the place of a run"
+    NEEDS: ClassVar[tuple[Need, ...]] = ()
+    OF_RUN: ClassVar[bool] = False
+
+    @cached_property
+    def runs(self) -> list[Run]:
+        """Every readable run."""
+        from sentviz.runs import runs
+
+        return [run for run in runs().values() if not isinstance(run, SentvizError)]
+
+    def signed(self, figure: Figure) -> Figure:
+        """As it is: makers of studies say themselves which runs they drew."""
+        return figure
+
+
+SUBJECTS: tuple[type[Sentence | Answers | Runs | Study], ...] = (Sentence, Answers, Runs, Study)
+"""In the order of the app's sections."""

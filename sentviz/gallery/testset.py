@@ -1,0 +1,111 @@
+"""Figures of answers to rows: who is mistaken where, what a threshold trades, how far probabilities can be believed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from sentviz.errors import InputError
+from sentviz.gallery.registry import Need, figure
+from sentviz.gallery.subjects import WEIGHTS, Answers, Runs, answered, signed
+
+if TYPE_CHECKING:
+    from sentviz.figures.figure import Figure, Theme
+
+__all__ = ["SEED", "STEPS"]
+
+SEED = 0  # of pictures and clouds
+STEPS = {"width": "Steps of equal width", "mass": "Steps with equally many rows"}
+TWO = Need(
+    "two classes", lambda run: "" if len(run.labels) == 2 else f"{run.name} tells {len(run.labels)} classes apart; this figure is of two."
+)
+
+
+@figure("confusion", "The confusion matrix", Answers, "confusion:confusion_matrix")
+def _confusion(of: Answers, *, theme: Theme = "light") -> Figure:
+    from sentviz.evaluation import confusion
+    from sentviz.figures.confusion import confusion_matrix
+
+    rows = of.first
+    return confusion_matrix(confusion(rows.labels, rows.predicted, len(rows.classes)), rows.classes, run=rows.run, theme=theme)
+
+
+@figure("agreement", "Which of two runs is right", Answers, "confusion:agreement_matrix")
+def _agreement(of: Answers, *, theme: Theme = "light") -> Figure:
+    from sentviz.figures.confusion import agreement_matrix
+    from sentviz.testset.operating import agreement
+
+    if len(of.sources) != 2:
+        raise InputError("The figure agreement compares two runs: name the second one with versus.")
+    first, second = of.rows
+    found = agreement(first.frame["right"].to_numpy(bool), second.frame["right"].to_numpy(bool))
+    return agreement_matrix([[found.both_right, found.only_a], [found.only_b, found.neither]], (first.run, second.run), theme=theme)
+
+
+@figure("classes", "Precision, recall and F1 of each class", Answers, "confusion:class_scores")
+def _classes(of: Answers, *, theme: Theme = "light") -> Figure:
+    from sentviz.figures.confusion import class_scores
+    from sentviz.testset.operating import per_class
+
+    return class_scores({rows.run: per_class(rows.labels, rows.predicted, rows.classes) for rows in of.rows}, theme=theme)
+
+
+@figure("roc", "ROC curves", Answers, "operating:one_vs_rest")
+def _roc(of: Answers, *, theme: Theme = "light") -> Figure:
+    return _one_vs_rest(of, "roc", theme)
+
+
+@figure("precision-recall", "Precision against recall", Answers, "operating:one_vs_rest")
+def _precision_recall(of: Answers, *, theme: Theme = "light") -> Figure:
+    return _one_vs_rest(of, "pr", theme)
+
+
+def _one_vs_rest(of: Answers, kind: Literal["roc", "pr"], theme: Theme) -> Figure:
+    import pandas as pd
+
+    from sentviz.figures.operating import one_vs_rest
+    from sentviz.testset import operating
+
+    classes = of.first.classes
+    lines = {rows.run: operating.curves(rows.labels, rows.probabilities, classes) for rows in of.rows}
+    areas = {rows.run: operating.areas(rows.labels, rows.probabilities, classes) for rows in of.rows}
+    said = {rows.run: operating.said(rows.labels, rows.predicted, classes) for rows in of.rows}
+    panels = [classes[1]] if kind == "roc" else [classes[1], classes[0]]
+    if len(classes) > 2:
+        lines = {run: pd.concat([line, operating.macro(line, kind)]) for run, line in lines.items()}
+        panels = [operating.MACRO, *classes]
+    return one_vs_rest(lines, areas, said, kind=kind, classes=panels, theme=theme)
+
+
+@figure("threshold", "What a threshold trades", Answers, "operating:threshold_lines", TWO)
+def _threshold(of: Answers, *, theme: Theme = "light") -> Figure:
+    from sentviz.figures.operating import threshold_lines
+    from sentviz.testset.operating import thresholds
+
+    tables = {rows.run: thresholds(rows.labels, rows.probabilities[:, 1]) for rows in of.rows}
+    return threshold_lines(tables, of.first.classes, threshold=0.5 if of.threshold < 0 else of.threshold, theme=theme)
+
+
+@figure("reliability", "Accuracy against confidence", Answers, "operating:reliability_diagram")
+def _reliability(of: Answers, *, by: str = "width", theme: Theme = "light") -> Figure:
+    from sentviz.figures.operating import reliability_diagram
+    from sentviz.testset import operating
+
+    if by not in STEPS:
+        raise InputError(f"Confidence goes by steps of one {' or of one '.join(STEPS)}, not by {by!r}.")
+    rows, temperature = of.first, float(of.run.config["temperature"])
+    shares = {"as it is": rows.probabilities, f"temperature {temperature:.2f}": operating.tempered(rows.probabilities, temperature)}
+    bins = {name: operating.reliability(rows.labels, share, by=by) for name, share in shares.items()}
+    spread = {name: operating.reliability(rows.labels, share) for name, share in shares.items()}
+    title = f"{rows.run}: {STEPS[by].lower()}"
+    return reliability_diagram(bins, spread, title=title, start=1 / len(rows.classes), theme=theme)
+
+
+@figure("phenomena", "Accuracy by phenomenon on the demo set", Runs, "phenomena:phenomena", WEIGHTS)
+def _phenomena(of: Runs, *, theme: Theme = "light") -> Figure:
+    from sentviz.figures.phenomena import phenomena
+    from sentviz.testset.phenomena import accuracy_by_phenomenon
+
+    rows = {run.name: answered(run, "demo") for run in of.sources}
+    chance = 1 / max(len(each.classes) for each in rows.values())
+    made = phenomena(accuracy_by_phenomenon(rows), chance=chance, theme=theme)
+    return signed(made, *of.sources, rows=rows[of.run.name])

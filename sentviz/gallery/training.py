@@ -1,0 +1,179 @@
+"""Figures of runs: how they were trained, and tables that were measured over their data set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from sentviz.errors import InputError
+from sentviz.gallery.registry import Need, capability, figure, table
+from sentviz.gallery.sentence import MOVING
+from sentviz.gallery.subjects import WEIGHTS, Runs, signed
+from sentviz.runs import Run
+
+if TYPE_CHECKING:
+    from sentviz.figures.figure import Figure, Theme
+
+__all__ = ["lambda_figure"]
+
+HEADS = table("heads.parquet", "heads", "sentviz heads")
+COMPONENTS = table("components.parquet", "components", "sentviz specialise")
+FAITHFULNESS = table("faithfulness.parquet", "explanations", "sentviz faithfulness")
+LEADERS = table("leaders.parquet", "leaders", "sentviz leaders")
+LAMBDAS = capability("lambdas", "lambda", "{run} has one map and no lambda.")
+SEVERAL = Need(
+    "several components",
+    lambda run: "" if run.capabilities.components > 1 else f"{run.name} has one attention map per head: there is nothing to compare.",
+)
+PLANE = Need(
+    "an embedding of two dimensions",
+    lambda run: "" if run.shape.width == 2 else f"The embedding of {run.name} has not two dimensions; hardmax-d2 has.",
+)
+
+
+@figure("lambda", "Lambda over training", Runs, "lambdas:lambda_evolution", LAMBDAS)
+def _lambda(of: Runs, *, change: bool = False, theme: Theme = "light") -> Figure:
+    return lambda_figure(of.sources, change=change, theme=theme)
+
+
+def lambda_figure(sources: Sequence[Run], *, change: bool = False, theme: Theme = "light") -> Figure:
+    """Lambda over the steps of training, with the paper's final values where it prints them.
+
+    Raises:
+        InputError: no run has a lambda.
+    """
+    import pandas as pd
+
+    from sentviz.figures.lambdas import lambda_evolution
+    from sentviz.papers import printed
+
+    marks = [
+        frame[frame["name"] == "lambda"].assign(run=run.name)[["run", "layer", "component", "value"]]
+        for run in sources
+        if run.capabilities.lambdas
+        for frame in [printed(run.config["data"]["name"], run.config["preset"])]
+    ]
+    marks = [mark for mark in marks if not mark.empty]
+    history = {run.name: run.history() for run in sources}
+    return signed(lambda_evolution(history, change=change, printed=pd.concat(marks) if marks else None, theme=theme), *sources)
+
+
+@figure("curves", "Loss and metrics over training", Runs, "curves:curves")
+def _curves(of: Runs, *, x: Literal["epoch", "step"] = "epoch", theme: Theme = "light") -> Figure:
+    from sentviz.figures.curves import curves
+
+    return curves({run.name: run.history() for run in of.sources}, x=x, theme=theme)
+
+
+# ---- tables over a split
+
+
+def _measured(of: Runs, need: Need, file: str) -> dict[str, Any]:
+    """The table of each run."""
+    if why := next((why for run in of.sources if (why := need.lacks(run))), ""):
+        raise InputError(why)
+    return {run.name: run.frame(file) for run in of.sources}
+
+
+@figure("head-lines", "What heads attend to, by layer", Runs, "heads:layer_lines", HEADS)
+def _head_lines(of: Runs, *, measures: Sequence[str] = ("entropy", "same", "previous", "next"), theme: Theme = "light") -> Figure:
+    from sentviz.figures.heads import layer_lines
+
+    plain = [run.name for run in of.sources if not run.capabilities.lexicon]
+    dashed = plain if len(plain) < len(of.sources) else []
+    return layer_lines(_measured(of, HEADS, "heads.parquet"), tuple(measures), dashed=dashed, theme=theme)
+
+
+@figure("head-grid", "One measure of every head", Runs, "heads:head_grid", HEADS)
+def _head_grid(of: Runs, *, measure: str = "entropy", theme: Theme = "light") -> Figure:
+    from sentviz.figures.heads import head_grid
+
+    return head_grid(of.run.frame("heads.parquet"), measure, theme=theme)
+
+
+@figure("component-words", "What components attend to, by class of words", Runs, "specialise:word_shares", SEVERAL, COMPONENTS)
+def _component_words(of: Runs, *, theme: Theme = "light") -> Figure:
+    from sentviz.figures.specialise import word_shares
+
+    return word_shares(of.run.frame("components.parquet"), run=of.run.name, theme=theme)
+
+
+@figure("component-entropy", "Entropy of each component", Runs, "specialise:entropies", SEVERAL, COMPONENTS)
+def _component_entropy(of: Runs, *, theme: Theme = "light") -> Figure:
+    from sentviz.figures.specialise import entropies
+
+    return entropies(of.run.frame("components.parquet"), run=of.run.name, theme=theme)
+
+
+@figure("component-likeness", "How alike components are", Runs, "specialise:likeness", SEVERAL, COMPONENTS)
+def _component_likeness(of: Runs, *, theme: Theme = "light") -> Figure:
+    from sentviz.figures.specialise import likeness
+
+    return likeness(of.run.frame("components.parquet"), run=of.run.name, theme=theme)
+
+
+RANKED = {
+    "comprehensiveness": ("Comprehensiveness", "higher"),
+    "sufficiency": ("Sufficiency", "lower"),
+    "size": ("Rank correlation with the size of word removal's effect", "higher"),
+}
+
+
+@figure("faithfulness", "How faithful the explanations are", Runs, "ranking:ranking", FAITHFULNESS)
+def _faithfulness(of: Runs, *, metric: str = "comprehensiveness", theme: Theme = "light") -> Figure:
+    from sentviz.explain import SCORES
+    from sentviz.figures.ranking import ranking
+
+    if metric not in RANKED:
+        raise InputError(f"There is no metric {metric!r}; there are {', '.join(RANKED)}.")
+    title, better = RANKED[metric]
+    frame = of.run.frame("faithfulness.parquet")
+    frame = frame.assign(method=[SCORES[name].title if name in SCORES else name for name in frame["method"]])
+    return ranking(frame[frame["metric"] == metric], title=title, better=better, theme=theme)
+
+
+# ---- leaders of a hardmax transformer
+
+
+@figure("leaders", "The most frequent leaders of a class", Runs, "clustering:leader_bars", MOVING, LEADERS, WEIGHTS)
+def _leaders(
+    of: Runs,
+    *,
+    label: str = "",
+    distance: float = -1.0,
+    confidence: float = 0.95,
+    top: int = 15,
+    theme: Theme = "light",
+) -> Figure:
+    from sentviz.figures.clustering import leader_bars
+    from sentviz.hardmax.leaders import frequent, leading
+    from sentviz.models.hardmax import HardmaxModel
+
+    model, frame = HardmaxModel.of(of.run), of.run.frame("leaders.parquet")
+    if distance < 0:  # a third of how far leaders reach
+        words = leading(frame, model.vocabulary)
+        distance = float((words.loc[words["leads"] > 0, "score"].abs() / np.linalg.norm(model.decision[0])).max()) / 3
+    rows = frequent(frame, model.vocabulary, model.decision[0], distance=distance, confidence=confidence, top=top)
+    return leader_bars(rows, label or of.run.labels[-1], theme=theme)
+
+
+@figure("leaders-depth", "How fast texts cluster", Runs, "clustering:layer_bands", MOVING, LEADERS)
+def _leaders_depth(of: Runs, *, measure: str = "clusters", theme: Theme = "light") -> Figure:
+    from sentviz.figures.clustering import layer_bands
+    from sentviz.hardmax.leaders import per_layer
+
+    title = {"clusters": "Places that hold the words", "at leaders": "Share of words at a leader"}.get(measure, measure)
+    return layer_bands(per_layer(of.run.frame("leaders.parquet")), measure, title, share=measure == "at leaders", theme=theme)
+
+
+@figure("vocabulary", "Every word where its embedding puts it", Runs, "clustering:vocabulary_map", MOVING, PLANE, LEADERS, WEIGHTS)
+def _vocabulary(of: Runs, *, named: int = 40, theme: Theme = "light") -> Figure:
+    from sentviz.figures.clustering import vocabulary_map
+    from sentviz.hardmax.leaders import leading
+    from sentviz.models.hardmax import HardmaxModel
+
+    model = HardmaxModel.of(of.run)
+    words = leading(of.run.frame("leaders.parquet"), model.vocabulary)
+    return vocabulary_map(words, model.decision, of.run.labels, named=named, theme=theme)

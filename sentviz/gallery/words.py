@@ -1,0 +1,111 @@
+"""Figures of the words of right and wrong answers."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from sentviz.errors import InputError
+from sentviz.gallery.registry import figure
+from sentviz.gallery.subjects import Answers
+from sentviz.gallery.testset import SEED
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sentviz.figures.figure import Figure, Theme
+    from sentviz.figures.words import By
+    from sentviz.testset.rows import Rows
+    from sentviz.testset.words import Cell, Counts
+
+__all__ = ["COLUMNS", "IN_CLOUD", "IN_LIST", "name_of"]
+
+IN_CLOUD, IN_LIST = 30, 24
+COLUMNS = ["cell", "label", "predicted", "word", "count", "rows", "share", "rest", "value", "low", "high", "z", "x", "y", "size", "width"]
+SHORT = {(0, 0): "TN", (0, 1): "FP", (1, 0): "FN", (1, 1): "TP"}  # of two classes, the second one positive
+ONCE = "A word counts once in a row: one text full of a name weighs no more than another."
+
+
+def name_of(cell: Cell, classes: tuple[str, ...]) -> str:
+    """A cell in words, with the short name that it has with two classes."""
+    label, said = cell
+    if label < 0:
+        return f"predicted {classes[said]}"
+    short = f" ({SHORT[cell]})" if len(classes) == 2 else ""
+    return (f"{classes[label]}, right" if label == said else f"{classes[label]} taken for {classes[said]}") + short
+
+
+def _counts(of: Answers) -> Counts:
+    """The words of the rows: those stored with the run, which need no texts, or counted anew."""
+    from sentviz.testset import words
+
+    if of.over == "test" and of.threshold < 0 and words.FILE in of.run.config["files"]:
+        return words.read(of.run, of.first)
+    return words.counted(of.texts)
+
+
+def _cells(counts: Counts, classes: int) -> list[Cell]:
+    """The four cells of two classes; of more, those of the pair that is mistaken most often."""
+    if classes == 2:
+        return list(counts.cells)
+    sizes = dict(zip(counts.cells, counts.sizes.tolist(), strict=True))
+    pair = max(combinations(range(classes), 2), key=lambda p: sizes[p] + sizes[p[::-1]])
+    return [(a, b) for a in pair for b in pair]
+
+
+def _largest(counts: Counts, cell: Cell, by: str, stops: str) -> pd.DataFrame:
+    """The words of a cell in their order; an empty frame where none stands out."""
+    import pandas as pd
+
+    from sentviz.testset import words
+
+    if stops not in ("drop", "keep"):
+        raise InputError(f"Stop words can be left out (drop) or kept (keep), not {stops!r}.")
+    left_out = words.stop_words() if stops == "drop" else frozenset()
+    try:
+        found = words.keyness(counts, cell, once=True)
+    except InputError:  # an empty cell, or the only one with words
+        return pd.DataFrame()
+    return words.largest(found, by, max(IN_CLOUD, IN_LIST), left_out)
+
+
+@figure("word-cloud", "The words of right and wrong answers", Answers, "words:cloud")
+def _cloud(of: Answers, *, by: By = "keyness", stops: str = "drop", theme: Theme = "light") -> Figure:
+    import pandas as pd
+
+    from sentviz.figures.words import PANEL, cloud
+    from sentviz.testset.words import layout
+
+    counts, rows = _counts(of), of.first
+    cells = _cells(counts, len(rows.classes))
+    sizes, drawn = dict(zip(counts.cells, counts.sizes.tolist(), strict=True)), []
+    for place, cell in enumerate(cells):
+        table = _largest(counts, cell, by, stops).head(IN_CLOUD)
+        if not table.empty:
+            weights = dict(zip(table["word"], table["z" if by == "keyness" else "count"].astype(float), strict=True))
+            placed = layout(weights, *PANEL, seed=SEED)
+            drawn.append(placed.merge(table, on="word").assign(cell=place, label=cell[0], predicted=cell[1]))
+    words = pd.concat(drawn, ignore_index=True)[COLUMNS] if drawn else pd.DataFrame(columns=COLUMNS)
+    left_out = "Stop words are left out. " if stops == "drop" else ""
+    about = f"{left_out}Words in at least {counts.least} of {counts.sizes.sum():,} rows; places drawn with seed {SEED}."
+    titles = [f"{name_of(cell, rows.classes)} · {sizes[cell]:,} rows" for cell in cells]
+    return cloud(words, titles, by=by, right=[label == said for label, said in cells], about=about, theme=theme)
+
+
+@figure("word-list", "The words of one cell of the matrix", Answers, "words:word_bars")
+def _list(of: Answers, *, label: int = -1, predicted: int = -1, by: By = "keyness", stops: str = "drop", theme: Theme = "light") -> Figure:
+    from sentviz.figures.words import word_bars
+
+    counts, rows = _counts(of), of.first
+    cell = (label, predicted) if label >= 0 and predicted >= 0 else _most_mistaken(counts, rows)
+    table = _largest(counts, cell, by, stops).head(IN_LIST)
+    if table.empty:
+        raise InputError("No word of these rows stands out against the others.")
+    once = ONCE if by == "keyness" else ""
+    return word_bars(table, title=name_of(cell, rows.classes), by=by, right=cell[0] == cell[1], about=once, theme=theme)
+
+
+def _most_mistaken(counts: Counts, rows: Rows) -> Cell:
+    """The cell of the most frequent mistake."""
+    sizes = dict(zip(counts.cells, counts.sizes.tolist(), strict=True))
+    return max(_cells(counts, len(rows.classes)), key=lambda cell: (cell[0] != cell[1], sizes[cell]))

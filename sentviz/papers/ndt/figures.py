@@ -1,0 +1,120 @@
+"""Figures of the NDT study, from every run at hand; in the place of a run they take one of its data sets, or "all"."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sentviz.errors import InputError
+from sentviz.gallery.registry import figure
+from sentviz.gallery.subjects import Study
+
+if TYPE_CHECKING:
+    from sentviz.figures.figure import Figure, Theme
+    from sentviz.runs import Run
+
+__all__: list[str] = []
+
+
+def _sets() -> Sequence[str]:
+    from sentviz.papers.ndt.study import DATASETS
+
+    return list(DATASETS)
+
+
+def _runs(of: Study) -> list[Run]:
+    """The runs of a data set of the NDT study, seed by seed.
+
+    Raises:
+        InputError: there is none here.
+    """
+    from sentviz.papers.ndt.study import configurations
+
+    found = [run for seeds in configurations(of.runs, of.name).values() for run in seeds]
+    if not found:
+        raise InputError(f"There is no run of {of.name} here: `sentviz study ndt --dataset {of.name}` trains them.")
+    return found
+
+
+@figure("accuracy-beside-print", "Measured beside printed", Study, "beside:measured_beside_printed", sets=_sets)
+def _beside(of: Study, *, metric: str = "accuracy", split: str = "test", theme: Theme = "light") -> Figure:
+    from sentviz.figures.beside import measured_beside_printed
+    from sentviz.papers.ndt.study import DATASETS, beside, points, summary
+    from sentviz.studies.sources import sourced
+
+    here, title = _runs(of), DATASETS[of.name]
+    frame = beside(summary(of.runs, of.name, split), of.name, metric, split)
+    single, named = points(of.runs, of.name, metric, split), metric.replace("_", " ").capitalize()
+    made = measured_beside_printed(frame, single, title=f"{named} on {title}", percent=metric == "accuracy", theme=theme)
+    return sourced(made, here, split)
+
+
+@figure("accuracy-grid", "Accuracy by constraint and number of components", Study, "accuracy_grid:accuracy_grid", sets=_sets)
+def _grid(of: Study, *, split: str = "test", theme: Theme = "light") -> Figure:
+    from sentviz.figures.accuracy_grid import accuracy_grid
+    from sentviz.papers.ndt.study import DATASETS, beside, summary
+    from sentviz.papers.ndt.tables import grid
+    from sentviz.studies.sources import sourced
+
+    here = _runs(of)
+    frame = beside(summary(of.runs, of.name, split), of.name, "accuracy", split)
+    made = accuracy_grid(grid(frame), title=DATASETS[of.name], theme=theme)
+    return sourced(made, here, split)
+
+
+@figure("lambda-grid", "Lambda of all configurations over training", Study, "lambda_grid:lambda_grid", sets=_sets)
+def _lambda_grid(of: Study, *, change: bool = False, theme: Theme = "light") -> Figure:
+    from sentviz.figures.lambda_grid import lambda_grid
+    from sentviz.papers.ndt.panels import lambda_frames
+    from sentviz.papers.ndt.study import DATASETS, configurations
+    from sentviz.studies.sources import sourced
+
+    frame, marks = lambda_frames(of.runs, of.name)
+    made = lambda_grid(frame, title=DATASETS[of.name], change=change, printed=marks, theme=theme)
+    here, drawn = configurations(of.runs, of.name), set(frame["model"])
+    return sourced(made, [run for model, seeds in here.items() if model in drawn for run in seeds])
+
+
+@figure("cost", "Parameters and latency", Study, "tradeoff:tradeoff", sets=_sets)
+def _cost(of: Study, *, theme: Theme = "light") -> Figure:
+    from sentviz.figures.tradeoff import tradeoff
+    from sentviz.papers.ndt.study import DATASETS
+    from sentviz.papers.ndt.tables import costs
+
+    return tradeoff(*costs(of.name), title=DATASETS[of.name], theme=theme)
+
+
+@figure("confusion-panels", "Confusion matrices of the best NDT", Study, "confusion_panels:confusion_panels")
+def _confusion_panels(of: Study, *, theme: Theme = "light") -> Figure:
+    from sentviz.figures.confusion_panels import confusion_panels
+    from sentviz.papers.ndt.panels import confusions, missing, shown
+    from sentviz.studies.sources import sourced
+
+    made = confusion_panels(confusions(of.runs), missing=missing(of.runs), theme=theme)
+    return sourced(made, shown(of.runs).values())
+
+
+@figure("roc-panels", "ROC curves of DT and the best NDT", Study, "roc_panels:roc_panels")
+def _roc_panels(of: Study, *, theme: Theme = "light") -> Figure:
+    from sentviz.figures.roc_panels import roc_panels
+    from sentviz.papers.ndt.panels import missing, rocs, shown
+    from sentviz.papers.ndt.study import DATASETS
+    from sentviz.studies.sources import sourced
+
+    order, shown = tuple(DATASETS.values()), shown
+    made = roc_panels(rocs(of.runs), order=order, missing=missing(of.runs), theme=theme)
+    return sourced(made, [*shown(of.runs, "diff").values(), *shown(of.runs).values()])
+
+
+@figure("tsne-panels", "t-SNE of the best NDT", Study, "tsne_panels:tsne_panels")
+def _tsne_panels(of: Study, *, theme: Theme = "light") -> Figure:
+    from sentviz.figures.tsne_panels import tsne_panels
+    from sentviz.papers.ndt.panels import with_vectors
+    from sentviz.papers.ndt.study import DATASETS
+    from sentviz.studies import tsne
+    from sentviz.studies.sources import sourced
+
+    able, titles = with_vectors(of.runs), DATASETS
+    lost = [title for dataset, title in titles.items() if dataset not in able]
+    frame = tsne.frame({titles[dataset]: tsne.picture(run) for dataset, run in able.items()})
+    return sourced(tsne_panels(frame, missing=lost, theme=theme), able.values())

@@ -1,0 +1,216 @@
+"""Figures by name: all of them are registered, drawn, listed, and refused in a sentence where a run cannot give them."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+import sentviz
+from sentviz import datasets
+from sentviz.cli import main
+from sentviz.errors import DataMissingError, InputError, SentvizError
+from sentviz.gallery import FIGURES, Sentence, Spec, code, draw, make
+from sentviz.gallery.registry import Need, figure, find_figure
+from sentviz.gallery.subjects import SUBJECTS
+from sentviz.runs import find
+
+DRAWN = Path(sentviz.__file__).parent / "figures"
+SHIPPED = ("sst2/ndt-unit-2", "sst2/cls-last-scaled", "imdb/hardmax-d2")
+BESIDE: dict[str, dict[str, Any]] = {"difference": {"versus": "sst2/vanilla"}, "agreement": {"versus": ("sst2/vanilla",)}}
+SLOW = ("tsne-panels",)  # twenty seconds: the tests of the paper's panels draw it
+
+
+def sentviz_(*arguments: str | Path) -> Result:
+    """The command in this process."""
+    return CliRunner().invoke(main, [str(one) for one in arguments])
+
+
+def public() -> set[str]:
+    """Every public function of sentviz.figures that says that it returns a Figure, as module:name."""
+    return {
+        f"{path.stem}:{node.name}"
+        for path in DRAWN.glob("*.py")
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_") and node.returns is not None
+        if ast.unparse(node.returns) == "Figure"
+    }
+
+
+def test_every_figure_has_a_name() -> None:
+    """A function that draws can be had by name, and a name draws by a function that there is."""
+    assert {spec.draws for spec in FIGURES.values()} == public()
+    assert len(public()) >= 47
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_name_draws(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By `draw`, from the first shipped run that can give it, calling the function that it is registered with."""
+    spec = FIGURES[name]
+    if name in SLOW:
+        pytest.skip("slow, and drawn by the tests of the paper's panels")
+    module, _, function = spec.draws.partition(":")
+    there = import_module(f"sentviz.figures.{module}")
+    called, original = [], getattr(there, function)
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        called.append(function)
+        return original(*args, **kwargs)
+
+    monkeypatch.setattr(there, function, counted)
+    able = [run for run in SHIPPED if not spec.lacks(find(run))] if spec.of.OF_RUN else spec.names
+    assert able
+    try:
+        made = draw(able[0], name, **BESIDE.get(name, {}))
+    except DataMissingError as error:
+        pytest.skip(str(error))
+    assert not made.frame.empty and made.caption
+    assert made.source or name in ("cost", "coverage")
+    assert called or not spec.of.OF_RUN  # studies bind some by name
+
+
+def test_nothing_is_drawn_or_loaded_before_it_is_asked_for() -> None:
+    """The registry and its list need neither plotly nor torch."""
+    listing = (
+        "import json, sys; from click.testing import CliRunner; from sentviz.cli import main;"
+        "done = CliRunner().invoke(main, ['export', '--list']); assert 'word-cloud' in done.output, done.output;"
+        "print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
+    )
+    done = subprocess.run([sys.executable, "-c", listing], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert not {"torch", "plotly", "sklearn", "umap", "openTSNE", "wordcloud"} & set(json.loads(done.stdout))
+
+
+def test_a_name_is_there_once() -> None:
+    with pytest.raises(ValueError, match="two figures 'strip'"):
+        figure("strip", "again", Sentence, "strip:token_strip")(lambda of, *, theme="light": None)
+
+
+# ---- what cannot be drawn
+
+
+@pytest.mark.parametrize(
+    ("run", "name", "options", "said"),
+    [
+        ("sst2/ndt-unit-2", "atention", {}, "There is no figure 'atention'; there are verdict, strip"),
+        ("sst2/ndt-unit-2", "strip", {"layer": 1}, "The figure strip takes no layer; it takes text, pair"),
+        ("sst2/ndt-unit-2", "sigma", {}, "sst2/ndt-unit-2 has no lexicon"),
+        ("sst2/vanilla", "lambda", {}, "one map and no lambda"),
+        ("sst2/vanilla", "component-words", {}, "one attention map per head"),
+        ("imdb/hardmax-d2", "smoother", {}, "is no softmax"),
+        ("sst2/ndt-unit-2", "particles", {}, "`sentviz train imdb --model hardmax-d2`"),
+        ("sst2/ndt-unit-2-s1", "head-grid", {}, "`sentviz heads sst2/ndt-unit-2-s1` measures them"),
+        ("sst2/ndt-unit-2-s1", "attention", {}, "not its weights: `sentviz train`"),
+        ("sst2/ndt-unit-2", "agreement", {}, "name the second one with versus"),
+        ("sst2/ndt-unit-2", "accuracy-grid", {}, "takes imdb, sst2, "),
+        ("sst2", "roc-panels", {}, "takes all, not 'sst2'"),
+        ("sst2/ndt-unit-2", "confusion", {"over": "train"}, "no stored answers for the split 'train'"),
+        ("sst2/ndt-unit-2", "attention", {"layer": 9}, "sst2/ndt-unit-2: "),
+        ("sst2/ndt-unit-2", "strip", {"score": "shap"}, "There is no score 'shap'"),
+    ],
+)
+def test_what_cannot_be_drawn_is_one_sentence(run: str, name: str, options: dict[str, Any], said: str) -> None:
+    """What is missing, and where a command makes it, the command."""
+    with pytest.raises(SentvizError) as caught:
+        draw(run, name, **options)
+    assert said in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_need_is_asked_in_order() -> None:
+    """The first that a run lacks is what is said: what its subject needs, then what the figure does."""
+    spec = Spec("x", "x", Sentence, "a:b", lambda of: None, (Need("one", lambda run: "first."), Need("two", lambda run: "second.")))
+    assert spec.lacks(find("sst2/ndt-unit-2")) == "first."
+    assert "not its weights" in spec.lacks(find("sst2/ndt-unit-2-s1"))
+
+
+def test_a_trace_at_hand_is_not_asked_again(tiny_run: Path) -> None:
+    """Reports draw from the trace that they were given, whatever was changed in it."""
+    run = find(tiny_run)
+    held = Sentence.of(run, run.example())
+    assert not make("attention", held, layer=1).frame.empty
+    with pytest.raises(InputError, match="asks the model"):
+        make("strip", held, score="integrated-gradients")
+    with pytest.raises(InputError, match="there is its trace only"):
+        _ = held.fresh
+
+
+# ---- code and command
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_the_notebooks_lines_run(name: str) -> None:
+    """They parse, name the figure, and leave defaults out; an option that the figure does not take is a mistake."""
+    spec = find_figure(name)
+    assert code("a/b", name, **spec.options).splitlines()[2] == f"figure = draw('a/b', {name!r})"
+    assert "theme='dark'" in code("a/b", name, theme="dark")
+    ast.parse(code("a/b", name))
+    with pytest.raises(KeyError):
+        code("a/b", name, nonsense=1)
+
+
+def test_the_list_says_what_a_run_can_give() -> None:
+    everything = sentviz_("export", "--list").output
+    assert all(f" {name} " in everything for name in FIGURES)
+    assert all(subject.SAYS in everything for subject in SUBJECTS)
+    of_run = sentviz_("export", "--list", "imdb/hardmax-d2").output
+    assert "✓ particles" in of_run and "✗ sigma" in of_run and "imdb/hardmax-d2 has no lexicon" in of_run
+    assert "✗" not in of_run[of_run.index("Figures of a paper's study") :]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("strip", "--layer", "2"), "The figure strip takes no layer"),
+        (("confusion", "--text", "a song"), "The figure confusion takes no text"),
+        (("attention", "-O", "side"), "NAME=VALUE"),
+        (("attention", "-O", "side=wide"), "side cannot be 'wide'; by default it is 640."),
+        (("attention", "-O", "hide_specials=perhaps"), "by default it is False"),
+        (("strip", "-O", "lambdas=1"), "is for notebooks"),
+        (("difference", "--versus", "a/b", "--versus", "c/d"), "takes one run with --versus"),
+        (("nothing",), "There is no figure 'nothing'"),
+    ],
+)
+def test_options_are_checked_against_the_figure(arguments: tuple[str, ...], said: str, tiny_run: Path, tmp_path: Path) -> None:
+    done = sentviz_("export", tiny_run, *arguments, "-o", tmp_path / "figure.csv")
+    assert done.exit_code and said in done.output and not list(tmp_path.iterdir())
+
+
+def test_options_reach_the_figure(tiny_run: Path, tmp_path: Path) -> None:
+    """Places are counted from 1 on the command line, whether they have an option of their own or not."""
+    out = tmp_path / "figure.csv"
+    for arguments, column, value in (
+        (("attention", "--layer", "2", "--head", "1"), "layer", "1"),
+        (("smoother", "-O", "query=2", "-O", "layer=2"), "", ""),
+        (("reliability", "-O", "by=mass"), "", ""),
+        (("curves", "-O", "x=step"), "", ""),
+    ):
+        done = sentviz_("export", tiny_run, *arguments, "-o", out)
+        assert done.exit_code == 0, done.output
+        rows = [line.split(",") for line in out.read_text(encoding="utf-8-sig").splitlines()]
+        assert len(rows) > 1 and (not column or {row[rows[0].index(column)] for row in rows[1:]} == {value})
+
+
+def test_a_study_is_exported_by_its_data_set(tmp_path: Path) -> None:
+    out = tmp_path / "figure.csv"
+    done = sentviz_("export", "sst2", "accuracy-grid", "-o", out)
+    assert done.exit_code == 0, done.output
+    assert out.read_text(encoding="utf-8-sig").startswith("model,printed,value")
+
+
+def test_words_are_counted_from_what_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cloud of the test split needs no texts where the run keeps its words; another split does, and says how they are had."""
+
+    def nothing(*args: Any) -> None:
+        raise DataMissingError("not here; `sentviz data get sst2` gets it.")
+
+    monkeypatch.setattr(datasets, "load_split", nothing)
+    assert not draw("sst2/ndt-unit-2", "word-cloud").frame.empty
+    with pytest.raises(DataMissingError, match="sentviz data get"):
+        draw("sst2/ndt-unit-2", "word-list", over="official_test")
