@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,10 +16,11 @@ from app.views.getdata_part import offer
 from app.views.testset import myfile_part
 from sentviz.errors import SentvizError
 from sentviz.figures import file_safe
+from sentviz.gallery import code
 from sentviz.testset.rows import OVER, Rows
 from sentviz.testset.slices import Slice, matching
 
-__all__ = ["begin", "end", "points_of", "second"]
+__all__ = ["begin", "end", "notebook", "points_of", "second"]
 
 ORDERS = {
     "surest": "wrong and sure first",
@@ -77,6 +79,14 @@ def _beside(name: str) -> None:
 
     st.session_state["beside"] = beside
     st.selectbox("Beside it", ["", *others], format_func=lambda other: other or "no second run", key="beside", on_change=take, width=260)
+
+
+def notebook(runs: Sequence[Rows], figure: str, **options: Any) -> str:
+    """The lines that make a figure of rows in a notebook; none of a visitor's own file, which is kept for a visit only."""
+    if runs[0].over == "mine":
+        return ""
+    beside = tuple(rows.run for rows in runs[1:])
+    return code(runs[0].run, figure, versus=beside, over=runs[0].over, threshold=runs[0].threshold, **options)
 
 
 def second(rows: Rows) -> Rows | None:

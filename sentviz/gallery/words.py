@@ -44,10 +44,15 @@ def _counts(of: Answers) -> Counts:
     return words.counted(of.texts)
 
 
-def _cells(counts: Counts, classes: int) -> list[Cell]:
-    """The four cells of two classes; of more, those of the pair that is mistaken most often."""
-    if classes == 2:
+def _cells(counts: Counts, classes: int, between: str = "") -> list[Cell]:
+    """The four cells of two classes; of more, those of a pair as in "0,2", of the one that is mistaken most often unless told."""
+    if classes == 2 and not between:
         return list(counts.cells)
+    if between:
+        first, _, second = between.partition(",")
+        if not (first.isdecimal() and second.isdecimal() and first != second and max(int(first), int(second)) < classes):
+            raise InputError(f"Two of {classes} classes are named as in 0,1, counted from 0, not as {between!r}.")
+        return [(a, b) for a in (int(first), int(second)) for b in (int(first), int(second))]
     sizes = dict(zip(counts.cells, counts.sizes.tolist(), strict=True))
     pair = max(combinations(range(classes), 2), key=lambda p: sizes[p] + sizes[p[::-1]])
     return [(a, b) for a in pair for b in pair]
@@ -70,14 +75,14 @@ def _largest(counts: Counts, cell: Cell, by: str, stops: str) -> pd.DataFrame:
 
 
 @figure("word-cloud", "The words of right and wrong answers", Answers, "words:cloud")
-def _cloud(of: Answers, *, by: By = "keyness", stops: str = "drop", theme: Theme = "light") -> Figure:
+def _cloud(of: Answers, *, between: str = "", by: By = "keyness", stops: str = "drop", theme: Theme = "light") -> Figure:
     import pandas as pd
 
     from sentviz.figures.words import PANEL, cloud
     from sentviz.testset.words import layout
 
     counts, rows = _counts(of), of.first
-    cells = _cells(counts, len(rows.classes))
+    cells = _cells(counts, len(rows.classes), between)
     sizes, drawn = dict(zip(counts.cells, counts.sizes.tolist(), strict=True)), []
     for place, cell in enumerate(cells):
         table = _largest(counts, cell, by, stops).head(IN_CLOUD)

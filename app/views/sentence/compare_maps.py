@@ -79,7 +79,8 @@ def _difference(first: Trace, second: Trace, run: Run, other: Run, layer: int, h
         figure = difference_map(changed.trace, run.name, layer, head, component, pieces=changed.kind, side=400, theme=theme)
         return signed(figure, run, other)
 
-    shell.figure(draw, "map-difference")
+    options = {"text": first.text, "pair": first.text_pair, "layer": layer, "head": head, "component": component, "side": 400}
+    shell.figure(draw, "map-difference", code=code(run.name, "difference", versus=other.name, **options))
     if changed.kind == "words":
         st.caption("The two models cut the text into different tokens, so it is compared word by word.")
     if changed.left_out:

@@ -9,7 +9,7 @@ from app import shell
 from app.views.sentence.hardmax_parts import hardmax_run, model, runs, without_runs
 from sentviz.errors import SentvizError
 from sentviz.figures.clustering import layer_bands, leader_bars, vocabulary_map
-from sentviz.gallery import signed
+from sentviz.gallery import code, signed
 from sentviz.hardmax.leaders import CONFIDENCES, FILE, frequent, leading, per_layer
 from sentviz.runs import Run
 
@@ -69,7 +69,11 @@ def _lists(run: Run) -> None:
     rows = frequent(frame, asked.vocabulary, asked.decision[0], distance=distance, confidence=confidence, top=top)
     for column, label in zip(shell.halves("hardmax-lists"), run.labels, strict=False):
         with column:
-            shell.figure(lambda theme, label=label: signed(leader_bars(rows, label, theme=theme), run), f"leaders-{label}")  # type: ignore[misc]
+            shell.figure(
+                lambda theme, label=label: signed(leader_bars(rows, label, theme=theme), run),  # type: ignore[misc]
+                f"leaders-{label}",
+                code=code(run.name, "leaders", label=label, distance=distance, confidence=confidence, top=top),
+            )
     st.caption(
         "A word leads a review when at some layer it is the only one furthest in its own direction."
         " Do these words convey sentiment? Judge for yourself."
@@ -88,11 +92,16 @@ def _depth(run: Run) -> None:
     )
     left, right = shell.halves("hardmax-depth")
     with left:
-        shell.figure(lambda theme: signed(layer_bands(layers, "clusters", "Places that hold the words", theme=theme), run), "depth-places")
+        shell.figure(
+            lambda theme: signed(layer_bands(layers, "clusters", "Places that hold the words", theme=theme), run),
+            "depth-places",
+            code=code(run.name, "leaders-depth"),
+        )
     with right:
         shell.figure(
             lambda theme: signed(layer_bands(layers, "at leaders", "Share of words at a leader", share=True, theme=theme), run),
             "depth-share",
+            code=code(run.name, "leaders-depth", measure="at leaders"),
         )
 
 
@@ -103,7 +112,11 @@ def _map(run: Run) -> None:
     if run.shape.width != 2:
         st.caption("The map of the vocabulary shows an embedding of two dimensions; choose a model with d = 2.")
         return
-    shell.figure(lambda theme: signed(vocabulary_map(words, asked.decision, run.labels, theme=theme), run), "vocabulary")
+    shell.figure(
+        lambda theme: signed(vocabulary_map(words, asked.decision, run.labels, theme=theme), run),
+        "vocabulary",
+        code=code(run.name, "vocabulary"),
+    )
     led = words[words["leads"] > 0]
     size = float(np.linalg.norm(asked.decision[0]))
     st.caption(

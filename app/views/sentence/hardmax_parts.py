@@ -14,6 +14,7 @@ from app.focus import choices
 from sentviz.export import render
 from sentviz.figures import Figure, Theme, file_safe
 from sentviz.figures.particles import Scene, particles
+from sentviz.gallery import code
 from sentviz.hardmax import Clustering
 from sentviz.particles import animation_html, positions_frame
 from sentviz.runs import Run
@@ -85,8 +86,10 @@ def temperature() -> float:
     return float(shell.focus().heat)
 
 
-def exports(scene: Scene, clustering: Clustering, name: str, key: str, source: str, layer: int | None = None) -> None:
-    """The animation and its positions as files, and one layer as a figure."""
+def exports(
+    scene: Scene, clustering: Clustering, name: str, key: str, source: str, layer: int | None = None, of: tuple[str, str] | None = None
+) -> None:
+    """The animation and its positions as files, and one layer as a figure; `of` names the run and the text that make it in a notebook."""
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key=f"exports-{key}"):
         with st.popover("Animation", icon=":material/movie:", type="tertiary"):
             st.caption("The whole animation. HTML plays in any browser without a network; the GIF names leaders only.")
@@ -116,7 +119,8 @@ def exports(scene: Scene, clustering: Clustering, name: str, key: str, source: s
             label_visibility="collapsed",
             width=180,
         )
-        shell.export_menu(partial(_frame, scene, shown, name, source), f"{file_safe(name)}-layer{shown}", f"frame-{key}")
+        lines = code(of[0], "particles", text=of[1], layer=shown) if of else ""
+        shell.export_menu(partial(_frame, scene, shown, name, source), f"{file_safe(name)}-layer{shown}", f"frame-{key}", code=lines)
 
 
 def _frame(scene: Scene, layer: int, name: str, source: str, theme: Theme) -> Figure:

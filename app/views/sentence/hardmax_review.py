@@ -15,7 +15,7 @@ from app.components.particles import Picked, particles
 from app.views.sentence.hardmax_parts import exports, hardmax_run, kept, model, runs, temperature, without_runs
 from sentviz.errors import SentvizError
 from sentviz.figures.token_step import token_step
-from sentviz.gallery import signed
+from sentviz.gallery import code, signed
 from sentviz.hardmax import weights
 from sentviz.particles import LOOKS, scene_data, scene_of
 from sentviz.runs import Run
@@ -139,7 +139,9 @@ def _follow(run: Run, text: str) -> None:
         if scene.note:
             st.caption(shell.md(scene.note))
         source = signed_source(run)
-        exports(scene, review.clustering, f"hardmax-{run.name}", "review", source, picked.layer if picked else None)
+        plain = not heat and edits == _Edits() and run.config["model"]["width"] == 2
+        about = (run.name, text) if plain else None
+        exports(scene, review.clustering, f"hardmax-{run.name}", "review", source, picked.layer if picked else None, about)
     with right:
         _panel(run, asked, text, review, index, edits, heat, picked)
         _back(run, text, edits, base)
@@ -264,6 +266,7 @@ def _panel(run: Run, asked: Any, text: str, review: Any, index: list[int], edits
             token_step(review.positions[layer], token, share, review.clustering.alpha, review.words, pinned=pinned, theme=theme), run
         ),
         "token-step",
+        code=code(run.name, "token-step", text=text, layer=layer, token=token) if not heat and edits == _Edits() else "",
     )
 
 

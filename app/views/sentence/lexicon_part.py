@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from app import shell, store
-from app.views.parts import head_title, map_controls, map_figure, place, strength
+from app.views.parts import head_title, map_controls, map_figure, notebook, place, strength
 from sentviz.errors import SentvizError
 from sentviz.figures import Figure, Theme
 from sentviz.figures.difference import difference_map
@@ -56,7 +56,8 @@ def strip_figure(trace: Trace, run: Run, key: str, token: int | None = None) -> 
             shell.go(token=int(points[0]["point_index"]) + 1)
 
     selecting: dict[str, Any] = {} if token is None else {"on_select": take, "selection_mode": ("points",)}
-    shell.figure(lambda theme: signed(polarity_strip(trace, token=token, theme=theme), run), key, **selecting)
+    lines = notebook(run, "polarity", trace, token=token)
+    shell.figure(lambda theme: signed(polarity_strip(trace, token=token, theme=theme), run), key, code=lines, **selecting)
 
 
 # ---- one token
@@ -90,7 +91,11 @@ def _walk(trace: Trace, run: Run, token: int) -> None:
         st.markdown("**2 · What they come to: λ**")
         assert trace.polarity is not None
         shares = trace.polarity[token]
-        shell.figure(lambda theme: signed(polarity_bars(shares, trace.tokens[token], found, theme=theme), run), "lexicon-lambda")
+        shell.figure(
+            lambda theme: signed(polarity_bars(shares, trace.tokens[token], found, theme=theme), run),
+            "lexicon-lambda",
+            code=notebook(run, "polarity-of-token", trace, token=token),
+        )
     focus = shell.focus()
     heads = reached(run.shape)
     head, component = place(focus.head), place(focus.component)
@@ -103,12 +108,15 @@ def _walk(trace: Trace, run: Run, token: int) -> None:
         return
     _remarks(trace, run, made)
     scores, attention = shell.halves("lexicon-rows", 1.2, 1.0)
+    of_row = {"layer": made.layer, "head": made.head, "component": made.component, "token": token}
     with scores:
         st.markdown("**3 · σ, and the scores before softmax**")
-        shell.figure(lambda theme: signed(score_row(made, theme=theme), run), "lexicon-scores")
+        lines = notebook(run, "lexicon-scores", trace, **of_row)
+        shell.figure(lambda theme: signed(score_row(made, theme=theme), run), "lexicon-scores", code=lines)
     with attention:
         st.markdown("**4 · Attention, without and with the lexicon**")
-        shell.figure(lambda theme: signed(attention_row(made, theme=theme), run), "lexicon-attention")
+        lines = notebook(run, "lexicon-attention", trace, **of_row)
+        shell.figure(lambda theme: signed(attention_row(made, theme=theme), run), "lexicon-attention", code=lines)
 
 
 def _entries(trace: Trace, run: Run, token: int) -> Entries | None:
@@ -183,10 +191,12 @@ def _maps(trace: Trace, run: Run) -> None:
     similar, apart = shell.halves("lexicon-sigma")
     with similar:
         st.markdown("**What is put in: σ**")
-        shell.figure(lambda theme: signed(sigma_map(trace, side=SIDE, theme=theme), run), "lexicon-sigma")
+        lines = notebook(run, "sigma", trace)
+        shell.figure(lambda theme: signed(sigma_map(trace, side=SIDE, theme=theme), run), "lexicon-sigma", code=lines)
     with apart:
         st.markdown("**What it changes: with − without**")
-        shell.figure(draw, "lexicon-difference")
+        lines = notebook(run, "lexicon-difference", trace, layer=layer, head=head, component=component)
+        shell.figure(draw, "lexicon-difference", code=lines)
     most = max(float(seen.map(layer, head, component).max()) for seen in (before, trace))
     for column, seen, name, title in zip(
         shell.halves("lexicon-maps"),

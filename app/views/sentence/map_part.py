@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,7 +13,7 @@ import streamlit as st
 
 from app import shell, store
 from app.components.attention_map import Layer, attention_map, picked
-from app.views.parts import map_controls, place
+from app.views.parts import map_controls, notebook, place
 from sentviz.errors import SentvizError
 from sentviz.figures import Figure, Theme, component_name, file_safe, heatmap
 from sentviz.figures.maps import component_slug, head_slug
@@ -148,7 +149,9 @@ def _below(trace: Trace, run: Run, view: _View, units: Units, layers: Sequence[L
             name = file_safe(
                 "attention", trace.run, f"layer{view.layer + 1}", head_slug(view.head), component_slug(view.component), view.kind
             )
-            shell.export_menu(lambda theme: _figure(trace, run, view, units, theme), name, KEY)
+            lines = notebook(run, "attention", trace, layer=view.layer, head=view.head, component=view.component)
+            made = partial(_figure, trace, run, view, units)
+            shell.export_menu(made, name, KEY, code=lines if view.kind == "tokens" else "")
 
 
 def _figure(trace: Trace, run: Run, view: _View, units: Units, theme: Theme) -> Figure:
@@ -180,7 +183,8 @@ def _arithmetic(trace: Trace, run: Run, view: _View, units: Units, source: Sourc
     for remark in filter(None, (note, more)):
         st.caption(shell.md(remark))
     _steps(made)
-    shell.figure(lambda theme: signed(smoother(made, theme=theme), run), "smoother")
+    lines = notebook(run, "smoother", trace, layer=view.layer, head=head, query=query, key=key)
+    shell.figure(lambda theme: signed(smoother(made, theme=theme), run), "smoother", code=lines)
 
 
 def _token_cell(source: Source, units: Units, at: tuple[int, int]) -> tuple[int, int, str]:

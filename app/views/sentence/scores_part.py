@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from app import shell, store
+from app.views.parts import notebook
 from sentviz.errors import SentvizError
 from sentviz.explain import SCORES
 from sentviz.gallery import signed, strip
@@ -38,4 +39,9 @@ def show(trace: Trace, run: Run) -> None:
     )
     for name in (name for name in SCORES if SCORES[name].title in set(table["explanation"])):
         st.markdown(f"**{SCORES[name].title}**", help=SCORES[name].about or None)
-        shell.figure(lambda theme, name=name: signed(strip(full, name, theme), run, trace=full), f"side-{name}", slim=True)  # type: ignore[misc]
+        shell.figure(
+            lambda theme, name=name: signed(strip(full, name, theme), run, trace=full),  # type: ignore[misc]
+            f"side-{name}",
+            slim=True,
+            code=notebook(run, "strip", full, score=name),
+        )

@@ -14,6 +14,7 @@ from sentviz.errors import SentvizError
 from sentviz.figures.figure import Figure, Theme, file_safe
 from sentviz.figures.scatter import COLOURS, said_of, scatter
 from sentviz.gallery import signed
+from sentviz.gallery.points import about_picture, layer_names
 from sentviz.points import points_data, points_html
 from sentviz.testset.slices import Slice
 
@@ -26,7 +27,7 @@ focus, run = shell.focus(), store.run(rows.run)
 last = parts.layers_of(run)
 layer = last if focus.depth < 0 else min(focus.depth, last)
 dims = int(focus.dims)
-LAYERS = ["embedding", *(f"layer {i}" for i in range(1, last)), f"layer {last}, the last"]
+LAYERS = layer_names(last)
 ASKS = {
     "trustworthiness": "Are the {} nearest points in the picture near in the vectors as well?",
     "continuity": "Are the {} nearest vectors still near in the picture?",
@@ -96,9 +97,9 @@ def show(of: parts.Source, pictures: dict[int, Projection], at: int) -> None:
     of_all = " of the variance" if dims == 2 else ""  # three dimensions have no room for it
     axes = [f"component {i + 1} ({share:.0%}{of_all})" for i, share in enumerate(pictures[last].shares)]
     settings = ", ".join(f"{name} {value:.3g}" for name, value in found.parameters.items())
-    about = f"{METHODS[found.method]} of {of.about}, {LAYERS[at]}{', ' + settings if settings else ''}, seed {found.seed}."
-    if at < last:
-        about += " Turned and scaled onto the layer above."
+    about = about_picture(found, of.about, at, last)
+    shipped = rows.over == "test" and focus.sample == "stored"
+    options: dict[str, Any] = {"method": found.method, "dims": dims, "layer": None if at == last else at}
     left, right = shell.halves("embedding", 2.4, 1.0)
     with left:
         sentence, second = parts.sentence_of(focus)
@@ -162,10 +163,16 @@ def show(of: parts.Source, pictures: dict[int, Projection], at: int) -> None:
                         key="export-embedding-moving",
                         help="The picture with all its layers, for any browser and without a network.",
                     )
-                shell.export_menu(still, file_safe("embeddings", found.method, at, run.name), "embedding")
+                plain = shipped and chosen is None and not sentence
+                lines = drawer.notebook([rows], "embeddings", colour=colour, **options) if plain else ""
+                shell.export_menu(still, file_safe("embeddings", found.method, at, run.name), "embedding", code=lines)
     with right:
         numbers = parts.measured_of(of, found, at)
-        shell.figure(lambda theme: signed(parts.silhouettes(of, found, at, theme), run, rows=rows), "silhouette")
+        shell.figure(
+            lambda theme: signed(parts.silhouettes(of, found, at, theme), run, rows=rows),
+            "silhouette",
+            code=drawer.notebook([rows], "silhouette", **options) if shipped else "",
+        )
         for row in numbers[numbers["space"] == "both"].to_dict("records"):
             st.markdown(
                 f"**{row['measure'].capitalize()}** {row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}]",

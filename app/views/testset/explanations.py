@@ -9,7 +9,7 @@ from app import shell, store
 from sentviz.explain import SCORES
 from sentviz.explain.faithfulness import FILE
 from sentviz.figures.ranking import ranking
-from sentviz.gallery import signed
+from sentviz.gallery import code, signed
 from sentviz.glossary import tip
 
 shell.intro(
@@ -43,6 +43,7 @@ for column, (metric, title, better) in zip((left, right, left), PANELS, strict=T
                 ranking(of(metric), title=title, better=better, theme=theme), run
             ),
             f"ranking-{metric}",
+            code=code(run.name, "faithfulness", metric=metric),
         )
 with right:
     others = of("comprehensiveness").query("method != 'random' and method != 'Word removal'").sort_values("value", ascending=False)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from app import shell, store
+from app import drawer, shell, store
 from sentviz.errors import SentvizError
 from sentviz.evaluation import confusion
 from sentviz.figures.confusion import agreement_matrix, class_scores, confusion_matrix
@@ -99,6 +99,7 @@ def _matrix(rows: Rows, key: str, cell: tuple[int, ...] | None = None) -> None:
     shell.figure(
         lambda theme: signed(confusion_matrix(counts, rows.classes, run=rows.run, selected=chosen, theme=theme), run, rows=rows),
         key,
+        code=drawer.notebook([rows], "confusion"),
         **selecting,
     )
 
@@ -106,7 +107,9 @@ def _matrix(rows: Rows, key: str, cell: tuple[int, ...] | None = None) -> None:
 def _classes(runs: Sequence[Rows]) -> None:
     tables = {rows.run: per_class(rows.labels, rows.predicted, rows.classes) for rows in runs}
     sources = [store.run(rows.run) for rows in runs]
-    shell.figure(lambda theme: signed(class_scores(tables, theme=theme), *sources, rows=runs[0]), "classes")
+    shell.figure(
+        lambda theme: signed(class_scores(tables, theme=theme), *sources, rows=runs[0]), "classes", code=drawer.notebook(runs, "classes")
+    )
 
 
 def _agreement(first: Rows, second: Rows, chosen: str) -> None:
@@ -118,6 +121,7 @@ def _agreement(first: Rows, second: Rows, chosen: str) -> None:
     shell.figure(
         lambda theme: signed(agreement_matrix(cells, (first.run, second.run), selected=place, theme=theme), *sources, rows=first),
         "agreement",
+        code=drawer.notebook([first, second], "agreement"),
         on_select=_picks("agreement", lambda i, j: Slice("agree", PLACES[i, j])),
         selection_mode=("points",),
     )

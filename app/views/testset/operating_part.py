@@ -9,7 +9,7 @@ from typing import Any, Literal
 import pandas as pd
 import streamlit as st
 
-from app import shell, store
+from app import drawer, shell, store
 from app.views.testset import matrix_part
 from sentviz.evaluation import Floats
 from sentviz.figures.operating import one_vs_rest, reliability_diagram, threshold_lines
@@ -48,7 +48,9 @@ def _panels(kind: Literal["roc", "pr"], runs: Sequence[Rows], lines: dict[str, p
         panels = [MACRO, *classes]
     sources = [store.run(rows.run) for rows in runs]
     shell.figure(
-        lambda theme: signed(one_vs_rest(lines, areas, said, kind=kind, classes=panels, theme=theme), *sources, rows=runs[0]), kind
+        lambda theme: signed(one_vs_rest(lines, areas, said, kind=kind, classes=panels, theme=theme), *sources, rows=runs[0]),
+        kind,
+        code=drawer.notebook(runs, "roc" if kind == "roc" else "precision-recall"),
     )
 
 
@@ -58,7 +60,11 @@ def _threshold(runs: Sequence[Rows]) -> None:
     at = 0.5 if now < 0 else now
     left, right = shell.halves("threshold")
     with left:
-        shell.figure(lambda theme: signed(threshold_lines(tables, classes, threshold=at, theme=theme), *sources, rows=runs[0]), "threshold")
+        shell.figure(
+            lambda theme: signed(threshold_lines(tables, classes, threshold=at, theme=theme), *sources, rows=runs[0]),
+            "threshold",
+            code=drawer.notebook(runs, "threshold"),
+        )
         for run, table in tables.items():
             accuracy, places = table["accuracy"].to_numpy(), table["threshold"].to_numpy()
             st.markdown(
@@ -116,7 +122,9 @@ def _reliability(rows: Rows, shares: dict[str, Floats], by: str, key: str) -> No
     spread = {name: operating.reliability(rows.labels, share) for name, share in shares.items()}
     title, run = f"{rows.run}: {STEPS[by].lower()}", store.run(rows.run)
     shell.figure(
-        lambda theme: signed(reliability_diagram(bins, spread, title=title, start=1 / len(rows.classes), theme=theme), run, rows=rows), key
+        lambda theme: signed(reliability_diagram(bins, spread, title=title, start=1 / len(rows.classes), theme=theme), run, rows=rows),
+        key,
+        code=drawer.notebook([rows], "reliability", by=by),
     )
 
 

@@ -12,6 +12,8 @@ from app import drawer, shell, store
 from sentviz.errors import InputError, SentvizError
 from sentviz.figures.words import PANEL, By, cloud, word_bars
 from sentviz.gallery import signed
+from sentviz.gallery.testset import SEED
+from sentviz.gallery.words import COLUMNS, IN_CLOUD, IN_LIST, ONCE, name_of
 from sentviz.testset import words as lib
 from sentviz.testset.rows import Rows
 from sentviz.testset.slices import Slice
@@ -20,11 +22,6 @@ shell.intro(
     "The words of right answers and of mistakes: those that belong to a cell of the confusion matrix, or are frequent in it.",
     "A word that stands among the mistakes is where they happen, not proof that it causes them: open a row in Explore to ask the model.",
 )
-IN_CLOUD, IN_LIST = 30, 24
-COLUMNS = ["cell", "label", "predicted", "word", "count", "rows", "share", "rest", "value", "low", "high", "z", "x", "y", "size", "width"]
-SHORT = {(0, 0): "TN", (0, 1): "FP", (1, 0): "FN", (1, 1): "TP"}  # of two classes, the second one positive
-SEED = 0
-
 rows = drawer.begin(beside=False)
 focus, run = shell.focus(), store.run(rows.run)
 by: By = "count" if focus.words == "count" else "keyness"
@@ -97,15 +94,6 @@ def cells_in_view(counts: lib.Counts) -> list[lib.Cell]:
     return [(a, b) for a in pair for b in pair]
 
 
-def name_of(cell: lib.Cell) -> str:
-    """A cell in words, with the short name that it has with two classes."""
-    label, said = cell
-    if label < 0:
-        return f"predicted {rows.classes[said]}"
-    short = f" ({SHORT[cell]})" if len(rows.classes) == 2 else ""
-    return (f"{rows.classes[label]}, right" if label == said else f"{rows.classes[label]} taken for {rows.classes[said]}") + short
-
-
 def take_word(key: str, cells: list[lib.Cell]) -> None:
     """The word under a click becomes the slice, with its cell."""
     points = st.session_state[f"plot-{key}"]["selection"]["points"]
@@ -138,13 +126,15 @@ def show(counts: lib.Counts, cells: list[lib.Cell], stops: frozenset[str]) -> No
         label, said = cell
         drawn.append(spots.merge(table, on="word").assign(cell=place, label=label, predicted=said))
     words = pd.concat(drawn, ignore_index=True)[COLUMNS] if drawn else pd.DataFrame(columns=COLUMNS)
-    titles = [f"{name_of(cell)} · {sizes[cell]:,} rows" for cell in cells]
+    titles = [f"{name_of(cell, rows.classes)} · {sizes[cell]:,} rows" for cell in cells]
     right = [cell[0] == cell[1] for cell in cells] if rows.labelled else []
-    once = "A word counts once in a row: one text full of a name weighs no more than another." if by == "keyness" else ""
+    once = ONCE if by == "keyness" else ""
     left_out = "Stop words are left out. " if stops else ""
     about = f"{left_out}Words in at least {counts.least} of {counts.sizes.sum():,} rows; places drawn with seed {SEED}."
     marked = (cells.index(chosen), word) if word and part is not None and (part.cell == chosen or not part.cell) else None
     selecting: dict[str, Any] = {"selection_mode": ("points",)} if rows.has_text else {}
+
+    between = ",".join(map(str, sorted({label for label, _ in cells}))) if len(rows.classes) > 2 else ""
 
     def on(key: str, of: list[lib.Cell]) -> dict[str, Any]:
         return {"on_select": lambda: take_word(key, of), **selecting} if selecting else {}
@@ -154,6 +144,7 @@ def show(counts: lib.Counts, cells: list[lib.Cell], stops: frozenset[str]) -> No
         shell.figure(
             lambda theme: signed(cloud(words, titles, by=by, right=right, selected=marked, about=about, theme=theme), run, rows=rows),
             "cloud",
+            code=drawer.notebook([rows], "word-cloud", between=between, by=by, stops=focus.stops),
             **on("cloud", cells),
         )
         if letter := lib.unwritable(words["word"]):
@@ -169,18 +160,28 @@ def show(counts: lib.Counts, cells: list[lib.Cell], stops: frozenset[str]) -> No
             shell.go(slice=str(Slice("cell", f"{label},{said}")) if label >= 0 else "")
 
         if rows.labelled:
-            st.selectbox("Cell", cells, format_func=name_of, key="words-cell", on_change=take_cell)
+            st.selectbox("Cell", cells, format_func=lambda cell: name_of(cell, rows.classes), key="words-cell", on_change=take_cell)
         table = found[chosen].head(IN_LIST).assign(cell=cells.index(chosen))
         if table.empty:
             st.caption("No word of these rows stands out against the others: there are too few rows, or their words are those of all rows.")
             return
+        title = name_of(chosen, rows.classes)
         shell.figure(
             lambda theme: signed(
-                word_bars(table, title=name_of(chosen), by=by, right=chosen[0] in (-1, chosen[1]), selected=word, about=once, theme=theme),
+                word_bars(
+                    table,
+                    title=title,
+                    by=by,
+                    right=chosen[0] in (-1, chosen[1]),
+                    selected=word,
+                    about=once,
+                    theme=theme,
+                ),
                 run,
                 rows=rows,
             ),
             "word-list",
+            code=drawer.notebook([rows], "word-list", label=chosen[0], predicted=chosen[1], by=by, stops=focus.stops),
             **on("word-list", cells),
         )
 

@@ -36,6 +36,10 @@ def _runs(of: Study) -> list[Run]:
     return found
 
 
+def _rows(split: str) -> str:
+    return "" if split == "test" else ", official test"
+
+
 @figure("accuracy-beside-print", "Measured beside printed", Study, "beside:measured_beside_printed", sets=_sets)
 def _beside(of: Study, *, metric: str = "accuracy", split: str = "test", theme: Theme = "light") -> Figure:
     from sentviz.figures.beside import measured_beside_printed
@@ -44,8 +48,9 @@ def _beside(of: Study, *, metric: str = "accuracy", split: str = "test", theme: 
 
     here, title = _runs(of), DATASETS[of.name]
     frame = beside(summary(of.runs, of.name, split), of.name, metric, split)
-    single, named = points(of.runs, of.name, metric, split), metric.replace("_", " ").capitalize()
-    made = measured_beside_printed(frame, single, title=f"{named} on {title}", percent=metric == "accuracy", theme=theme)
+    single, (first, _, how) = points(of.runs, of.name, metric, split), metric.partition("_")
+    named = ", ".join(filter(None, ({"auc": "AUC", "f1": "F1"}.get(first, first.capitalize()), how)))
+    made = measured_beside_printed(frame, single, title=f"{named} on {title}{_rows(split)}", percent=metric == "accuracy", theme=theme)
     return sourced(made, here, split)
 
 
@@ -58,7 +63,7 @@ def _grid(of: Study, *, split: str = "test", theme: Theme = "light") -> Figure:
 
     here = _runs(of)
     frame = beside(summary(of.runs, of.name, split), of.name, "accuracy", split)
-    made = accuracy_grid(grid(frame), title=DATASETS[of.name], theme=theme)
+    made = accuracy_grid(grid(frame), title=f"{DATASETS[of.name]}{_rows(split)}", theme=theme)
     return sourced(made, here, split)
 
 
@@ -101,8 +106,9 @@ def _roc_panels(of: Study, *, theme: Theme = "light") -> Figure:
     from sentviz.papers.ndt.study import DATASETS
     from sentviz.studies.sources import sourced
 
-    order, shown = tuple(DATASETS.values()), shown
-    made = roc_panels(rocs(of.runs), order=order, missing=missing(of.runs), theme=theme)
+    lost = missing(of.runs)
+    lost = [*lost, *(f"DT on {title}" for title in missing(of.runs, "diff") if title not in lost)]
+    made = roc_panels(rocs(of.runs), order=tuple(DATASETS.values()), missing=lost, theme=theme)
     return sourced(made, [*shown(of.runs, "diff").values(), *shown(of.runs).values()])
 
 

@@ -11,6 +11,7 @@ import streamlit as st
 from app import shell
 from app.views.papers.shared import digests
 from sentviz.figures import Figure, Theme
+from sentviz.gallery import code
 from sentviz.papers.fused import tables as fused_tables
 from sentviz.papers.fused.export import gains_figure, tasks_figure
 from sentviz.papers.fused.study import DATASETS, ENCODERS, Answer, answer, configurations
@@ -58,7 +59,11 @@ def answers(runs: Sequence[Run]) -> None:
     for column, dataset in zip(shell.halves("fused-gains"), DATASETS, strict=True):
         with column:
             if dataset == "nsmc" or configurations(runs, dataset):
-                shell.figure(lambda theme, of=dataset: _gains(of, theme, digests(runs, of), runs), f"fused-gains-{dataset}")  # type: ignore[misc]
+                shell.figure(
+                    lambda theme, of=dataset: _gains(of, theme, digests(runs, of), runs),  # type: ignore[misc]
+                    f"fused-gains-{dataset}",
+                    code=code(dataset, "gains"),
+                )
 
 
 def numbers(runs: Sequence[Run]) -> None:
@@ -121,7 +126,7 @@ def out_of_domain(runs: Sequence[Run]) -> None:
     left, right = shell.halves("fused-tasks")
     made = _table("tasks", digests(runs), runs)
     with left:
-        shell.figure(lambda theme: _tasks(theme, digests(runs), runs), "fused-tasks")
+        shell.figure(lambda theme: _tasks(theme, digests(runs), runs), "fused-tasks", code=code("all", "gains-out-of-domain"))
     with right:
         here = made.frame.dropna(subset="difference")
         if here.empty:

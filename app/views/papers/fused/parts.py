@@ -13,7 +13,7 @@ from app.views.papers.shared import digests, plain
 from sentviz.errors import SentvizError
 from sentviz.figures import Figure, Theme
 from sentviz.figures.difference import difference_map
-from sentviz.gallery import signed
+from sentviz.gallery import code, signed
 from sentviz.maps.compare import difference
 from sentviz.papers.fused import PAPER, coverage
 from sentviz.papers.fused import tables as fused_tables
@@ -63,7 +63,11 @@ def cls(runs: Sequence[Run]) -> None:
             icon=":material/science:",
         )
     for dataset in shown:
-        shell.figure(lambda theme, of=dataset: _lines(of, theme, digests(runs, of), runs), f"fused-cls-{dataset}")  # type: ignore[misc]
+        shell.figure(
+            lambda theme, of=dataset: _lines(of, theme, digests(runs, of), runs),  # type: ignore[misc]
+            f"fused-cls-{dataset}",
+            code=code(dataset, "cls-lines"),
+        )
     run = readable(runs)
     if run is None:
         st.caption("A run with weights would show it on a sentence here.")
@@ -123,7 +127,7 @@ def covered() -> None:
     made = fused_tables.covered()
     left, right = shell.halves("fused-coverage")
     with left:
-        shell.figure(lambda theme: covered_figure(theme), "fused-coverage")
+        shell.figure(lambda theme: covered_figure(theme), "fused-coverage", code=code("all", "coverage"))
     with right:
         st.markdown("**Not neutral is not yet sentiment.** The most frequent tokens that an entry contains are marks and particles:")
         shown = made.frame[["dataset", "lexicon", "neutral", "tokens", "frequent"]].assign(neutral=100 * made.frame["neutral"])

@@ -11,7 +11,7 @@ from app.views.papers import claims_part
 from app.views.sentence import hardmax_parts
 from sentviz.figures.beside import measured_beside_printed
 from sentviz.figures.clustering import layer_bands, leader_bars
-from sentviz.gallery import signed
+from sentviz.gallery import code, signed
 from sentviz.hardmax.leaders import FILE, frequent, leading, per_layer
 from sentviz.papers.hardmax import PAPER
 from sentviz.papers.hardmax.claims import beside
@@ -48,6 +48,7 @@ with left:
             *sources,
         ),
         "hardmax-accuracy",
+        code=code("all", "hardmax-accuracy"),
     )
 surveyed = next((run for run in own if run.config["preset"] == "hardmax-d2" and FILE in run.config["files"]), None)
 if surveyed is not None:
@@ -56,6 +57,7 @@ if surveyed is not None:
         shell.figure(
             lambda theme, of=surveyed: signed(layer_bands(bands, "at leaders", "Share of words at a leader", share=True, theme=theme), of),  # type: ignore[misc]
             "hardmax-depth",
+            code=code(surveyed.name, "leaders-depth", measure="at leaders"),
         )
     asked = hardmax_parts.model(surveyed)
     words = leading(surveyed.frame(FILE), asked.vocabulary)
@@ -63,7 +65,11 @@ if surveyed is not None:
     led = frequent(surveyed.frame(FILE), asked.vocabulary, asked.decision[0], distance=reach / 3, confidence=0.95, top=15)
     for column, label in zip(shell.halves("hardmax-led"), surveyed.labels, strict=False):
         with column:
-            shell.figure(lambda theme, label=label: signed(leader_bars(led, label, theme=theme), surveyed), f"paper-led-{label}")  # type: ignore[misc]
+            shell.figure(
+                lambda theme, label=label: signed(leader_bars(led, label, theme=theme), surveyed),  # type: ignore[misc]
+                f"paper-led-{label}",
+                code=code(surveyed.name, "leaders", label=label),
+            )
     st.caption(f"Leaders at least {reach / 3:.2f} from the line, a third of how far leaders reach here; other thresholds on Hardmax.")
 with st.expander("Every printed picture and number, and where it is here"):
     shown = pd.DataFrame(PAPER.items())

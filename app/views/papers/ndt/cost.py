@@ -9,6 +9,7 @@ import streamlit as st
 from app import shell
 from app.views.papers.shared import plain
 from sentviz.figures.tradeoff import tradeoff
+from sentviz.gallery import code
 from sentviz.papers.ndt.study import DATASETS, parameters
 from sentviz.papers.ndt.tables import about_vocabularies, costs, milliseconds
 from sentviz.runs import Run
@@ -32,7 +33,9 @@ def show(runs: Sequence[Run], dataset: str) -> None:
     left, right = shell.halves("ndt-cost")
     timed = milliseconds()
     with left:
-        shell.figure(lambda theme: tradeoff(*costs(dataset), title=DATASETS[dataset], theme=theme), "ndt-tradeoff")
+        shell.figure(
+            lambda theme: tradeoff(*costs(dataset), title=DATASETS[dataset], theme=theme), "ndt-tradeoff", code=code(dataset, "cost")
+        )
     with right:
         st.markdown("##### Table X: parameters, millions")
         frame = parameters(runs, dataset)

@@ -11,6 +11,7 @@ from app import shell
 from app.focus import choices
 from app.views.papers.shared import digests, plain
 from sentviz.figures.lambda_grid import lambda_grid
+from sentviz.gallery import code
 from sentviz.papers.ndt.controls import controls, said
 from sentviz.papers.ndt.panels import lambda_frames
 from sentviz.papers.ndt.study import DATASETS, configurations
@@ -70,4 +71,5 @@ def grid(runs: Sequence[Run], dataset: str) -> None:
     shell.figure(
         lambda theme: sourced(lambda_grid(frame, title=DATASETS[dataset], change=change, printed=marks, theme=theme), sources),
         f"lambda-grid-{dataset}",
+        code=code(dataset, "lambda-grid", change=change),
     )

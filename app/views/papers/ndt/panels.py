@@ -14,6 +14,7 @@ from sentviz.figures import Figure, Theme
 from sentviz.figures.confusion_panels import confusion_panels
 from sentviz.figures.roc_panels import roc_panels
 from sentviz.figures.tsne_panels import tsne_panels
+from sentviz.gallery import code
 from sentviz.papers.ndt.panels import confusions, missing, rocs, shown, with_vectors
 from sentviz.papers.ndt.study import DATASETS
 from sentviz.runs import Run
@@ -44,13 +45,16 @@ def show(runs: Sequence[Run], dataset: str) -> None:
     key, ndt, dt = digests(runs), shown(runs), shown(runs, "diff")
     lost = missing(runs)
     st.markdown("##### Figure 1: confusion matrices")
-    _figure(lambda theme: confusion_panels(_confusions(key, runs), missing=lost, theme=theme), ndt.values(), "ndt-confusion")
+    _figure(
+        lambda theme: confusion_panels(_confusions(key, runs), missing=lost, theme=theme), ndt.values(), "ndt-confusion", "confusion-panels"
+    )
     st.markdown("##### Figure 2: ROC curves")
     gone = [*lost, *(f"DT on {title}" for title in missing(runs, "diff") if title not in lost)]
     _figure(
         lambda theme: roc_panels(_rocs(key, runs), order=tuple(DATASETS.values()), missing=gone, theme=theme),
         [*dt.values(), *ndt.values()],
         "ndt-roc",
+        "roc-panels",
     )
     st.markdown("##### Figure 3: t-SNE of the pooled vectors")
     able = with_vectors(runs)
@@ -62,11 +66,11 @@ def show(runs: Sequence[Run], dataset: str) -> None:
         st.rerun()
     gone = [title for name, title in DATASETS.items() if name not in able]
     of_able = tuple(run.digest for run in able.values())
-    _figure(lambda theme: tsne_panels(_pictures(of_able, able), missing=gone, theme=theme), able.values(), "ndt-tsne-figure")
+    _figure(lambda theme: tsne_panels(_pictures(of_able, able), missing=gone, theme=theme), able.values(), "ndt-tsne-figure", "tsne-panels")
 
 
-def _figure(make: Callable[[Theme], Figure], sources: Iterable[Run], key: str) -> None:
+def _figure(make: Callable[[Theme], Figure], sources: Iterable[Run], key: str, figure: str) -> None:
     try:
-        shell.figure(lambda theme: sourced(make(theme), sources), key)
+        shell.figure(lambda theme: sourced(make(theme), sources), key, code=code("all", figure))
     except (OSError, SentvizError) as error:
         st.warning(shell.md(str(error)), icon=":material/block:")

@@ -14,6 +14,7 @@ from app.views.papers.shared import digests, plain
 from sentviz.figures import Figure, Theme
 from sentviz.figures.accuracy_grid import accuracy_grid
 from sentviz.figures.beside import measured_beside_printed
+from sentviz.gallery import code
 from sentviz.papers.ndt.averages import fits, said
 from sentviz.papers.ndt.study import DATASETS, METRICS, beside, configurations, points, summary
 from sentviz.papers.ndt.tables import grid, other_sample, results, silhouettes
@@ -84,6 +85,7 @@ def show(runs: Sequence[Run], dataset: str) -> None:
                 split,
             ),
             "ndt-beside",
+            code=code(dataset, "accuracy-beside-print", metric=metric, split=split),
         )
     with right:
         shell.figure(
@@ -95,6 +97,7 @@ def show(runs: Sequence[Run], dataset: str) -> None:
                 split,
             ),
             "ndt-grid",
+            code=code(dataset, "accuracy-grid", split=split),
         )
         if split == "test":
             st.caption(shell.md(said(fits(measured, dataset))))
