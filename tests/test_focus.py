@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.fields import LISTED, Known, choice, declared
@@ -176,6 +176,9 @@ MARKS = [*"~.:-,=0123456789", "nan", "inf", "1e999", "²", "٣", "\ud800", *RUNS
 said = st.text() | st.lists(st.sampled_from(MARKS), max_size=12).map("".join)
 
 
+busy = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # machines may be busy
+
+
 @st.composite
 def foci(draw: st.DrawFn) -> Focus:
     """Any focus that a link can carry: each field at its default or not; a text is one that came by a link."""
@@ -189,11 +192,13 @@ def test_every_field_is_tried() -> None:
     assert {*VALUES, *PRIVATE, "shared"} == set(FIELDS)
 
 
+@busy
 @given(foci())
 def test_every_focus_survives_its_url(focus: Focus) -> None:
     assert Focus.parse(focus.query(), RUNS, SCORES) == (focus, [])
 
 
+@busy
 @given(st.dictionaries(st.sampled_from(sorted(FIELDS)) | st.text(), said))
 def test_no_link_stops_a_page(query: dict[str, str]) -> None:
     """Any value of any field reads as a focus with three notes at most, which can be shown, fitted and written again."""
@@ -217,6 +222,7 @@ def test_numbers_and_words_of_any_length(name: str, length: int) -> None:
         assert free or len(focus.query().get(name, "")) < 8 * LISTED
 
 
+@busy
 @given(st.dictionaries(st.sampled_from(sorted(set(FIELDS) - {*TEXTS, *PRIVATE, "shared"})), st.just("<none of these>")))
 def test_unknown_values_leave_the_defaults(query: dict[str, str]) -> None:
     focus, notes = Focus.parse(query, RUNS, SCORES)
