@@ -95,7 +95,7 @@ def _row(of: Sentence, layer: int, head: int, component: int, token: int | None)
     from sentviz.maps.injection import reached, row
 
     trace = _polar(of)
-    head = reached(of.run.config["model"])[-1] if head < 0 else head
+    head = reached(of.run.shape)[-1] if head < 0 else head
     return row(of.model, trace, layer, head, _token(trace, token), component)
 
 
