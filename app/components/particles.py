@@ -9,13 +9,13 @@ from typing import Any
 
 import streamlit as st
 
-from sentviz.particles import SCRIPTS, source
+from sentviz.kit import front
+from sentviz.particles import HERE
 
 __all__ = ["Picked", "particles", "picked", "put"]
 
-_RENDER = st.components.v2.component(
-    "particles", html=source("particles.html"), css=source("particles.css"), js=source(*SCRIPTS, "component.js")
-)
+_HTML, _CSS, _JS = front(HERE, "particles")
+_RENDER = st.components.v2.component("particles", html=_HTML, css=_CSS, js=_JS)
 
 
 @dataclass(frozen=True)

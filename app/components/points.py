@@ -10,11 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import streamlit as st
 
-from sentviz.points import SCRIPTS, source
+from sentviz.kit import front
+from sentviz.points import HERE
 
 __all__ = ["asked_layer", "drawn", "points"]
 
-_RENDER = st.components.v2.component("points", html=source("points.html"), css=source("points.css"), js=source(*SCRIPTS, "component.js"))
+_HTML, _CSS, _JS = front(HERE, "points")
+_RENDER = st.components.v2.component("points", html=_HTML, css=_CSS, js=_JS)
 MOST = 5_000  # corners of an outline
 
 

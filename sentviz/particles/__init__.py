@@ -1,6 +1,6 @@
 """The animation of a hardmax transformer: the scene, its data for the canvas, and the whole of it as one HTML file.
 
-scene.js, ground.js, paint.js and particles.js draw it; component.js is their way into the app, page.js into a file of its own.
+particles.js and the modules that it imports draw it, in the app and in a file of its own.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import hashlib
 import html
 from base64 import b64encode
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,27 +19,22 @@ from sentviz._page import page
 from sentviz.figures.figure import Theme, palette
 from sentviz.figures.particles import NEAR, Scene, hull
 from sentviz.figures.text import visible
+from sentviz.kit import front
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from sentviz.hardmax import Clustering
 
-__all__ = ["LOOKS", "animation_html", "limits", "look_at", "positions_frame", "scene_data", "scene_of", "source"]
+__all__ = ["HERE", "LOOKS", "animation_html", "limits", "look_at", "positions_frame", "scene_data", "scene_of"]
 
 Doubles = npt.NDArray[np.float64]
 
 HERE = Path(__file__).parent
-SCRIPTS = ("scene.js", "ground.js", "paint.js", "particles.js")  # one scope
 WORD = 60  # characters
 LIMIT_LAYERS = 400
 LOOKS = ("spread", "decision", "axes")
 """Planes to look at tokens of more than two dimensions."""
-
-
-def source(*names: str) -> str:
-    """The text of files of this folder, one after the other."""
-    return "\n".join((HERE / name).read_text(encoding="utf-8") for name in names)
 
 
 # ---- the scene
@@ -275,11 +269,6 @@ h1 { margin: 0 0 10px; font-size: 19px; font-weight: 600; overflow-wrap: anywher
 """
 
 
-@cache
-def _standalone() -> tuple[str, str, str]:
-    return source("particles.html"), source("particles.css"), source(*SCRIPTS, "page.js")
-
-
 def animation_html(scene: Scene, *, about: str = "", theme: Theme = "light") -> str:
     """The whole animation as one page that needs no network; the same bytes for the same scene.
 
@@ -289,7 +278,7 @@ def animation_html(scene: Scene, *, about: str = "", theme: Theme = "light") -> 
         theme: of the page.
     """
     colours = palette(theme)
-    markup, style, script = _standalone()
+    markup, style, script = front(HERE, "particles", page="scene")
     heading = f'<main>\n<h1 dir="auto">{html.escape(visible(scene.title))}</h1>\n{markup}'
     foot = " ".join(filter(None, (scene.note, about)))
     style = f":root {{ --accent: {colours.lines[0]}; color-scheme: {theme}; }}\n{style}\n{_STYLE}"

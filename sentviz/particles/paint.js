@@ -1,8 +1,16 @@
-// What moves on the canvas: tokens, leaders, the mean, their names. Words are drawn as text, never as markup.
+// What moves on the canvas: paint draws tokens, leaders, the mean and their names over the backdrop. Words are drawn as text, never as markup.
 
-function paint(view) {
+import { pixelRatio } from "../kit/canvas.js"
+import { shorten } from "../kit/format.js"
+import { hull, meets } from "../kit/geometry.js"
+import { ease, mix } from "../kit/maths.js"
+import { disc, ink, lines, path, say } from "../kit/pen.js"
+import { SHADES, backdrop, stand, walk } from "./ground.js"
+import { between, meanProbability, now, probability, verdict } from "./scene.js"
+
+export function paint(view) {
   const { canvas, scene } = view
-  const ratio = window.devicePixelRatio || 1
+  const ratio = pixelRatio()
   const pen = canvas.getContext("2d", { alpha: false })
   pen.setTransform(ratio, 0, 0, ratio, 0, 0)
   pen.font = view.font
@@ -11,8 +19,8 @@ function paint(view) {
   pen.drawImage(backdrop(view, ratio), 0, 0, view.width, view.height)
   if (view.shows.hull) outline(pen, view)
   if (view.shows.trails && !view.before) {
-    const [layer] = moment(scene, view.time)
-    walk(pen, view, i => stand(view, layer, i), i => [view.flat[2 * i], view.flat[2 * i + 1]], 0.34)
+    const [layer] = now(view)
+    walk(pen, view, stand(view, layer), view.flat, 0.34)
   }
   pull(pen, view)
   tokens(pen, view)
@@ -22,59 +30,40 @@ function paint(view) {
 
 /** Where every token is now, in pixels; while another scene takes this one's place, on its way there. */
 function locate(view) {
-  const { scene, camera, now, flat, near } = view
-  between(scene, scene.positions, scene.count, view.time, now)
-  if (view.before) {
-    const part = 1 - ease(view.arrived)
-    for (let i = 0; i < now.length; i++) now[i] += (view.before[i] - now[i]) * part
-  }
-  for (let i = 0; i < scene.count; i++) {
-    const point = seen(scene, camera, now, i)
-    ;[flat[2 * i], flat[2 * i + 1]] = pixel(camera, point)
-    near[i] = point[2]
-  }
+  const { scene, camera, places, flat, near, before } = view
+  between(view, places)
+  const part = 1 - ease(view.arrived)
+  for (let i = 0; before && i < places.length; i++) places[i] += (before[i] - places[i]) * part
+  camera.project(places, scene.count, flat, near)
 }
 
+/** Pixels of a token. */
+const spot = ({ flat }, i) => [flat[2 * i], flat[2 * i + 1]]
+
 /** The convex hull of the tokens as they are now. */
-function outline(pen, { scene, flat, look }) {
-  const around = hull(flat, scene.count)
-  pen.beginPath()
-  for (const i of around) pen.lineTo(flat[2 * i], flat[2 * i + 1])
-  pen.closePath()
-  pen.fillStyle = pen.strokeStyle = look.accent
-  pen.globalAlpha = 0.05
-  pen.fill()
-  pen.globalAlpha = 0.5
-  pen.lineWidth = 1
-  pen.stroke()
+function outline(pen, view) {
+  const { scene, flat, look } = view
+  path(pen, hull(flat, scene.count).map(i => spot(view, i)), true)
+  ink(pen, { fill: look.accent, alpha: 0.05 })
+  ink(pen, { line: look.accent, alpha: 0.5 })
 }
 
 /** From the token pointed at to a member of its C_i. */
 function pull(pen, view) {
-  const { scene, flat, look } = view
+  const { scene, look } = view
   if (!scene.toward || !scene.layers) return
   const layer = Math.min(Math.floor(view.time), scene.layers - 1)
   for (const i of new Set([view.hovered, view.chosen])) {
-    if (i === null) continue
-    const j = scene.toward[layer * scene.count + i]
+    const j = i === null ? -1 : scene.toward[layer * scene.count + i]
     if (j < 0 || j === i) continue
-    const [x, y, u, v] = [flat[2 * i], flat[2 * i + 1], flat[2 * j], flat[2 * j + 1]]
-    const long = Math.hypot(u - x, v - y)
+    const [[x, y], [u, v]] = [spot(view, i), spot(view, j)]
+    const long = Math.hypot(u - x, v - y), [dx, dy] = [(u - x) / long, (v - y) / long]
     if (long < 14) continue
-    const [dx, dy] = [(u - x) / long, (v - y) / long]
-    const [hx, hy] = [u - dx * 9, v - dy * 9]
-    pen.globalAlpha = 0.95
-    pen.strokeStyle = pen.fillStyle = look.accent
-    pen.lineWidth = 2
-    pen.beginPath()
-    pen.moveTo(x, y)
-    pen.lineTo(hx - dx * 6, hy - dy * 6)
-    pen.stroke()
-    pen.beginPath()
-    pen.moveTo(hx, hy)
-    pen.lineTo(hx - dx * 9 - dy * 5, hy - dy * 9 + dx * 5)
-    pen.lineTo(hx - dx * 9 + dy * 5, hy - dy * 9 - dx * 5)
-    pen.fill()
+    const back = (far, aside) => [u - dx * far - dy * aside, v - dy * far + dx * aside]
+    lines(pen, [[[x, y], back(15, 0)]])
+    ink(pen, { line: look.accent, width: 2, alpha: 0.95 })
+    path(pen, [back(9, 0), back(18, 5), back(18, -5)])
+    ink(pen, { fill: look.accent, alpha: 0.95 })
   }
 }
 
@@ -82,33 +71,25 @@ function pull(pen, view) {
 function atlas(view, radius) {
   const { look, scene } = view
   const colours = scene.decision ? look.shades : look.lines
-  const ratio = window.devicePixelRatio || 1
+  const ratio = pixelRatio()
   const key = [radius, view.version, ratio].join()
   if (view.atlas?.key === key) return view.atlas
   const side = Math.ceil((2 * radius + 3) * ratio)
-  const canvas = document.createElement("canvas")
-  canvas.width = side * colours.length
-  canvas.height = side
+  const canvas = Object.assign(document.createElement("canvas"), { width: side * colours.length, height: side })
   const pen = canvas.getContext("2d")
   for (const [i, colour] of colours.entries()) {
-    pen.beginPath()
-    pen.arc((i + 0.5) * side, side / 2, radius * ratio, 0, 2 * Math.PI)
-    pen.globalAlpha = 1
-    pen.fillStyle = colour
-    pen.fill()
-    pen.globalAlpha = 0.7
-    pen.lineWidth = (radius > 3 ? 1 : 0.6) * ratio
-    pen.strokeStyle = look.ink
-    pen.stroke()
+    disc(pen, [(i + 0.5) * side, side / 2], radius * ratio)
+    ink(pen, { fill: colour })
+    ink(pen, { line: look.ink, width: (radius > 3 ? 1 : 0.6) * ratio, alpha: 0.7 })
   }
   view.atlas = { key, canvas, side, ratio }
   return view.atlas
 }
 
 /** A token's colour: the decoder's probability where it stands, or the place where it ends. */
-function colourOf({ scene, look, now }, i) {
+function colourOf({ scene, look, places }, i) {
   if (!scene.decision) return scene.groups[i] % look.lines.length
-  return Math.round(probability(scene, now[2 * i], now[2 * i + 1]) * SHADES)
+  return Math.round(probability(scene, places[2 * i], places[2 * i + 1]) * SHADES)
 }
 
 function tokens(pen, view) {
@@ -126,7 +107,7 @@ function specks(pen, view) {
   const colours = scene.decision ? look.specks : look.lines
   const groups = colours.map(() => [])
   for (let i = 0; i < scene.count; i++) if (!scene.since.has(i)) groups[colourOf(view, i)].push(i)
-  const ratio = window.devicePixelRatio || 1
+  const ratio = pixelRatio()
   const [long, short] = [Math.round(5 * ratio), Math.round(3 * ratio)]
   pen.setTransform(1, 0, 0, 1, 0, 0)
   for (const bright of lit.size ? [false, true] : [true]) {
@@ -169,85 +150,39 @@ function discs(pen, view) {
 
 /** A leader: a diamond, hollow until the layer at which it becomes one. */
 function diamond(pen, view, i, leads) {
-  const { flat, look, lit } = view
-  const [x, y] = [flat[2 * i], flat[2 * i + 1]]
-  const size = view.scene.count <= 200 ? 8.1 : 7
-  pen.globalAlpha = lit.size && !lit.has(i) ? 0.25 : 1
-  pen.beginPath()
-  pen.moveTo(x, y - size)
-  pen.lineTo(x + size, y)
-  pen.lineTo(x, y + size)
-  pen.lineTo(x - size, y)
-  pen.closePath()
+  const { look, lit, scene } = view, [x, y] = spot(view, i)
+  const size = scene.count <= 200 ? 8.1 : 7, alpha = lit.size && !lit.has(i) ? 0.25 : 1
+  path(pen, [[x, y - size], [x + size, y], [x, y + size], [x - size, y]], true)
   pen.lineJoin = "miter"
-  pen.lineWidth = 4
-  pen.strokeStyle = look.ground
-  pen.stroke()
-  pen.fillStyle = leads ? (view.scene.decision ? look.shades : look.lines)[colourOf(view, i)] : look.ground
-  pen.fill()
-  pen.lineWidth = 1.7
-  pen.strokeStyle = look.ink
-  pen.stroke()
+  ink(pen, { line: look.ground, width: 4, alpha })
+  ink(pen, { fill: leads ? (scene.decision ? look.shades : look.lines)[colourOf(view, i)] : look.ground, line: look.ink, width: 1.7, alpha })
 }
 
-function ring(pen, { flat, look }, i, radius, dash) {
-  pen.globalAlpha = 1
-  pen.strokeStyle = look.ink
-  pen.lineWidth = 1.6
-  pen.setLineDash(dash)
-  pen.beginPath()
-  pen.arc(flat[2 * i], flat[2 * i + 1], radius, 0, 2 * Math.PI)
-  pen.stroke()
-  pen.setLineDash([])
+function ring(pen, view, i, radius, dash) {
+  disc(pen, spot(view, i), radius)
+  ink(pen, { line: view.look.ink, width: 1.6, dash })
 }
 
-/** The mean token: its way so far, a dot a layer, and what the decoder says of it. */
+/** The mean token: its way so far, a dot a layer, and a cross in a disc where it is. */
 function mean(pen, view) {
-  const { scene, camera, look } = view
-  const at = view.mean = meanAt(view)
-  const [x, y] = pixel(camera, at)
-  const [layer] = moment(scene, view.time)
-  const way = [...scene.means.slice(0, layer + 1), at].map(point => pixel(camera, point))
-  pen.globalAlpha = 0.9
-  pen.strokeStyle = pen.fillStyle = look.ink
-  pen.lineWidth = 1.6
-  pen.beginPath()
-  for (const point of way) pen.lineTo(...point)
-  pen.stroke()
-  for (const [u, v] of way.slice(0, -1)) {
-    pen.beginPath()
-    pen.arc(u, v, 1.8, 0, 2 * Math.PI)
-    pen.fill()
+  const { scene, camera, look } = view, [layer] = now(view)
+  view.mean = meanAt(view)
+  const way = [...scene.means.slice(0, layer + 1), view.mean].map(point => camera.toScreen(point)), [x, y] = way.at(-1)
+  path(pen, way)
+  ink(pen, { line: look.ink, width: 1.6, alpha: 0.9 })
+  for (const at of way.slice(0, -1)) {
+    disc(pen, at, 1.8)
+    ink(pen, { fill: look.ink, alpha: 0.9 })
   }
-  pen.globalAlpha = 1
-  pen.beginPath()
-  pen.arc(x, y, 8, 0, 2 * Math.PI)
-  pen.fillStyle = look.ground
-  pen.fill()
-  pen.lineWidth = 2
-  pen.stroke()
-  pen.beginPath()
-  for (const [dx, dy] of [[8, 0], [0, 8]]) pen.moveTo(x - dx, y - dy), pen.lineTo(x + dx, y + dy)
-  pen.stroke()
+  disc(pen, [x, y], 8)
+  ink(pen, { fill: look.ground, line: look.ink, width: 2 })
+  lines(pen, [[[x - 8, y], [x + 8, y]], [[x, y - 8], [x, y + 8]]])
+  ink(pen, { line: look.ink, width: 2 })
 }
 
-function meanAt({ scene, time }) {
-  const [layer, part] = moment(scene, time)
-  const [from, to] = [scene.means[layer], scene.means[Math.min(layer + 1, scene.layers)]]
-  return [0, 1].map(c => from[c] + (to[c] - from[c]) * part)
-}
-
-/** The probability of the second class under way: exact at every layer. */
-function meanProbability({ scene, time }) {
-  const [layer, part] = moment(scene, time)
-  const logit = p => Math.log(Math.min(Math.max(p, 1e-9), 1 - 1e-9) / Math.min(Math.max(1 - p, 1e-9), 1 - 1e-9))
-  const [from, to] = [scene.probabilities[layer], scene.probabilities[Math.min(layer + 1, scene.layers)]].map(logit)
-  return 1 / (1 + Math.exp(-(from + (to - from) * part)))
-}
-
-/** "positive 93%" */
-function verdict(scene, p) {
-  return `${scene.labels[p >= 0.5 ? 1 : 0]} ${(100 * Math.max(p, 1 - p)).toFixed(0)}%`
+function meanAt(view) {
+  const { means } = view.scene, [from, to, part] = now(view)
+  return [0, 1].map(c => mix(means[from][c], means[to][c], part))
 }
 
 /** Labels that do not touch: the mean, what is pointed at, leaders, then as many words as find room; those shown stay. */
@@ -264,26 +199,17 @@ function names(pen, view) {
     for (const side of tries) {
       const box = [x + sides[side][0] - 2, y + sides[side][1], wide + 4, high]
       if (box[0] < 1 || box[1] < 1 || box[0] + box[2] > view.width - 1 || box[1] + box[3] > view.height - 1) continue
-      if (boxes.some(b => box[0] < b[0] + b[2] && b[0] < box[0] + box[2] && box[1] < b[1] + b[3] && b[1] < box[1] + box[3])) continue
+      if (boxes.some(other => meets(box, other))) continue
       boxes.push(box)
       const strength = Math.min((view.strength.get(key) || 0) + (view.still ? 1 : 0.12), 1)
       fresh.set(key, [side, strength])
-      pen.font = font
-      pen.textAlign = "left"
-      pen.textBaseline = "middle"
-      pen.lineJoin = "round"
-      pen.globalAlpha = alpha * strength
-      pen.lineWidth = 3.5
-      pen.strokeStyle = look.ground
-      pen.strokeText(text, box[0] + 2, y + sides[side][1] + high / 2)
-      pen.fillStyle = look.ink
-      pen.fillText(text, box[0] + 2, y + sides[side][1] + high / 2)
+      say(pen, text, box[0] + 2, box[1] + high / 2, { colour: look.ink, font, alpha: alpha * strength, edge: look.ground })
       return
     }
   }
   for (const i of scene.since.keys()) boxes.push([flat[2 * i] - 7, flat[2 * i + 1] - 7, 14, 14])
   if (scene.means) {
-    const [x, y] = pixel(view.camera, view.mean)
+    const [x, y] = view.camera.toScreen(view.mean)
     boxes.push([x - 9, y - 9, 18, 18])
     put("mean", x, y, `mean: ${verdict(scene, meanProbability(view))}`, true, 1, 13)
   }
@@ -309,9 +235,7 @@ function names(pen, view) {
   view.strength = new Map([...fresh].map(([key, [, strength]]) => [key, strength]))
 }
 
-function cut(word) {
-  return word.length <= 24 ? word : Array.from(word).slice(0, 23).join("") + "…"
-}
+const cut = word => shorten(word, 24)
 
 function measured(view, pen, text, font) {
   const key = font + text

@@ -1,21 +1,34 @@
-// One mounted scene: its clock, its camera, its hands.
+// mount: one scene, its clock, its hands, and what it says below.
+
+import { Camera } from "../kit/camera.js"
+import { live, sized } from "../kit/canvas.js"
+import { ramp, theme } from "../kit/colour.js"
+import { html, labelled, layMarks, markLayer, parts } from "../kit/dom.js"
+import { fixed, percent, some } from "../kit/format.js"
+import { nearest } from "../kit/geometry.js"
+import { steer } from "../kit/hands.js"
+import { clamp } from "../kit/maths.js"
+import { SHADES } from "./ground.js"
+import { paint } from "./paint.js"
+import { fit, probability, read, verdict } from "./scene.js"
 
 const BEAT = 1100 // milliseconds of a layer at speed 1
 const ARRIVAL = 450 // milliseconds for another scene of the same tokens to take its place
 const MARKS = 16 // layers that have a button each
+const NEAR = 14 // pixels within which the pointer finds a token
+const PARTS = ["time", "marks", "first", "back", "play", "forward", "last", "speed", "whole", "where", "what", "readout"]
+const SHOWS = ["names", "trails", "hull", "limit"]
 
-function mount(root) {
-  const part = name => root.querySelector("." + name)
-  const names = ["time", "marks", "first", "back", "play", "forward", "last", "speed", "whole", "where", "what", "readout"]
+export function mount(root) {
   const view = {
-    host: part("particles"),
+    host: root.querySelector(".particles"),
     canvas: root.querySelector("canvas"),
-    parts: Object.fromEntries(names.map(name => [name, part(name)])),
-    shows: { names: true, trails: true, hull: true, limit: true },
-    part,
-    tell: () => {}, // (name, value): what Python hears
+    parts: parts(root, PARTS),
+    boxes: parts(root, SHOWS),
+    legend: parts(root, ["of-limit", "of-mean", "of-decision"]),
+    shows: Object.fromEntries(SHOWS.map(name => [name, true])),
+    lasting: ["token"],
     still: matchMedia("(prefers-reduced-motion: reduce)").matches,
-    camera: { yaw: YAW, pitch: PITCH },
     time: 0,
     speed: 1,
     playing: false,
@@ -26,40 +39,43 @@ function mount(root) {
     sides: new Map(),
     strength: new Map(),
     version: 0,
-    frame: 0,
+    show: data => show(view, data),
   }
-  const watch = new ResizeObserver(() => resize(view))
-  watch.observe(view.host)
+  live(view, view.host, passed => tick(view, passed), () => resize(view))
   hands(view)
-  view.end = () => {
-    watch.disconnect()
-    cancelAnimationFrame(view.frame)
-  }
   return view
+}
+
+function show(view, data) {
+  if (view.mark !== data.mark) {
+    view.mark = data.mark
+    load(view, data)
+  }
+  dress(view)
 }
 
 /** Another scene. The same tokens glide to their new places; a new story starts to play. */
 function load(view, data) {
-  const old = view.scene
-  const scene = (view.scene = read(data))
+  const old = view.scene, scene = (view.scene = read(data))
   const same = old && old.id === scene.id && old.dimension === scene.dimension && old.count === scene.count
-  const room = scene.count * scene.dimension
-  view.before = same && view.now && !view.still ? view.now.slice() : null
-  view.arrived = 0
-  view.now = new Float32Array(room)
-  view.flat = new Float32Array(2 * scene.count)
-  view.near = new Float32Array(scene.count)
-  view.version += 1
+  Object.assign(view, {
+    before: same && view.places && !view.still ? view.places.slice() : null,
+    arrived: 0,
+    places: new Float32Array(scene.count * scene.dimension),
+    flat: new Float32Array(2 * scene.count),
+    near: new Float32Array(scene.count),
+    version: view.version + 1,
+  })
   if (!same) Object.assign(view, { chosen: null, hovered: null, lit: new Set(), sides: new Map(), strength: new Map(), widths: new Map() })
   if (data.chosen !== undefined && data.chosen < scene.count) view.chosen = data.chosen
-  view.part("of-limit").hidden = view.part("limit").parentElement.hidden = !scene.edges.length
-  view.part("of-mean").hidden = !scene.means
-  view.part("of-decision").hidden = !scene.decision
-  view.part("names").parentElement.hidden = !scene.named || scene.count > 700
-  view.parts.time.max = scene.layers
+  view.legend["of-limit"].hidden = view.boxes.limit.parentElement.hidden = !scene.edges.length
+  view.legend["of-mean"].hidden = !scene.means
+  view.legend["of-decision"].hidden = !scene.decision
+  view.boxes.names.parentElement.hidden = !scene.named || scene.count > 700
   marks(view)
-  view.canvas.setAttribute("aria-label", `${scene.title}: ${scene.count} tokens over ${scene.layers} layers. Space plays and pauses, left and right step, up and down walk through the tokens, Enter selects one, plus and minus zoom, 0 shows everything.`)
-  if (view.width) fit(scene, view.width, view.height, view.camera)
+  labelled(view.canvas, `${scene.title}: ${scene.count} tokens over ${scene.layers} layers. Space plays and pauses, left and right step, up and down walk through the tokens, Enter selects one, plus and minus zoom, 0 shows everything.`)
+  if (old?.dimension !== scene.dimension) view.camera = new Camera({ dims: scene.dimension }).frame(0, 0, view.width, view.height)
+  if (view.width) fit(scene, view.camera)
   const news = !old || old.story !== scene.story
   view.time = news ? 0 : Math.min(view.time, scene.layers)
   light(view)
@@ -69,53 +85,30 @@ function load(view, data) {
 }
 
 function marks(view) {
-  const { scene, parts } = view
-  const cells = scene.layers + 1
-  const tall = scene.layers <= MARKS
-  parts.time.style.width = tall ? `calc(${(100 * scene.layers) / cells}% + 16px)` : "100%"
-  parts.time.style.margin = tall ? `0 0 0 calc(${50 / cells}% - 8px)` : "0"
-  parts.marks.replaceChildren(
-    ...(tall ? [...Array(cells).keys()] : []).map(layer => {
-      const button = document.createElement("button")
-      button.type = "button"
-      button.textContent = layer ? String(layer) : "start"
-      const p = scene.probabilities?.[layer]
-      if (p !== undefined) {
-        const small = document.createElement("small")
-        small.textContent = `${(100 * p).toFixed(0)}%`
-        button.append(small)
-        button.title = `After layer ${layer}: ${verdict(scene, p)}; the number is the probability of ${scene.labels[1]}`
-      }
-      button.onclick = () => pause(view, layer)
-      return button
-    })
-  )
+  const { scene } = view, layers = scene.layers + 1
+  layMarks(view.parts, [...Array(scene.layers <= MARKS ? layers : 0).keys()].map(layer => {
+    const button = html("button", layer ? String(layer) : "start", { type: "button" })
+    const p = scene.probabilities?.[layer]
+    if (p !== undefined) {
+      button.append(html("small", percent(p)))
+      button.title = `After layer ${layer}: ${verdict(scene, p)}; the number is the probability of ${scene.labels[1]}`
+    }
+    button.onclick = () => pause(view, layer)
+    return button
+  }), layers)
 }
 
 /** Colours and letters of the page, light or dark. */
 function dress(view) {
-  const style = getComputedStyle(view.host)
-  const pen = view.canvas.getContext("2d", { alpha: false })
-  const solid = (name, other) => {
-    pen.fillStyle = other
-    pen.fillStyle = style.getPropertyValue(name).trim() || other
-    return pen.fillStyle
-  }
-  const ground = solid("--p-ground", "#ffffff")
-  const dark = /^#[0-9a-f]{6}$/.test(ground) && channels(ground).reduce((sum, part, i) => sum + part * [0.299, 0.587, 0.114][i], 0) < 110
-  const colours = view.scene.palettes[dark ? "dark" : "light"]
-  const family = style.fontFamily || "sans-serif"
-  view.font = `13px ${family}`
+  const look = theme(view.host), { diverging, lines } = view.scene.palettes[look.dark ? "dark" : "light"]
+  view.font = `13px ${look.family}`
   view.look = {
-    ground,
-    dark,
-    ink: solid("--p-ink", "#31333f"),
-    accent: solid("--p-accent", "#1b62a5"),
-    shades: Array.from({ length: SHADES + 1 }, (_, i) => blend(colours.diverging, i / SHADES)),
-    specks: Array.from({ length: SHADES + 1 }, (_, i) => blend(colours.diverging.with(2, "#8a90a0"), i / SHADES)), // without an edge: seen on paper
-    lines: colours.lines,
-    small: `11px ${family}`,
-    strong: `600 14px ${family}`,
+    ...look,
+    lines,
+    shades: ramp(diverging, SHADES + 1),
+    specks: ramp(diverging.with(2, "#8a90a0"), SHADES + 1), // without an edge: seen on paper
+    small: `11px ${look.family}`,
+    strong: `600 14px ${look.family}`,
   }
   view.version += 1
   view.widths.clear()
@@ -125,28 +118,21 @@ function dress(view) {
 function resize(view) {
   const width = view.host.clientWidth
   if (!width || !view.scene || !view.look) return
-  const height = Math.round(Math.min(Math.max(width * 0.58, 320), 580))
-  const ratio = window.devicePixelRatio || 1
-  if (view.width !== width || view.height !== height || view.canvas.width !== Math.round(width * ratio)) {
+  const height = Math.round(clamp(width * 0.58, 320, 580)), other = sized(view.canvas, width, height)
+  if (other || view.width !== width) {
     Object.assign(view, { width, height })
-    view.canvas.width = Math.round(width * ratio)
-    view.canvas.height = Math.round(height * ratio)
-    view.canvas.style.height = `${height}px`
-    fit(view.scene, width, height, view.camera)
+    fit(view.scene, view.camera.frame(0, 0, width, height))
   }
   draw(view)
 }
 
-/** A frame soon; more of them while anything moves. */
 function draw(view) {
-  if (!view.frame) view.frame = requestAnimationFrame(now => tick(view, now))
+  view.frames.ask()
 }
 
-function tick(view, now) {
-  view.frame = 0
-  if (!view.width) return
-  const passed = Math.min(now - (view.last || now), 100)
-  view.last = now
+/** One frame; true while anything moves. */
+function tick(view, passed) {
+  if (!view.width) return false
   const { scene } = view
   if (view.before) {
     view.arrived = Math.min(view.arrived + passed / ARRIVAL, 1)
@@ -164,8 +150,7 @@ function tick(view, now) {
   }
   paint(view)
   told(view)
-  if (view.playing || view.before || view.fading) draw(view)
-  else view.last = 0
+  return view.playing || view.before || view.fading
 }
 
 function play(view, on) {
@@ -173,13 +158,13 @@ function play(view, on) {
   view.playing = on && view.scene.layers > 0
   view.waited = 0
   view.host.classList.toggle("playing", view.playing)
-  view.parts.play.setAttribute("aria-label", view.playing ? "Pause" : "Play")
+  labelled(view.parts.play, view.playing ? "Pause" : "Play")
   view.parts.readout.setAttribute("aria-live", view.playing ? "off" : "polite")
   draw(view)
 }
 
 function seek(view, time) {
-  view.time = Math.min(Math.max(time, 0), view.scene.layers)
+  view.time = clamp(time, 0, view.scene.layers)
   draw(view)
 }
 
@@ -198,16 +183,12 @@ function told(view) {
   const { scene, parts } = view
   const layer = Math.floor(view.time + 1e-6)
   if (Number(parts.time.value) !== view.time) parts.time.value = view.time
-  parts.time.setAttribute("aria-valuetext", `layer ${shown(view.time, 1)} of ${scene.layers}`)
+  parts.time.setAttribute("aria-valuetext", `layer ${fixed(view.time, 1)} of ${scene.layers}`)
   const around = view.hovered ?? view.chosen
   const key = [layer, around, view.version].join()
   if (view.toldKey === key) return
   view.toldKey = key
-  for (const [i, button] of [...parts.marks.children].entries()) {
-    if (i === layer) button.setAttribute("aria-current", "step")
-    else button.removeAttribute("aria-current")
-  }
-  const some = (n, one) => `${n.toLocaleString("en")} ${one}${n === 1 ? "" : "s"}`
+  markLayer(parts, layer)
   parts.where.textContent = layer ? `After layer ${layer} of ${scene.layers}:` : "At the start:"
   const leading = [...scene.since.values()].filter(since => since <= layer).length
   const said = [`${some(scene.count, "token")} at ${some(scene.clusters[layer], "place")}`, `${some(leading, "leader")} so far`]
@@ -217,7 +198,7 @@ function told(view) {
 
 function about({ scene, lit }, i, layer) {
   const size = scene.dimension
-  const at = Array.from({ length: size }, (_, c) => shown(scene.positions[(layer * scene.count + i) * size + c]))
+  const at = Array.from({ length: size }, (_, c) => fixed(scene.positions[(layer * scene.count + i) * size + c]))
   const said = [`“${scene.words[i]}” at (${at.join(", ")})`]
   if (scene.decision && scene.exact) {
     const p = probability(scene, scene.positions[2 * (layer * scene.count + i)], scene.positions[2 * (layer * scene.count + i) + 1])
@@ -256,35 +237,22 @@ function choose(view, i) {
   view.tell("token", i === null ? null : { id: view.scene.id, index: i, layer: Math.floor(view.time + 1e-6) })
 }
 
-/** Another token where none is; Python puts it among the others. */
-function put(view, x, y) {
-  const { camera } = view
+/** A click: on a token it chooses it; where none is, it takes the choice away, or asks Python for another token. */
+function clicked(view, at) {
+  const i = tokenAt(view, at)
+  if (i !== null || (view.chosen !== null && !view.scene.adding)) return choose(view, i)
+  if (!view.scene.adding) return
   pause(view, 0)
-  view.tell("point", [camera.x + (x - camera.left) / camera.scale, camera.y - (y - camera.top) / camera.scale])
+  view.tell("point", view.camera.toWorld(...at))
 }
 
 /** The token at a point of the canvas, leaders first; null where none is near. */
-function tokenAt({ scene, flat }, x, y) {
-  let best = null, least = 14 ** 2
-  for (let i = 0; i < scene.count; i++) {
-    const far = (flat[2 * i] - x) ** 2 + (flat[2 * i + 1] - y) ** 2 - (scene.since.has(i) ? 9 : 0)
-    if (far < least) [best, least] = [i, far]
-  }
-  return best
-}
-
-function zoom(view, factor, x = view.width / 2, y = view.height / 2) {
-  const { camera } = view
-  const scale = Math.min(Math.max(camera.scale * factor, camera.fitted), camera.fitted * 400)
-  camera.x += (x - camera.left) * (1 / camera.scale - 1 / scale)
-  camera.y -= (y - camera.top) * (1 / camera.scale - 1 / scale)
-  camera.scale = scale
-  draw(view)
+function tokenAt({ scene, flat }, [x, y]) {
+  return nearest(flat, scene.count, x, y, NEAR, i => (scene.since.has(i) ? -1 : 0))
 }
 
 function whole(view) {
-  Object.assign(view.camera, { yaw: YAW, pitch: PITCH })
-  fit(view.scene, view.width, view.height, view.camera)
+  fit(view.scene, view.camera.look())
   draw(view)
 }
 
@@ -298,90 +266,33 @@ function hands(view) {
   parts.speed.onchange = () => (view.speed = Number(parts.speed.value))
   parts.time.oninput = () => pause(view, Number(parts.time.value))
   parts.whole.onclick = () => whole(view)
-  for (const name of Object.keys(view.shows)) {
-    const box = view.part(name)
+  for (const [name, box] of Object.entries(view.boxes)) {
     box.onchange = () => {
       view.shows[name] = box.checked
       draw(view)
     }
   }
-  let drag = null
-  const place = event => {
-    const edge = canvas.getBoundingClientRect()
-    return [event.clientX - edge.left, event.clientY - edge.top]
-  }
-  canvas.onpointerdown = event => {
-    if (event.button) return
-    canvas.focus({ preventScroll: true })
-    canvas.setPointerCapture(event.pointerId)
-    drag = { from: place(event), last: place(event), far: false }
-  }
-  canvas.onpointermove = event => {
-    const [x, y] = place(event)
-    if (!drag) return hover(view, tokenAt(view, x, y))
-    drag.far ||= Math.hypot(x - drag.from[0], y - drag.from[1]) > 4
-    if (!drag.far) return
-    canvas.classList.add("moving")
-    const { camera } = view
-    const [dx, dy] = [x - drag.last[0], y - drag.last[1]]
-    drag.last = [x, y]
-    if (view.scene.deep) {
-      camera.yaw += dx * 0.008
-      camera.pitch = Math.min(Math.max(camera.pitch + dy * 0.008, -1.5), 1.5)
-    } else {
-      camera.x -= dx / camera.scale
-      camera.y += dy / camera.scale
-    }
-    draw(view)
-  }
-  const release = () => {
-    drag = null
-    canvas.classList.remove("moving")
-  }
-  canvas.onpointerup = event => {
-    if (drag && !drag.far) {
-      const i = tokenAt(view, ...place(event))
-      if (i === null && view.scene.adding) put(view, ...place(event))
-      else if (i !== null || view.chosen !== null) choose(view, i)
-    }
-    release()
-  }
-  canvas.onpointercancel = release
-  canvas.onpointerleave = () => !drag && hover(view, null)
-  canvas.ondblclick = () => whole(view)
-  canvas.onwheel = event => {
-    const focused = canvas.getRootNode().activeElement === canvas
-    if (!event.ctrlKey && !focused) return // the page scrolls past; a click on the picture makes the wheel zoom
-    if (event.deltaY > 0 && view.camera.scale <= view.camera.fitted * 1.001) return
-    event.preventDefault()
-    zoom(view, Math.exp(-event.deltaY * (event.deltaMode === 1 ? 16 : 1) * (event.ctrlKey ? 0.01 : 0.002)), ...place(event))
-  }
-  canvas.onkeydown = event => keys(view, event)
-}
-
-function keys(view, event) {
-  if (event.ctrlKey || event.metaKey || event.altKey) return
   const walk = by => {
     const order = [...view.scene.leaders, ...view.scene.order.filter(i => !view.scene.since.has(i))]
     const at = order.indexOf(view.hovered ?? view.chosen)
     hover(view, order[at < 0 ? (by > 0 ? 0 : order.length - 1) : (at + by + order.length) % order.length])
   }
-  const acts = {
-    " ": () => play(view, !view.playing),
-    ArrowRight: () => step(view, 1),
-    ArrowLeft: () => step(view, -1),
-    Home: () => pause(view, 0),
-    End: () => pause(view, view.scene.layers),
-    ArrowDown: () => walk(1),
-    ArrowUp: () => walk(-1),
-    Enter: () => view.hovered !== null && choose(view, view.hovered),
-    Escape: () => (hover(view, null), view.chosen !== null && choose(view, null)),
-    "+": () => zoom(view, 1.4),
-    "=": () => zoom(view, 1.4),
-    "-": () => zoom(view, 1 / 1.4),
-    0: () => whole(view),
-  }
-  if (!acts[event.key]) return
-  event.preventDefault()
-  acts[event.key]()
+  steer(canvas, {
+    camera: () => view.camera,
+    moved: () => draw(view),
+    whole: () => whole(view),
+    hover: at => hover(view, at && tokenAt(view, at)),
+    tap: at => clicked(view, at),
+    keys: {
+      " ": () => play(view, !view.playing),
+      ArrowRight: () => step(view, 1),
+      ArrowLeft: () => step(view, -1),
+      Home: () => pause(view, 0),
+      End: () => pause(view, view.scene.layers),
+      ArrowDown: () => walk(1),
+      ArrowUp: () => walk(-1),
+      Enter: () => view.hovered !== null && choose(view, view.hovered),
+      Escape: () => (hover(view, null), view.chosen !== null && choose(view, null)),
+    },
+  })
 }

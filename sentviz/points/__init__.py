@@ -1,7 +1,7 @@
 """Rows as points that travel from layer to layer: the picture's data for the browser, and the whole of it as one HTML file.
 
-scene.js, camera.js, brush.js, stamps.js, frame.js, points.js and hands.js draw it; component.js is their way into the app, page.js
-into a file of its own. `sentviz.figures.scatter` draws one layer for print.
+points.js and the modules that it imports draw it, in the app and in a file of its own.
+`sentviz.figures.scatter` draws one layer for print.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import hashlib
 import html
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,19 +23,14 @@ from sentviz.figures.scale import SCALES, scaled
 from sentviz.figures.scatter import COLOURS, HOVER, groups, point_size, ring, strength
 from sentviz.figures.scatter import FADED as FAINT
 from sentviz.figures.text import visible
+from sentviz.kit import front
 
-__all__ = ["SCRIPTS", "points_data", "points_html", "source"]
+__all__ = ["HERE", "points_data", "points_html"]
 
 HERE = Path(__file__).parent
-SCRIPTS = ("scene.js", "camera.js", "brush.js", "stamps.js", "frame.js", "points.js", "hands.js")  # one scope
 TEXT, NAME = 300, 60  # characters
 WRONG, FADED = 1, 2  # bits of a mark
 NO_GROUP = 255
-
-
-def source(*names: str) -> str:
-    """The text of files of this folder, one after the other."""
-    return "\n".join((HERE / name).read_text(encoding="utf-8") for name in names)
 
 
 def points_data(
@@ -151,11 +145,6 @@ main { max-width: 900px; margin: 0 auto; }
 """
 
 
-@cache
-def _standalone() -> tuple[str, str, str]:
-    return source("points.html"), source("points.css"), source(*SCRIPTS, "page.js")
-
-
 def points_html(data: Mapping[str, Any], *, about: str = "", theme: Theme = "light") -> str:
     """The travelling points as one page that needs no network; the same bytes for the same points.
 
@@ -165,7 +154,7 @@ def points_html(data: Mapping[str, Any], *, about: str = "", theme: Theme = "lig
         theme: of the page.
     """
     colours = palette(theme)
-    markup, style, script = _standalone()
+    markup, style, script = front(HERE, "points", page="points")
     return page(
         str(data["title"]),
         f'<main>\n{markup}<p class="about" dir="auto">{html.escape(about)}</p>\n</main>',

@@ -1,4 +1,8 @@
-// Points on a canvas by the graphics card.
+// brush: points on a canvas by the graphics card, or by stamps where there is none.
+
+import { ease } from "../kit/maths.js"
+import { now } from "./places.js"
+import { stamps } from "./stamps.js"
 
 const VERTEX = `#version 300 es
 layout(location = 0) in vec3 before;
@@ -42,7 +46,7 @@ void main() {
 }`
 
 /** What draws: `points` takes all positions, `leave` where points come from, `look` colours and symbols, `draw` passes of places. */
-function brush(canvas) {
+export function brush(canvas) {
   return carded() ? card(canvas.getContext("webgl2", { antialias: false, preserveDrawingBuffer: true })) : stamps(canvas)
 }
 
@@ -87,7 +91,7 @@ function card(gl) {
     },
     draw(view, passes, ratio) {
       const { scene, camera, width, height } = view
-      const [from, to, part] = moment(view), row = 4 * scene.n * scene.dims, deep = scene.dims === 3
+      const [from, to, part] = now(view), middle = camera.middle, row = 4 * scene.n * scene.dims, deep = scene.dims === 3
       gl.viewport(0, 0, gl.drawingBufferWidth, gl.drawingBufferHeight)
       gl.clearColor(0, 0, 0, 0)
       gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT)
@@ -102,8 +106,8 @@ function card(gl) {
       bind(3, "tint", 3, gl.UNSIGNED_BYTE, true, 0)
       bind(4, "symbol", 1, gl.UNSIGNED_BYTE, false, 0)
       gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, kept.order)
-      gl.uniformMatrix3fv(where.turn, true, view.turn)
-      gl.uniform3f(where.centre, camera.centre[0], camera.centre[1], camera.centre[2] || 0)
+      gl.uniformMatrix3fv(where.turn, true, camera.turn)
+      gl.uniform3f(where.centre, middle[0], middle[1], middle[2] || 0)
       gl.uniform2f(where.scale, (2 * camera.scale) / width, (2 * camera.scale) / height)
       gl.uniform1f(where.part, part)
       gl.uniform1f(where.arrived, view.before ? ease(view.arrived) : 1)

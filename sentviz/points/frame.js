@@ -1,26 +1,20 @@
-// Around the points: grid and names of the axes, outline and star, the legend, and what a point says. Text is only ever set as text.
+// Around the points: frame (grid, names of the axes, outline, star), legend, tip (what a point says), resting. Text is only ever set as text.
 
-function svg(name, attributes, text) {
-  const node = document.createElementNS("http://www.w3.org/2000/svg", name)
-  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value)
-  if (text !== undefined) node.textContent = text
-  return node
-}
-
-function html(name, text, more = {}) {
-  const node = Object.assign(document.createElement(name), more)
-  node.textContent = text
-  return node
-}
+import { html } from "../kit/dom.js"
+import { ticks } from "../kit/format.js"
+import { clamp, mix } from "../kit/maths.js"
+import { svg } from "../kit/svg.js"
+import { now, place } from "./places.js"
+import { FADED, WRONG } from "./scene.js"
 
 /** The layer where the points rest; null while they travel. */
-function resting({ time, arrived }) {
+export function resting({ time, arrived }) {
   return Number.isInteger(time) && arrived >= 1 ? time : null
 }
 
-function frame(view) {
-  const { parts, scene, camera, width, height } = view
-  const key = [width, height, ...camera.centre, camera.scale, camera.yaw, camera.pitch, resting(view), scene.mark].join()
+export function frame(view) {
+  const { parts, scene, camera } = view
+  const key = [camera.key, resting(view), scene.mark].join()
   if (view.framed !== key) {
     view.framed = key
     const [under, over] = scene.dims === 2 ? plane(view) : space(view)
@@ -35,8 +29,8 @@ function plane(view) {
   const names = scene.axes[resting(view)] || ["", ""]
   const under = [], over = []
   for (const c of [0, 1]) {
-    for (const [value, text] of ticks(view, c)) {
-      const at = Math.round(c ? height / 2 - (value - camera.centre[1]) * camera.scale : width / 2 + (value - camera.centre[0]) * camera.scale) + 0.5
+    for (const [value, text] of ticks(camera.span(c), camera.scale)) {
+      const at = Math.round(camera.toScreen([value, value])[c]) + 0.5
       under.push(svg("path", { d: c ? `M0 ${at}H${width}` : `M${at} 0V${height}` }))
       if (names[0] && (c ? at > 30 && at < height - 24 : at > 30 && at < width - 20)) {
         over.push(svg("text", c ? { x: 5, y: at + 4 } : { x: at, y: height - 6, "text-anchor": "middle" }, text))
@@ -51,7 +45,7 @@ function plane(view) {
 /** The edges of the box around all points, and the names of its sides. */
 function space(view) {
   const { scene, camera } = view
-  const corner = bits => pixel(view, [0, 1, 2].map(c => camera.box[(bits >> c) & 1][c]))
+  const corner = bits => camera.toScreen([0, 1, 2].map(c => camera.box[(bits >> c) & 1][c]))
   const names = scene.axes[resting(view)] || []
   const under = [], over = []
   for (let bits = 0; bits < 8; bits++) {
@@ -66,22 +60,22 @@ function space(view) {
 }
 
 function outline(view) {
-  const { scene, path } = view
-  const drawn = path || (scene.outline && scene.outline.layer === resting(view) && scene.dims === 2 ? scene.outline.corners.map(at => pixel(view, at)) : null)
+  const { scene, camera, path } = view
+  const drawn = path || (scene.outline && scene.outline.layer === resting(view) && scene.dims === 2 ? scene.outline.corners.map(at => camera.toScreen(at)) : null)
   return drawn && drawn.length > 1 ? [svg("path", { class: "outline", d: `M${drawn.map(([x, y]) => `${x.toFixed(1)} ${y.toFixed(1)}`).join("L")}Z` })] : []
 }
 
 function pointed(view) {
   if (view.hovered === null) return []
-  const [cx, cy] = pixel(view, place(view, view.hovered))
+  const [cx, cy] = view.camera.toScreen(place(view, view.hovered))
   return [svg("circle", { class: "pointed", cx, cy, r: view.scene.size / 2 + 4 })]
 }
 
 function star(view) {
-  const { scene, width } = view
+  const { scene, camera, width } = view
   const at = starred(view)
   if (!at) return []
-  const [x, y] = pixel(view, at)
+  const [x, y] = camera.toScreen(at)
   const rays = Array.from({ length: 10 }, (_, k) => [x + (k % 2 ? 4.4 : 11) * Math.sin((k * Math.PI) / 5), y - (k % 2 ? 4.4 : 11) * Math.cos((k * Math.PI) / 5)])
   const anchor = x < 120 ? "start" : x > width - 120 ? "end" : "middle"
   return [
@@ -92,14 +86,13 @@ function star(view) {
 
 /** Where the star is now; null where a layer beside does not have it. */
 function starred(view) {
-  const { scene, time } = view
-  const [from, to, part] = moment(view)
-  const [a, b] = [scene.star?.places[from + scene.first], scene.star?.places[(part ? to : from) + scene.first]]
-  return a && b && view.arrived >= 1 ? a.map((value, c) => value + (b[c] - value) * part) : null
+  const { scene } = view, [from, to, part] = now(view)
+  const [a, b] = [part < 1 ? from : to, part ? to : from].map(layer => scene.star?.places[layer + scene.first])
+  return a && b && view.arrived >= 1 ? a.map((value, c) => mix(value, b[c], part)) : null
 }
 
-/** What each colour and symbol means, with how many there are; a click hides those points. */
-function legend(view) {
+/** What each colour and symbol means, with how many there are; a click hides those points, or shows them again. */
+export function legend(view, changed) {
   const { scene, hidden, parts } = view
   const counts = new Map()
   for (let i = 0; i < scene.n; i++) {
@@ -115,7 +108,7 @@ function legend(view) {
     button.setAttribute("aria-pressed", String(!hidden.has(key)))
     button.onclick = () => {
       hidden.has(key) ? hidden.delete(key) : hidden.add(key)
-      looked(view)
+      changed()
     }
     return button
   }
@@ -144,16 +137,16 @@ const SIGNS = [
 ]
 
 /** A card beside the point under the pointer. */
-function tip(view) {
-  const { scene, parts, hovered, width } = view
+export function tip(view) {
+  const { scene, parts, hovered, camera, width } = view
   parts.tip.hidden = hovered === null
   if (hovered === null) return
-  const [x, y] = pixel(view, place(view, hovered))
+  const [x, y] = camera.toScreen(place(view, hovered))
   const name = k => scene.classes[k] ?? "unlabelled"
   const [row, text] = scene.words ? scene.words[hovered] : [null, null]
   const said = `${scene.labels[hovered] < 0 ? "" : `labelled ${name(scene.labels[hovered])}, `}said ${name(scene.said[hovered])} (${scene.sure[hovered]}%)`
   const rest = text === null ? "Click it to see its row below." : text
   parts.tip.replaceChildren(html("b", said), ...(rest ? [html("span", rest, { dir: "auto" })] : []), ...(row ? [html("small", row)] : []))
-  parts.tip.style.left = `${Math.min(Math.max(x - 150, 4), Math.max(width - 304, 4))}px`
+  parts.tip.style.left = `${clamp(x - 150, 4, Math.max(width - 304, 4))}px`
   Object.assign(parts.tip.style, y > view.height / 2 ? { top: "", bottom: `${view.height - y + 14}px` } : { top: `${y + 14}px`, bottom: "" })
 }

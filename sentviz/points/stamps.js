@@ -1,10 +1,13 @@
-// Points on a canvas without a graphics card: each is stamped into the pixels, with the shapes that the card draws.
+// stamps: points on a canvas without a graphics card, each stamped into the pixels, with the shapes that the card draws.
+
+import { clamp } from "../kit/maths.js"
+import { spots } from "./places.js"
 
 const FINE = 4 // places of a stamp within a pixel, along each side
 const RING = 5 // after the symbols
 const DEPTHS = 64 // steps from far to near in three dimensions
 
-function stamps(canvas) {
+export function stamps(canvas) {
   const pen = canvas.getContext("2d", { willReadFrequently: true })
   const kept = new Map()
   let tints, symbols, order, picture, out
@@ -81,7 +84,7 @@ function cut(shape, size, x, y) {
   for (let v = -far; v <= far; v++) {
     for (let u = -far; u <= far; u++) {
       const [p, q] = [(2 * (u + 0.5 - x)) / size, (2 * (v + 0.5 - y)) / size]
-      const cover = Math.round(255 * Math.min(Math.max(0.5 - shapes[shape](Math.abs(p), Math.abs(q), p, q) * size * 0.5, 0), 1))
+      const cover = Math.round(255 * clamp(0.5 - shapes[shape](Math.abs(p), Math.abs(q), p, q) * size * 0.5, 0, 1))
       if (!cover) continue
       xs.push(u)
       ys.push(v)
@@ -93,7 +96,7 @@ function cut(shape, size, x, y) {
 
 /** Rows from far to near. */
 function sorted(rows, near) {
-  const step = i => Math.min(Math.max(Math.floor(((near[i] + 1) / 2) * DEPTHS), 0), DEPTHS - 1)
+  const step = i => clamp(Math.floor(((near[i] + 1) / 2) * DEPTHS), 0, DEPTHS - 1)
   const starts = new Uint32Array(DEPTHS + 1), found = new Uint32Array(rows.length)
   for (const i of rows) starts[step(i) + 1] += 1
   for (let k = 0; k < DEPTHS; k++) starts[k + 1] += starts[k]

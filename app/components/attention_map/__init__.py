@@ -12,23 +12,19 @@ import streamlit as st
 
 from sentviz.figures import palette
 from sentviz.figures.text import visible
+from sentviz.kit import front
 from sentviz.maps.longmap import Packed, Units, payload
 
 __all__ = ["Layer", "Picked", "attention_map", "content", "picked"]
 
-HERE = Path(__file__).parent
-SCRIPTS = ("colour.js", "camera.js", "paint.js", "map.js")  # one scope: the last one exports
 LABEL = 160  # characters; sentences are cut
 
 Layer = tuple[Packed, int, int, int]
 """A packed map, the unit of its first row, of its first column, and units a side of each of its cells."""
 
 
-def _read(*names: str) -> str:
-    return "\n".join((HERE / name).read_text(encoding="utf-8") for name in names)
-
-
-_RENDER = st.components.v2.component("attention_map", html=_read("map.html"), css=_read("map.css"), js=_read(*SCRIPTS))
+_HTML, _CSS, _JS = front(Path(__file__).parent, "map")
+_RENDER = st.components.v2.component("attention_map", html=_HTML, css=_CSS, js=_JS)
 
 
 @dataclass(frozen=True)

@@ -1,153 +1,128 @@
-// One mounted map: its state, its drawing, its hands.
+// mount: one map, its state, its hands, and what it says below.
 
-const views = new WeakMap()
+import { Camera } from "../../../sentviz/kit/camera.js"
+import { live, sized } from "../../../sentviz/kit/canvas.js"
+import { theme } from "../../../sentviz/kit/colour.js"
+import { labelled, parts } from "../../../sentviz/kit/dom.js"
+import { weight } from "../../../sentviz/kit/format.js"
+import { steer } from "../../../sentviz/kit/hands.js"
+import { clamp } from "../../../sentviz/kit/maths.js"
+import { READABLE, miniBox, paint } from "./paint.js"
+import { decode, drawn, missing, picture, weightAt } from "./tiles.js"
 
-export default function (component) {
-  const { parentElement, data, setStateValue } = component
-  let view = views.get(parentElement)
-  if (!view) views.set(parentElement, (view = mount(parentElement)))
-  view.tell = setStateValue
-  const other = view.bytes !== data && load(view, data)
-  dress(view)
-  if (other && view.search.value) find(view)
-  return () => {
-    view.end()
-    views.delete(parentElement)
-  }
-}
+const LARGEST = 44, HIGHEST = 520 // pixels of a unit, and of the map
+const PARTS = ["found", "low", "bar", "high", "query", "arrow", "key", "value", "contrast", "in", "out", "whole", "next", "previous"]
 
-function mount(root) {
-  const part = name => root.querySelector(name)
+export function mount(root) {
   const view = {
-    canvas: part("canvas"),
-    host: part(".map"),
-    search: part("input"),
-    parts: Object.fromEntries(["found", "low", "bar", "high", "query", "arrow", "key", "value", "contrast", "in", "out", "whole", "next", "previous"].map(name => [name, part("." + name)])),
-    camera: { x: 0, y: 0, zoom: 0 },
+    canvas: root.querySelector("canvas"),
+    host: root.querySelector(".map"),
+    search: root.querySelector("input"),
+    parts: parts(root, PARTS),
+    lasting: ["cell", "window"],
     root: false,
     matches: [],
     match: null,
     chosen: null,
     cursor: null,
-    pointers: new Map(),
-    frame: 0,
     timer: 0,
     asked: "",
+    show: bytes => show(view, bytes),
   }
-  const watch = new ResizeObserver(() => resize(view))
-  watch.observe(view.host)
   const scrolled = event => {
     if (!event.composedPath().includes(view.canvas)) view.scrolling = event.timeStamp
   }
   document.addEventListener("wheel", scrolled, { passive: true, capture: true })
-  hands(view)
-  view.end = () => {
-    watch.disconnect()
+  live(view, view.host, () => paint(view), () => resize(view), () => {
     document.removeEventListener("wheel", scrolled, { capture: true })
-    cancelAnimationFrame(view.frame)
     clearTimeout(view.timer)
-  }
+  })
+  hands(view)
   return view
+}
+
+function show(view, bytes) {
+  const other = view.bytes !== bytes && load(view, bytes)
+  dress(view)
+  if (other && view.search.value) find(view)
 }
 
 /** A new map; what was looked at stays where the text and its units are the same. True where they are others. */
 function load(view, bytes) {
-  const before = view.head?.id
-  view.bytes = bytes
-  view.head = decode(bytes)
-  view.pictures = null
-  if (before !== view.head.id) {
-    Object.assign(view, { chosen: null, cursor: null, matches: [], match: null, asked: "", camera: { x: 0, y: 0, zoom: 0 } })
+  const before = view.head?.id, head = decode(bytes), count = head.labels.length
+  Object.assign(view, { bytes, head, pictures: null })
+  if (before !== head.id) {
+    const camera = new Camera({ up: false, bounds: [[0, count], [0, count]] })
+    Object.assign(view, { camera, chosen: null, cursor: null, matches: [], match: null, asked: "", width: 0 })
   }
-  view.canvas.setAttribute("aria-label", `${view.head.title}, ${view.head.labels.length} ${view.head.kind} a side. Arrow keys move, Enter selects, plus and minus zoom, 0 shows the whole map.`)
+  labelled(view.canvas, `${head.title}, ${count} ${head.kind} a side. Arrow keys move, Enter selects, plus and minus zoom, 0 shows the whole map.`)
   read(view)
-  return before !== view.head.id
+  return before !== head.id
 }
 
 /** Colours of the page, and of the map for a light or a dark one. */
 function dress(view) {
-  const style = getComputedStyle(view.host)
-  const pen = view.canvas.getContext("2d")
-  const solid = (name, other) => {
-    pen.fillStyle = other
-    pen.fillStyle = style.getPropertyValue(name).trim() || other
-    return pen.fillStyle
-  }
-  const ground = solid("--st-background-color", "#ffffff"), ink = solid("--st-text-color", "#31333f")
-  const dark = /^#[0-9a-f]{6}$/.test(ground) && channels(ground).reduce((sum, part, i) => sum + part * [0.299, 0.587, 0.114][i], 0) < 110
-  view.look = { ground, ink, muted: dark ? "#a3a8b8" : "#6b7080", accent: solid("--st-primary-color", "#1b62a5") }
-  view.stops = view.head.palettes[dark ? "dark" : "light"][view.head.signed ? "diverging" : "sequential"]
-  view.font = `12px ${style.fontFamily || "sans-serif"}`
-  view.pictures = view.head.layers.map(layer => picture(layer, view.head, view.stops, view.root))
+  const { head } = view
+  view.look = theme(view.host)
+  view.stops = head.palettes[view.look.dark ? "dark" : "light"][head.signed ? "diverging" : "sequential"]
+  view.font = `12px ${view.look.family}`
+  view.pictures = head.layers.map(layer => picture(layer, head, view.stops, view.root))
   resize(view)
 }
 
-function legend({ head, parts, stops, root, camera, box }) {
-  const { peak } = drawn(head, camera, box).at(-1)
-  parts.low.textContent = head.signed ? shown(-peak) : "0"
-  parts.high.textContent = shown(peak)
+function legend({ head, parts, stops, root, camera }) {
+  const { peak } = drawn(head, camera).at(-1)
+  parts.low.textContent = head.signed ? weight(-peak) : "0"
+  parts.high.textContent = weight(peak)
   parts.bar.style.background = `linear-gradient(90deg, ${stops.join(", ")})`
   parts.bar.title = root ? "√ scale: the middle of a side is a quarter of its end" : "even scale"
   parts.contrast.setAttribute("aria-pressed", String(root))
 }
 
+/** Gutters as wide as the labels want; the map in the rest, whole unless it was zoomed. */
 function resize(view) {
-  const width = view.host.clientWidth
-  if (!width || !view.head) return
-  const pen = view.canvas.getContext("2d")
+  const { head, host, camera } = view, width = host.clientWidth
+  if (!width || !head) return
+  const pen = view.canvas.getContext("2d"), count = head.labels.length
   pen.font = view.font
-  const whole = !view.box || view.camera.zoom <= view.box.whole * 1.001
+  const longest = head.labels.slice(0, 3000).reduce((most, label) => Math.max(most, pen.measureText(label.slice(0, 24)).width), 0)
+  const left = clamp(longest + 18, 52, Math.min(150, width * 0.3)), top = clamp(longest * 0.72 + 22, 52, 112)
+  const wide = Math.max(width - left - 2, 60), fitted = Math.min(wide / count, HIGHEST / count, LARGEST)
+  const high = clamp(fitted * count, 60, HIGHEST), whole = !view.width || !camera.zoomed
   view.width = width
-  view.box = measure(view.head, width, text => pen.measureText(text).width)
-  const ratio = window.devicePixelRatio || 1
-  const [w, h] = [Math.round(width * ratio), Math.round(view.box.height * ratio)]
-  if (view.canvas.width !== w || view.canvas.height !== h) {
-    view.canvas.width = w
-    view.canvas.height = h
-    view.canvas.style.height = `${view.box.height}px`
-  }
-  if (whole) view.camera.zoom = view.box.whole
+  Object.assign(camera.frame(left, top, wide, high), { fitted, range: [1, Math.max(LARGEST / fitted, 1)] })
+  if (whole) camera.scale = fitted
+  sized(view.canvas, width, top + high + 2)
   moved(view)
 }
 
 /** After every change of what is seen. */
 function moved(view) {
-  const { camera, box, head, canvas, parts } = view
-  clamp(camera, box, head.labels.length)
-  const zoomed = camera.zoom > box.whole * 1.001
-  canvas.classList.toggle("zoomed", zoomed)
-  parts.out.disabled = parts.whole.disabled = !zoomed
-  parts.in.disabled = camera.zoom >= LARGEST * 0.999
+  const { head, canvas, parts } = view, camera = view.camera.clamp()
+  canvas.classList.toggle("zoomed", camera.zoomed)
+  parts.out.disabled = parts.whole.disabled = !camera.zoomed
+  parts.in.disabled = camera.scale >= LARGEST * 0.999
   legend(view)
-  cancelAnimationFrame(view.frame)
-  view.frame = requestAnimationFrame(() => paint(view))
+  view.frames.ask()
   clearTimeout(view.timer)
   if (head.layers[0].block > 1) view.timer = setTimeout(() => ask(view), 300)
 }
 
 /** Ask for the exact weights of what is in view, where only averages are here. */
 function ask(view) {
-  const { camera, box, head } = view
-  const count = head.labels.length
-  const [top, bottom] = span(camera.y, box.high, camera.zoom, count)
-  const [left, right] = span(camera.x, box.wide, camera.zoom, count)
-  if (Math.max(bottom - top, right - left) > 300) return
-  const here = head.layers.some(l => l.block === 1 && l.row <= top && l.column <= left && l.row + l.rows >= bottom && l.column + l.columns >= right)
-  const more = (first, last) => [Math.max(first - 60, 0), Math.min(last + 60, count)]
-  const at = [...more(top, bottom), ...more(left, right)]
-  if (here || view.asked === at.join()) return
+  const at = missing(view.head, view.camera)
+  if (!at || view.asked === at.join()) return
   view.asked = at.join()
-  view.tell("window", { id: head.id, at })
+  view.tell("window", { id: view.head.id, at })
 }
 
-function read(view) {
-  const { head, cursor, chosen, parts } = view
+function read({ head, cursor, chosen, parts }) {
   const cell = cursor || chosen
   parts.arrow.textContent = cell ? " → " : "Point at a cell, or click it for its arithmetic."
   parts.query.textContent = cell ? `“${head.labels[cell[0]]}” (${cell[0] + 1})` : ""
   parts.key.textContent = cell ? `“${head.labels[cell[1]]}” (${cell[1] + 1})` : ""
-  const [weight, block] = cell ? weightAt(head, ...cell) : [0, 1]
-  parts.value.textContent = cell ? ` ≈ ${shown(weight)}${block > 1 ? `, mean of ${block} × ${block} units` : ""}` : ""
+  const [value, block] = cell ? weightAt(head, ...cell) : [0, 1]
+  parts.value.textContent = cell ? ` ≈ ${weight(value)}${block > 1 ? `, mean of ${block} × ${block} units` : ""}` : ""
 }
 
 function point(view, cell) {
@@ -163,12 +138,6 @@ function choose(view, cell) {
   view.tell("cell", cell ? { id: view.head.id, at: cell } : null)
 }
 
-function zoom(view, factor, px, py) {
-  const { box } = view
-  zoomAt(view.camera, factor, px ?? box.wide / 2, py ?? box.high / 2, box, view.head.labels.length)
-  moved(view)
-}
-
 /** Labels that hold what is searched for. */
 function find(view) {
   const wanted = view.search.value.trim().toLowerCase()
@@ -178,25 +147,53 @@ function find(view) {
   else {
     view.parts.found.textContent = wanted ? "not here" : ""
     view.parts.next.disabled = view.parts.previous.disabled = true
-    if (view.box) moved(view)
+    if (view.width) moved(view)
   }
 }
 
 function jump(view, step) {
-  const { matches, parts } = view
+  const { matches, parts, camera } = view
   if (!matches.length) return
   const at = (matches.indexOf(view.match) + step + matches.length) % matches.length
   const place = view.match === null ? 0 : at
   view.match = matches[place]
   parts.found.textContent = `${place + 1} of ${matches.length}`
   parts.next.disabled = parts.previous.disabled = matches.length < 2
-  if (!view.box) return
-  if (view.box.whole < READABLE - 3) centre(view.camera, view.box, view.head.labels.length, [view.match, view.match])
+  if (!view.width) return
+  if (camera.fitted < READABLE - 3) camera.centre([view.match + 0.5, view.match + 0.5], READABLE + 2)
   moved(view)
 }
 
 function hands(view) {
-  const { canvas, search, parts, pointers } = view
+  const { canvas, search, parts } = view
+  let mini = false // the minimap is held
+  const zoom = steer(canvas, {
+    camera: () => view.camera,
+    moved: () => moved(view),
+    whole: () => zoom(0),
+    hover: at => view.width && point(view, at && cellAt(view, at)),
+    press: at => {
+      mini = onMini(view, at)
+      if (mini) lookAt(view, at)
+    },
+    drag: ({ at, by }) => {
+      if (mini) return lookAt(view, at)
+      view.camera.pan(...by)
+      moved(view)
+    },
+    tap: at => {
+      const cell = mini ? null : cellAt(view, at)
+      if (cell) choose(view, cell)
+    },
+    twice: at => zoom(2, at),
+    cursor: () => view.cursor && view.camera.toScreen([view.cursor[1] + 0.5, view.cursor[0] + 0.5]).slice(0, 2),
+    wheels: event => {
+      const passing = event.timeStamp - (view.scrolling || -1000) < 250
+      if (passing) view.scrolling = event.timeStamp // the page is scrolling past
+      return !passing
+    },
+    keys: keys(view),
+  })
   search.oninput = () => find(view)
   search.onkeydown = event => {
     if (event.key === "Enter") jump(view, event.shiftKey ? -1 : 1)
@@ -208,117 +205,46 @@ function hands(view) {
   parts.next.disabled = parts.previous.disabled = true
   parts.next.onclick = () => jump(view, 1)
   parts.previous.onclick = () => jump(view, -1)
-  parts.in.onclick = () => zoom(view, 1.6)
-  parts.out.onclick = () => zoom(view, 1 / 1.6)
-  parts.whole.onclick = () => zoom(view, 0)
+  parts.in.onclick = () => zoom(1.6)
+  parts.out.onclick = () => zoom(1 / 1.6)
+  parts.whole.onclick = () => zoom(0)
   parts.contrast.onclick = () => {
     view.root = !view.root
     dress(view)
   }
-  read(view)
-
-  canvas.onwheel = event => {
-    if (event.timeStamp - (view.scrolling || -1000) < 250) return void (view.scrolling = event.timeStamp) // the page is scrolling past
-    const away = event.deltaY > 0 && view.camera.zoom <= view.box.whole * 1.001
-    if (away && !event.ctrlKey) return
-    event.preventDefault()
-    const [px, py] = place(event)
-    const lines = event.deltaMode === 1 ? 16 : 1
-    zoom(view, Math.exp(-event.deltaY * lines * (event.ctrlKey ? 0.01 : 0.002)), px - view.box.left, py - view.box.top)
-  }
-  canvas.onpointerdown = event => {
-    if (event.button) return
-    canvas.focus({ preventScroll: true })
-    canvas.setPointerCapture(event.pointerId)
-    pointers.set(event.pointerId, place(event))
-    view.drag = pointers.size === 1 ? { from: place(event), far: false, mini: onMini(view, place(event)) } : null
-    if (view.drag?.mini) lookAt(view, place(event))
-  }
-  canvas.onpointermove = event => {
-    const here = place(event), before = pointers.get(event.pointerId)
-    if (!before) return point(view, cellAt(view.camera, view.box, view.head.labels.length, ...here))
-    if (pointers.size === 2) pinch(view, event.pointerId, here)
-    else if (view.drag?.mini) lookAt(view, here)
-    else if (view.drag) {
-      view.drag.far ||= Math.hypot(here[0] - view.drag.from[0], here[1] - view.drag.from[1]) > 4
-      if (view.drag.far) {
-        canvas.classList.add("moving")
-        view.camera.x -= (here[0] - before[0]) / view.camera.zoom
-        view.camera.y -= (here[1] - before[1]) / view.camera.zoom
-        moved(view)
-      }
-    }
-    pointers.set(event.pointerId, here)
-  }
-  canvas.onpointerup = event => {
-    const tap = view.drag && !view.drag.far && !view.drag.mini
-    const cell = tap && cellAt(view.camera, view.box, view.head.labels.length, ...place(event))
-    if (cell) choose(view, cell)
-    release(event)
-  }
-  const release = event => {
-    pointers.delete(event.pointerId)
-    view.drag = null
-    canvas.classList.remove("moving")
-  }
-  canvas.onpointercancel = release
-  canvas.onpointerleave = () => !pointers.size && view.box && point(view, null)
-  canvas.ondblclick = event => {
-    const [px, py] = place(event)
-    zoom(view, 2, px - view.box.left, py - view.box.top)
-  }
-  canvas.onkeydown = event => keys(view, event)
-
-  function place(event) {
-    const edge = canvas.getBoundingClientRect()
-    return [event.clientX - edge.left, event.clientY - edge.top]
-  }
 }
 
-function onMini({ box, camera }, [px, py]) {
-  const { x, y, size } = miniBox(box)
-  return camera.zoom > box.whole * 1.05 && px >= x && py >= y && px <= x + size && py <= y + size
+/** The cell at a point of the canvas, or null outside the map. */
+function cellAt({ camera, head }, [px, py]) {
+  const { left, top, width, height } = camera, count = head.labels.length
+  if (px < left || py < top || px > left + width || py > top + height) return null
+  const [column, row] = camera.toWorld(px, py).map(Math.floor)
+  return row >= 0 && column >= 0 && row < count && column < count ? [row, column] : null
+}
+
+function onMini({ camera }, [px, py]) {
+  const { x, y, size } = miniBox(camera)
+  return camera.scale > camera.fitted * 1.05 && px >= x && py >= y && px <= x + size && py <= y + size
 }
 
 /** Put the middle of the view where the minimap is touched. */
 function lookAt(view, [px, py]) {
-  const { box, camera, head } = view
-  const { x, y, size } = miniBox(box)
-  camera.x = ((px - x) / size) * head.labels.length - box.wide / camera.zoom / 2
-  camera.y = ((py - y) / size) * head.labels.length - box.high / camera.zoom / 2
+  const { camera, head } = view, { x, y, size } = miniBox(camera)
+  camera.centre([((px - x) / size) * head.labels.length, ((py - y) / size) * head.labels.length])
   moved(view)
 }
 
-function pinch(view, id, here) {
-  const { pointers, box, camera } = view
-  const [other] = [...pointers].filter(([key]) => key !== id).map(([, at]) => at)
-  const before = pointers.get(id)
-  const apart = at => Math.hypot(at[0] - other[0], at[1] - other[1]) || 1
-  camera.x -= (here[0] - before[0]) / 2 / camera.zoom
-  camera.y -= (here[1] - before[1]) / 2 / camera.zoom
-  zoom(view, apart(here) / apart(before), (here[0] + other[0]) / 2 - box.left, (here[1] + other[1]) / 2 - box.top)
-}
-
-function keys(view, event) {
-  if (event.ctrlKey || event.metaKey || event.altKey) return
-  const count = view.head.labels.length
-  const far = event.shiftKey ? 10 : 1
-  const steps = { ArrowUp: [-far, 0], ArrowDown: [far, 0], ArrowLeft: [0, -far], ArrowRight: [0, far] }
-  const step = steps[event.key]
-  if (step) {
-    const inside = i => Math.min(Math.max(i, 0), count - 1)
-    const from = view.cursor || view.chosen
-    view.cursor = from ? [inside(from[0] + step[0]), inside(from[1] + step[1])] : [Math.floor(Math.max(view.camera.y, 0)), Math.floor(Math.max(view.camera.x, 0))]
-    reveal(view.camera, view.box, count, view.cursor)
-    point(view, view.cursor)
-  } else if (event.key === "Enter" || event.key === " ") {
-    if (view.cursor) choose(view, view.cursor)
-  } else if (event.key === "+" || event.key === "=" || event.key === "-") {
-    const { camera, box, cursor } = view
-    const at = cursor && [(cursor[1] + 0.5 - camera.x) * camera.zoom, (cursor[0] + 0.5 - camera.y) * camera.zoom]
-    zoom(view, event.key === "-" ? 1 / 1.4 : 1.4, ...(at || []))
-  } else if (event.key === "0") zoom(view, 0)
-  else if (event.key === "Escape") choose(view, null)
-  else return
-  event.preventDefault()
+function keys(view) {
+  const walk = (rows, columns) => event => {
+    const { camera, cursor, chosen } = view, last = view.head.labels.length - 1
+    const far = event.shiftKey ? 10 : 1, from = cursor || chosen
+    const cell = from
+      ? [clamp(from[0] + rows * far, 0, last), clamp(from[1] + columns * far, 0, last)]
+      : [1, 0].map(side => Math.floor(Math.max(camera.span(side)[0], 0)))
+    camera.reveal([cell[1], cell[0]], [cell[1] + 1, cell[0] + 1])
+    point(view, cell)
+  }
+  const select = () => view.cursor && choose(view, view.cursor)
+  const walks = { ArrowUp: walk(-1, 0), ArrowDown: walk(1, 0), ArrowLeft: walk(0, -1), ArrowRight: walk(0, 1) }
+  return { ...walks, Enter: select, " ": select, Escape: () => choose(view, null) }
 }

@@ -1,0 +1,48 @@
+// Colours: rgb (of a hex text), gradient (positions 0..1 -> colours), ramp (a table of them), css, dark, theme (the page's own).
+
+import { clamp, mix } from "./maths.js"
+
+/** Red, green, blue, 0..255, of "#rrggbb". @returns {number[]} */
+export const rgb = colour => [1, 3, 5].map(i => parseInt(colour.slice(i, i + 2), 16))
+
+export const css = channels => `rgb(${channels.map(Math.round).join(" ")})`
+
+/** Colours between evenly spaced stops; below 0 and above 1 the first and the last one.
+ * @param {string[]} stops @returns {(at: number) => number[]} channels, not rounded */
+export function gradient(stops) {
+  const found = stops.map(rgb), last = found.length - 1
+  return at => {
+    const place = clamp(at, 0, 1) * last, i = Math.min(Math.floor(place), Math.max(last - 1, 0))
+    return found[i].map((from, c) => mix(from, found[Math.min(i + 1, last)][c], place - i))
+  }
+}
+
+/** Evenly spaced colours of a scale from end to end, as CSS. @returns {string[]} */
+export function ramp(stops, count) {
+  const at = gradient(stops)
+  return Array.from({ length: count }, (_, i) => css(at(count > 1 ? i / (count - 1) : 0)))
+}
+
+/** Whether light text belongs on this colour. */
+export function dark(colour) {
+  return /^#[0-9a-f]{6}$/.test(colour) && rgb(colour).reduce((sum, part, c) => sum + part * [0.299, 0.587, 0.114][c], 0) < 110
+}
+
+/** The page's colours and letters around a node, as a canvas takes them (kit.css names them). */
+export function theme(host) {
+  const style = getComputedStyle(host), pen = document.createElement("canvas").getContext("2d")
+  const solid = (name, other) => {
+    pen.fillStyle = other
+    pen.fillStyle = style.getPropertyValue(name).trim() || other
+    return pen.fillStyle
+  }
+  const ground = solid("--p-ground", "#ffffff"), night = dark(ground)
+  return {
+    ground,
+    dark: night,
+    ink: solid("--p-ink", "#31333f"),
+    accent: solid("--p-accent", "#1b62a5"),
+    muted: night ? "#a3a8b8" : "#6b7080",
+    family: style.fontFamily || "sans-serif",
+  }
+}

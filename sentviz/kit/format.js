@@ -1,0 +1,39 @@
+// Numbers and words for people: fixed, weight, percent, some, ticks, shorten, fitText. Minus signs are true ones.
+
+const minus = text => text.replace("-", "−")
+
+/** @type {(value: number, digits?: number) => string} */
+export const fixed = (value, digits = 2) => minus(value.toFixed(digits))
+
+/** A weight of a map, small or large. */
+export function weight(value) {
+  const size = Math.abs(value)
+  const text = size === 0 ? "0" : size >= 0.01 ? size.toFixed(3) : size >= 1e-5 ? String(Number(size.toPrecision(2))) : minus(size.toExponential(1))
+  return (value < 0 ? "−" : "") + text
+}
+
+/** @type {(part: number) => string} */
+export const percent = part => `${(100 * part).toFixed(0)}%`
+
+/** "1 token", "2,000 tokens" */
+export const some = (n, one) => `${n.toLocaleString("en")} ${one}${n === 1 ? "" : "s"}`
+
+/** Round numbers at least 70 pixels apart, of those in view, with their texts.
+ * @param {[number, number]} span lowest and highest value @param {number} scale pixels a unit @returns {[number, string][]} */
+export function ticks([low, high], scale) {
+  const step = [1, 2, 5, 10].map(k => k * 10 ** Math.floor(Math.log10(90 / scale))).find(k => k * scale >= 70)
+  const first = Math.ceil(low / step), digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9))
+  return Array.from({ length: Math.max(Math.floor(high / step) - first + 1, 0) }, (_, k) => [(first + k) * step, fixed((first + k) * step, digits)])
+}
+
+/** At most so many letters. */
+export const shorten = (text, most) => (text.length <= most ? text : `${Array.from(text).slice(0, most - 1).join("")}…`)
+
+/** As many letters as there is room for. @param {(text: string) => number} measure pixels of a text */
+export function fitText(text, room, measure) {
+  if (text.length < 40 && measure(text) <= room) return text
+  const letters = Array.from(text.slice(0, 80))
+  let keep = letters.length
+  while (keep > 1 && measure(`${letters.slice(0, keep).join("")}…`) > room) keep--
+  return `${letters.slice(0, keep).join("")}…`
+}

@@ -1,0 +1,67 @@
+// Where points are: now (of a view), place of one, spots of all on the screen, fits (what shows each layer), follow (the camera goes with them).
+
+import { ease, mix, moment } from "../kit/maths.js"
+import { fitting } from "../kit/camera.js"
+
+const EDGE = 26 // pixels around all points
+
+/** The layers between which the points are, as places among those at hand, and the eased part of the way. */
+export const now = ({ scene, time }) => moment(time - scene.first, scene.last - scene.first)
+
+/** Where point i is now. */
+export function place(view, i) {
+  const { scene: { dims, n, places }, before, arrived } = view, [from, to, part] = now(view)
+  return Array.from({ length: dims }, (_, c) => {
+    const at = mix(places[(from * n + i) * dims + c], places[(to * n + i) * dims + c], part)
+    return before ? mix(before[i * dims + c], at, ease(arrived)) : at
+  })
+}
+
+/** Pixels of every point now, (n, 2), and in space how near the eye each is (view.near, -1..1); made anew only when something moved. */
+export function spots(view) {
+  const { scene: { mark, n, dims, places }, camera, before, arrived, time } = view
+  const key = [mark, time, arrived, camera.key].join()
+  if (view.spotted === key) return view.spots
+  const [from, to, part] = now(view), size = n * dims, come = ease(arrived)
+  const sized = (array, length) => (array?.length === length ? array : new Float32Array(length))
+  const at = (view.at = sized(view.at, size)), [a, b] = [from * size, to * size]
+  for (let k = 0; k < size; k++) {
+    const here = places[a + k] + (places[b + k] - places[a + k]) * part
+    at[k] = before ? before[k] + (here - before[k]) * come : here
+  }
+  view.near = dims === 2 ? null : sized(view.near, n)
+  view.spotted = key
+  return (view.spots = camera.project(at, n, sized(view.spots, 2 * n), view.near, camera.reach))
+}
+
+/** For each layer at hand, the box and the scale that show all its points and the star; turned as one likes, none leaves the picture.
+ * @returns {{low: number[], high: number[], reach: number, scale: number}[]} `reach`: of the farthest point from the middle */
+export function fits({ dims, places, n, star, first, last }, width, height) {
+  return Array.from({ length: last - first + 1 }, (_, k) => {
+    const low = Array(dims).fill(Infinity), high = Array(dims).fill(-Infinity), [start, end] = [k * n * dims, (k + 1) * n * dims]
+    const shone = star?.places[k + first]
+    const take = (value, c) => {
+      if (value < low[c]) low[c] = value
+      if (value > high[c]) high[c] = value
+    }
+    for (let i = start; i < end; i++) take(places[i], i % dims)
+    shone?.forEach(take)
+    const sides = low.map((value, c) => Math.max(high[c] - value, 1e-6))
+    if (dims === 2) return { low, high, reach: 1, scale: fitting([width - 2 * EDGE, height - 2 * EDGE], sides) }
+    const far = at => Math.hypot(...low.map((value, c) => at(c) - (value + high[c]) / 2))
+    let reach = shone ? Math.max(far(c => shone[c]), 1e-6) : 1e-6
+    for (let i = start; i < end; i += dims) reach = Math.max(reach, far(c => places[i + c]))
+    return { low, high, reach, scale: fitting([0.5 * Math.min(width, height) - EDGE], [reach]) }
+  })
+}
+
+/** The camera follows the points from layer to layer until the visitor moves it. */
+export function follow(view) {
+  const { camera, fits } = view, [from, to, part] = now(view)
+  const [low, high] = ["low", "high"].map(name => fits[from][name].map((value, c) => mix(value, fits[to][name][c], part)))
+  const scale = Math.exp(mix(Math.log(fits[from].scale), Math.log(fits[to].scale), part))
+  Object.assign(camera, { box: [low, high], reach: mix(fits[from].reach, fits[to].reach, part), fitted: scale })
+  if (camera.own) return
+  const middle = low.map((value, c) => (value + high[c]) / 2)
+  Object.assign(camera, low.length === 3 ? { pivot: middle, x: 0, y: 0, scale } : { x: middle[0], y: middle[1], scale })
+}
