@@ -62,7 +62,13 @@ export class Camera {
       v += d * turn[3 + c]
       near += d * turn[6 + c]
     }
-    return [this.left + this.width / 2 + (u - this.x) * this.scale, this.top + this.height / 2 - this.sign * (v - this.y) * this.scale, near]
+    return [this.along(0, u), this.along(1, v), near]
+  }
+
+  /** The pixel of a value along a side of the plane. */
+  along(c, value) {
+    if (c) return this.top + this.height / 2 - this.sign * (value - this.y) * this.scale
+    return this.left + this.width / 2 + (value - this.x) * this.scale
   }
 
   /** Pixels of n places in a row, into (n, 2), and how near the eye each is, in units of `reach`. */

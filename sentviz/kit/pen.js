@@ -22,7 +22,7 @@ export function disc(pen, [x, y], radius) {
 }
 
 /** @param {{fill?: any, line?: string, width?: number, alpha?: number, dash?: number[]}} how colours, pixels, 0..1 */
-export function ink(pen, { fill, line, width = 1, alpha = 1, dash = [] }) {
+export function ink(pen, { fill, line, width = 1, alpha = 1, dash }) {
   pen.globalAlpha = alpha
   if (fill) {
     pen.fillStyle = fill
@@ -31,17 +31,22 @@ export function ink(pen, { fill, line, width = 1, alpha = 1, dash = [] }) {
   if (!line) return
   pen.strokeStyle = line
   pen.lineWidth = width
-  pen.setLineDash(dash)
+  if (dash) pen.setLineDash(dash)
   pen.stroke()
-  pen.setLineDash([])
+  if (dash) pen.setLineDash([])
 }
 
 /** @param {{colour: string, font?: string, align?: CanvasTextAlign, base?: CanvasTextBaseline, alpha?: number, edge?: string}} how `edge`: what the
  * letters stand out from */
-export function say(pen, text, x, y, { colour, font = pen.font, align = "left", base = "middle", alpha = 1, edge }) {
-  Object.assign(pen, { font, textAlign: align, textBaseline: base, globalAlpha: alpha })
+export function say(pen, text, x, y, { colour, font, align = "left", base = "middle", alpha = 1, edge }) {
+  if (font) pen.font = font // slow, even to the font that it has
+  pen.textAlign = align
+  pen.textBaseline = base
+  pen.globalAlpha = alpha
   if (edge) {
-    Object.assign(pen, { strokeStyle: edge, lineWidth: 3.5, lineJoin: "round" })
+    pen.strokeStyle = edge
+    pen.lineWidth = 3.5
+    pen.lineJoin = "round"
     pen.strokeText(text, x, y)
   }
   pen.fillStyle = colour

@@ -55,12 +55,11 @@ function grid(pen, { scene, camera, look, width, height }) {
   const how = { colour: look.ink, font: look.small }
   for (const side of [0, 1]) {
     for (const [value, text] of ticks(camera.span(side), camera.scale)) {
-      const [x, y] = camera.toScreen([value, value]), [u, v] = [Math.round(x) + 0.5, Math.round(y) + 0.5]
-      lines(pen, [side ? [[0, v], [width, v]] : [[u, 0], [u, height]]])
+      const at = camera.along(side, value), sharp = Math.round(at) + 0.5
+      lines(pen, [side ? [[0, sharp], [width, sharp]] : [[sharp, 0], [sharp, height]]])
       ink(pen, { line: look.ink, alpha: value ? 0.07 : 0.22 })
-      if (side ? y > 26 && y < height - 20 : x > 30 && x < width - 60) {
-        say(pen, text, side ? 4 : x, side ? y : height - 4, { ...how, align: side ? "left" : "center", base: side ? "middle" : "bottom", alpha: 0.5 })
-      }
+      if (side && at > 26 && at < height - 20) say(pen, text, 4, at, { ...how, alpha: 0.5 })
+      if (!side && at > 30 && at < width - 60) say(pen, text, at, height - 4, { ...how, align: "center", base: "bottom", alpha: 0.5 })
     }
   }
   say(pen, `${scene.axes[0]} →`, width - 6, height - 4, { ...how, align: "right", base: "middle", alpha: 0.65 })

@@ -97,8 +97,8 @@ function tokens(pen, view) {
   else discs(pen, view)
   for (const [i, since] of view.scene.since) diamond(pen, view, i, since <= view.time + 1e-6)
   for (const i of view.scene.pinned) ring(pen, view, i, 11, [2, 3])
-  if (view.chosen !== null) ring(pen, view, view.chosen, 12, [])
-  if (view.hovered !== null && view.hovered !== view.chosen) ring(pen, view, view.hovered, 10, [])
+  if (view.chosen !== null) ring(pen, view, view.chosen, 12)
+  if (view.hovered !== null && view.hovered !== view.chosen) ring(pen, view, view.hovered, 10)
 }
 
 /** Very many tokens: two bars of whole pixels each, grouped by colour. */

@@ -30,7 +30,7 @@ function plane(view) {
   const under = [], over = []
   for (const c of [0, 1]) {
     for (const [value, text] of ticks(camera.span(c), camera.scale)) {
-      const at = Math.round(camera.toScreen([value, value])[c]) + 0.5
+      const at = Math.round(camera.along(c, value)) + 0.5
       under.push(svg("path", { d: c ? `M0 ${at}H${width}` : `M${at} 0V${height}` }))
       if (names[0] && (c ? at > 30 && at < height - 24 : at > 30 && at < width - 20)) {
         over.push(svg("text", c ? { x: 5, y: at + 4 } : { x: at, y: height - 6, "text-anchor": "middle" }, text))

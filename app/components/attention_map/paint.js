@@ -36,14 +36,14 @@ export function paint(view) {
 }
 
 /** Pixels of a cell's upper left corner. */
-const corner = (camera, row, column) => camera.toScreen([column, row]).slice(0, 2)
+const corner = (camera, row, column) => [camera.along(0, column), camera.along(1, row)]
 
 function grid(pen, { head, camera, look }) {
   const { left, top, width, height } = camera
   const pairs = [0, 1].flatMap(side => {
     const [first, last] = units(camera, side, head.labels.length)
     return Array.from({ length: last - first + 1 }, (_, k) => {
-      const at = Math.round(corner(camera, first + k, first + k)[side]) + 0.5
+      const at = Math.round(camera.along(side, first + k)) + 0.5
       return side ? [[left, at], [left + width, at]] : [[at, top], [at, top + height]]
     })
   })
@@ -108,9 +108,9 @@ function gutters(pen, view) {
     pen.fillStyle = look.accent
     for (const i of view.matches) {
       if (!inside(i)) continue
-      const [x, y] = corner(camera, i, i), long = Math.max(zoom - 1, 2)
-      if (side) pen.fillRect(x, camera.top - 4, long, 3)
-      else pen.fillRect(camera.left - 4, y, 3, long)
+      const at = camera.along(1 - side, i), long = Math.max(zoom - 1, 2)
+      if (side) pen.fillRect(at, camera.top - 4, long, 3)
+      else pen.fillRect(camera.left - 4, at, 3, long)
     }
   }
   say(pen, "key →", 2, 10, { colour: look.muted })
@@ -118,7 +118,7 @@ function gutters(pen, view) {
 }
 
 function leftLabel(pen, { camera, look }, i, text, colour, strong) {
-  const y = corner(camera, i + 0.5, 0)[1]
+  const y = camera.along(1, i + 0.5)
   if (strong) {
     pen.fillStyle = look.ground
     pen.fillRect(0, y - 9, camera.left - 5, 18)
@@ -127,7 +127,7 @@ function leftLabel(pen, { camera, look }, i, text, colour, strong) {
 }
 
 function topLabel(pen, { camera, look, width }, i, text, colour, strong) {
-  const x = corner(camera, 0, i + 0.5)[0]
+  const x = camera.along(0, i + 0.5)
   const room = Math.min(camera.top - 20, width - x - 4) * Math.SQRT2
   pen.save()
   pen.translate(x, camera.top - 8)
