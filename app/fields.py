@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sentviz.models.config import Capabilities
+from sentviz.shapes import Capabilities
 
 __all__ = [
     "LISTED",

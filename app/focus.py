@@ -31,8 +31,8 @@ from app.fields import (
 from sentviz.errors import SentvizError
 from sentviz.explain import SCORES
 from sentviz.figures import component_name
-from sentviz.models.config import Capabilities
-from sentviz.papers import papers, studies
+from sentviz.registry import papers, studies
+from sentviz.shapes import Capabilities
 from sentviz.testset.rows import OVER
 from sentviz.testset.slices import Slice
 

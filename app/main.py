@@ -7,8 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from app import shell
-from sentviz.papers import papers
-from sentviz.papers.paper import Paper
+from sentviz.registry import Paper, papers
 
 st.set_page_config(page_title="sentviz", page_icon=str(Path(__file__).with_name("icon.svg")), layout="wide")
 

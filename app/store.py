@@ -11,10 +11,10 @@ from app.focus import Focus
 from sentviz.errors import InputError, RunError, SentvizError
 from sentviz.explain import SCORES, available, explained, score
 from sentviz.lexicon import Lexicon
-from sentviz.models.config import Capabilities
 from sentviz.remarks import reads_pairs
 from sentviz.runs import Run
 from sentviz.runs import runs as read_runs
+from sentviz.shapes import Capabilities
 from sentviz.testset.rows import Rows
 from sentviz.trace import Trace
 

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from sentviz.models.model import Model
     from sentviz.presets import preset
     from sentviz.recipe import Recipe
-    from sentviz.runs import Run, catalog, find
+    from sentviz.runs import Run, find
+    from sentviz.shelf import catalog
     from sentviz.trace import Trace
     from sentviz.training import train
 
@@ -48,7 +49,7 @@ _HOME = {
     "RunError": "errors",
     "SentvizError": "errors",
     "Trace": "trace",
-    "catalog": "runs",
+    "catalog": "shelf",
     "find": "runs",
     "load": "models.loading",
     "preset": "presets",

@@ -10,9 +10,8 @@ from dataclasses import fields, replace
 from typing import Any
 
 from sentviz.errors import InputError
-from sentviz.models.config import CONFIGS, ModelConfig
-from sentviz.papers import papers
-from sentviz.papers.paper import Preset
+from sentviz.registry import Preset, papers
+from sentviz.shapes import CONFIGS, ModelConfig
 
 __all__ = ["CONSTRAINT_SIGNS", "check_shape", "injections", "named", "preset", "presets", "split"]
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from sentviz.errors import InputError, RunError
-from sentviz.models.config import HardmaxConfig
-from sentviz.papers import recipes
 from sentviz.presets import check_shape, named
+from sentviz.registry import recipes
 from sentviz.runs import Run, restored
+from sentviz.shapes import HardmaxConfig
 from sentviz.variants import changes as varied
 
 __all__ = ["SCHEDULES", "SELECTIONS", "Recipe", "finished", "learned", "recipe_names"]

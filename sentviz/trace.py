@@ -22,7 +22,7 @@ import numpy.typing as npt
 from sentviz.errors import RunError
 
 if TYPE_CHECKING:
-    from sentviz.models.terms import Terms
+    from sentviz.terms import Terms
 
 __all__ = ["Trace"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from sentviz.errors import InputError
-from sentviz.models.config import EncoderConfig
 from sentviz.presets import CONSTRAINT_SIGNS, preset
+from sentviz.shapes import EncoderConfig
 
 __all__ = ["LAMBDA_CONTROLS", "VARIANTS", "changes"]
 

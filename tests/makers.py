@@ -15,11 +15,11 @@ import pytest
 import torch
 
 from sentviz import datasets
-from sentviz.models.config import EncoderConfig
 from sentviz.models.encoder import Encoder
 from sentviz.models.model import Model, collate
 from sentviz.models.protocol import Inputs
 from sentviz.recipe import Recipe
+from sentviz.shapes import EncoderConfig
 from sentviz.text import Reading, Tokenizer
 from sentviz.training import Trainer, subject_of
 

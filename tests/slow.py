@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.models.config import EncoderConfig
+from sentviz.shapes import EncoderConfig
 
 Array = npt.NDArray[np.float64]
 Pair = Callable[[int, int, int, int], float]  # component, head, query, key

@@ -223,9 +223,9 @@ def test_gradients_stay_finite_where_nothing_is_seen(window: int) -> None:
 @pytest.mark.parametrize("padded", [False, True])
 def test_one_component_is_torch_multihead_attention(padded: bool) -> None:
     """The encoder's attention layer with C = 1 against nn.MultiheadAttention with the same weights."""
-    from sentviz.models.config import EncoderConfig
     from sentviz.models.encoder import Attention
     from sentviz.models.protocol import Change, Inputs
+    from sentviz.shapes import EncoderConfig
 
     d, heads, n = 12, 3, 7
     torch.manual_seed(0)

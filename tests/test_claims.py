@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sentviz.papers import papers
 from sentviz.papers.ndt import prints
+from sentviz.registry import papers
 from sentviz.runs import Run
 from sentviz.studies.claims import BROKEN, judged
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from sentviz.errors import InputError
-from sentviz.models.config import EncoderConfig
 from sentviz.papers.fused.presets import MODELS
 from sentviz.presets import check_shape, preset, presets
+from sentviz.shapes import EncoderConfig
 
 SIZES: dict[str, Any] = {"vocab_size": 9, "classes": 2, "max_length": 9}
 

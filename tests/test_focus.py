@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from app.fields import LISTED, Known, choice, declared
 from app.focus import FIELDS, NOTES, PRIVATE, Focus, choices
 from sentviz.explain import SCORES as METHODS
-from sentviz.models.config import Capabilities
+from sentviz.shapes import Capabilities
 
 RUNS = ("sst2/ndt-unit-2", "sst2/diff")
 SCORES = ("removal", "received")

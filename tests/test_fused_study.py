@@ -19,13 +19,13 @@ from sentviz.errors import InputError
 from sentviz.figures.coverage import coverage_bars
 from sentviz.figures.gains import gain_dots
 from sentviz.lexicon import LEXICONS, Lexicon
-from sentviz.papers import papers
 from sentviz.papers.fused import coverage
 from sentviz.papers.fused import study as fused
 from sentviz.papers.fused import tables as fused_tables
 from sentviz.papers.fused.claims import simulated, welch
 from sentviz.papers.fused.export import cls_figure, gains_figure
 from sentviz.recipe import Recipe
+from sentviz.registry import papers
 from sentviz.runs import Run
 from sentviz.studies.claims import judged
 from sentviz.studies.export_paper import export_paper

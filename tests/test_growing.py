@@ -12,8 +12,8 @@ import pytest
 
 import sentviz
 from sentviz.errors import RunError
-from sentviz.models.config import CONFIGS, EncoderConfig, HardmaxConfig, HubConfig, ModelConfig, read_config, stored_config
 from sentviz.runs import FORMAT, Run, runs
+from sentviz.shapes import CONFIGS, EncoderConfig, HardmaxConfig, HubConfig, ModelConfig, read_config, stored_config
 
 ROOT = Path(__file__).parents[1] / "checkpoints"
 shipped = pytest.mark.skipif(not ROOT.is_dir(), reason="checkpoints/ is not here")

@@ -15,10 +15,11 @@ from sentviz.explain import SCORES, explained, score
 from sentviz.hardmax import TOLERANCE, simulate, weights
 from sentviz.hardmax.text import WordsTokenizer, stop_words
 from sentviz.maps.layers import verdict_by_layer
-from sentviz.models.config import HardmaxConfig
 from sentviz.models.hardmax import HardmaxEncoder, HardmaxModel, distinct, gathered, shares
 from sentviz.recipe import Recipe
-from sentviz.runs import FILES, Run, catalog
+from sentviz.runs import FILES, Run
+from sentviz.shapes import HardmaxConfig
+from sentviz.shelf import catalog
 from sentviz.testset.rows import predicted
 from sentviz.training import train
 from tests import makers

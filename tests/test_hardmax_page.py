@@ -14,9 +14,9 @@ from streamlit.testing.v1 import AppTest
 from app.components.particles import Picked, picked, put
 from app.views.sentence.hardmax_playground import DEFAULTS, linked, matrix_of, pasted, settings, starts
 from sentviz.errors import InputError
-from sentviz.hardmax.leaders import FILE, survey
 from sentviz.models.hardmax import HardmaxModel
 from sentviz.runs import Run, attach
+from sentviz.testset.leaders import FILE, survey
 from sentviz.training import train
 from tests import makers
 

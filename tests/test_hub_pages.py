@@ -16,7 +16,7 @@ pytest.importorskip("transformers", reason="the extra hub (transformers) is not 
 
 from app import store
 from app.focus import choices
-from sentviz import datasets
+from sentviz import datasets, training
 from sentviz.cli import main
 from sentviz.examples import examples_for
 from sentviz.lexicon import Lexicon
@@ -50,7 +50,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             kind = name.partition("/")[2].removesuffix(f"-{injection}")
             model = saved(root / "models" / kind, kind, LABELS)
             lexicon = "lexicon_en_vader" if injection else ""
-            hub.adopt(model, "sst2", root / "runs", lexicon=lexicon, injection=injection, example=(EXAMPLE, None))
+            training.adopt(model, "sst2", root / "runs", lexicon=lexicon, injection=injection, example=(EXAMPLE, None))
         patch.setenv("SENTVIZ_RUNS", str(root / "runs"))
         st.cache_resource.clear()
         yield root

@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 from sentviz.errors import InputError
-from sentviz.hardmax.leaders import CONFIDENCES, FILE, MEASURES, NEAR, followed, frequent, leading, per_layer, survey
 from sentviz.models.hardmax import HardmaxModel
 from sentviz.runs import Run, attach
+from sentviz.testset.leaders import CONFIDENCES, FILE, MEASURES, NEAR, followed, frequent, leading, per_layer, survey
 from sentviz.training import train
 from tests import makers
 

@@ -14,8 +14,8 @@ from sentviz.errors import InputError
 from sentviz.figures.lexicon import attention_row, polarity_bars, polarity_strip, score_row, sigma_map
 from sentviz.lexicon import SIDES, Lexicon
 from sentviz.maps.injection import described, entries_of, neutral, reached, row
-from sentviz.models.config import EncoderConfig, HardmaxConfig
 from sentviz.papers.fused.presets import INJECTIONS
+from sentviz.shapes import EncoderConfig, HardmaxConfig
 from sentviz.text import Tokenizer
 from tests.fakes import fake_trace
 from tests.injected import TERMS, TEXT, random_model

@@ -19,13 +19,12 @@ from click.testing import CliRunner
 from sentviz import papers as registry
 from sentviz.cli import main
 from sentviz.errors import InputError, SentvizError
-from sentviz.models.config import EncoderConfig
-from sentviz.papers import named, papers, printed, problems, recipes, studies
-from sentviz.papers.paper import Page, Paper, Preset
 from sentviz.presets import named as preset_of
 from sentviz.presets import preset, split
 from sentviz.recipe import Recipe
+from sentviz.registry import Page, Paper, Preset, named, papers, printed, problems, recipes, studies
 from sentviz.runs import Run
+from sentviz.shapes import EncoderConfig
 from sentviz.studies.claims import BROKEN, Finding, judged
 from sentviz.studies.collected import of_paper
 from sentviz.studies.export_paper import export_paper
@@ -37,7 +36,7 @@ ROOT = Path(__file__).parents[1]
 FILES = {
     "made_up/__init__.py": """
 from pathlib import Path
-from sentviz.papers.paper import Page, Paper, Preset, Study
+from sentviz.registry import Page, Paper, Preset, Study
 
 PAPER = Paper(
     name="made-up",
@@ -60,7 +59,7 @@ PAPER = Paper(
     "made_up/work.py": """
 import pandas as pd
 from pathlib import Path
-from sentviz.studies.claim import Claim, Finding
+from sentviz.claim import Claim, Finding
 from sentviz.studies.collected import configurations
 
 TABLE = pd.read_csv(Path(__file__).parent / "printed" / "accuracies.csv")
@@ -120,7 +119,7 @@ epochs = 2
     "made_up-1.0.dist-info/entry_points.txt": "[sentviz.papers]\nmade-up = made_up:PAPER\n",
     "scripted/__init__.py": """
 from pathlib import Path
-from sentviz.papers.paper import Page, Paper
+from sentviz.registry import Page, Paper
 
 HERE = Path(__file__).parent
 PAPER = Paper("scripted", "Scripted", "A page", "Nobody", HERE, Page("Its own page.", script=HERE / "page.py"))
@@ -173,7 +172,7 @@ def test_the_papers_of_the_house() -> None:
         assert paper.folder == ROOT / "sentviz" / "papers" / name
         assert paper.items() and paper.all_claims() and paper.all_makers()
         assert (ROOT / "app" / "views" / "papers" / name / "page.py").is_file()
-    code = "import sys; from sentviz.papers import papers; papers(); print(*sorted({m.partition('.')[0] for m in sys.modules}))"
+    code = "import sys; from sentviz.registry import papers; papers(); print(*sorted({m.partition('.')[0] for m in sys.modules}))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout.split()
     assert not {"torch", "numpy", "pandas", "plotly", "sklearn", "transformers"} & set(loaded)
 
@@ -377,7 +376,7 @@ def test_what_would_take_anothers_place_is_left_out(made_up: Paper, changes: dic
     others = [named(name) for name in registry.BUILT_IN]
     assert registry._wrong(made_up, others) == ""
     assert said in registry._wrong(replace(made_up, **changes), others)  # type: ignore[arg-type]
-    assert "is no sentviz.papers.paper.Paper" in registry._wrong(changes, others)
+    assert "is no sentviz.registry.Paper" in registry._wrong(changes, others)
 
 
 def test_claims_that_cannot_be_loaded_are_said(made_up: Paper, monkeypatch: pytest.MonkeyPatch) -> None:

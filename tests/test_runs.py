@@ -21,7 +21,8 @@ from sentviz.cli import main
 from sentviz.errors import RunError
 from sentviz.models.loading import load
 from sentviz.models.model import Model
-from sentviz.runs import Run, catalog, find
+from sentviz.runs import Run, find
+from sentviz.shelf import catalog
 from tests.makers import LABELS
 
 

@@ -22,7 +22,7 @@ from sentviz.maps.injection import row as injected_row
 from sentviz.maps.layers import head_patterns
 from sentviz.models.encoder import Attention
 from sentviz.models.model import Model
-from sentviz.models.terms import HeadNorm, Terms
+from sentviz.terms import HeadNorm, Terms
 from sentviz.trace import Trace
 from tests import injected
 from tests.makers import small_model

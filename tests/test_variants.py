@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from sentviz.errors import InputError
-from sentviz.models.config import EncoderConfig, lambda_starts
 from sentviz.presets import preset
 from sentviz.recipe import Recipe
+from sentviz.shapes import EncoderConfig, lambda_starts
 from sentviz.studies.runner import plan
 from sentviz.variants import VARIANTS, changes
 

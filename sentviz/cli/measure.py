@@ -116,7 +116,7 @@ def heads(run: str, split: str) -> None:
 @command
 def leaders(run: str, split: str) -> None:
     """Which words lead the clusters of hardmax RUN over a whole split, and how many layers it takes; stored with the run."""
-    from sentviz.hardmax.leaders import FILE, survey
+    from sentviz.testset.leaders import FILE, survey
 
     kept(run, split, FILE, survey)
 

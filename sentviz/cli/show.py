@@ -20,7 +20,7 @@ pair_option = click.option("--pair", help="The second sentence, for runs that re
 @command
 def catalog(folders: tuple[Path, ...]) -> None:
     """Every run at hand with its headline metrics."""
-    from sentviz.runs import catalog as read
+    from sentviz.shelf import catalog as read
 
     frame = read(folders)
     if frame.empty:
@@ -73,7 +73,7 @@ def explain(run: str, sentence: str, pair: str | None, score: str) -> None:
 
 
 def _papers() -> list[tuple[str, str]]:
-    from sentviz.papers import papers
+    from sentviz.registry import papers
 
     return [(name, f"{paper.title} ({paper.citation})") for name, paper in papers().items()]
 

@@ -53,7 +53,7 @@ def listing(title: str, rows: Callable[[], list[tuple[str, str]]]) -> type[click
 
     class Listing(click.Command):
         def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-            from sentviz.papers import problems
+            from sentviz.registry import problems
 
             with formatter.section(title):
                 formatter.write_dl(rows())

@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 
 def _models() -> list[tuple[str, str]]:
-    from sentviz.papers import papers
     from sentviz.presets import injections
     from sentviz.recipe import recipe_names
+    from sentviz.registry import papers
 
     rows = [(paper.short, ", ".join(paper.presets)) for paper in papers().values() if paper.presets]
     return [*rows, ("with a lexicon", f"-{', -'.join(injections())} behind a name"), ("recipes", ", ".join(recipe_names()))]
 
 
 def _studies() -> list[tuple[str, str]]:
-    from sentviz.papers import studies
+    from sentviz.registry import studies
 
     return [(name, f"{study.about}: {', '.join(study.datasets)}") for name, (_, study) in studies().items()]
 
@@ -68,7 +68,7 @@ def train(
     run: Run
     if hub:
         _refuse("A Hugging Face model", model=model, variant=variant)
-        from sentviz.models.hub import finetune
+        from sentviz.training import finetune
 
         settings: dict[str, Any] = {name: value for name, value in (("seed", seed), ("keep_epochs", keep_epochs)) if value is not None}
         run = finetune(hub, recipe, out, lexicon=lexicon or "", injection=injection or "", device=device, progress=not quiet, **settings)
@@ -129,7 +129,7 @@ def adopt(
     model: str, dataset: str, labels: str, injection: str, lexicon: str, example: str, pair: str, allow_pickle: bool, out: Path
 ) -> None:
     """Make a run of a Hugging Face classifier, MODEL by name or folder, as it is: every page then shows it."""
-    from sentviz.models.hub import adopt as adopted
+    from sentviz.training import adopt as adopted
 
     named = [label.strip() for label in labels.split(",") if label.strip()]
     opens = (example, pair or None) if example else None

@@ -21,7 +21,7 @@ Doubles = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 NEAR = 1e-2
-"""Tokens are at one place within this share of the layer's largest norm, as in sentviz.hardmax.leaders."""
+"""Tokens are at one place within this share of the layer's largest norm, as in sentviz.testset.leaders."""
 YAW, PITCH = -0.6, 0.42  # how a scene of three dimensions is looked at first
 _WIDTH, _HEIGHT = 760, 560
 _PLOT = (52, 46, 20, 46)  # left, top, right, bottom

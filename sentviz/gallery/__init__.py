@@ -15,7 +15,7 @@ from sentviz.gallery.registry import FIGURES, Spec, find_figure
 from sentviz.gallery.sentence import strip
 from sentviz.gallery.subjects import Sentence, signed
 from sentviz.gallery.training import lambda_figure
-from sentviz.papers import papers
+from sentviz.registry import papers
 from sentviz.runs import find
 
 if TYPE_CHECKING:

@@ -47,7 +47,7 @@ def lambda_figure(sources: Sequence[Run], *, change: bool = False, theme: Theme 
     import pandas as pd
 
     from sentviz.figures.lambdas import lambda_evolution
-    from sentviz.papers import printed
+    from sentviz.registry import printed
 
     marks = [
         frame[frame["name"] == "lambda"].assign(run=run.name)[["run", "layer", "component", "value"]]
@@ -148,8 +148,8 @@ def _leaders(
     theme: Theme = "light",
 ) -> Figure:
     from sentviz.figures.clustering import leader_bars
-    from sentviz.hardmax.leaders import frequent, leading
     from sentviz.models.hardmax import HardmaxModel
+    from sentviz.testset.leaders import frequent, leading
 
     model, frame = HardmaxModel.of(of.run), of.run.frame("leaders.parquet")
     if distance < 0:  # a third of how far leaders reach
@@ -162,7 +162,7 @@ def _leaders(
 @figure("leaders-depth", "How fast texts cluster", Runs, "clustering:layer_bands", MOVING, LEADERS)
 def _leaders_depth(of: Runs, *, measure: str = "clusters", theme: Theme = "light") -> Figure:
     from sentviz.figures.clustering import layer_bands
-    from sentviz.hardmax.leaders import per_layer
+    from sentviz.testset.leaders import per_layer
 
     title = {"clusters": "Places that hold the words", "at leaders": "Share of words at a leader"}.get(measure, measure)
     return layer_bands(per_layer(of.run.frame("leaders.parquet")), measure, title, share=measure == "at leaders", theme=theme)
@@ -171,8 +171,8 @@ def _leaders_depth(of: Runs, *, measure: str = "clusters", theme: Theme = "light
 @figure("vocabulary", "Every word where its embedding puts it", Runs, "clustering:vocabulary_map", MOVING, PLANE, LEADERS, WEIGHTS)
 def _vocabulary(of: Runs, *, named: int = 40, theme: Theme = "light") -> Figure:
     from sentviz.figures.clustering import vocabulary_map
-    from sentviz.hardmax.leaders import leading
     from sentviz.models.hardmax import HardmaxModel
+    from sentviz.testset.leaders import leading
 
     model = HardmaxModel.of(of.run)
     words = leading(of.run.frame("leaders.parquet"), model.vocabulary)

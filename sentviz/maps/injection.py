@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from sentviz.errors import InputError
 from sentviz.lexicon import SIDES, SMOOTHING, Lexicon, entries, sigma
-from sentviz.models.config import EncoderConfig, HubConfig, ModelConfig
+from sentviz.shapes import EncoderConfig, HubConfig, ModelConfig
 from sentviz.trace import Trace
 
 if TYPE_CHECKING:

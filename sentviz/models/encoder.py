@@ -20,10 +20,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from sentviz import attention as at
-from sentviz.models.config import EncoderConfig, HubConfig
 from sentviz.models.mixing import mixing
 from sentviz.models.protocol import Change, Inputs, LayerSeen, Network, Scalar, Watch, look
-from sentviz.models.terms import HeadNorm, Terms
+from sentviz.shapes import EncoderConfig, HubConfig
+from sentviz.terms import HeadNorm, Terms
 
 __all__ = ["Attention", "Block", "Encoder", "injection"]
 

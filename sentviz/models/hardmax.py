@@ -24,11 +24,11 @@ from sentviz import attention as at
 from sentviz.errors import InputError, RunError
 from sentviz.hardmax.dynamics import TOLERANCE, Clustering, simulate
 from sentviz.hardmax.text import WordsTokenizer
-from sentviz.models.config import HardmaxConfig
 from sentviz.models.model import Model, fill
 from sentviz.models.protocol import Change, Inputs, LayerSeen, Network, Output, Scalar, Watch, look
-from sentviz.models.terms import Terms
 from sentviz.runs import Run
+from sentviz.shapes import HardmaxConfig
+from sentviz.terms import Terms
 from sentviz.text import SPECIALS, Encoded, Reading
 
 if TYPE_CHECKING:

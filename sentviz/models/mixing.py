@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from sentviz.models.config import EncoderConfig
+from sentviz.shapes import EncoderConfig
 
 __all__ = ["CONSTRAINTS", "Constrained", "Differential", "Single", "mixing"]
 

@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 
 from sentviz.errors import InputError, RunError
-from sentviz.models.config import Capabilities, EncoderConfig, ModelConfig
 from sentviz.models.encoder import Encoder
 from sentviz.models.protocol import Change, Inputs, Network, Output, Watch
 from sentviz.models.weights import load_weights
 from sentviz.runs import Run
+from sentviz.shapes import Capabilities, EncoderConfig, ModelConfig
 from sentviz.text import Encoded, Reading, Tokenizer
 from sentviz.trace import Trace
 

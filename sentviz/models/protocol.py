@@ -12,8 +12,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from sentviz.models.config import Capabilities, ModelConfig
-from sentviz.models.terms import Terms
+from sentviz.shapes import Capabilities, ModelConfig
+from sentviz.terms import Terms
 
 __all__ = ["Change", "Inputs", "LayerSeen", "Network", "Output", "Scalar", "Watch", "look"]
 

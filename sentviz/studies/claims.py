@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from sentviz.claim import Claim, Finding
 from sentviz.errors import SentvizError
-from sentviz.papers import named, papers
+from sentviz.registry import named, papers
 from sentviz.runs import Run
-from sentviz.studies.claim import Claim, Finding
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from sentviz.papers.paper import Paper
 from sentviz.presets import split
+from sentviz.registry import Paper
 from sentviz.runs import Run
 from sentviz.studies.means import means
 

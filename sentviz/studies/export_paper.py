@@ -13,7 +13,7 @@ from sentviz.atomic import replacing
 from sentviz.errors import SentvizError
 from sentviz.export import render
 from sentviz.figures.figure import Figure, sentence
-from sentviz.papers import named
+from sentviz.registry import named
 from sentviz.runs import Run, version
 from sentviz.studies.collected import of_paper
 from sentviz.studies.items import makers

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sentviz.figures.figure import file_safe
-from sentviz.papers import printed
-from sentviz.papers.paper import Paper
+from sentviz.registry import Paper, printed
 from sentviz.runs import Run
 from sentviz.studies.claims import judged
 from sentviz.studies.collected import configurations, points, summary
@@ -29,7 +28,7 @@ def makers(paper: Paper) -> dict[str, Maker]:
     Raises:
         SentvizError: its makers or claims cannot be loaded.
     """
-    found = dict(paper.all_makers())
+    found: dict[str, Maker] = {**paper.all_makers()}  # type: ignore[dict-item]  # what a paper names is not known before it is loaded
     if not paper.makers:
         found |= {name: _printed_table(paper, name) for name in paper.tables()}
         found |= {f"accuracy-{dataset}": _beside(paper, dataset) for dataset in _models(paper)}

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sentviz.errors import InputError, RunError, SentvizError
-from sentviz.papers import problems, studies
 from sentviz.recipe import Recipe, finished
+from sentviz.registry import problems, studies
 from sentviz.runs import Run, writing
 
 if TYPE_CHECKING:

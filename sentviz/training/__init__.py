@@ -10,10 +10,12 @@ adoption   a Hugging Face classifier as a run, as it is
 
 from __future__ import annotations
 
+from sentviz.training.adoption import adopt
 from sentviz.training.finishing import finish
+from sentviz.training.foreign import finetune
 from sentviz.training.plan import batches
 from sentviz.training.run import subject_of, train
 from sentviz.training.subject import Subject
 from sentviz.training.trainer import Trainer
 
-__all__ = ["Subject", "Trainer", "batches", "finish", "subject_of", "train"]
+__all__ = ["Subject", "Trainer", "adopt", "batches", "finetune", "finish", "subject_of", "train"]

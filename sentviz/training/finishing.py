@@ -20,9 +20,9 @@ from sentviz import datasets, runs
 from sentviz.errors import InputError, RunError
 from sentviz.evaluation import evaluate, fit_temperature, metrics
 from sentviz.explain import explained
-from sentviz.models.config import stored_config
 from sentviz.models.loading import load
 from sentviz.runs import Run
+from sentviz.shapes import stored_config
 from sentviz.training.plan import accuracy
 
 if TYPE_CHECKING:

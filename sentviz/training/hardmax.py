@@ -17,10 +17,10 @@ from sentviz.errors import InputError
 from sentviz.evaluation import evaluate
 from sentviz.examples import examples_for
 from sentviz.hardmax.text import WordsTokenizer
-from sentviz.models.config import HardmaxConfig
 from sentviz.models.hardmax import HardmaxEncoder, HardmaxModel
 from sentviz.presets import preset
 from sentviz.recipe import Recipe
+from sentviz.shapes import HardmaxConfig
 from sentviz.text import Reading
 from sentviz.training.plan import accuracy
 from sentviz.training.subject import Subject

@@ -7,12 +7,12 @@ from torch import nn
 
 from sentviz.errors import InputError
 from sentviz.lexicon import Lexicon
-from sentviz.models.config import EncoderConfig
 from sentviz.models.encoder import Encoder
 from sentviz.models.mixing import Constrained, Differential
 from sentviz.models.model import Model, read
 from sentviz.presets import preset
 from sentviz.recipe import Recipe
+from sentviz.shapes import EncoderConfig
 from sentviz.text import Tokenizer
 from sentviz.training.subject import Subject
 

@@ -8,11 +8,11 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from sentviz.models.config import EncoderConfig
 from sentviz.models.encoder import Encoder
 from sentviz.models.model import Model, collate
 from sentviz.models.protocol import Inputs
 from sentviz.presets import preset
+from sentviz.shapes import EncoderConfig
 from sentviz.text import Reading, Tokenizer
 from sentviz.training import batches
 from tests.benchmarks.timing import ratios, say

@@ -12,13 +12,14 @@ import torch
 transformers = pytest.importorskip("transformers", reason="the extra hub (transformers) is not installed")
 
 
-from sentviz import datasets  # noqa: E402
+from sentviz import datasets, training  # noqa: E402
 from sentviz.errors import InputError, RunError  # noqa: E402
 from sentviz.lexicon import NEUTRAL, Lexicon  # noqa: E402
 from sentviz.models import hub  # noqa: E402
 from sentviz.models.protocol import Watch  # noqa: E402
 from sentviz.recipe import Recipe  # noqa: E402
-from sentviz.runs import Run, catalog  # noqa: E402
+from sentviz.runs import Run  # noqa: E402
+from sentviz.shelf import catalog  # noqa: E402
 from sentviz.training import Trainer  # noqa: E402
 from sentviz.training.adoption import _order as order  # noqa: E402
 from sentviz.training.foreign import ForeignSubject  # noqa: E402
@@ -38,7 +39,7 @@ def test_a_foreign_model_becomes_a_run(
     """Its classes in the data set's order, whatever its own; the same answers from the folder; one row of the catalogue."""
     monkeypatch.setattr(Lexicon, "load", lambda name: lexicon)
     folder = saved(tmp_path / "own model", "modernbert", ("POS", "NEG"))
-    run = hub.adopt(folder, "toy", tmp_path / "runs", lexicon="own", injection="last-scaled")
+    run = training.adopt(folder, "toy", tmp_path / "runs", lexicon="own", injection="last-scaled")
     assert run.name == "toy/own-model-last-scaled" and run.labels == ("negative", "positive")
     model, first = hub.HubModel.of(Run.open(run.folder)), hub.load(folder, lexicon=lexicon, injection="last-scaled")
     texts = toy["test"].frame["text"].tolist()
@@ -61,11 +62,11 @@ def test_a_foreign_model_becomes_a_run(
 
 def test_classes_that_cannot_be_told(toy: dict[str, datasets.Split], tmp_path: Path, folders: dict[str, Path]) -> None:
     with pytest.raises(RunError, match="tells NEGATIVE, NEUTRAL, POSITIVE apart, the data set negative, positive"):
-        hub.adopt(folders["bert"], "toy", tmp_path)
+        training.adopt(folders["bert"], "toy", tmp_path)
     folder = saved(tmp_path / "stars", "distilbert", ("one star", "five stars"))
     with pytest.raises(RunError, match="say which is which with labels"):
-        hub.adopt(folder, "toy", tmp_path)
-    run = hub.adopt(folder, "toy", tmp_path, labels=("negative", "positive"))
+        training.adopt(folder, "toy", tmp_path)
+    run = training.adopt(folder, "toy", tmp_path, labels=("negative", "positive"))
     np.testing.assert_allclose(answers(hub.HubModel.of(run), TEXT), answers(hub.load(folder), TEXT), atol=1e-6)
     assert order(("LABEL_0", "LABEL_1"), ("negative", "positive"), "counted") == [0, 1]
     assert order(("Pos", "neu", "NEG"), ("negative", "neutral", "positive"), "short") == [2, 1, 0]
@@ -82,7 +83,7 @@ def test_fine_tuning_learns_and_its_run_answers(toy: dict[str, datasets.Split], 
     config = transformers.AutoConfig.from_pretrained(folder)
     torch.manual_seed(0)
     transformers.AutoModelForSequenceClassification.from_config(config).save_pretrained(folder)
-    run = hub.finetune(folder, "toy", tmp_path, progress=False, **{**SETTINGS, "epochs": 8})
+    run = training.finetune(folder, "toy", tmp_path, progress=False, **{**SETTINGS, "epochs": 8})
     assert run.name == "toy/bert"
     assert run.metrics()["test"]["accuracy"]["value"] > 0.9
     model = hub.HubModel.of(run)
@@ -133,6 +134,6 @@ def test_attention_dropout_acts_in_training_only(folders: dict[str, Path]) -> No
 
 def test_settings_are_checked(tmp_path: Path, folders: dict[str, Path]) -> None:
     with pytest.raises(InputError, match="no setting 'speed'"):
-        hub.finetune(folders["bert"], "toy", tmp_path, speed=3)
+        training.finetune(folders["bert"], "toy", tmp_path, speed=3)
     with pytest.raises(InputError, match="batch_size cannot be 0"):
-        hub.finetune(folders["bert"], "toy", tmp_path, batch_size=0)
+        training.finetune(folders["bert"], "toy", tmp_path, batch_size=0)

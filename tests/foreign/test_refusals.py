@@ -12,7 +12,7 @@ import torch
 
 transformers = pytest.importorskip("transformers", reason="the extra hub (transformers) is not installed")
 
-from sentviz import datasets  # noqa: E402
+from sentviz import datasets, training  # noqa: E402
 from sentviz.errors import InputError, RunError  # noqa: E402
 from sentviz.models import hub  # noqa: E402
 from sentviz.recipe import Recipe  # noqa: E402
@@ -72,7 +72,7 @@ def test_a_run_runs_no_code_and_does_not_contradict_itself(
     """Nothing is asked on the terminal either: a question would wait for an answer that no server gives."""
     asked: list[str] = []
     monkeypatch.setattr("builtins.input", lambda *said: asked.append(str(said)) or "y")
-    made = hub.adopt(saved(tmp_path / "bert", "bert", LABELS), "toy", tmp_path)
+    made = training.adopt(saved(tmp_path / "bert", "bert", LABELS), "toy", tmp_path)
     with pytest.raises(RunError, match=r"toy/bert: config\.json") as error:
         hub.HubModel.of(reshaped(made, **DAMAGED[how]))
     sentence(error)
@@ -82,7 +82,7 @@ def test_a_run_runs_no_code_and_does_not_contradict_itself(
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_was_written_is_read(kind: str, toy: dict[str, datasets.Split], tmp_path: Path) -> None:
     """The two descriptions of a model agree in every architecture, from disk too."""
-    run = hub.adopt(saved(tmp_path / kind, kind, LABELS), "toy", tmp_path)
+    run = training.adopt(saved(tmp_path / kind, kind, LABELS), "toy", tmp_path)
     assert hub.HubModel.of(Run.open(run.folder)).config.architecture == kind
 
 
@@ -161,26 +161,26 @@ def namesakes(tmp_path: Path) -> tuple[Path, Path]:
 
 def test_a_namesake_does_not_take_a_runs_place(toy: dict[str, datasets.Split], tmp_path: Path) -> None:
     alice, bob = namesakes(tmp_path)
-    run = hub.adopt(alice, "toy", tmp_path / "runs")
+    run = training.adopt(alice, "toy", tmp_path / "runs")
     before = run.digest
-    for make in (hub.adopt, hub.finetune):
+    for make in (training.adopt, training.finetune):
         with pytest.raises(RunError, match="holds a run of other weights of bert-tiny; move it away") as error:
-            make(bob, "toy", tmp_path / "runs", **({} if make is hub.adopt else SETTINGS | {"progress": False}))
+            make(bob, "toy", tmp_path / "runs", **({} if make is training.adopt else SETTINGS | {"progress": False}))
         sentence(error)
     assert Run.open(run.folder).digest == before
     reshaped(run, recipe={"source": "carol/bert-tiny"})
     with pytest.raises(RunError, match="holds a run of carol/bert-tiny"):
-        hub.adopt(alice, "toy", tmp_path / "runs")
+        training.adopt(alice, "toy", tmp_path / "runs")
 
 
 def test_a_run_of_an_earlier_version_may_be_replaced(toy: dict[str, datasets.Split], tmp_path: Path) -> None:
     alice, bob = namesakes(tmp_path)
-    run = hub.adopt(alice, "toy", tmp_path / "runs")
+    run = training.adopt(alice, "toy", tmp_path / "runs")
     path = run.folder / "config.json"
     config = json.loads(path.read_text())
     del config["recipe"]["weights"]
     path.write_text(json.dumps(config))
-    assert hub.adopt(bob, "toy", tmp_path / "runs").config["recipe"]["weights"]
+    assert training.adopt(bob, "toy", tmp_path / "runs").config["recipe"]["weights"]
 
 
 def test_a_namesake_does_not_go_on_from_a_resume_point(toy: dict[str, datasets.Split], tmp_path: Path) -> None:
@@ -201,11 +201,11 @@ def test_a_namesake_does_not_go_on_from_a_resume_point(toy: dict[str, datasets.S
 def test_what_cannot_be_trained_is_told_first(tmp_path: Path, folders: dict[str, Path]) -> None:
     """Before the data set is read."""
     with pytest.raises(InputError, match="korsts has no classes"):
-        hub.finetune(folders["bert"], "korsts", tmp_path)
+        training.finetune(folders["bert"], "korsts", tmp_path)
     with pytest.raises(InputError, match="korsts has no classes"):
-        hub.adopt(folders["bert"], "korsts", tmp_path)
+        training.adopt(folders["bert"], "korsts", tmp_path)
     with pytest.raises(InputError, match="seed cannot be 9223372036854775808"):
-        hub.finetune(folders["bert"], "sst2", tmp_path, seed=1 << 63)
+        training.finetune(folders["bert"], "sst2", tmp_path, seed=1 << 63)
 
 
 def test_a_new_head_does_not_change_the_digest(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ import pandas as pd
 import streamlit as st
 
 from app import shell, store
-from sentviz.papers import printed
-from sentviz.runs import catalog
+from sentviz.registry import printed
+from sentviz.shelf import catalog
 
 shell.intro(
     "Every trained model here, its accuracy with a 95% interval beside the paper's printed one, and where it comes from.",

@@ -7,7 +7,7 @@ import streamlit as st
 from app import shell, store
 from app.focus import choices
 from app.views.papers.claims_part import ICONS, counted, listed, verdicts
-from sentviz.papers import papers, problems
+from sentviz.registry import papers, problems
 
 PAPERS = {name: paper.short for name, paper in papers().items()}
 VERDICTS = dict(zip(choices("verdict")[1:], ICONS, strict=True))

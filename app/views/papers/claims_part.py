@@ -9,7 +9,7 @@ import streamlit as st
 
 from app import shell
 from app.views.papers.shared import digests
-from sentviz.papers import papers
+from sentviz.registry import papers
 from sentviz.runs import Run
 from sentviz.studies.claims import judged
 

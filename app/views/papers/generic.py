@@ -11,8 +11,7 @@ from app import shell, store
 from app.views.papers import claims_part
 from app.views.papers.shared import digests, plain
 from sentviz.errors import SentvizError
-from sentviz.papers import named, papers
-from sentviz.papers.paper import Paper
+from sentviz.registry import Paper, named, papers
 from sentviz.runs import Run
 from sentviz.studies.collected import of_paper
 from sentviz.studies.items import makers

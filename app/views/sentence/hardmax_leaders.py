@@ -10,8 +10,8 @@ from app.views.sentence.hardmax_parts import hardmax_run, model, runs, without_r
 from sentviz.errors import SentvizError
 from sentviz.figures.clustering import layer_bands, leader_bars, vocabulary_map
 from sentviz.gallery import code, signed
-from sentviz.hardmax.leaders import CONFIDENCES, FILE, frequent, leading, per_layer
 from sentviz.runs import Run
+from sentviz.testset.leaders import CONFIDENCES, FILE, frequent, leading, per_layer
 
 __all__ = ["show"]
 

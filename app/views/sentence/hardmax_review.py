@@ -139,7 +139,7 @@ def _follow(run: Run, text: str) -> None:
         if scene.note:
             st.caption(shell.md(scene.note))
         source = signed_source(run)
-        plain = not heat and edits == _Edits() and run.config["model"]["width"] == 2
+        plain = not heat and edits == _Edits() and run.shape.width == 2
         about = (run.name, text) if plain else None
         exports(scene, review.clustering, f"hardmax-{run.name}", "review", source, picked.layer if picked else None, about)
     with right:

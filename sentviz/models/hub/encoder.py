@@ -21,10 +21,10 @@ from torch import Tensor, nn
 
 from sentviz import attention as at
 from sentviz.errors import RunError
-from sentviz.models.config import HubConfig
 from sentviz.models.encoder import injection
 from sentviz.models.protocol import Change, Inputs, LayerSeen, Network, Watch, look
-from sentviz.models.terms import Terms
+from sentviz.shapes import HubConfig
+from sentviz.terms import Terms
 
 __all__ = ["ARCHITECTURES", "IMPLEMENTATION", "HubEncoder", "attention", "register", "transformers"]
 

@@ -10,11 +10,11 @@ import torch
 
 from sentviz.errors import InputError, RunError
 from sentviz.lexicon import NEUTRAL
-from sentviz.models.config import HubConfig
 from sentviz.models.hub.encoder import ARCHITECTURES, IMPLEMENTATION, HubEncoder, register, transformers
 from sentviz.models.hub.tokens import HubTokenizer
 from sentviz.models.model import Model, fill
 from sentviz.presets import injections
+from sentviz.shapes import HubConfig
 
 if TYPE_CHECKING:
     from sentviz.lexicon import Lexicon

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.claim import Claim, Finding, Verdict
 from sentviz.papers.fused import coverage
 from sentviz.papers.fused import study as fused
 from sentviz.papers.fused.study import BASE, CHOSEN, DATASETS, INJECTED, SETTINGS, XIA, configurations
 from sentviz.runs import Run
 from sentviz.studies.against import compared
-from sentviz.studies.claim import Claim, Finding, Verdict
 from sentviz.studies.seeds import seed_noise
 from sentviz.studies.stats import holm
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sentviz.papers.paper import Preset
+from sentviz.registry import Preset
 
 __all__ = ["INJECTIONS", "MODELS", "PRESETS"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from sentviz.papers.hardmax.presets import PRESETS, family
-from sentviz.papers.paper import Page, Paper
+from sentviz.registry import Page, Paper
 
 __all__ = ["PAPER"]
 

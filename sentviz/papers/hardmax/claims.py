@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sentviz.claim import Claim, Finding
 from sentviz.errors import SentvizError
 from sentviz.runs import Run
-from sentviz.studies.claim import Claim, Finding
 from sentviz.studies.stats import paired
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def _theorem(_: Sequence[Run]) -> Finding:
 
 
 def _enough(runs: Sequence[Run]) -> Finding:
-    from sentviz.hardmax.leaders import FILE, per_layer
+    from sentviz.testset.leaders import FILE, per_layer
 
     run = trained(runs).get(2)
     if run is None or FILE not in run.config["files"]:
@@ -75,8 +75,8 @@ def _enough(runs: Sequence[Run]) -> Finding:
 
 def frequent_leaders(runs: Sequence[Run], distance: float) -> tuple[pd.DataFrame, float] | None:
     """The most frequent leaders of each class, and the distance asked for (below 0 a share of their reach); None where nothing is here."""
-    from sentviz.hardmax.leaders import FILE, frequent, leading
     from sentviz.models.loading import load
+    from sentviz.testset.leaders import FILE, frequent, leading
 
     run = trained(runs).get(2)
     if run is None or FILE not in run.config["files"]:

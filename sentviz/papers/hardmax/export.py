@@ -70,7 +70,7 @@ def _leaders(runs: Sequence[Run]) -> list[Made]:
 
 def _depth(runs: Sequence[Run]) -> list[Made]:
     from sentviz.figures.clustering import layer_bands
-    from sentviz.hardmax.leaders import FILE, per_layer
+    from sentviz.testset.leaders import FILE, per_layer
 
     run = trained(runs).get(2)
     if run is None or FILE not in run.config["files"]:

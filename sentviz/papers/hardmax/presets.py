@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from sentviz.papers.paper import Preset
+from sentviz.registry import Preset
 
 __all__ = ["PRESETS", "family"]
 

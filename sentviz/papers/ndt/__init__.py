@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from sentviz.papers.ndt.presets import PRESETS
-from sentviz.papers.paper import Page, Paper, Study
+from sentviz.registry import Page, Paper, Study
 
 __all__ = ["PAPER"]
 

@@ -58,10 +58,10 @@ def measure(dataset: str, *, batches: int = 2, rounds: int = 9, note: str = "", 
     import torch
 
     from sentviz import datasets
-    from sentviz.models.config import EncoderConfig
     from sentviz.models.encoder import Encoder
     from sentviz.models.model import collate
     from sentviz.recipe import Recipe
+    from sentviz.shapes import EncoderConfig
     from sentviz.text import Reading, Tokenizer
 
     recipe, size = Recipe.read(dataset), 64

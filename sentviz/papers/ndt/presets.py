@@ -5,8 +5,8 @@ Names of NDTs are `ndt-<constraint>-<C>`, constraints unit [0,1], symmetric [-1,
 
 from __future__ import annotations
 
-from sentviz.papers.paper import Preset
 from sentviz.presets import CONSTRAINT_SIGNS
+from sentviz.registry import Preset
 
 __all__ = ["PRESETS"]
 

@@ -12,10 +12,10 @@ from app.views.sentence import hardmax_parts
 from sentviz.figures.beside import measured_beside_printed
 from sentviz.figures.clustering import layer_bands, leader_bars
 from sentviz.gallery import code, signed
-from sentviz.hardmax.leaders import FILE, frequent, leading, per_layer
 from sentviz.papers.hardmax import PAPER
 from sentviz.papers.hardmax.claims import beside
 from sentviz.studies.collected import of_paper
+from sentviz.testset.leaders import FILE, frequent, leading, per_layer
 
 shell.intro(
     "What “Clustering in pure-attention hardmax transformers” (arXiv 2407.01602) claims, beside what the runs here measure.",

@@ -1,0 +1,75 @@
+"""Every run at hand as a table: its configuration and headline metrics."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sentviz.errors import RunError
+from sentviz.presets import CONSTRAINT_SIGNS
+from sentviz.runs import Folders, Run, runs
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["catalog"]
+
+
+def catalog(folders: Folders = ()) -> pd.DataFrame:
+    """Every run with its configuration and headline metrics, one row each; unreadable ones with their reason in `problem`."""
+    import pandas as pd
+
+    rows: list[dict[str, Any]] = []
+    for name, run in runs(folders).items():
+        try:
+            rows.append(_row(run) if isinstance(run, Run) else {"run": name, "problem": str(run)})
+        except RunError as error:
+            rows.append({"run": name, "problem": str(error)})
+        except (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
+            rows.append({"run": name, "problem": f"{name}: config.json or metrics.json was not written by sentviz ({error})."})
+    columns = ["run", "weights", "data", "model", "constraint", "components", "accuracy", "low", "high", "n"]
+    frame = pd.DataFrame(rows, columns=[*columns, *dict.fromkeys(k for row in rows for k in row if k not in columns)])
+    return frame.sort_values("run", ignore_index=True)
+
+
+def _row(run: Run) -> dict[str, Any]:
+    config, metrics = run.config, run.metrics()
+    test = metrics["test"]
+    row = {
+        "run": run.name,
+        "weights": run.answers,
+        "data": config["data"]["name"],
+        "model": config["preset"],
+        "constraint": CONSTRAINT_SIGNS.get(getattr(run.shape, "mixing", ""), ""),
+        "components": run.capabilities.components,
+        "accuracy": _real(test["accuracy"]["value"]),
+        "low": _real(test["accuracy"]["low"]),
+        "high": _real(test["accuracy"]["high"]),
+        "n": _whole(test["n"]),
+        "f1_macro": _real(test["f1_macro"]["value"]),
+        "auc": _real(test["auc"]["value"]),
+        "silhouette": _real(test["silhouette"]["value"]),
+        "parameters": _whole(config["parameters"]),
+        "temperature": _real(config["temperature"]),
+        "seed": _whole(config["recipe"]["seed"]),
+        "epochs": _real(config["best"]["epoch"]),
+        "seconds": _whole(config["seconds"]),
+        "hardware": config["hardware"],
+        "version": config["version"]["sentviz"],
+        "digest": run.digest,
+        "problem": "",
+    }
+    if "official_test" in metrics:
+        row["official_accuracy"] = _real(metrics["official_test"]["accuracy"]["value"])
+    return row
+
+
+def _real(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{value!r} is no number")
+    return float(value)
+
+
+def _whole(value: Any) -> int:
+    if not _real(value).is_integer():
+        raise TypeError(f"{value!r} is no whole number")
+    return int(value)
