@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from sentviz import papers as registry
+from sentviz import registry
 from sentviz.cli import main
 from sentviz.errors import InputError, SentvizError
 from sentviz.presets import named as preset_of
