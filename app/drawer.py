@@ -49,7 +49,7 @@ def begin(*, beside: bool = True) -> Rows:
         if beside or focus.slice.startswith("agree="):
             _beside(focus.run)
         splits = [split for split in ("test", "official_test") if split in run.metrics()]
-        options = [*splits, *(("demo",) if store.fits_demo(run) else ()), *(("mine",) if run.answers else ())]
+        options = [*splits, *(("demo",) if store.fits_demo(run) else ()), *(("mine",) if run.askable else ())]
         shell.choose(st.segmented_control, "Rows", "over", options, format_func=lambda name: OVER[name])
     if focus.over not in options:
         st.info(
@@ -262,7 +262,7 @@ def _opened(rows: Rows, row: pd.Series[Any]) -> None:
         for name in ("text", "text_pair"):
             if name in row:
                 st.text(str(row[name]))
-        if not store.run(rows.run).answers:
+        if not store.run(rows.run).askable:
             st.caption(f"{shell.md(rows.run)} ships without weights; choose another model above to open the row in Explore.")
             return
         with st.container(horizontal=True, gap="small"):

@@ -16,7 +16,8 @@ from app.focus import PRIVATE, TEXT_IN_URL, Focus
 from sentviz._browser import find_browser
 from sentviz.errors import SentvizError
 from sentviz.explain import SCORES
-from sentviz.export import FORMATS, PRESETS, render
+from sentviz.export import FORMATS, render
+from sentviz.export import SIZES as PRINT_SIZES
 from sentviz.figures import Figure, Theme
 
 __all__ = ["begin", "bound", "choose", "end", "export_menu", "figure", "focus", "go", "halves", "intro", "md", "settle", "theme"]
@@ -196,16 +197,16 @@ def _export_menu(make: Callable[[Theme], Figure], name: str, key: str, code: str
     pictures = find_browser() is not None
     size = st.segmented_control(
         "Size",
-        ["screen", *PRESETS],
+        ["screen", *PRINT_SIZES],
         default="screen",
         format_func=lambda size: SIZES[size],
         key=f"size-{key}",
         label_visibility="collapsed",
     )
-    preset = size if size in PRESETS else None
+    preset = size if size in PRINT_SIZES else None
     points = None
     if preset:
-        points = st.slider("Letters, points", 5.0, 20.0, float(PRESETS[preset].points), 0.5, key=f"points-{key}-{preset}")
+        points = st.slider("Letters, points", 5.0, 20.0, float(PRINT_SIZES[preset].points), 0.5, key=f"points-{key}-{preset}")
     for row in (FORMATS[:3], FORMATS[3:]):
         for column, format in zip(st.columns(3, gap="small"), row, strict=True):
             column.download_button(
@@ -226,4 +227,4 @@ def _export_menu(make: Callable[[Theme], Figure], name: str, key: str, code: str
 
 
 def _file(make: Callable[[Theme], Figure], format: str, preset: str | None, points: float | None) -> bytes:
-    return render(make("light"), format, preset=preset, points=points)
+    return render(make("light"), format, size=preset, points=points)

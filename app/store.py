@@ -61,7 +61,7 @@ def runs() -> dict[str, Run]:
 
 def models() -> dict[str, Run]:
     """The runs that carry weights, so that they can be asked."""
-    return {name: run for name, run in runs().items() if run.answers}
+    return {name: run for name, run in runs().items() if run.askable}
 
 
 def broken() -> dict[str, RunError]:
@@ -245,7 +245,7 @@ def fits_demo(of: Run) -> bool:
     """Whether a run can be asked about the demo set: English sentences one by one, negative or positive."""
     from sentviz.testset import demo
 
-    return of.answers and language(of) == "en" and not reads_pairs(of) and min(demo.labels_for(of.labels).values()) >= 0
+    return of.askable and language(of) == "en" and not reads_pairs(of) and min(demo.labels_for(of.labels).values()) >= 0
 
 
 def texts(focus: Focus) -> tuple[str, str | None]:

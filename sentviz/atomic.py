@@ -17,11 +17,11 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["claim", "replacing", "restored", "uninterrupted", "writing"]
+__all__ = ["hold", "replacing", "restored", "uninterrupted", "writing"]
 
 
 @contextmanager
-def claim(folder: Path, patience: float = 0.0, cancelled: Callable[[], bool] | None = None) -> Iterator[bool]:
+def hold(folder: Path, patience: float = 0.0, cancelled: Callable[[], bool] | None = None) -> Iterator[bool]:
     """Hold a folder for this process: False where another still holds it after `patience` seconds (-1: for ever), or once `cancelled`."""
     with _locked(_lock(folder), patience, cancelled) as mine:
         if mine is not False:

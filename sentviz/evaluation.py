@@ -23,7 +23,7 @@ __all__ = [
     "bounds",
     "confusion",
     "evaluate",
-    "fit_temperature",
+    "fit_calibration",
     "from_confusion",
     "interval",
     "known_mean",
@@ -151,7 +151,7 @@ def wilson(right: npt.ArrayLike, n: npt.ArrayLike) -> tuple[Floats, Floats]:
     return np.clip(low, 0, p), np.clip(high, p, 1)
 
 
-def fit_temperature(logits: npt.NDArray[np.float32], labels: Ints) -> float:
+def fit_calibration(logits: npt.NDArray[np.float32], labels: Ints) -> float:
     """The T that minimises the cross-entropy of softmax(logits / T) (Guo et al. 2017); looked for from e⁻³ to e³."""
     from scipy.optimize import minimize_scalar
 

@@ -22,13 +22,13 @@ from sentviz.figures.figure import Figure, sentence
 from sentviz.figures.text import as_text, text_columns
 from sentviz.fonts import embed_fonts
 
-__all__ = ["FORMATS", "PRESETS", "Preset", "render", "save"]
+__all__ = ["FORMATS", "SIZES", "Size", "render", "save"]
 
 FORMATS = ("png", "svg", "pdf", "html", "csv", "tex")
 
 
 @dataclass(frozen=True)
-class Preset:
+class Size:
     """A place in print: its width, the size of its letters, its pixels per inch as PNG. Papers set captions themselves."""
 
     millimetres: float
@@ -36,7 +36,7 @@ class Preset:
     dpi: int = 300
 
 
-PRESETS = {"column": Preset(84, 8), "wide": Preset(174, 8), "slide": Preset(254, 16, 150)}
+SIZES = {"column": Size(84, 8), "wide": Size(174, 8), "slide": Size(254, 16, 150)}
 _BASE_FONT = 13  # pixels, as figures draw it
 
 VECTOR_CELLS = 10_000
@@ -52,7 +52,7 @@ def render(
     scale: float = 2,
     width: int | None = None,
     height: int | None = None,
-    preset: str | None = None,
+    size: str | None = None,
     points: float | None = None,
 ) -> bytes:
     """The figure as the bytes of a file.
@@ -67,10 +67,10 @@ def render(
         format: one of `FORMATS`.
         scale: PNG pixels per pixel of the layout.
         width, height: of the picture without caption, in pixels; the figure's own unless given.
-        preset: one of `PRESETS`: a width in millimetres with letters of a size in points, without the caption.
-        points: size of the letters instead of the preset's.
+        size: one of `SIZES`: a width in millimetres with letters of a size in points, without the caption.
+        points: size of the letters instead of the size's.
     Raises:
-        InputError: unknown format or preset, or impossible size.
+        InputError: unknown format or size, or impossible size.
         SentvizError: no browser for PNG, SVG or PDF.
     """
     if format not in FORMATS:
@@ -79,8 +79,8 @@ def render(
         return _csv(figure.frame)
     if format == "tex":
         return _tex(figure)
-    if preset is not None and preset not in PRESETS:
-        raise InputError(f"There is no size {preset!r}; there are {', '.join(PRESETS)}.")
+    if size is not None and size not in SIZES:
+        raise InputError(f"There is no size {size!r}; there are {', '.join(SIZES)}.")
     if points is not None and not 4 <= points <= 40:
         raise InputError("Letters can be 4 to 40 points high.")
     if not 0.1 <= scale <= 10 or any(side is not None and not 50 <= side <= 10_000 for side in (width, height)):
@@ -90,16 +90,16 @@ def render(
     plot = go.Figure(figure.plot)
     if format in ("svg", "pdf"):
         plot = _as_vectors(plot)
-    if preset is None:
+    if size is None:
         wide, high = _size(plot, width, height)
         high = _add_caption(plot, sentence([figure.caption, figure.source]), wide, high)
         factor = scale if format == "png" else 1.0
     elif plot.layout.meta == "whole":  # letters that are the picture: it shrinks as one
-        place = PRESETS[preset]
+        place = SIZES[size]
         wide, high = _size(plot, None, None)
         factor = place.millimetres / 25.4 * 96 / wide * (place.dpi / 96 if format == "png" else 1)
     else:
-        place = PRESETS[preset]
+        place = SIZES[size]
         letters = (points or place.points) * 96 / 72 / _BASE_FONT
         wide, high = fit_width(plot, round(place.millimetres / 25.4 * 96 / letters))
         factor = letters * (place.dpi / 96 if format == "png" else 1)
@@ -114,7 +114,7 @@ def save(
     scale: float = 2,
     width: int | None = None,
     height: int | None = None,
-    preset: str | None = None,
+    size: str | None = None,
     points: float | None = None,
 ) -> Path:
     """Write the figure in the format that the suffix names; a failure leaves what was there before.
@@ -124,7 +124,7 @@ def save(
         SentvizError: the place cannot be written, or as for `render`.
     """
     path = Path(path)
-    data = render(figure, path.suffix.lower().lstrip("."), scale=scale, width=width, height=height, preset=preset, points=points)
+    data = render(figure, path.suffix.lower().lstrip("."), scale=scale, width=width, height=height, size=size, points=points)
     try:
         with replacing(path) as part:
             part.write_bytes(data)

@@ -23,7 +23,7 @@ def reads_pairs(run: Run) -> bool:
     try:
         return datasets.info(run.config["data"]["name"]).pair
     except InputError:  # a data set that is not known here
-        return run.answers and run.example().text_pair is not None
+        return run.askable and run.example().text_pair is not None
 
 
 def remarks(trace: Trace, run: Run) -> list[tuple[str, str]]:
@@ -43,10 +43,9 @@ def remarks(trace: Trace, run: Run) -> list[tuple[str, str]]:
     if split := _in_bytes(trace):
         shown = ", ".join(f"“{letter}”" for letter in split[:3])
         said.append(("unknown", f"The model has no token of its own for {shown}: it reads the bytes, and each stands here once a piece."))
-    temperature = run.config["temperature"]
-    spread = np.exp((trace.logits - trace.logits.max()) / temperature)
+    spread = np.exp((trace.logits - trace.logits.max()) / run.calibration)
     calibrated = percent(float(spread.max() / spread.sum()))
-    said.append(("calibrated", f"Calibrated on validation (temperature {temperature:.2f}): {calibrated}."))
+    said.append(("calibrated", f"Calibrated on validation (logits / {run.calibration:.2f}): {calibrated}."))
     learned = run.example().lambdas
     if learned.shape != trace.lambdas.shape or not np.allclose(learned, trace.lambdas, atol=5e-3):
         said.append(("changed", "This is an intervention: the lambdas are not the learned ones."))

@@ -32,7 +32,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sentviz.atomic import claim, restored, writing
+from sentviz.atomic import hold, restored, writing
 from sentviz.errors import RunError
 
 if TYPE_CHECKING:
@@ -46,8 +46,8 @@ __all__ = [
     "Run",
     "attach",
     "attachable",
-    "claim",
     "find",
+    "hold",
     "restored",
     "roots",
     "runs",
@@ -170,7 +170,17 @@ class Run:
         return tuple(self.config["labels"])
 
     @property
-    def answers(self) -> bool:
+    def configuration(self) -> str:
+        """What was trained, whichever the seed: the preset's name, with the variant's behind it."""
+        return str(self.config["preset"])
+
+    @property
+    def calibration(self) -> float:
+        """The temperature that makes its probabilities honest, fitted on validation: softmax(logits / T)."""
+        return float(self.config["temperature"])
+
+    @property
+    def askable(self) -> bool:
         """Whether it can be asked: some runs ship their history and measurements only, without weights."""
         return "model.safetensors" in self.config["files"]
 
@@ -316,7 +326,7 @@ def attach(run: Run, file: str, frame: pd.DataFrame) -> Run:
         RunError: as `attachable`; a file of the run is damaged; it was trained anew since `run` was opened; another process holds it.
     """
     try:
-        with claim(folder := run.folder.resolve(), PATIENCE) as mine:
+        with hold(folder := run.folder.resolve(), PATIENCE) as mine:
             if not mine:
                 raise RunError(f"{run.name} is being written by another process.")
             now = Run.open(folder, run.name)

@@ -36,7 +36,7 @@ def _row(run: Run) -> dict[str, Any]:
     test = metrics["test"]
     row = {
         "run": run.name,
-        "weights": run.answers,
+        "weights": run.askable,
         "data": config["data"]["name"],
         "model": config["preset"],
         "constraint": CONSTRAINT_SIGNS.get(getattr(run.shape, "mixing", ""), ""),
@@ -49,7 +49,7 @@ def _row(run: Run) -> dict[str, Any]:
         "auc": _real(test["auc"]["value"]),
         "silhouette": _real(test["silhouette"]["value"]),
         "parameters": _whole(config["parameters"]),
-        "temperature": _real(config["temperature"]),
+        "calibration": run.calibration,
         "seed": _whole(config["recipe"]["seed"]),
         "epochs": _real(config["best"]["epoch"]),
         "seconds": _whole(config["seconds"]),

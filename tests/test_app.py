@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from sentviz.export import PRESETS
+from sentviz.export import SIZES
 from sentviz.runs import runs
 
 ROOT = Path(__file__).parents[1]
@@ -159,19 +159,19 @@ def test_a_damaged_run_is_named_and_the_others_go_on(tmp_path: Path, monkeypatch
         st.cache_resource.clear()
 
 
-@pytest.mark.parametrize("size", PRESETS)
+@pytest.mark.parametrize("size", SIZES)
 def test_a_figure_can_be_made_in_every_size_of_paper(size: str) -> None:
     """The menu of the strip: each size brings its slider of letters, and the page goes on below."""
     app = opened()
     app.button_group(key="size-strip").set_value(size).run()
     assert not app.exception, app.exception
-    assert app.slider(key=f"points-strip-{size}").value == PRESETS[size].points
+    assert app.slider(key=f"points-strip-{size}").value == SIZES[size].points
     assert any("Lambda" in element.value for element in app.markdown)
 
 
 def test_a_run_without_weights_leads_to_one_with() -> None:
     """A link to a seed that ships its history only offers the others."""
-    light = next((name for name, run in runs().items() if not run.answers), "")
+    light = next((name for name, run in runs().items() if not run.askable), "")
     if not light:
         pytest.skip("every run here has its weights")
     app = opened(run=light)
@@ -185,7 +185,7 @@ def test_the_runs_of_one_data_set() -> None:
     app = opened("runs", data="twitter_financial")
     table = app.dataframe[0].value
     assert set(table["data"]) == {"twitter_financial"}
-    assert dict(zip(table["run"], table["weights"], strict=True)) == {name: runs()[name].answers for name in table["run"]}
+    assert dict(zip(table["run"], table["weights"], strict=True)) == {name: runs()[name].askable for name in table["run"]}
     assert table["printed"].dtype == "Float64"
     app.button_group(key="focus-data").set_value("all").run()
     assert len(app.dataframe[0].value) > len(table)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sentviz.atomic import claim, replacing, restored, writing
+from sentviz.atomic import hold, replacing, restored, writing
 
 HOLD = "import sys, pathlib; from sentviz.atomic import *\nwith {0}(pathlib.Path(sys.argv[1])): print('here', flush=True); input()"
 
@@ -49,7 +49,7 @@ def test_what_a_crash_left_aside_comes_back_to_whoever_looks(folder: Path) -> No
 
 
 def test_what_a_crash_left_aside_comes_back_to_its_next_holder(folder: Path) -> None:
-    with claim(folder) as mine:
+    with hold(folder) as mine:
         assert mine and (folder / "a").read_text() == "old"
     assert names(folder.parent) == ["one"]
 
@@ -108,12 +108,12 @@ def test_leftovers_of_the_dead_go_and_those_of_the_living_stay(tmp_path: Path) -
 def test_a_folder_is_held_until_its_process_dies(tmp_path: Path) -> None:
     """Killed, it gives the folder back; the file that it left is no obstacle, whatever it says."""
     folder = tmp_path / "one"
-    other = held(folder, "claim")
-    with claim(folder) as mine:
+    other = held(folder, "hold")
+    with hold(folder) as mine:
         assert not mine
     killed(other)
     (tmp_path / ".one.tmp-lock").write_text(str(os.getpid()))
-    with claim(folder) as mine:
+    with hold(folder) as mine:
         assert mine
     assert not names(tmp_path)
 
@@ -121,16 +121,16 @@ def test_a_folder_is_held_until_its_process_dies(tmp_path: Path) -> None:
 def test_patience_waits_for_the_holder(tmp_path: Path) -> None:
     entered, leave = threading.Event(), threading.Event()
 
-    def hold() -> None:
-        with claim(tmp_path / "one"):
+    def holder() -> None:
+        with hold(tmp_path / "one"):
             entered.set()
             leave.wait()
 
-    thread = threading.Thread(target=hold)
+    thread = threading.Thread(target=holder, daemon=True)
     thread.start()
-    entered.wait()
+    assert entered.wait(20)
     threading.Timer(0.2, leave.set).start()
-    with claim(tmp_path / "one", patience=20) as mine:
+    with hold(tmp_path / "one", patience=20) as mine:
         assert mine
     thread.join()
 
@@ -138,7 +138,7 @@ def test_patience_waits_for_the_holder(tmp_path: Path) -> None:
 def test_waiting_ends_when_it_is_cancelled(tmp_path: Path) -> None:
     cancelled = threading.Event()
     threading.Timer(0.2, cancelled.set).start()
-    with claim(tmp_path / "one") as first, claim(tmp_path / "one", patience=60, cancelled=cancelled.is_set) as second:
+    with hold(tmp_path / "one") as first, hold(tmp_path / "one", patience=60, cancelled=cancelled.is_set) as second:
         assert first and not second and cancelled.is_set()
 
 
@@ -162,7 +162,7 @@ def test_a_folder_has_one_holder_however_many_want_it(tmp_path: Path) -> None:
 
     def want() -> None:
         for _ in range(50):
-            with claim(tmp_path / "one", patience=30) as mine:
+            with hold(tmp_path / "one", patience=30) as mine:
                 with guard:
                     inside[0] += mine
                     most[0] = max(most[0], inside[0])
@@ -201,5 +201,5 @@ def test_a_file_system_without_locks_is_no_other_process(tmp_path: Path, number:
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr("fcntl.flock", flock)
-    with claim(tmp_path / "one") as mine:
+    with hold(tmp_path / "one") as mine:
         assert mine is got

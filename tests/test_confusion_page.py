@@ -131,7 +131,7 @@ def test_reliability_draws_both_states() -> None:
     labels, shares = np.array([0, 1, 1, 0]), np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.55, 0.45]])
     states = {
         "as it is": operating.reliability(labels, shares),
-        "temperature 2.00": operating.reliability(labels, operating.tempered(shares, 2)),
+        "temperature 2.00": operating.reliability(labels, operating.calibrated(shares, 2)),
     }
     figure = reliability_diagram(states, states, title="x", start=0.5)
     assert set(figure.frame["state"]) == set(states)

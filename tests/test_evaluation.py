@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn import metrics as sk
 
-from sentviz.evaluation import Evaluation, confusion, evaluate, fit_temperature, from_confusion, interval, metrics
+from sentviz.evaluation import Evaluation, confusion, evaluate, fit_calibration, from_confusion, interval, metrics
 
 
 def made(n: int, classes: int, seed: int = 0, sharp: float = 1.0) -> Evaluation:
@@ -146,7 +146,7 @@ def test_temperature_is_the_least_of_a_grid(factor: float) -> None:
         z = logits.astype(np.float64) / temperature
         return float((np.log(np.exp(z).sum(axis=1)) - z[np.arange(len(z)), e.labels]).mean())
 
-    found = fit_temperature(logits, e.labels)
+    found = fit_calibration(logits, e.labels)
     near = min(found * np.linspace(0.99, 1.01, 201), key=loss)
     far = min(np.geomspace(0.06, 20, 400), key=loss)
     assert found == pytest.approx(near, rel=1e-4) and found == pytest.approx(far, rel=0.01)

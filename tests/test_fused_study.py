@@ -195,7 +195,7 @@ def test_gains_by_hand(several: list[Run]) -> None:
         assert frame.loc[model, "adjusted"] >= min(1, (4 - rank) * p[model]) - 1e-12
     assert frame.loc["cls-last-scaled", "seeds"] == 3 and frame.loc["cls-last-scaled", "spread"] == pytest.approx(0)
     assert frame.loc["cls-all", "spread"] != frame.loc["cls-all", "spread"]
-    first = {run.config["preset"]: run for run in reversed(several)}
+    first = {run.configuration: run for run in reversed(several)}
     single = fused.gains(first.values(), "nsmc").set_index("model")
     assert set(single["kind"]) == {"one seed"} and set(single["verdict"]) == {"cannot be told"}
     for model, (gained, lost) in wins.items():
@@ -366,7 +366,7 @@ def test_gains_are_drawn_in_points_beside_the_print(several: list[Run]) -> None:
 def test_the_paper_is_written_with_its_manifest(several: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a browser; what needs weights or measured heads says that no run is here."""
     monkeypatch.setattr("sentviz.studies.export_paper.find_browser", lambda: None)
-    made = [with_heads(run, (0.1, 0.2), (0.1, 0.1)) if run.config["preset"] != "cls-xia" else run for run in several]
+    made = [with_heads(run, (0.1, 0.2), (0.1, 0.1)) if run.configuration != "cls-xia" else run for run in several]
     manifest = export_paper("fused", tmp_path / "out", made)
     states = {item["id"]: item["state"] for item in manifest["items"]}
     assert {states[f"table-{i}"] for i in (1, 2, 3)} == {"written"}

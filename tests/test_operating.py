@@ -236,7 +236,7 @@ def test_calibration_error_by_hand() -> None:
     assert row["value"] == pytest.approx((0.13 + 0.38 + 0.81) / 6)
     assert row["confidence"] == pytest.approx(CONFIDENCE.mean())
     assert row["accuracy"] == pytest.approx(4 / 6)
-    assert frame.loc["tempered", "value"].to_numpy() == pytest.approx(frame.loc["as it is", "value"].to_numpy())  # T = 1
+    assert frame.loc["calibrated", "value"].to_numpy() == pytest.approx(frame.loc["as it is", "value"].to_numpy())  # T = 1
 
 
 def test_its_interval_is_the_basic_bootstrap_of_the_same_rows() -> None:
@@ -244,7 +244,7 @@ def test_its_interval_is_the_basic_bootstrap_of_the_same_rows() -> None:
     temperature = 1.7
     frame = operating.calibration(labels, shares, temperature, bins=5, seed=2, draws=50)
     rows = np.random.default_rng(2).integers(0, 60, size=(50, 60))
-    for state, p in (("as it is", shares), ("tempered", operating.tempered(shares, temperature))):
+    for state, p in (("as it is", shares), ("calibrated", operating.calibrated(shares, temperature))):
         place = np.ceil(p.max(axis=1) * 5).astype(int)
         hit, sure = (p.argmax(axis=1) == labels).astype(float), p.max(axis=1)
 
@@ -275,9 +275,9 @@ def test_tempering_is_the_softmax_of_divided_logits() -> None:
     logits = np.random.default_rng(1).normal(size=(20, 3)) * 2
     shares = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     want = np.exp(logits / 2.5) / np.exp(logits / 2.5).sum(axis=1, keepdims=True)
-    assert operating.tempered(shares, 2.5) == pytest.approx(want)
-    assert operating.tempered(shares, 1) == pytest.approx(shares)
-    assert np.isfinite(operating.tempered(np.array([[0.0, 1.0]]), 3)).all()
+    assert operating.calibrated(shares, 2.5) == pytest.approx(want)
+    assert operating.calibrated(shares, 1) == pytest.approx(shares)
+    assert np.isfinite(operating.calibrated(np.array([[0.0, 1.0]]), 3)).all()
 
 
 def test_a_temperature_that_fits_takes_the_error_away() -> None:

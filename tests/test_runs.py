@@ -214,7 +214,7 @@ def test_one_folder_of_runs_needs_no_list(root: Path) -> None:
     """A text or a path, wherever several are taken."""
     for folder in (root, str(root)):
         assert {"toy/ndt-unit-2", "toy/vanilla-matched"} <= set(catalog(folder)["run"])
-        assert find("toy/ndt-unit-2", folder).config["preset"] == "ndt-unit-2"
+        assert find("toy/ndt-unit-2", folder).configuration == "ndt-unit-2"
         assert root in runs.roots(folder)
     assert Run.open(str(root / "toy/ndt-unit-2")).config["preset"] == "ndt-unit-2"
 
@@ -234,7 +234,7 @@ def test_tables_measured_side_by_side_are_both_kept(root: Path) -> None:
 def test_a_table_waits_for_another_and_not_for_ever(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = Run.open(root / "toy/ndt-unit-2")
     monkeypatch.setattr(runs, "PATIENCE", 0.1)
-    with runs.claim(run.folder) as mine, pytest.raises(RunError, match="being written by another process"):
+    with runs.hold(run.folder) as mine, pytest.raises(RunError, match="being written by another process"):
         assert mine
         runs.attach(run, "heads.parquet", TABLE)
 
@@ -303,7 +303,7 @@ def test_find_by_name_by_folder_and_not_at_all(root: Path, monkeypatch: pytest.M
     with pytest.raises(RunError, match=r"no run 'toy/none'.*toy/ndt-unit-2"):
         find("toy/none", [root])
     monkeypatch.setenv("SENTVIZ_RUNS", f"{root / 'nowhere'}{os.pathsep}{root}")
-    assert find("toy/ndt-unit-2").config["preset"] == "ndt-unit-2"
+    assert find("toy/ndt-unit-2").configuration == "ndt-unit-2"
     for strange in ("", "../..", "x" * 3000, "a\x00b"):
         with pytest.raises(RunError, match="no run"):
             find(strange)

@@ -24,7 +24,7 @@ def run(request: pytest.FixtureRequest) -> Run:
 
 def test_every_file_is_the_one_written_with_the_run(run: Run) -> None:
     optional = {"model.safetensors", "tokenizer.json", "embeddings.safetensors", "example.safetensors"}  # of what needs weights
-    for file in FILES if run.answers else set(FILES) - optional:
+    for file in FILES if run.askable else set(FILES) - optional:
         assert run.path(file).stat().st_size > 0
 
 
@@ -40,7 +40,7 @@ def test_the_stored_trace_is_what_the_model_says(run: Run) -> None:
     from sentviz.explain import explained
     from sentviz.models.loading import load
 
-    if not run.answers:
+    if not run.askable:
         pytest.skip("ships without weights")
     stored, model = run.example(), load(run)
     fresh = explained(model, model.trace(stored.text, stored.text_pair))
@@ -54,7 +54,7 @@ def test_the_parameters_said_are_those_stored(run: Run) -> None:
     """The count in config.json against the entries of model.safetensors; scales of rows and a lexicon's polarities are no parameters."""
     from safetensors.numpy import load_file
 
-    if not run.answers:
+    if not run.askable:
         pytest.skip("ships without weights")
     weights = load_file(run.path("model.safetensors"))
     counted = (array.size for name, array in weights.items() if not name.startswith("polarity") and not name.endswith(".scale"))
@@ -62,7 +62,7 @@ def test_the_parameters_said_are_those_stored(run: Run) -> None:
 
 
 def test_the_example_is_one_of_our_own_sentences(run: Run) -> None:
-    if not run.answers:
+    if not run.askable:
         pytest.skip("ships without weights")
     stored = run.example()
     assert (stored.text, stored.text_pair) in {(example.text, example.pair) for example in EXAMPLES}
@@ -97,7 +97,7 @@ def test_predictions_come_back_from_the_weights(run: Run) -> None:
     from sentviz import datasets
     from sentviz.models.loading import load
 
-    if not run.answers:
+    if not run.askable:
         pytest.skip("ships without weights")
     try:
         split = datasets.load_split(run.config["data"]["name"], "test")

@@ -14,7 +14,7 @@ import pytest
 from sentviz.errors import InputError, RunError
 from sentviz.papers.ndt.presets import PRESETS
 from sentviz.recipe import Recipe
-from sentviz.runs import Run, claim
+from sentviz.runs import Run, hold
 from sentviz.studies import runner
 from sentviz.studies.runner import collect, finished, light, plan, run_study
 from sentviz.training import train
@@ -89,13 +89,13 @@ def test_a_run_of_another_recipe_is_not_taken_for_this_one(whole: Run, tmp_path:
 def test_a_run_is_held_by_one_living_process(tmp_path: Path) -> None:
     """A second claim fails while the first holds; a dead process's lock is taken over."""
     folder = tmp_path / "sst2" / "diff"
-    with claim(folder) as mine:
+    with hold(folder) as mine:
         assert mine
-        with claim(folder) as other:
+        with hold(folder) as other:
             assert not other
     (tmp_path / "sst2" / ".diff.tmp-lock").write_text("999999999")
     assert not Path("/proc/999999999").exists() or os.name == "nt"
-    with claim(folder) as mine:
+    with hold(folder) as mine:
         assert mine
     assert not list(folder.parent.iterdir())
 
@@ -143,7 +143,7 @@ def test_a_light_copy_has_no_weights_of_epochs(tmp_path: Path, monkeypatch: pyte
 def test_a_light_copy_keeps_the_numbers_without_the_weights(whole: Run, tmp_path: Path) -> None:
     light(whole, tmp_path / "sst2" / "diff-s1")
     run = Run.open(tmp_path / "sst2" / "diff-s1")
-    assert not run.answers
+    assert not run.askable
     assert run.metrics() == whole.metrics()
     assert len(run.history()) == len(whole.history())
     with pytest.raises(RunError, match="not its weights"):

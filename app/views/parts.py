@@ -10,7 +10,7 @@ from app import shell, store
 from app.views.getdata_part import offer
 from sentviz.errors import SentvizError
 from sentviz.figures import component_name, heatmap
-from sentviz.gallery import code, signed
+from sentviz.gallery import code, sourced
 from sentviz.glossary import tip
 from sentviz.runs import Run
 from sentviz.trace import Trace
@@ -33,7 +33,7 @@ __all__ = [
 def asked(name: str) -> Run:
     """A run that can be asked; the page stops with a sentence and the choice of another where it ships without weights."""
     found = store.run(name)
-    if not found.answers:
+    if not found.askable:
         st.info(f"{name} carries its history and measurements only, not its weights, so it cannot be asked.", icon=":material/inventory_2:")
 
         def take() -> None:
@@ -142,7 +142,7 @@ def map_figure(
     layer, head, component = focus.layer - 1, place(focus.head), place(focus.component)
     options: dict[str, Any] = {"hide_specials": hide_specials, "top": top, "side": side, "least": least}
     shell.figure(
-        lambda theme: signed(heatmap(trace, layer, head, component, **options, theme=theme), run),
+        lambda theme: sourced(heatmap(trace, layer, head, component, **options, theme=theme), run),
         key,
         code=notebook(run, "attention", trace, layer=layer, head=head, component=component),
     )

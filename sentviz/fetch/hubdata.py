@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from sentviz.atomic import claim, replacing
+from sentviz.atomic import hold, replacing
 from sentviz.datasets import DatasetInfo, HubFile, content, folders, info, named, where
 from sentviz.errors import DataMissingError, InputError
 from sentviz.fetch.download import Progress, Remote, Stopped, disk, fetch, look
@@ -227,7 +227,7 @@ def _alone(folder: Path, stop: threading.Event | None) -> Iterator[None]:
     """Hold a data set's folder; wait while another process does."""
     with ExitStack() as held:
         with disk(folder.parent):
-            mine = held.enter_context(claim(folder, -1, stop.is_set if stop else None))
+            mine = held.enter_context(hold(folder, -1, stop.is_set if stop else None))
         if not mine:
             raise Stopped("Stopped while another process was downloading the same data set.")
         yield

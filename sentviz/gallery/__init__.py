@@ -13,7 +13,7 @@ from sentviz.errors import InputError, SentvizError
 from sentviz.gallery import lexicon, points, sentence, testset, training, words  # noqa: F401 - they register their figures
 from sentviz.gallery.registry import FIGURES, Spec, find_figure
 from sentviz.gallery.sentence import strip
-from sentviz.gallery.subjects import Sentence, signed
+from sentviz.gallery.subjects import Sentence, sourced
 from sentviz.gallery.training import lambda_figure
 from sentviz.registry import papers
 from sentviz.runs import find
@@ -21,7 +21,7 @@ from sentviz.runs import find
 if TYPE_CHECKING:
     from sentviz.figures.figure import Figure
 
-__all__ = ["FIGURES", "Sentence", "Spec", "code", "draw", "lambda_figure", "make", "signed", "strip"]
+__all__ = ["FIGURES", "Sentence", "Spec", "code", "draw", "lambda_figure", "make", "sourced", "strip"]
 
 
 for _paper in papers().values():
@@ -64,7 +64,7 @@ def make(figure: str, subject: Any, **options: Any) -> Figure:
         made = spec.make(subject, **options)
     except KeyError as error:
         raise InputError(f"{subject.run.name}: {error.args[0]}.") from error
-    return made if made.source else subject.signed(made)
+    return made if made.source else subject.sourced(made)
 
 
 def code(name: str, figure: str, **options: Any) -> str:

@@ -48,7 +48,7 @@ class Subject(Protocol):
     NEEDS: tuple[Need, ...]
     OF_RUN: bool  # whether it begins with the name of a run
 
-    def signed(self, figure: Figure) -> Figure:
+    def sourced(self, figure: Figure) -> Figure:
         """The figure with where it comes from."""
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from sentviz.errors import InputError
 from sentviz.gallery.registry import capability, figure
-from sentviz.gallery.subjects import Sentence, signed
+from sentviz.gallery.subjects import Sentence, sourced
 from sentviz.runs import find
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def _difference(
         raise InputError(why)
     changed = map_difference(of.trace, other.trace, layer, head, component)
     made = difference_map(changed.trace, of.run.name, layer, head, component, pieces=changed.kind, side=side, theme=theme)
-    return signed(made, of.run, other.run)
+    return sourced(made, of.run, other.run)
 
 
 # ---- hardmax

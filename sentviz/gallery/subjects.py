@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from sentviz.figures.figure import Figure
     from sentviz.trace import Trace
 
-__all__ = ["SUBJECTS", "WEIGHTS", "Answers", "Runs", "Sentence", "Study", "signed"]
+__all__ = ["SUBJECTS", "WEIGHTS", "Answers", "Runs", "Sentence", "Study", "sourced"]
 
 
 def _weightless(run: Run) -> str:
-    if run.answers:
+    if run.askable:
         return ""
     return f"{run.name} carries its history and measurements only, not its weights: `sentviz train` makes a run that can be asked."
 
@@ -28,23 +28,44 @@ def _weightless(run: Run) -> str:
 WEIGHTS = Need("weights", _weightless)
 
 
-def signed(figure: Figure, *sources: Run, split: str = "test", rows: Rows | None = None, trace: Trace | None = None) -> Figure:
+NAMED = 8  # runs that a caption names one by one
+
+
+def sourced(figure: Figure, *sources: Run, split: str = "test", rows: Rows | None = None, trace: Trace | None = None) -> Figure:
     """The figure with where it comes from: run, seed, which rows, digest; and what was changed by hand in the trace it is of.
+
+    Of many runs: how many, their seeds and one digest of them all; of none the figure as it is.
 
     Args:
         split: one of the runs' own, where it is of no other rows.
     """
+    here = list({run.name: run for run in sources}.values())
+    if not here:
+        return figure
+    if len(here) > NAMED:
+        return replace(figure, source=_together(here, split))
 
     def about(run: Run) -> str:
         return rows.about if rows is not None else f"{OVER.get(split, split)} n = {run.metrics()[split]['n']:,}"
 
-    parts = [f"{run.name} (seed {run.config['recipe']['seed']}, {about(run)}, digest {run.digest})" for run in sources]
+    parts = [f"{run.name} (seed {run.config['recipe']['seed']}, {about(run)}, digest {run.digest})" for run in here]
     words = [f"{'; '.join(parts)}."]
-    if trace is not None and sources:
+    if trace is not None:
         from sentviz.remarks import remarks
 
-        words += [sentence for kind, sentence in remarks(trace, sources[-1]) if kind == "changed"]
+        words += [sentence for kind, sentence in remarks(trace, here[-1]) if kind == "changed"]
     return replace(figure, source=" ".join(words))
+
+
+def _together(runs: Sequence[Run], split: str) -> str:
+    import hashlib
+
+    seeds = sorted({run.config["recipe"]["seed"] for run in runs})
+    digest = hashlib.sha256("".join(sorted(run.digest for run in runs)).encode()).hexdigest()[:12]
+    sizes = sorted({run.metrics()[split]["n"] for run in runs if split in run.metrics()})
+    words = f"{len(runs)} runs of {', '.join(dict.fromkeys(run.config['data']['name'] for run in runs))}"
+    rest = f"seeds {', '.join(map(str, seeds))}; {OVER.get(split, split)} n = {', '.join(f'{n:,}' for n in sizes)}; digest of all {digest}."
+    return f"{words}; {rest}"
 
 
 @dataclass
@@ -117,9 +138,9 @@ class Sentence:
         trace: Trace = self.model.trace(*self.texts, **(self.change | change))
         return trace
 
-    def signed(self, figure: Figure) -> Figure:
+    def sourced(self, figure: Figure) -> Figure:
         """The figure with its run and what was changed by hand."""
-        return signed(figure, self.run, trace=self.trace)
+        return sourced(figure, self.run, trace=self.trace)
 
 
 @dataclass
@@ -138,9 +159,9 @@ class Runs:
         """All of them."""
         return [self.run, *map(find, self.versus)]
 
-    def signed(self, figure: Figure) -> Figure:
+    def sourced(self, figure: Figure) -> Figure:
         """The figure with its runs."""
-        return signed(figure, *self.sources)
+        return sourced(figure, *self.sources)
 
 
 @dataclass
@@ -191,9 +212,9 @@ class Answers:
             return self.first
         return self.first.with_text(datasets.load_split(self.run.config["data"]["name"], self.over).frame)
 
-    def signed(self, figure: Figure) -> Figure:
+    def sourced(self, figure: Figure) -> Figure:
         """The figure with its runs and rows."""
-        return signed(figure, *self.sources, rows=self.first)
+        return sourced(figure, *self.sources, rows=self.first)
 
 
 def answered(run: Run, over: str) -> Rows:
@@ -233,7 +254,7 @@ class Study:
 
         return [run for run in runs().values() if not isinstance(run, SentvizError)]
 
-    def signed(self, figure: Figure) -> Figure:
+    def sourced(self, figure: Figure) -> Figure:
         """As it is: makers of studies say themselves which runs they drew."""
         return figure
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from sentviz.errors import InputError
 from sentviz.gallery.registry import Need, figure
-from sentviz.gallery.subjects import WEIGHTS, Answers, Runs, answered, signed
+from sentviz.gallery.subjects import WEIGHTS, Answers, Runs, answered, sourced
 
 if TYPE_CHECKING:
     from sentviz.figures.figure import Figure, Theme
@@ -92,8 +92,8 @@ def _reliability(of: Answers, *, by: str = "width", theme: Theme = "light") -> F
 
     if by not in STEPS:
         raise InputError(f"Confidence goes by steps of one {' or of one '.join(STEPS)}, not by {by!r}.")
-    rows, temperature = of.first, float(of.run.config["temperature"])
-    shares = {"as it is": rows.probabilities, f"temperature {temperature:.2f}": operating.tempered(rows.probabilities, temperature)}
+    rows, calibration = of.first, of.run.calibration
+    shares = {"as it is": rows.probabilities, f"logits / {calibration:.2f}": operating.calibrated(rows.probabilities, calibration)}
     bins = {name: operating.reliability(rows.labels, share, by=by) for name, share in shares.items()}
     spread = {name: operating.reliability(rows.labels, share) for name, share in shares.items()}
     title = f"{rows.run}: {STEPS[by].lower()}"
@@ -108,4 +108,4 @@ def _phenomena(of: Runs, *, theme: Theme = "light") -> Figure:
     rows = {run.name: answered(run, "demo") for run in of.sources}
     chance = 1 / max(len(each.classes) for each in rows.values())
     made = phenomena(accuracy_by_phenomenon(rows), chance=chance, theme=theme)
-    return signed(made, *of.sources, rows=rows[of.run.name])
+    return sourced(made, *of.sources, rows=rows[of.run.name])

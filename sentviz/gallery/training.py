@@ -10,7 +10,7 @@ import numpy as np
 from sentviz.errors import InputError
 from sentviz.gallery.registry import Need, capability, figure, table
 from sentviz.gallery.sentence import MOVING
-from sentviz.gallery.subjects import WEIGHTS, Runs, signed
+from sentviz.gallery.subjects import WEIGHTS, Runs, sourced
 from sentviz.runs import Run
 
 if TYPE_CHECKING:
@@ -53,11 +53,11 @@ def lambda_figure(sources: Sequence[Run], *, change: bool = False, theme: Theme 
         frame[frame["name"] == "lambda"].assign(run=run.name)[["run", "layer", "component", "value"]]
         for run in sources
         if run.capabilities.lambdas
-        for frame in [printed(run.config["data"]["name"], run.config["preset"])]
+        for frame in [printed(run.config["data"]["name"], run.configuration)]
     ]
     marks = [mark for mark in marks if not mark.empty]
     history = {run.name: run.history() for run in sources}
-    return signed(lambda_evolution(history, change=change, printed=pd.concat(marks) if marks else None, theme=theme), *sources)
+    return sourced(lambda_evolution(history, change=change, printed=pd.concat(marks) if marks else None, theme=theme), *sources)
 
 
 @figure("curves", "Loss and metrics over training", Runs, "curves:curves")

@@ -233,9 +233,9 @@ class HardmaxModel(Model):
     softmax_temperature: float = 0.0
 
     def __init__(
-        self, name: str, network: HardmaxEncoder, tokenizer: WordsTokenizer, labels: Sequence[str], *, temperature: float = 1.0
+        self, name: str, network: HardmaxEncoder, tokenizer: WordsTokenizer, labels: Sequence[str], *, calibration: float = 1.0
     ) -> None:
-        super().__init__(name, network.double(), tokenizer, labels, temperature=temperature)
+        super().__init__(name, network.double(), tokenizer, labels, calibration=calibration)
 
     @classmethod
     def of(cls, run: Run) -> HardmaxModel:
@@ -250,7 +250,7 @@ class HardmaxModel(Model):
         fill(network, run)
         tokenizer = WordsTokenizer.load(run.path("tokenizer.json"))
         assert isinstance(tokenizer, WordsTokenizer)
-        return cls(run.name, network, tokenizer, run.labels, temperature=run.config["temperature"])
+        return cls(run.name, network, tokenizer, run.labels, calibration=run.calibration)
 
     def at(self, temperature: float) -> HardmaxModel:
         """The same model with softmax attention of a temperature in `forward` and `predict`; 0 is hardmax."""
@@ -258,7 +258,7 @@ class HardmaxModel(Model):
         other.softmax_temperature = temperature
         return other
 
-    def answers(self, rows: Sequence[Reading], change: Change | None) -> Output:
+    def outputs(self, rows: Sequence[Reading], change: Change | None) -> Output:
         """One batch of `forward`."""
         return self.network.short([row.ids for row in rows], self.softmax_temperature, change.heads_off if change else ())
 

@@ -79,7 +79,7 @@ class Model:
         tokenizer: Tokenizer,
         labels: Sequence[str],
         *,
-        temperature: float = 1.0,
+        calibration: float = 1.0,
         cls: bool = False,
     ) -> None:
         if network.config.vocab_size != tokenizer.vocab_size:
@@ -89,7 +89,7 @@ class Model:
             )
         self.name, self.tokenizer, self.labels = name, tokenizer, tuple(labels)
         self.network = network.eval().requires_grad_(False)
-        self.temperature, self.cls = temperature, cls
+        self.calibration, self.cls = calibration, cls
 
     @classmethod
     def of(cls, run: Run) -> Model:
@@ -103,7 +103,7 @@ class Model:
             encoder.polarity /= encoder.polarity.sum(dim=-1, keepdim=True)
         tokenizer = Tokenizer.load(run.path("tokenizer.json"))
         cls_token = bool(config["tokenizer"].get("cls", False))
-        return cls(run.name, encoder, tokenizer, run.labels, temperature=config["temperature"], cls=cls_token)
+        return cls(run.name, encoder, tokenizer, run.labels, calibration=run.calibration, cls=cls_token)
 
     @property
     def config(self) -> ModelConfig:
@@ -188,14 +188,14 @@ class Model:
         done = 0
         for batch in by_length([len(row) for row in rows]):
             with torch.inference_mode():
-                out = self.answers([rows[i] for i in batch], change)
+                out = self.outputs([rows[i] for i in batch], change)
             logits[batch], pooled[batch] = out.logits.numpy(), out.pooled.numpy()
             done += len(batch)
             if progress is not None:
                 progress(done, len(rows))
         return logits, pooled
 
-    def answers(self, rows: Sequence[Reading], change: Change | None) -> Output:
+    def outputs(self, rows: Sequence[Reading], change: Change | None) -> Output:
         """One batch of `forward`."""
         out: Output = self.network(collate(rows), change=change)
         return out

@@ -26,7 +26,7 @@ def configurations(runs: Iterable[Run], dataset: str, models: Sequence[str]) -> 
     found: dict[str, list[Run]] = {}
     here = [run for run in runs if run.config["data"]["name"] == dataset]
     for model in models:
-        those = {run.config["recipe"]["seed"]: run for run in here if run.config["preset"] == model and _of_the_study(run)}
+        those = {run.config["recipe"]["seed"]: run for run in here if run.configuration == model and _of_the_study(run)}
         if those:
             found[model] = [those[seed] for seed in sorted(those)]
     return found
@@ -36,7 +36,7 @@ def of_paper(paper: Paper, runs: Iterable[Run]) -> list[Run]:
     """The runs of a paper's studies; of a paper without studies those of its presets."""
     here = list(runs)
     if not paper.studies:
-        return [run for run in here if paper.preset(split(run.config["preset"])[0])]
+        return [run for run in here if paper.preset(split(run.configuration)[0])]
     found = [
         run
         for study in paper.studies.values()
@@ -70,5 +70,5 @@ def points(here: Configurations, metric: str, split: str = "test") -> pd.DataFra
 
 def _of_the_study(run: Run) -> bool:
     seed = run.config["recipe"]["seed"]
-    wanted: str = run.config["preset"] + (f"-s{seed}" if seed else "")
+    wanted: str = run.configuration + (f"-s{seed}" if seed else "")
     return run.name.rpartition("/")[2] == wanted

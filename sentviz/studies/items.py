@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sentviz.figures.figure import file_safe
+from sentviz.gallery import sourced
 from sentviz.registry import Paper, printed
 from sentviz.runs import Run
 from sentviz.studies.claims import judged
 from sentviz.studies.collected import configurations, points, summary
 from sentviz.studies.made import Made, Maker, Table
-from sentviz.studies.sources import sourced
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,7 +82,7 @@ def _beside(paper: Paper, dataset: str) -> Maker:
         words = "Test accuracy, measured with 95% intervals over test rows and, with several seeds, over seeds, beside the print."
         figure = measured_beside_printed(frame, points(here, "accuracy"), title=title, percent=True)
         sources = [run for seeds in here.values() for run in seeds]
-        return [Table(file_safe("accuracy", dataset), title, frame, words), sourced(figure, sources)]
+        return [Table(file_safe("accuracy", dataset), title, frame, words), sourced(figure, *sources)]
 
     return make
 

@@ -26,13 +26,13 @@ __all__ = [
     "accuracy",
     "agreement",
     "areas",
+    "calibrated",
     "calibration",
     "curves",
     "macro",
     "per_class",
     "reliability",
     "said",
-    "tempered",
     "thresholds",
 ]
 
@@ -238,9 +238,9 @@ def _counted(codes: Ints, size: int) -> Ints:
 # ---- calibration
 
 
-def tempered(probabilities: Floats, temperature: float) -> Floats:
+def calibrated(probabilities: Floats, factor: float) -> Floats:
     """softmax(log p / T) (Guo et al. 2017); a stored 0 counts as half of the last decimal that a run stores, 5e-6."""
-    logs = np.log(np.maximum(probabilities, 5e-6)) / temperature
+    logs = np.log(np.maximum(probabilities, 5e-6)) / factor
     shares = np.exp(logs - logs.max(axis=1, keepdims=True))
     shares /= shares.sum(axis=1, keepdims=True)
     return np.asarray(shares, dtype=np.float64)
@@ -278,9 +278,9 @@ def reliability(labels: Ints, probabilities: Floats, *, bins: int = BINS, by: st
 
 
 def calibration(
-    labels: Ints, probabilities: Floats, temperature: float = 1.0, *, bins: int = BINS, seed: int = 0, draws: int = DRAWS
+    labels: Ints, probabilities: Floats, factor: float = 1.0, *, bins: int = BINS, seed: int = 0, draws: int = DRAWS
 ) -> pd.DataFrame:
-    """The expected calibration error as it is and at a temperature: state, by, value, low, high, chance, confidence, accuracy, n.
+    """The expected calibration error as it is and at a factor: state, by, value, low, high, chance, confidence, accuracy, n.
 
     ECE = Σ_b n_b / n |accuracy_b - confidence_b| (Guo et al. 2017), over bins of one width and of one mass, the bins of a draw those of the
     rows. Noise only adds to it, and a resample adds it twice, so the interval is the basic bootstrap, 2 ECE - draws, which undoes one
@@ -290,7 +290,7 @@ def calibration(
     import pandas as pd
 
     rows, parts = [], []
-    for state, shares in (("as it is", probabilities), ("tempered", tempered(probabilities, temperature))):
+    for state, shares in (("as it is", probabilities), ("calibrated", calibrated(probabilities, factor))):
         confidence, right = _confidence(labels, shares)
         for by in ("width", "mass"):
             edges, place = _binned(confidence, bins, by)

@@ -66,7 +66,7 @@ def adopt(
     recipe = {"dataset": dataset, "model": configuration(name_or_folder, injection), "lexicon": lexicon, "seed": 0}
     recipe |= {"source": read.source, "weights": read.weights}
     start = time.monotonic()
-    with runs.claim(folder) as mine:
+    with runs.hold(folder) as mine:
         if not mine:
             raise RunError(f"{name} is being written by another process in {out}.")
         occupied(folder, read)

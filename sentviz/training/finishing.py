@@ -18,7 +18,7 @@ from torch import Tensor
 
 from sentviz import datasets, runs
 from sentviz.errors import InputError, RunError
-from sentviz.evaluation import evaluate, fit_temperature, metrics
+from sentviz.evaluation import evaluate, fit_calibration, metrics
 from sentviz.explain import explained
 from sentviz.models.loading import load
 from sentviz.runs import Run
@@ -129,7 +129,7 @@ def finish(
             report: dict[str, Any] = {each.split: metrics(each) for each in evaluations}
             if validation is not None:
                 held = evaluate(finished, validation)
-                config["temperature"] = round(fit_temperature(held.logits, held.labels), 4)
+                config["temperature"] = round(fit_calibration(held.logits, held.labels), 4)
                 report["validation"] = {"n": len(held.labels), "accuracy": best["accuracy"], "stored_accuracy": accuracy(held)}
             report |= measures(finished)
             (fresh / "metrics.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")

@@ -33,7 +33,7 @@ def train(recipe: Recipe, root: str | Path, *, device: str = "", progress: bool 
 
     def there() -> Run | None:
         run = finished(recipe, root)
-        if run is not None and not run.answers:
+        if run is not None and not run.askable:
             raise RunError(f"{run.folder} keeps the run's measurements without its weights; choose another folder to train it.")
         return run
 
@@ -65,7 +65,7 @@ def completed(
     """
     torch.set_float32_matmul_precision("highest")
     folder = Path(root) / name
-    with runs.claim(folder) as mine:
+    with runs.hold(folder) as mine:
         if not mine:
             raise RunError(f"{name} is being trained by another process in {root}.")
         if run := there():

@@ -44,7 +44,7 @@ def take() -> None:
 
 formats: dict[str, Any] = {
     **dict.fromkeys(("accuracy", "low", "high", "printed", "official_accuracy"), "{:.2%}"),
-    **dict.fromkeys(("f1_macro", "auc", "silhouette", "temperature"), "{:.3f}"),
+    **dict.fromkeys(("f1_macro", "auc", "silhouette", "calibration"), "{:.3f}"),
     **dict.fromkeys(("n", "parameters", "seconds"), "{:,.0f}"),
     "epochs": "{:.1f}",
 }

@@ -13,7 +13,7 @@ from app.views.sentence.compare_pick import pick
 from sentviz.errors import SentvizError
 from sentviz.explain import SCORES, answer, available
 from sentviz.figures import probability_bars
-from sentviz.gallery import code, signed, strip
+from sentviz.gallery import code, sourced, strip
 from sentviz.remarks import remarks
 
 focus = shell.focus()
@@ -42,7 +42,7 @@ for column, each, trace, side in zip(shell.halves("compare"), (run, other), trac
     with column:
         st.markdown(f"##### {shell.md(each.name)}\n{shell.md(answer(trace))}")
         shell.figure(
-            lambda theme, trace=trace, each=each: signed(  # type: ignore[misc]
+            lambda theme, trace=trace, each=each: sourced(  # type: ignore[misc]
                 probability_bars(trace.labels, trace.probabilities, theme=theme), each, trace=trace
             ),
             f"verdict-{side}",
@@ -50,7 +50,7 @@ for column, each, trace, side in zip(shell.halves("compare"), (run, other), trac
             code=code(each.name, "verdict", text=text, pair=pair),
         )
         shell.figure(
-            lambda theme, trace=trace, each=each: signed(strip(trace, score, theme), each, trace=trace),  # type: ignore[misc]
+            lambda theme, trace=trace, each=each: sourced(strip(trace, score, theme), each, trace=trace),  # type: ignore[misc]
             f"strip-{side}",
             code=code(each.name, "strip", text=text, pair=pair, score=score),
         )

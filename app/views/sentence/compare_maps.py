@@ -11,7 +11,7 @@ from app.views.parts import head_title, place
 from sentviz.errors import SentvizError
 from sentviz.figures import component_name, heatmap
 from sentviz.figures.difference import difference_map
-from sentviz.gallery import code, lambda_figure, signed
+from sentviz.gallery import code, lambda_figure, sourced
 from sentviz.glossary import tip
 from sentviz.maps.compare import map_difference
 from sentviz.runs import Run
@@ -30,7 +30,7 @@ def show(first: Trace, second: Trace, run: Run, other: Run) -> None:
         with column:
             st.markdown(f"**{shell.md(source.name)}**")
             shell.figure(
-                lambda theme, trace=trace, source=source: signed(  # type: ignore[misc]
+                lambda theme, trace=trace, source=source: sourced(  # type: ignore[misc]
                     heatmap(trace, layer, head, component, side=400, theme=theme), source, trace=trace
                 ),
                 f"map-{side}",
@@ -77,7 +77,7 @@ def _difference(first: Trace, second: Trace, run: Run, other: Run, layer: int, h
 
     def draw(theme: Any) -> Any:
         figure = difference_map(changed.trace, run.name, layer, head, component, pieces=changed.kind, side=400, theme=theme)
-        return signed(figure, run, other)
+        return sourced(figure, run, other)
 
     options = {"text": first.text, "pair": first.text_pair, "layer": layer, "head": head, "component": component, "side": 400}
     shell.figure(draw, "map-difference", code=code(run.name, "difference", versus=other.name, **options))

@@ -43,7 +43,7 @@ def _default(run: Run) -> str:
     others = {name: other for name, other in store.models().items() if name != run.name}
     same = {name: other for name, other in others.items() if other.config["data"]["name"] == data}
     for preset in ("vanilla-matched", "vanilla"):
-        if named := next((name for name, other in same.items() if other.config["preset"] == preset), None):
+        if named := next((name for name, other in same.items() if other.configuration == preset), None):
             return named
     return next(iter(same or others))
 

@@ -15,7 +15,7 @@ from sentviz.explain import answer, score
 from sentviz.explain.faithfulness import faithfulness
 from sentviz.explain.swap import suggestions
 from sentviz.figures import heatmap
-from sentviz.gallery import signed, strip
+from sentviz.gallery import sourced, strip
 from sentviz.glossary import glossary
 from sentviz.maps.compare import align, difference
 from sentviz.remarks import remarks
@@ -183,7 +183,7 @@ def side_by_side(run: Run, trace: Trace) -> None:
             for kind, remark in remarks(side, store.run(side.run)):
                 if kind == "changed":
                     st.caption(f":material/experiment: {shell.md(remark)}")
-            shell.figure(lambda theme, side=side: signed(strip(side, "removal", theme), store.run(side.run), trace=side), f"strip-{name}")  # type: ignore[misc]
+            shell.figure(lambda theme, side=side: sourced(strip(side, "removal", theme), store.run(side.run), trace=side), f"strip-{name}")  # type: ignore[misc]
     new = [trace.tokens[j] for i, j in align(pinned, trace) if i is None and j is not None]
     gone = [pinned.tokens[i] for i, j in align(pinned, trace) if j is None and i is not None]
     if new or gone:
@@ -199,6 +199,6 @@ def side_by_side(run: Run, trace: Trace) -> None:
     def draw(theme: Any) -> Any:
         figure = heatmap(changed, focus.layer - 1, place(focus.head), place(focus.component), side=460, theme=theme)
         figure.plot.update_layout(title_text=title)
-        return signed(figure, *dict.fromkeys((store.run(pinned.run), run)), trace=trace)
+        return sourced(figure, *dict.fromkeys((store.run(pinned.run), run)), trace=trace)
 
     shell.figure(draw, "difference")

@@ -12,7 +12,7 @@ from sentviz.errors import SentvizError
 from sentviz.examples import examples_for
 from sentviz.explain import SCORES, answer, available
 from sentviz.figures import probability_bars
-from sentviz.gallery import signed, strip
+from sentviz.gallery import sourced, strip
 from sentviz.glossary import tip
 from sentviz.remarks import remarks
 
@@ -49,7 +49,7 @@ with left:
     st.markdown(f"### {shell.md(answer(trace))}")
     st.caption("  \n".join(f":material/{ICONS[kind]}: {remark}" for kind, remark in remarks(trace, run)))
     shell.figure(
-        lambda theme: signed(probability_bars(trace.labels, trace.probabilities, theme=theme), run, trace=trace),
+        lambda theme: sourced(probability_bars(trace.labels, trace.probabilities, theme=theme), run, trace=trace),
         "verdict",
         slim=True,
         code=notebook(run, "verdict", trace),
@@ -66,7 +66,7 @@ with left:
     )
     score = focus.score if focus.score in names else "removal"
     shell.figure(
-        lambda theme: signed(strip(trace, score, theme), run, trace=trace), "strip", code=notebook(run, "strip", trace, score=score)
+        lambda theme: sourced(strip(trace, score, theme), run, trace=trace), "strip", code=notebook(run, "strip", trace, score=score)
     )
     faithful(run, trace, score)
     if store.injects(run):

@@ -9,7 +9,7 @@ from app import shell
 from app.views.sentence.hardmax_parts import hardmax_run, model, runs, without_runs
 from sentviz.errors import SentvizError
 from sentviz.figures.clustering import layer_bands, leader_bars, vocabulary_map
-from sentviz.gallery import code, signed
+from sentviz.gallery import code, sourced
 from sentviz.runs import Run
 from sentviz.testset.leaders import CONFIDENCES, FILE, frequent, leading, per_layer
 
@@ -70,7 +70,7 @@ def _lists(run: Run) -> None:
     for column, label in zip(shell.halves("hardmax-lists"), run.labels, strict=False):
         with column:
             shell.figure(
-                lambda theme, label=label: signed(leader_bars(rows, label, theme=theme), run),  # type: ignore[misc]
+                lambda theme, label=label: sourced(leader_bars(rows, label, theme=theme), run),  # type: ignore[misc]
                 f"leaders-{label}",
                 code=code(run.name, "leaders", label=label, distance=distance, confidence=confidence, top=top),
             )
@@ -93,13 +93,13 @@ def _depth(run: Run) -> None:
     left, right = shell.halves("hardmax-depth")
     with left:
         shell.figure(
-            lambda theme: signed(layer_bands(layers, "clusters", "Places that hold the words", theme=theme), run),
+            lambda theme: sourced(layer_bands(layers, "clusters", "Places that hold the words", theme=theme), run),
             "depth-places",
             code=code(run.name, "leaders-depth"),
         )
     with right:
         shell.figure(
-            lambda theme: signed(layer_bands(layers, "at leaders", "Share of words at a leader", share=True, theme=theme), run),
+            lambda theme: sourced(layer_bands(layers, "at leaders", "Share of words at a leader", share=True, theme=theme), run),
             "depth-share",
             code=code(run.name, "leaders-depth", measure="at leaders"),
         )
@@ -113,7 +113,7 @@ def _map(run: Run) -> None:
         st.caption("The map of the vocabulary shows an embedding of two dimensions; choose a model with d = 2.")
         return
     shell.figure(
-        lambda theme: signed(vocabulary_map(words, asked.decision, run.labels, theme=theme), run),
+        lambda theme: sourced(vocabulary_map(words, asked.decision, run.labels, theme=theme), run),
         "vocabulary",
         code=code(run.name, "vocabulary"),
     )

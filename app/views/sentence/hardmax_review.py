@@ -15,7 +15,7 @@ from app.components.particles import Picked, particles
 from app.views.sentence.hardmax_parts import exports, hardmax_run, kept, model, runs, temperature, without_runs
 from sentviz.errors import SentvizError
 from sentviz.figures.token_step import token_step
-from sentviz.gallery import code, signed
+from sentviz.gallery import code, sourced
 from sentviz.hardmax import weights
 from sentviz.particles import LOOKS, scene_data, scene_of
 from sentviz.runs import Run
@@ -262,7 +262,7 @@ def _panel(run: Run, asked: Any, text: str, review: Any, index: list[int], edits
         )
     share = weights(review.positions[layer], None, heat, review.clustering.tolerance)[token]
     shell.figure(
-        lambda theme: signed(
+        lambda theme: sourced(
             token_step(review.positions[layer], token, share, review.clustering.alpha, review.words, pinned=pinned, theme=theme), run
         ),
         "token-step",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from app import shell, store
 from app.views.parts import component_choice, notebook, place
 from sentviz.figures.layers import head_table, verdict_lines
-from sentviz.gallery import signed
+from sentviz.gallery import sourced
 from sentviz.maps.layers import head_patterns, verdict_by_layer
 from sentviz.runs import Run
 from sentviz.trace import Trace
@@ -20,14 +20,14 @@ def show(trace: Trace, run: Run) -> None:
     with left:
         shares = verdict_by_layer(store.model(run), trace)
         shell.figure(
-            lambda theme: signed(verdict_lines(trace.labels, shares, theme=theme), run, trace=trace),
+            lambda theme: sourced(verdict_lines(trace.labels, shares, theme=theme), run, trace=trace),
             "verdict-by-layer",
             code=notebook(run, "verdict-by-layer", trace),
         )
     with right:
         component_choice(trace)
         shell.figure(
-            lambda theme: signed(head_table(head_patterns(trace, component), theme=theme), run, trace=trace),
+            lambda theme: sourced(head_table(head_patterns(trace, component), theme=theme), run, trace=trace),
             "head-habits",
             code=notebook(run, "head-habits", trace, component=component),
         )

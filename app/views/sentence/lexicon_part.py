@@ -14,7 +14,7 @@ from sentviz.errors import SentvizError
 from sentviz.figures import Figure, Theme
 from sentviz.figures.difference import difference_map
 from sentviz.figures.lexicon import attention_row, polarity_bars, polarity_strip, score_row, sigma_map
-from sentviz.gallery import signed
+from sentviz.gallery import sourced
 from sentviz.glossary import tip
 from sentviz.lexicon import SIDES
 from sentviz.maps.arithmetic import plain
@@ -57,7 +57,7 @@ def strip_figure(trace: Trace, run: Run, key: str, token: int | None = None) -> 
 
     selecting: dict[str, Any] = {} if token is None else {"on_select": take, "selection_mode": ("points",)}
     lines = notebook(run, "polarity", trace, token=token)
-    shell.figure(lambda theme: signed(polarity_strip(trace, token=token, theme=theme), run), key, code=lines, **selecting)
+    shell.figure(lambda theme: sourced(polarity_strip(trace, token=token, theme=theme), run), key, code=lines, **selecting)
 
 
 # ---- one token
@@ -92,7 +92,7 @@ def _walk(trace: Trace, run: Run, token: int) -> None:
         assert trace.polarity is not None
         shares = trace.polarity[token]
         shell.figure(
-            lambda theme: signed(polarity_bars(shares, trace.tokens[token], found, theme=theme), run),
+            lambda theme: sourced(polarity_bars(shares, trace.tokens[token], found, theme=theme), run),
             "lexicon-lambda",
             code=notebook(run, "polarity-of-token", trace, token=token),
         )
@@ -112,11 +112,11 @@ def _walk(trace: Trace, run: Run, token: int) -> None:
     with scores:
         st.markdown("**3 · σ, and the scores before softmax**")
         lines = notebook(run, "lexicon-scores", trace, **of_row)
-        shell.figure(lambda theme: signed(score_row(made, theme=theme), run), "lexicon-scores", code=lines)
+        shell.figure(lambda theme: sourced(score_row(made, theme=theme), run), "lexicon-scores", code=lines)
     with attention:
         st.markdown("**4 · Attention, without and with the lexicon**")
         lines = notebook(run, "lexicon-attention", trace, **of_row)
-        shell.figure(lambda theme: signed(attention_row(made, theme=theme), run), "lexicon-attention", code=lines)
+        shell.figure(lambda theme: sourced(attention_row(made, theme=theme), run), "lexicon-attention", code=lines)
 
 
 def _entries(trace: Trace, run: Run, token: int) -> Entries | None:
@@ -186,13 +186,13 @@ def _maps(trace: Trace, run: Run) -> None:
     changed = difference(before, trace)
 
     def draw(theme: Theme) -> Figure:
-        return signed(difference_map(changed, "itself without its lexicon", layer, head, component, side=SIDE, theme=theme), run)
+        return sourced(difference_map(changed, "itself without its lexicon", layer, head, component, side=SIDE, theme=theme), run)
 
     similar, apart = shell.halves("lexicon-sigma")
     with similar:
         st.markdown("**What is put in: σ**")
         lines = notebook(run, "sigma", trace)
-        shell.figure(lambda theme: signed(sigma_map(trace, side=SIDE, theme=theme), run), "lexicon-sigma", code=lines)
+        shell.figure(lambda theme: sourced(sigma_map(trace, side=SIDE, theme=theme), run), "lexicon-sigma", code=lines)
     with apart:
         st.markdown("**What it changes: with − without**")
         lines = notebook(run, "lexicon-difference", trace, layer=layer, head=head, component=component)

@@ -18,7 +18,7 @@ from sentviz.errors import SentvizError
 from sentviz.figures import Figure, Theme, component_name, file_safe, heatmap
 from sentviz.figures.maps import component_slug, head_slug
 from sentviz.figures.smoother import smoother
-from sentviz.gallery import signed
+from sentviz.gallery import sourced
 from sentviz.maps import longmap
 from sentviz.maps.arithmetic import CellArithmetic, cell, plain
 from sentviz.maps.longmap import HOWS, KINDS, How, Kind, Packed, Source, Units
@@ -163,7 +163,7 @@ def _figure(trace: Trace, run: Run, view: _View, units: Units, theme: Theme) -> 
     )
     head = view.head if view.kind == "tokens" or isinstance(view.head, str) else int(view.head)
     made = heatmap(drawn, view.layer, head, view.component, theme=theme)
-    return signed(replace(made, caption=" ".join(filter(None, [made.caption, view.together]))), run, trace=trace)
+    return sourced(replace(made, caption=" ".join(filter(None, [made.caption, view.together]))), run, trace=trace)
 
 
 # ---- arithmetic
@@ -184,7 +184,7 @@ def _arithmetic(trace: Trace, run: Run, view: _View, units: Units, source: Sourc
         st.caption(shell.md(remark))
     _steps(made)
     lines = notebook(run, "smoother", trace, layer=view.layer, head=head, query=query, key=key)
-    shell.figure(lambda theme: signed(smoother(made, theme=theme), run), "smoother", code=lines)
+    shell.figure(lambda theme: sourced(smoother(made, theme=theme), run), "smoother", code=lines)
 
 
 def _token_cell(source: Source, units: Units, at: tuple[int, int]) -> tuple[int, int, str]:

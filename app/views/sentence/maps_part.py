@@ -8,7 +8,7 @@ from app import shell
 from app.focus import choices
 from app.views.parts import map_controls, map_figure, notebook, place
 from sentviz.figures import small_multiples
-from sentviz.gallery import signed
+from sentviz.gallery import sourced
 from sentviz.runs import Run
 from sentviz.trace import Trace
 
@@ -23,7 +23,7 @@ def show(trace: Trace, run: Run) -> None:
     with overview:
         st.markdown("##### All heads")
         shell.figure(
-            lambda theme: signed(small_multiples(trace, shown, theme=theme), run, trace=trace),
+            lambda theme: sourced(small_multiples(trace, shown, theme=theme), run, trace=trace),
             "overview",
             code=notebook(run, "overview", trace, component=shown),
         )

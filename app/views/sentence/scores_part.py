@@ -8,7 +8,7 @@ from app import shell, store
 from app.views.parts import notebook
 from sentviz.errors import SentvizError
 from sentviz.explain import SCORES
-from sentviz.gallery import signed, strip
+from sentviz.gallery import sourced, strip
 from sentviz.glossary import tip
 from sentviz.runs import Run
 from sentviz.trace import Trace
@@ -40,7 +40,7 @@ def show(trace: Trace, run: Run) -> None:
     for name in (name for name in SCORES if SCORES[name].title in set(table["explanation"])):
         st.markdown(f"**{SCORES[name].title}**", help=SCORES[name].about or None)
         shell.figure(
-            lambda theme, name=name: signed(strip(full, name, theme), run, trace=full),  # type: ignore[misc]
+            lambda theme, name=name: sourced(strip(full, name, theme), run, trace=full),  # type: ignore[misc]
             f"side-{name}",
             slim=True,
             code=notebook(run, "strip", full, score=name),

@@ -10,7 +10,7 @@ import streamlit as st
 from app import shell, store
 from sentviz.errors import SentvizError
 from sentviz.figures.heads import MEASURE_TITLES, head_grid, layer_lines
-from sentviz.gallery import code, signed
+from sentviz.gallery import code, sourced
 from sentviz.maps.heads import CLS_MEASURES, FILE, MEASURES, of_trace
 from sentviz.runs import Run
 
@@ -70,7 +70,7 @@ if focus.text or focus.row:
 
 def lines(measures: tuple[str, ...], key: str) -> None:
     def draw(theme: Any) -> Any:
-        return signed(layer_lines(frames, measures, dashed=dashed, sentence=sentence, theme=theme), *chosen)
+        return sourced(layer_lines(frames, measures, dashed=dashed, sentence=sentence, theme=theme), *chosen)
 
     made = code(chosen[0].name, "head-lines", versus=tuple(one.name for one in chosen[1:]), measures=measures)
     shell.figure(draw, key, code=made if sentence is None else "")
@@ -105,7 +105,7 @@ for column, (name, (source, frame)) in zip(shell.halves("cls-heads"), grids.item
         st.markdown(f"**{shell.md(name)}**")
 
         def grid(theme: Any, source: Run = source, frame: pd.DataFrame = frame) -> Any:
-            return signed(head_grid(frame, measure, theme=theme), source)
+            return sourced(head_grid(frame, measure, theme=theme), source)
 
         made = code(name, "head-grid", measure=measure) if name == source.name else ""
         shell.figure(grid, "cls-grid" if name == run.name else "cls-own", code=made)

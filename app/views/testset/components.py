@@ -8,7 +8,7 @@ import streamlit as st
 from app import shell, store
 from sentviz.figures.maps import component_name
 from sentviz.figures.specialise import entropies, likeness, word_shares
-from sentviz.gallery import code, signed
+from sentviz.gallery import code, sourced
 from sentviz.glossary import tip
 from sentviz.maps.specialise import FILE, verdict
 from sentviz.maps.wordclasses import own_lists
@@ -54,18 +54,18 @@ st.caption(
 )
 
 shell.figure(
-    lambda theme: signed(word_shares(frame, run=run.name, theme=theme), run), "component-words", code=code(run.name, "component-words")
+    lambda theme: sourced(word_shares(frame, run=run.name, theme=theme), run), "component-words", code=code(run.name, "component-words")
 )
 left, right = shell.halves("components")
 with left:
     shell.figure(
-        lambda theme: signed(likeness(frame, run=run.name, theme=theme), run),
+        lambda theme: sourced(likeness(frame, run=run.name, theme=theme), run),
         "component-likeness",
         code=code(run.name, "component-likeness"),
     )
 with right:
     shell.figure(
-        lambda theme: signed(entropies(frame, run=run.name, theme=theme), run),
+        lambda theme: sourced(entropies(frame, run=run.name, theme=theme), run),
         "component-entropy",
         code=code(run.name, "component-entropy"),
     )

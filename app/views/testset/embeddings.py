@@ -13,7 +13,7 @@ from sentviz.embeddings.projection import METHODS, Projection, simplified
 from sentviz.errors import SentvizError
 from sentviz.figures.figure import Figure, Theme, file_safe
 from sentviz.figures.scatter import COLOURS, said_of, scatter
-from sentviz.gallery import signed
+from sentviz.gallery import sourced
 from sentviz.gallery.points import about_picture, layer_names
 from sentviz.points import points_data, points_html
 from sentviz.testset.slices import Slice
@@ -123,7 +123,7 @@ def show(of: parts.Source, pictures: dict[int, Projection], at: int) -> None:
                 about=about,
                 theme=theme,
             )
-            return signed(figure, run, rows=rows)
+            return sourced(figure, run, rows=rows)
 
         def data(theme: Theme) -> dict[str, Any]:
             return points_data(
@@ -169,7 +169,7 @@ def show(of: parts.Source, pictures: dict[int, Projection], at: int) -> None:
     with right:
         numbers = parts.measured_of(of, found, at)
         shell.figure(
-            lambda theme: signed(parts.silhouettes(of, found, at, theme), run, rows=rows),
+            lambda theme: sourced(parts.silhouettes(of, found, at, theme), run, rows=rows),
             "silhouette",
             code=drawer.notebook([rows], "silhouette", **options) if shipped else "",
         )

@@ -194,7 +194,7 @@ def _silhouettes(key: str, theme: Theme, _numbers: pd.DataFrame) -> Figure:
 def missing(of: Source, method: str, dims: int) -> bool:
     """Whether there are layers whose pictures are not at hand but may be computed."""
     run = store.run(of.rows.run)
-    return run.answers and of.rows.has_text and len(at_hand(of, method, dims)) <= layers_of(run)
+    return run.askable and of.rows.has_text and len(at_hand(of, method, dims)) <= layers_of(run)
 
 
 def begun(of: Source, method: str, dims: int, layer: int) -> bool:
@@ -212,7 +212,7 @@ def begun(of: Source, method: str, dims: int, layer: int) -> bool:
 
 def _asked(of: Source, run: Run, cache: Cache) -> bool:
     """The vectors of every layer, beside the page; a sentence where they cannot be had."""
-    if not run.answers:
+    if not run.askable:
         st.info(f"{shell.md(run.name)} ships without weights, so only its stored vectors can be drawn.", icon=":material/inventory_2:")
         return False
     if not of.rows.has_text:
@@ -245,7 +245,7 @@ def placed(of: Source, found: dict[int, Projection], text: str, pair: str | None
         InputError: the text cannot be read.
     """
     run = store.run(of.rows.run)
-    if not run.answers:
+    if not run.askable:
         st.caption(f"{shell.md(run.name)} ships without weights, so a sentence cannot be placed.")
         return None
 

@@ -9,7 +9,7 @@ from app import shell, store
 from sentviz.explain import SCORES
 from sentviz.explain.faithfulness import FILE
 from sentviz.figures.ranking import ranking
-from sentviz.gallery import code, signed
+from sentviz.gallery import code, sourced
 from sentviz.glossary import tip
 
 shell.intro(
@@ -39,7 +39,7 @@ left, right = shell.halves("faithfulness")
 for column, (metric, title, better) in zip((left, right, left), PANELS, strict=True):
     with column:
         shell.figure(
-            lambda theme, metric=metric, title=title, better=better: signed(  # type: ignore[misc]
+            lambda theme, metric=metric, title=title, better=better: sourced(  # type: ignore[misc]
                 ranking(of(metric), title=title, better=better, theme=theme), run
             ),
             f"ranking-{metric}",

@@ -12,7 +12,7 @@ from app import drawer, shell, store
 from sentviz.errors import SentvizError
 from sentviz.evaluation import confusion
 from sentviz.figures.confusion import agreement_matrix, class_scores, confusion_matrix
-from sentviz.gallery import signed
+from sentviz.gallery import sourced
 from sentviz.testset.operating import Paired, agreement, per_class
 from sentviz.testset.rows import Rows
 from sentviz.testset.slices import AGREE, Slice
@@ -97,7 +97,7 @@ def _matrix(rows: Rows, key: str, cell: tuple[int, ...] | None = None) -> None:
         selecting = {"on_select": _picks(key, lambda i, j: Slice("cell", f"{i},{j}")), "selection_mode": ("points",)}
     run = store.run(rows.run)
     shell.figure(
-        lambda theme: signed(confusion_matrix(counts, rows.classes, run=rows.run, selected=chosen, theme=theme), run, rows=rows),
+        lambda theme: sourced(confusion_matrix(counts, rows.classes, run=rows.run, selected=chosen, theme=theme), run, rows=rows),
         key,
         code=drawer.notebook([rows], "confusion"),
         **selecting,
@@ -108,7 +108,7 @@ def _classes(runs: Sequence[Rows]) -> None:
     tables = {rows.run: per_class(rows.labels, rows.predicted, rows.classes) for rows in runs}
     sources = [store.run(rows.run) for rows in runs]
     shell.figure(
-        lambda theme: signed(class_scores(tables, theme=theme), *sources, rows=runs[0]), "classes", code=drawer.notebook(runs, "classes")
+        lambda theme: sourced(class_scores(tables, theme=theme), *sources, rows=runs[0]), "classes", code=drawer.notebook(runs, "classes")
     )
 
 
@@ -119,7 +119,7 @@ def _agreement(first: Rows, second: Rows, chosen: str) -> None:
     place = next((cell for cell, name in PLACES.items() if name == chosen), None)
     sources = store.run(first.run), store.run(second.run)
     shell.figure(
-        lambda theme: signed(agreement_matrix(cells, (first.run, second.run), selected=place, theme=theme), *sources, rows=first),
+        lambda theme: sourced(agreement_matrix(cells, (first.run, second.run), selected=place, theme=theme), *sources, rows=first),
         "agreement",
         code=drawer.notebook([first, second], "agreement"),
         on_select=_picks("agreement", lambda i, j: Slice("agree", PLACES[i, j])),

@@ -13,7 +13,7 @@ from app import drawer, shell, store
 from app.views.testset import matrix_part
 from sentviz.evaluation import Floats
 from sentviz.figures.operating import one_vs_rest, reliability_diagram, threshold_lines
-from sentviz.gallery import signed
+from sentviz.gallery import sourced
 from sentviz.glossary import tip
 from sentviz.testset import operating
 from sentviz.testset.operating import MACRO
@@ -48,7 +48,7 @@ def _panels(kind: Literal["roc", "pr"], runs: Sequence[Rows], lines: dict[str, p
         panels = [MACRO, *classes]
     sources = [store.run(rows.run) for rows in runs]
     shell.figure(
-        lambda theme: signed(one_vs_rest(lines, areas, said, kind=kind, classes=panels, theme=theme), *sources, rows=runs[0]),
+        lambda theme: sourced(one_vs_rest(lines, areas, said, kind=kind, classes=panels, theme=theme), *sources, rows=runs[0]),
         kind,
         code=drawer.notebook(runs, "roc" if kind == "roc" else "precision-recall"),
     )
@@ -61,7 +61,7 @@ def _threshold(runs: Sequence[Rows]) -> None:
     left, right = shell.halves("threshold")
     with left:
         shell.figure(
-            lambda theme: signed(threshold_lines(tables, classes, threshold=at, theme=theme), *sources, rows=runs[0]),
+            lambda theme: sourced(threshold_lines(tables, classes, threshold=at, theme=theme), *sources, rows=runs[0]),
             "threshold",
             code=drawer.notebook(runs, "threshold"),
         )
@@ -90,19 +90,19 @@ def _band(name: str) -> None:
 
 
 def calibration(runs: Sequence[Rows]) -> None:
-    """Confidence against accuracy as it is and at the run's stored temperature; the calibration error of both."""
+    """Confidence against accuracy as it is and at the run's stored factor; the calibration error of both."""
     tables = []
     for place, rows in enumerate(runs):
         run = store.run(rows.run)
-        temperature = float(run.config["temperature"])
-        name = f"temperature {temperature:.2f}"
-        errors = _kept(operating.calibration, rows, temperature)
-        st.markdown(_sentence(shell.md(rows.run), temperature, errors), help=tip("temperature"))
-        shares = {"as it is": rows.probabilities, name: operating.tempered(rows.probabilities, temperature)}
+        factor = run.calibration
+        name = f"logits / {factor:.2f}"
+        errors = _kept(operating.calibration, rows, factor)
+        st.markdown(_sentence(shell.md(rows.run), factor, errors), help=tip("calibration"))
+        shares = {"as it is": rows.probabilities, name: operating.calibrated(rows.probabilities, factor)}
         for column, by in zip(shell.halves(f"reliability-{place}"), STEPS, strict=True):
             with column:
                 _reliability(rows, shares, by, f"reliability-{place}-{by}")
-        tables.append(errors.assign(run=rows.run, state=errors["state"].replace("tempered", name)))
+        tables.append(errors.assign(run=rows.run, state=errors["state"].replace("calibrated", name)))
     table = pd.concat(tables)
     percent = {name: st.column_config.NumberColumn(format="percent") for name in ("confidence", "accuracy")}
     small = {
@@ -122,19 +122,19 @@ def _reliability(rows: Rows, shares: dict[str, Floats], by: str, key: str) -> No
     spread = {name: operating.reliability(rows.labels, share) for name, share in shares.items()}
     title, run = f"{rows.run}: {STEPS[by].lower()}", store.run(rows.run)
     shell.figure(
-        lambda theme: signed(reliability_diagram(bins, spread, title=title, start=1 / len(rows.classes), theme=theme), run, rows=rows),
+        lambda theme: sourced(reliability_diagram(bins, spread, title=title, start=1 / len(rows.classes), theme=theme), run, rows=rows),
         key,
         code=drawer.notebook([rows], "reliability", by=by),
     )
 
 
-def _sentence(run: str, temperature: float, errors: pd.DataFrame) -> str:
-    before, after = (errors[(errors["state"] == state) & (errors["by"] == "width")].iloc[0] for state in ("as it is", "tempered"))
+def _sentence(run: str, factor: float, errors: pd.DataFrame) -> str:
+    before, after = (errors[(errors["state"] == state) & (errors["by"] == "width")].iloc[0] for state in ("as it is", "calibrated"))
     gap = before["confidence"] - before["accuracy"]
     said = "surer than it should be" if gap > 0.005 else "less sure than it could be" if gap < -0.005 else "as sure as it should be"
     return (
-        f"{run} is {before['confidence']:.1%} sure on average and right on {before['accuracy']:.1%} of the rows: {said}. Its temperature of"
-        f" {temperature:.2f}, fitted on validation rows, takes the calibration error from {before['value']:.3f} [{before['low']:.3f},"
+        f"{run} is {before['confidence']:.1%} sure on average and right on {before['accuracy']:.1%} of the rows: {said}. Its logits divided"
+        f" by {factor:.2f}, fitted on validation rows, take the calibration error from {before['value']:.3f} [{before['low']:.3f},"
         f" {before['high']:.3f}] to {after['value']:.3f} [{after['low']:.3f}, {after['high']:.3f}]."
     )
 

@@ -10,7 +10,7 @@ from app import shell, store
 from sentviz.errors import SentvizError
 from sentviz.figures.phenomena import MOST
 from sentviz.figures.phenomena import phenomena as drawn
-from sentviz.gallery import code, signed
+from sentviz.gallery import code, sourced
 from sentviz.testset.phenomena import EVERY, accuracy_by_phenomenon
 from sentviz.testset.rows import Rows
 from sentviz.testset.slices import Slice
@@ -49,7 +49,7 @@ def phenomena(rows_by_run: Mapping[str, Rows]) -> None:
         shell.go(slice=str(Slice("tag", name)) if name else "")
 
     shell.figure(
-        lambda theme: signed(drawn(frame, chance=chance, chosen=chosen, theme=theme), *sources, rows=next(iter(rows_by_run.values()))),
+        lambda theme: sourced(drawn(frame, chance=chance, chosen=chosen, theme=theme), *sources, rows=next(iter(rows_by_run.values()))),
         KEY,
         code=code(runs[0], "phenomena", versus=tuple(runs[1:])),
         on_select=take,

@@ -11,7 +11,7 @@ import streamlit as st
 from app import drawer, shell, store
 from sentviz.errors import InputError, SentvizError
 from sentviz.figures.words import PANEL, By, cloud, word_bars
-from sentviz.gallery import signed
+from sentviz.gallery import sourced
 from sentviz.gallery.testset import SEED
 from sentviz.gallery.words import COLUMNS, IN_CLOUD, IN_LIST, ONCE, name_of
 from sentviz.testset import words as lib
@@ -142,7 +142,7 @@ def show(counts: lib.Counts, cells: list[lib.Cell], stops: frozenset[str]) -> No
     left, aside = shell.halves("words", 1.75, 1.0)
     with left:
         shell.figure(
-            lambda theme: signed(cloud(words, titles, by=by, right=right, selected=marked, about=about, theme=theme), run, rows=rows),
+            lambda theme: sourced(cloud(words, titles, by=by, right=right, selected=marked, about=about, theme=theme), run, rows=rows),
             "cloud",
             code=drawer.notebook([rows], "word-cloud", between=between, by=by, stops=focus.stops),
             **on("cloud", cells),
@@ -167,7 +167,7 @@ def show(counts: lib.Counts, cells: list[lib.Cell], stops: frozenset[str]) -> No
             return
         title = name_of(chosen, rows.classes)
         shell.figure(
-            lambda theme: signed(
+            lambda theme: sourced(
                 word_bars(
                     table,
                     title=title,

@@ -31,8 +31,8 @@ class HubModel(Model):
     tokenizer: HubTokenizer
     network: HubEncoder
 
-    def __init__(self, name: str, network: HubEncoder, tokenizer: HubTokenizer, labels: Sequence[str], *, temperature: float = 1.0) -> None:
-        super().__init__(name, network, tokenizer, labels, temperature=temperature, cls=True)
+    def __init__(self, name: str, network: HubEncoder, tokenizer: HubTokenizer, labels: Sequence[str], *, calibration: float = 1.0) -> None:
+        super().__init__(name, network, tokenizer, labels, calibration=calibration, cls=True)
 
     @classmethod
     def of(cls, run: Run) -> HubModel:
@@ -66,7 +66,7 @@ class HubModel(Model):
         fill(network, run)
         normalise(network)
         tokenizer = HubTokenizer.read(run.path("tokenizer.json"), vocab_size=config.vocab_size, special_ids=special_ids, unknown=unknown)
-        return cls(run.name, network, tokenizer, run.labels, temperature=run.config["temperature"])
+        return cls(run.name, network, tokenizer, run.labels, calibration=run.calibration)
 
 
 def brief(error: BaseException) -> str:

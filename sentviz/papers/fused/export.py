@@ -12,14 +12,13 @@ from sentviz.figures.coverage import coverage_bars
 from sentviz.figures.figure import Figure, Theme
 from sentviz.figures.gains import gain_dots
 from sentviz.figures.heads import layer_lines
-from sentviz.gallery import signed
+from sentviz.gallery import sourced
 from sentviz.maps.heads import CLS_MEASURES
 from sentviz.papers.fused import study as fused
 from sentviz.papers.fused import tables as fused_tables
 from sentviz.papers.fused.study import BASE, CHOSEN, DATASETS, SETTINGS, TASKS, configurations
 from sentviz.runs import Run
 from sentviz.studies.made import Made, Maker
-from sentviz.studies.sources import sourced
 
 if TYPE_CHECKING:
     from sentviz.maps.injection import Row
@@ -36,7 +35,7 @@ def gains_figure(runs: Sequence[Run], dataset: str, theme: Theme = "light") -> F
     measured, printed = fused_tables.gain_rows(runs, dataset)
     title = f"Gain over the baseline on {DATASETS[dataset]}"
     figure = gain_dots(measured, printed if dataset == "nsmc" else None, order=[*SETTINGS.values()][1:], title=title, theme=theme)
-    return sourced(figure, _all(runs, [dataset]))
+    return sourced(figure, *_all(runs, [dataset]))
 
 
 def tasks_figure(runs: Sequence[Run], theme: Theme = "light") -> Figure:
@@ -44,7 +43,7 @@ def tasks_figure(runs: Sequence[Run], theme: Theme = "light") -> Figure:
     measured, printed = fused_tables.task_rows(runs)
     titles = [task.title for task in TASKS]
     figure = gain_dots(measured, printed, order=titles, title=f"Gain of “{SETTINGS[CHOSEN]}” out of domain", theme=theme)
-    return sourced(figure, _all(runs, {task.dataset for task in TASKS}, (BASE, CHOSEN)))
+    return sourced(figure, *_all(runs, {task.dataset for task in TASKS}, (BASE, CHOSEN)))
 
 
 def covered_figure(theme: Theme = "light") -> Figure:
@@ -60,11 +59,11 @@ def cls_figure(runs: Sequence[Run], dataset: str, theme: Theme = "light") -> Fig
     """
     frames, sources = fused.heads_by_setting(runs, dataset)
     figure = layer_lines(frames, CLS_MEASURES, dashed=[SETTINGS[BASE]], theme=theme)
-    seeds = {model: sum(run.config["preset"] == model for run in sources) for model in (BASE, CHOSEN)}
+    seeds = {model: sum(run.configuration == model for run in sources) for model in (BASE, CHOSEN)}
     bands = "bands: least and largest over seeds" if min(seeds.values()) > 1 else "bands: 95% intervals of one run's mean over texts"
     words = f"{DATASETS[dataset]}, mean over heads and {figure.frame['n'].max():,.0f} test texts; dashed: baseline; {bands}"
     counts = ", ".join(f"{SETTINGS[model]} {count}" for model, count in seeds.items())
-    return sourced(replace(figure, name=f"cls-{dataset}", caption=f"{words}. Seeds: {counts}."), sources)
+    return sourced(replace(figure, name=f"cls-{dataset}", caption=f"{words}. Seeds: {counts}."), *sources)
 
 
 # ---- a sentence
@@ -72,7 +71,7 @@ def cls_figure(runs: Sequence[Run], dataset: str, theme: Theme = "light") -> Fig
 
 def readable(runs: Sequence[Run]) -> Run | None:
     """A run of the paper's best setting that can be asked, English first."""
-    found = [run for dataset in ("sst2", "nsmc") for run in configurations(runs, dataset).get(CHOSEN, []) if run.answers]
+    found = [run for dataset in ("sst2", "nsmc") for run in configurations(runs, dataset).get(CHOSEN, []) if run.askable]
     return found[0] if found else None
 
 
@@ -91,7 +90,7 @@ def walk(run: Run) -> tuple[Trace, Trace, Row]:
 def _of_sentence(make: Callable[[Trace, Trace, Row], list[Figure]]) -> Maker:
     def made(runs: Sequence[Run]) -> list[Made]:
         run = readable(runs)
-        return [] if run is None else [signed(figure, run) for figure in make(*walk(run))]
+        return [] if run is None else [sourced(figure, run) for figure in make(*walk(run))]
 
     return made
 

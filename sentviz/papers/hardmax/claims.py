@@ -26,7 +26,7 @@ DISTANCE, CONFIDENCE, TOP = 2.0, 0.95, 15
 
 def trained(runs: Sequence[Run]) -> dict[int, Run]:
     """The softmax-trained hardmax runs by d."""
-    return {run.shape.width: run for run in runs if run.config["preset"] == f"hardmax-d{run.shape.width}"}
+    return {run.shape.width: run for run in runs if run.configuration == f"hardmax-d{run.shape.width}"}
 
 
 def beside(runs: Sequence[Run]) -> pd.DataFrame:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sentviz.gallery import signed
+from sentviz.gallery import sourced
 from sentviz.papers.hardmax.claims import beside, frequent_leaders, trained
 from sentviz.runs import Run
 from sentviz.studies.made import Made
@@ -18,7 +18,7 @@ NAMED = -1 / 3  # distance of the named leaders from the line: a third of how fa
 
 def _readable(runs: Sequence[Run]) -> Run | None:
     run = trained(runs).get(2)
-    return run if run is not None and run.answers else None
+    return run if run is not None and run.askable else None
 
 
 def _step(runs: Sequence[Run]) -> list[Made]:
@@ -33,7 +33,7 @@ def _step(runs: Sequence[Run]) -> list[Made]:
     z = review.positions
     token = int(np.linalg.norm(z[1] - z[0], axis=1).argmax())
     share = weights(z[0], None, 0.0, review.clustering.tolerance)[token]
-    return [signed(token_step(z[0], token, share, review.clustering.alpha, review.words), run)]
+    return [sourced(token_step(z[0], token, share, review.clustering.alpha, review.words), run)]
 
 
 def _layers(runs: Sequence[Run]) -> list[Made]:
@@ -55,7 +55,7 @@ def _layers(runs: Sequence[Run]) -> list[Made]:
         probabilities=review.probabilities[:, 1],
         labels=(run.labels[0], run.labels[1]),
     )
-    return [signed(particles(scene, layer, name=f"hardmax-{run.name}"), run) for layer in (0, scene.layers)]
+    return [sourced(particles(scene, layer, name=f"hardmax-{run.name}"), run) for layer in (0, scene.layers)]
 
 
 def _leaders(runs: Sequence[Run]) -> list[Made]:
@@ -65,7 +65,7 @@ def _leaders(runs: Sequence[Run]) -> list[Made]:
     if found is None:
         return []
     run = trained(runs)[2]
-    return [signed(leader_bars(found[0], label), run) for label in run.labels]
+    return [sourced(leader_bars(found[0], label), run) for label in run.labels]
 
 
 def _depth(runs: Sequence[Run]) -> list[Made]:
@@ -75,12 +75,11 @@ def _depth(runs: Sequence[Run]) -> list[Made]:
     run = trained(runs).get(2)
     if run is None or FILE not in run.config["files"]:
         return []
-    return [signed(layer_bands(per_layer(run.frame(FILE)), "at leaders", "Share of words at a leader", share=True), run)]
+    return [sourced(layer_bands(per_layer(run.frame(FILE)), "at leaders", "Share of words at a leader", share=True), run)]
 
 
 def _accuracy(runs: Sequence[Run]) -> list[Made]:
     from sentviz.figures.beside import measured_beside_printed
-    from sentviz.studies.sources import sourced
 
     table = beside(runs)
     if table.empty:
@@ -89,7 +88,7 @@ def _accuracy(runs: Sequence[Run]) -> list[Made]:
     return [
         sourced(
             measured_beside_printed(frame, title="Test accuracy by dimension", percent=True, other="the public code's best"),
-            trained(runs).values(),
+            *trained(runs).values(),
         )
     ]
 

@@ -16,10 +16,10 @@ __all__: list[str] = []
 @figure("hardmax-accuracy", "Test accuracy by dimension", Study, "beside:measured_beside_printed")
 def _hardmax_accuracy(of: Study, *, theme: Theme = "light") -> Figure:
     from sentviz.figures.beside import measured_beside_printed
-    from sentviz.gallery.subjects import signed
+    from sentviz.gallery.subjects import sourced
     from sentviz.papers.hardmax.claims import beside
 
     table = beside(of.runs)
     frame = table.assign(model=[f"d = {d}" for d in table["d"]], printed=table["public"], seeds=1)
     made = measured_beside_printed(frame, title="Test accuracy by dimension", percent=True, other="the public code's best", theme=theme)
-    return signed(made, *(run for run in of.runs if run.name in set(table["run"])))
+    return sourced(made, *(run for run in of.runs if run.name in set(table["run"])))

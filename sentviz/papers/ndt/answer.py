@@ -89,6 +89,6 @@ def answer(runs: Iterable[Run], dataset: str) -> Answer | None:
     those = configurations(here, dataset)
     noise = seed_noise(those.values())
     found = {base: mixed(best, those[base], noise=noise) for base in BASES if base in those}
-    model = best[0].config["preset"]
+    model = best[0].configuration
     accuracy = sum(run.metrics()["test"]["accuracy"]["value"] for run in best) / len(best)
     return Answer(dataset, model, accuracy, found, sum(name in NDTS for name in those))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 
+from sentviz.gallery import sourced
 from sentviz.papers.ndt import panels, tables
 from sentviz.papers.ndt.answer import BASES, answer
 from sentviz.papers.ndt.study import DATASETS, beside, configurations, points, summary
 from sentviz.runs import Run
 from sentviz.studies import tsne
 from sentviz.studies.made import Made, Maker
-from sentviz.studies.sources import sourced
 
 __all__ = ["MAKERS", "answers"]
 
@@ -40,14 +40,14 @@ def _confusions(runs: Sequence[Run]) -> list[Made]:
     from sentviz.figures.confusion_panels import confusion_panels
 
     figure = confusion_panels(panels.confusions(runs), missing=panels.missing(runs))
-    return [sourced(figure, panels.shown(runs).values())]
+    return [sourced(figure, *panels.shown(runs).values())]
 
 
 def _rocs(runs: Sequence[Run]) -> list[Made]:
     from sentviz.figures.roc_panels import roc_panels
 
     figure = roc_panels(panels.rocs(runs), order=tuple(DATASETS.values()), missing=panels.missing(runs))
-    return [sourced(figure, [*panels.shown(runs, "diff").values(), *panels.shown(runs).values()])]
+    return [sourced(figure, *panels.shown(runs, "diff").values(), *panels.shown(runs).values())]
 
 
 def _tsne(runs: Sequence[Run]) -> list[Made]:
@@ -56,7 +56,7 @@ def _tsne(runs: Sequence[Run]) -> list[Made]:
     able = panels.with_vectors(runs)
     lost = [title for dataset, title in DATASETS.items() if dataset not in able]
     figure = tsne_panels(tsne.frame({DATASETS[dataset]: tsne.picture(run) for dataset, run in able.items()}), missing=lost)
-    return [sourced(figure, able.values())]
+    return [sourced(figure, *able.values())]
 
 
 def _beside(runs: Sequence[Run]) -> list[Made]:
@@ -72,7 +72,7 @@ def _beside(runs: Sequence[Run]) -> list[Made]:
                 measured_beside_printed(frame, single, title=f"Accuracy on {title}", percent=True),
                 accuracy_grid(tables.grid(frame), title=title),
             )
-            made += [sourced(figure, sources) for figure in both]
+            made += [sourced(figure, *sources) for figure in both]
     return made
 
 
@@ -84,7 +84,7 @@ def _lambda_grids(runs: Sequence[Run]) -> list[Made]:
         frame, marks = panels.lambda_frames(runs, dataset)
         if not frame.empty:
             both = lambda_grid(frame, title=title, printed=marks), lambda_grid(frame, title=title, change=True)
-            made += [sourced(figure, _sources(runs, dataset, set(frame["model"]))) for figure in both]
+            made += [sourced(figure, *_sources(runs, dataset, set(frame["model"]))) for figure in both]
     return made
 
 

@@ -43,41 +43,41 @@ def _rows(split: str) -> str:
 @figure("accuracy-beside-print", "Measured beside printed", Study, "beside:measured_beside_printed", sets=_sets)
 def _beside(of: Study, *, metric: str = "accuracy", split: str = "test", theme: Theme = "light") -> Figure:
     from sentviz.figures.beside import measured_beside_printed
+    from sentviz.gallery.subjects import sourced
     from sentviz.papers.ndt.study import DATASETS, beside, points, summary
-    from sentviz.studies.sources import sourced
 
     here, title = _runs(of), DATASETS[of.name]
     frame = beside(summary(of.runs, of.name, split), of.name, metric, split)
     single, (first, _, how) = points(of.runs, of.name, metric, split), metric.partition("_")
     named = ", ".join(filter(None, ({"auc": "AUC", "f1": "F1"}.get(first, first.capitalize()), how)))
     made = measured_beside_printed(frame, single, title=f"{named} on {title}{_rows(split)}", percent=metric == "accuracy", theme=theme)
-    return sourced(made, here, split)
+    return sourced(made, *here, split=split)
 
 
 @figure("accuracy-grid", "Accuracy by constraint and number of components", Study, "accuracy_grid:accuracy_grid", sets=_sets)
 def _grid(of: Study, *, split: str = "test", theme: Theme = "light") -> Figure:
     from sentviz.figures.accuracy_grid import accuracy_grid
+    from sentviz.gallery.subjects import sourced
     from sentviz.papers.ndt.study import DATASETS, beside, summary
     from sentviz.papers.ndt.tables import grid
-    from sentviz.studies.sources import sourced
 
     here = _runs(of)
     frame = beside(summary(of.runs, of.name, split), of.name, "accuracy", split)
     made = accuracy_grid(grid(frame), title=f"{DATASETS[of.name]}{_rows(split)}", theme=theme)
-    return sourced(made, here, split)
+    return sourced(made, *here, split=split)
 
 
 @figure("lambda-grid", "Lambda of all configurations over training", Study, "lambda_grid:lambda_grid", sets=_sets)
 def _lambda_grid(of: Study, *, change: bool = False, theme: Theme = "light") -> Figure:
     from sentviz.figures.lambda_grid import lambda_grid
+    from sentviz.gallery.subjects import sourced
     from sentviz.papers.ndt.panels import lambda_frames
     from sentviz.papers.ndt.study import DATASETS, configurations
-    from sentviz.studies.sources import sourced
 
     frame, marks = lambda_frames(of.runs, of.name)
     made = lambda_grid(frame, title=DATASETS[of.name], change=change, printed=marks, theme=theme)
     here, drawn = configurations(of.runs, of.name), set(frame["model"])
-    return sourced(made, [run for model, seeds in here.items() if model in drawn for run in seeds])
+    return sourced(made, *(run for model, seeds in here.items() if model in drawn for run in seeds))
 
 
 @figure("cost", "Parameters and latency", Study, "tradeoff:tradeoff", sets=_sets)
@@ -92,35 +92,35 @@ def _cost(of: Study, *, theme: Theme = "light") -> Figure:
 @figure("confusion-panels", "Confusion matrices of the best NDT", Study, "confusion_panels:confusion_panels")
 def _confusion_panels(of: Study, *, theme: Theme = "light") -> Figure:
     from sentviz.figures.confusion_panels import confusion_panels
+    from sentviz.gallery.subjects import sourced
     from sentviz.papers.ndt.panels import confusions, missing, shown
-    from sentviz.studies.sources import sourced
 
     made = confusion_panels(confusions(of.runs), missing=missing(of.runs), theme=theme)
-    return sourced(made, shown(of.runs).values())
+    return sourced(made, *shown(of.runs).values())
 
 
 @figure("roc-panels", "ROC curves of DT and the best NDT", Study, "roc_panels:roc_panels")
 def _roc_panels(of: Study, *, theme: Theme = "light") -> Figure:
     from sentviz.figures.roc_panels import roc_panels
+    from sentviz.gallery.subjects import sourced
     from sentviz.papers.ndt.panels import missing, rocs, shown
     from sentviz.papers.ndt.study import DATASETS
-    from sentviz.studies.sources import sourced
 
     lost = missing(of.runs)
     lost = [*lost, *(f"DT on {title}" for title in missing(of.runs, "diff") if title not in lost)]
     made = roc_panels(rocs(of.runs), order=tuple(DATASETS.values()), missing=lost, theme=theme)
-    return sourced(made, [*shown(of.runs, "diff").values(), *shown(of.runs).values()])
+    return sourced(made, *shown(of.runs, "diff").values(), *shown(of.runs).values())
 
 
 @figure("tsne-panels", "t-SNE of the best NDT", Study, "tsne_panels:tsne_panels")
 def _tsne_panels(of: Study, *, theme: Theme = "light") -> Figure:
     from sentviz.figures.tsne_panels import tsne_panels
+    from sentviz.gallery.subjects import sourced
     from sentviz.papers.ndt.panels import with_vectors
     from sentviz.papers.ndt.study import DATASETS
     from sentviz.studies import tsne
-    from sentviz.studies.sources import sourced
 
     able, titles = with_vectors(of.runs), DATASETS
     lost = [title for dataset, title in titles.items() if dataset not in able]
     frame = tsne.frame({titles[dataset]: tsne.picture(run) for dataset, run in able.items()})
-    return sourced(tsne_panels(frame, missing=lost, theme=theme), able.values())
+    return sourced(tsne_panels(frame, missing=lost, theme=theme), *able.values())

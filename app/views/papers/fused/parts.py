@@ -13,7 +13,7 @@ from app.views.papers.shared import digests, plain
 from sentviz.errors import SentvizError
 from sentviz.figures import Figure, Theme
 from sentviz.figures.difference import difference_map
-from sentviz.gallery import code, signed
+from sentviz.gallery import code, sourced
 from sentviz.maps.compare import difference
 from sentviz.papers.fused import PAPER, coverage
 from sentviz.papers.fused import tables as fused_tables
@@ -103,7 +103,7 @@ def _sentence(run: Run) -> None:
     left, right = shell.halves("fused-sentence", 1.3, 1.0)
     with left:
         shell.figure(
-            lambda theme: signed(difference_map(changed, "itself without its lexicon", 0, head, theme=theme), run), "fused-sentence-map"
+            lambda theme: sourced(difference_map(changed, "itself without its lexicon", 0, head, theme=theme), run), "fused-sentence-map"
         )
     with right:
         rows = f"row of [CLS] **{own if own > ROUNDING else 0:.2g}**, column of [CLS] **{moved[1:, 0].max():.2g}**"

@@ -11,7 +11,7 @@ from app.views.papers import claims_part
 from app.views.sentence import hardmax_parts
 from sentviz.figures.beside import measured_beside_printed
 from sentviz.figures.clustering import layer_bands, leader_bars
-from sentviz.gallery import code, signed
+from sentviz.gallery import code, sourced
 from sentviz.papers.hardmax import PAPER
 from sentviz.papers.hardmax.claims import beside
 from sentviz.studies.collected import of_paper
@@ -43,19 +43,19 @@ with left:
     frame = table.assign(model=[f"d = {d}" for d in table["d"]], printed=table["public"], seeds=1)
     sources = [run for run in own if run.name in set(table["run"])]
     shell.figure(
-        lambda theme: signed(
+        lambda theme: sourced(
             measured_beside_printed(frame, title="Test accuracy by dimension", percent=True, other="the public code's best", theme=theme),
             *sources,
         ),
         "hardmax-accuracy",
         code=code("all", "hardmax-accuracy"),
     )
-surveyed = next((run for run in own if run.config["preset"] == "hardmax-d2" and FILE in run.config["files"]), None)
+surveyed = next((run for run in own if run.configuration == "hardmax-d2" and FILE in run.config["files"]), None)
 if surveyed is not None:
     with right:
         bands = per_layer(surveyed.frame(FILE))
         shell.figure(
-            lambda theme, of=surveyed: signed(layer_bands(bands, "at leaders", "Share of words at a leader", share=True, theme=theme), of),  # type: ignore[misc]
+            lambda theme, of=surveyed: sourced(layer_bands(bands, "at leaders", "Share of words at a leader", share=True, theme=theme), of),  # type: ignore[misc]
             "hardmax-depth",
             code=code(surveyed.name, "leaders-depth", measure="at leaders"),
         )
@@ -66,7 +66,7 @@ if surveyed is not None:
     for column, label in zip(shell.halves("hardmax-led"), surveyed.labels, strict=False):
         with column:
             shell.figure(
-                lambda theme, label=label: signed(leader_bars(led, label, theme=theme), surveyed),  # type: ignore[misc]
+                lambda theme, label=label: sourced(leader_bars(led, label, theme=theme), surveyed),  # type: ignore[misc]
                 f"paper-led-{label}",
                 code=code(surveyed.name, "leaders", label=label),
             )

@@ -11,13 +11,12 @@ from app import shell
 from app.focus import choices
 from app.views.papers.shared import digests, plain
 from sentviz.figures.lambda_grid import lambda_grid
-from sentviz.gallery import code
+from sentviz.gallery import code, sourced
 from sentviz.papers.ndt.controls import controls, said
 from sentviz.papers.ndt.panels import lambda_frames
 from sentviz.papers.ndt.study import DATASETS, configurations
 from sentviz.papers.ndt.tables import lambdas
 from sentviz.runs import Run
-from sentviz.studies.sources import sourced
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,7 +68,7 @@ def grid(runs: Sequence[Run], dataset: str) -> None:
     frame, marks = _frames(dataset, digests(runs, dataset), runs)
     sources = [run for model, seeds in configurations(runs, dataset).items() if model in set(frame["model"]) for run in seeds]
     shell.figure(
-        lambda theme: sourced(lambda_grid(frame, title=DATASETS[dataset], change=change, printed=marks, theme=theme), sources),
+        lambda theme: sourced(lambda_grid(frame, title=DATASETS[dataset], change=change, printed=marks, theme=theme), *sources),
         f"lambda-grid-{dataset}",
         code=code(dataset, "lambda-grid", change=change),
     )

@@ -14,11 +14,10 @@ from sentviz.figures import Figure, Theme
 from sentviz.figures.confusion_panels import confusion_panels
 from sentviz.figures.roc_panels import roc_panels
 from sentviz.figures.tsne_panels import tsne_panels
-from sentviz.gallery import code
+from sentviz.gallery import code, sourced
 from sentviz.papers.ndt.panels import confusions, missing, rocs, shown, with_vectors
 from sentviz.papers.ndt.study import DATASETS
 from sentviz.runs import Run
-from sentviz.studies.sources import sourced
 from sentviz.studies.tsne import cached, frame, picture
 
 __all__ = ["show"]
@@ -71,6 +70,6 @@ def show(runs: Sequence[Run], dataset: str) -> None:
 
 def _figure(make: Callable[[Theme], Figure], sources: Iterable[Run], key: str, figure: str) -> None:
     try:
-        shell.figure(lambda theme: sourced(make(theme), sources), key, code=code("all", figure))
+        shell.figure(lambda theme: sourced(make(theme), *sources), key, code=code("all", figure))
     except (OSError, SentvizError) as error:
         st.warning(shell.md(str(error)), icon=":material/block:")

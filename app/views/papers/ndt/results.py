@@ -14,12 +14,11 @@ from app.views.papers.shared import digests, plain
 from sentviz.figures import Figure, Theme
 from sentviz.figures.accuracy_grid import accuracy_grid
 from sentviz.figures.beside import measured_beside_printed
-from sentviz.gallery import code
+from sentviz.gallery import code, sourced
 from sentviz.papers.ndt.averages import fits, said
 from sentviz.papers.ndt.study import DATASETS, METRICS, beside, configurations, points, summary
 from sentviz.papers.ndt.tables import grid, other_sample, results, silhouettes
 from sentviz.runs import Run
-from sentviz.studies.sources import sourced
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -120,4 +119,4 @@ def show(runs: Sequence[Run], dataset: str) -> None:
 
 def _signed(make: Callable[[Theme], Figure], sources: Iterable[Run], split: str) -> Callable[[Theme], Figure]:
     tested = [run for run in sources if split in run.metrics()]
-    return lambda theme: sourced(make(theme), tested, split)
+    return lambda theme: sourced(make(theme), *tested, split=split)

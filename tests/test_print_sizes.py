@@ -14,7 +14,7 @@ from sentviz import fonts
 from sentviz._browser import find_browser
 from sentviz._printed import fit_width
 from sentviz.errors import InputError
-from sentviz.export import PRESETS, render
+from sentviz.export import SIZES, render
 from sentviz.figures import Figure, curves, heatmap, lambda_evolution, probability_bars, small_multiples
 from sentviz.figures.ranking import ranking
 from tests.fakes import fake_trace
@@ -27,19 +27,19 @@ def figure() -> Figure:
 
 
 @pictures
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", SIZES)
 def test_an_svg_is_as_wide_as_its_place(name: str) -> None:
     """The width in pixels at 96 to the inch is the preset's millimetres, to half a millimetre; letters have the points asked for."""
-    svg = render(figure(), "svg", preset=name)
+    svg = render(figure(), "svg", size=name)
     root = ElementTree.fromstring(svg)
-    assert float(root.attrib["width"]) / 96 * 25.4 == pytest.approx(PRESETS[name].millimetres, abs=0.5)
+    assert float(root.attrib["width"]) / 96 * 25.4 == pytest.approx(SIZES[name].millimetres, abs=0.5)
     factor = float(root.attrib["width"]) / float(root.attrib["viewBox"].split()[2])
-    assert 13 * factor * 72 / 96 == pytest.approx(PRESETS[name].points, rel=1e-3)
+    assert 13 * factor * 72 / 96 == pytest.approx(SIZES[name].points, rel=1e-3)
 
 
 @pictures
 def test_a_pdf_is_as_wide_as_a_column() -> None:
-    pdf = render(figure(), "pdf", preset="column")
+    pdf = render(figure(), "pdf", size="column")
     box = re.search(rb"/MediaBox ?\[0 0 ([\d.]+)", pdf)
     assert box is not None
     assert float(box[1]) / 72 * 25.4 == pytest.approx(84, abs=0.5)
@@ -50,7 +50,7 @@ def test_a_legend_at_the_side_moves_below_in_a_column() -> None:
     """Two runs' lambdas in one column keep most of the width for the lines."""
     rows = [(step, step / 10, "lambda", 0, 1, 0.1 + step / 100) for step in range(0, 30, 10)]
     history = pd.DataFrame(rows, columns=["step", "epoch", "name", "layer", "component", "value"])
-    svg = render(lambda_evolution({"a/b": history, "a/c": history}), "svg", preset="column")
+    svg = render(lambda_evolution({"a/b": history, "a/c": history}), "svg", size="column")
     root = ElementTree.fromstring(svg)
     grounds = [e for e in root.iter() if e.tag.endswith("rect") and "bg" in e.attrib.get("class", "").split()]
     widest = max(float(e.attrib["width"]) for e in grounds)
@@ -117,9 +117,9 @@ def test_a_tex_table_is_booktabs_and_escaped() -> None:
 
 def test_sizes_that_are_none_are_named() -> None:
     with pytest.raises(InputError, match="column, wide, slide"):
-        render(figure(), "png", preset="poster")
+        render(figure(), "png", size="poster")
     with pytest.raises(InputError, match="points"):
-        render(figure(), "png", preset="column", points=1)
+        render(figure(), "png", size="column", points=1)
 
 
 def test_the_file_is_written_by_its_suffix(tmp_path: Path) -> None:
