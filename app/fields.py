@@ -32,6 +32,7 @@ __all__ = [
     "places",
     "real",
     "several_of",
+    "strengths",
     "whole",
 ]
 
@@ -235,6 +236,23 @@ def lambdas(**more: Any) -> Any:
         return "~".join(f"{layer}.{component}:{weight:.4g}" for layer, component, weight in value)
 
     return _field((), read, write=write, **more)
+
+
+def strengths(**more: Any) -> Any:
+    """Strengths of terms as in `lexicon:0.5~gate:0`; links of earlier versions have a number alone, the lexicon's."""
+
+    def read(value: str, known: Known) -> Reading:
+        parts = [f"lexicon:{value}"] if ":" not in value else value.split("~")[:LISTED]
+        found: dict[str, float] = {}
+        for part in parts:
+            term, _, number = part.partition(":")
+            factor = _real(number)
+            if not term.isidentifier() or len(term) > 40 or factor is None or not abs(factor) <= STRONGEST:
+                return tuple(found.items()), (part,)
+            found[term] = float(f"{factor:.4g}")
+        return tuple((term, factor) for term, factor in found.items() if factor != 1), ()
+
+    return _field((), read, write=lambda value: "~".join(f"{term}:{factor:.4g}" for term, factor in value), **more)
 
 
 # ---- values

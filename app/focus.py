@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from app.fields import (
-    STRONGEST,
     TEXT_IN_URL,
     Known,
     as_sent,
@@ -26,6 +25,7 @@ from app.fields import (
     places,
     real,
     several_of,
+    strengths,
     whole,
 )
 from sentviz.errors import SentvizError
@@ -69,6 +69,10 @@ def _mix(value: Sequence[tuple[int, int, float]]) -> str:
 
 def _off(value: Sequence[tuple[int, int]]) -> str:
     return "silenced: " + ", ".join(f"layer {layer} head {head}" for layer, head in value)
+
+
+def _strong(value: Sequence[tuple[str, float]]) -> str:
+    return ", ".join(f"{term} × {factor:g}" for term, factor in value)
 
 
 def _beside(value: Sequence[str]) -> str:
@@ -115,6 +119,11 @@ def _studied() -> tuple[str, ...]:
     return tuple(dict.fromkeys(dataset for _, study in studies().values() for dataset in study.datasets))
 
 
+def _turned(value: tuple[tuple[str, float], ...], has: Capabilities) -> tuple[tuple[str, float], ...]:
+    there = {dial.term for dial in has.dials}
+    return tuple((term, factor) for term, factor in value if term in there)
+
+
 RUN, TEXT = on("run"), on("run", "text", "row")
 
 
@@ -141,8 +150,8 @@ class Focus:
     off: tuple[tuple[int, int], ...] = places(  # silenced heads: layer, head
         resets=RUN, by_hand=True, fits=_silent, chip=_off, called="silenced heads", instead="those that it names are silenced"
     )
-    strength: float = real(  # of the lexicon's injection
-        1.0, -STRONGEST, STRONGEST, resets=RUN, by_hand=True, fits=lambda value, has: value if has.lexicon else 1.0, chip="lexicon × {:g}"
+    strength: tuple[tuple[str, float], ...] = strengths(  # of terms of the scores, where it was changed
+        resets=RUN, by_hand=True, fits=_turned, chip=_strong, called="the strength", instead="the trained one is used"
     )
     token: int = whole(0, resets=TEXT)  # of the text; 0 = the page's choice
     # which rows the Test set pages are about: a stored split, the demo set, the visitor's own file

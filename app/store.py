@@ -309,8 +309,8 @@ def change(of: Run, focus: Focus) -> dict[str, Any]:
     import numpy as np
 
     changed: dict[str, Any] = {"heads_off": tuple((layer - 1, head - 1) for layer, head in focus.off)} if focus.off else {}
-    if focus.strength != 1:
-        changed["strength"] = focus.strength
+    if focus.strength:
+        changed["strength"] = dict(focus.strength)
     if not focus.mix:
         return changed
     has = of.capabilities

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 __all__ = [
     "CONFIGS",
     "Capabilities",
+    "Dial",
     "EncoderConfig",
     "HardmaxConfig",
     "HubConfig",
@@ -23,6 +24,19 @@ __all__ = [
     "read_config",
     "stored_config",
 ]
+
+
+@dataclass(frozen=True)
+class Dial:
+    """A named term of the scores whose strength can be changed: 1 as trained, 0 without."""
+
+    term: str  # its name in the scores
+    asks: str  # in the words of a visitor
+    tip: str  # its entry in the glossary
+
+
+GATE = Dial("gate", "what if it were wider open, or not there?", "gate")
+LEXICON = Dial("lexicon", "what if it were stronger, or not there?", "polarity")
 
 
 @dataclass(frozen=True)
@@ -42,11 +56,7 @@ class Capabilities:
     pattern: bool = False  # some keys are out of a query's sight
     silence: bool = True  # heads can be silenced
     moving: bool = False  # tokens are points that move from layer to layer: leaders, clusters
-
-    @property
-    def dials(self) -> tuple[str, ...]:
-        """The terms of its scores whose strength can be changed, by name."""
-        return tuple(name for name in ("gate", "lexicon") if getattr(self, name))
+    dials: tuple[Dial, ...] = ()  # terms of its scores whose strength can be changed
 
 
 def differential_start(layer: int) -> float:
@@ -179,6 +189,7 @@ class EncoderConfig:
             cls=self.pooling == "cls",
             pairs=self.segments > 1,
             pattern=self.window > 0,
+            dials=(GATE,) * self.gate + (LEXICON,) * (self.lexicon != "none"),
         )
 
 
@@ -230,6 +241,7 @@ class HubConfig:
             cls=self.pooling == "cls",
             pairs=self.segments > 1,
             pattern=any(self.windows),
+            dials=(LEXICON,) * (self.lexicon != "none"),
         )
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from app.fields import LISTED, Known, choice, declared
 from app.focus import FIELDS, NOTES, PRIVATE, Focus, choices
 from sentviz.explain import SCORES as METHODS
-from sentviz.shapes import Capabilities
+from sentviz.shapes import LEXICON, Capabilities
 
 RUNS = ("sst2/ndt-unit-2", "sst2/diff")
 SCORES = ("removal", "received")
@@ -33,7 +33,7 @@ def test_a_focus_survives_its_url() -> None:
         score="received",
         mix=((1, 2, -0.25), (2, 2, 0.0)),
         off=((1, 4), (2, 1)),
-        strength=0.5,
+        strength=(("lexicon", 0.5),),
         token=3,
         look="lexicon",
         over="demo",
@@ -78,6 +78,8 @@ def test_a_typed_text_stays_out_of_the_url_until_it_is_shared() -> None:
         ({"off": "a.b"}, "silenced heads"),
         ({"strength": "nan"}, "the strength"),
         ({"strength": "11"}, "the strength"),
+        ({"strength": "lexicon:1:2"}, "the strength"),
+        ({"strength": "a b:1"}, "the strength"),
         ({"token": "0"}, "the token"),
         ({"over": "train"}, "the over"),
         ({"threshold": "2"}, "the threshold"),
@@ -104,25 +106,32 @@ def test_foreign_parameters_are_ignored() -> None:
 
 
 def test_another_run_drops_what_belonged_to_the_old_one() -> None:
-    focus = Focus(text="kept", layer=2, head="4", component="2", mix=((1, 2, 0.0),), strength=0.0, token=4).with_(run="sst2/diff")
+    focus = Focus(text="kept", layer=2, head="4", component="2", mix=((1, 2, 0.0),), strength=(("lexicon", 0.0),), token=4).with_(
+        run="sst2/diff"
+    )
     assert focus == Focus(run="sst2/diff", text="kept")
 
 
 def test_another_text_drops_the_token_and_keeps_the_changes() -> None:
-    focus = Focus(text="one", token=4, strength=0.5, off=((1, 1),))
-    assert focus.with_(text="two") == Focus(text="two", strength=0.5, off=((1, 1),))
-    assert focus.with_(row="test-1") == Focus(row="test-1", strength=0.5, off=((1, 1),))
+    focus = Focus(text="one", token=4, strength=(("lexicon", 0.5),), off=((1, 1),))
+    assert focus.with_(text="two") == Focus(text="two", strength=(("lexicon", 0.5),), off=((1, 1),))
+    assert focus.with_(row="test-1") == Focus(row="test-1", strength=(("lexicon", 0.5),), off=((1, 1),))
     assert focus.with_(text="two", token=2).token == 2
 
 
 def test_as_trained_takes_every_change_back_and_nothing_else() -> None:
-    focus = Focus(text="kept", layer=2, mix=((1, 2, 0.0),), off=((1, 1),), strength=2.0)
+    focus = Focus(text="kept", layer=2, mix=((1, 2, 0.0),), off=((1, 1),), strength=(("lexicon", 2.0),))
     assert focus.as_trained() == Focus(text="kept", layer=2)
 
 
-def test_a_strength_needs_a_lexicon() -> None:
-    assert Focus(strength=0.5).fit(Capabilities(2, 4, lexicon=True)) == (Focus(strength=0.5), [])
-    focus, notes = Focus(strength=0.5).fit(Capabilities(2, 4))
+def test_an_earlier_link_gives_the_lexicons_strength_alone() -> None:
+    for said in ("0.5", "lexicon:0.5", "lexicon:0.5~gate:1"):
+        assert Focus.parse({"strength": said}, ["r"], [])[0].strength == (("lexicon", 0.5),)
+
+
+def test_a_strength_needs_its_term() -> None:
+    assert Focus(strength=(("lexicon", 0.5),)).fit(Capabilities(2, 4, dials=(LEXICON,))) == (Focus(strength=(("lexicon", 0.5),)), [])
+    focus, notes = Focus(strength=(("lexicon", 0.5),)).fit(Capabilities(2, 4))
     assert focus == Focus() and len(notes) == 1 and "strength" in notes[0]
 
 
@@ -156,6 +165,7 @@ places = st.integers(1, 999)
 WHOLE = {"layer": places, "token": places, "least": places, "most": places, "top": places, "depth": st.integers(0, 999)}
 TEXTS = {name: st.text(max_size=40) for name in ("slice", "find", "play", "row")}
 weights = st.floats(-10, 10).map(lambda value: float(f"{value:.4g}"))
+halves = st.integers(-20, 20).filter(lambda k: k != 2).map(lambda k: k / 2)
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "run": st.sampled_from(RUNS),
     "versus": st.lists(st.sampled_from(RUNS), unique=True).map(tuple),
@@ -164,7 +174,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "score": st.sampled_from(SCORES),
     "mix": st.lists(st.tuples(places, places, weights), max_size=8).map(tuple),
     "off": st.lists(st.tuples(places, places), max_size=8).map(tuple),
-    "strength": st.floats(-10, 10),
+    "strength": st.dictionaries(st.sampled_from(["lexicon", "gate"]), halves, max_size=2).map(lambda chosen: tuple(chosen.items())),
     "threshold": st.just(-1.0) | st.floats(0, 1),
     "plane": st.sampled_from(("spread", "decision")) | st.lists(places, min_size=2, max_size=2, unique=True).map("{0[0]}.{0[1]}".format),
     "data": st.sampled_from(("all", "sst2")),
@@ -269,7 +279,7 @@ def test_choices_may_come_from_a_registry() -> None:
         ({"component": "2"}, "component A₂"),
         ({"mix": ((1, 2, -0.25),)}, "λ₂ of layer 1 = -0.25"),
         ({"off": ((1, 4), (2, 1))}, "silenced: layer 1 head 4, layer 2 head 1"),
-        ({"strength": 0.5}, "lexicon × 0.5"),
+        ({"strength": (("lexicon", 0.5), ("gate", 0.0))}, "lexicon × 0.5, gate × 0"),
         ({"versus": ("a/b", "c/d")}, "beside a/b, c/d"),
         ({"score": "rollout"}, METHODS["rollout"].title),
         ({"over": "demo"}, "demo set"),

@@ -107,7 +107,7 @@ def test_its_lexicon_can_be_weakened_and_walked_through() -> None:
     said = words(app).replace("\\", "")
     assert "adds σ / √4 to the scores of the last head of every layer" in said
     assert "entry of VADER" in said or "entries of VADER" in said
-    app.slider(key="strength").set_value(0.0).run()
+    app.slider(key="strength-lexicon").set_value(0.0).run()
     assert not app.exception, app.exception
     model = hub.HubModel.of(store.runs()[name])
     now = next(trace for trace in app.session_state["traces"].values() if trace.strength == {"lexicon": 0})

@@ -59,9 +59,9 @@ def strengths(app: AppTest) -> list[float]:
 
 
 def test_the_slider_is_there_for_models_with_a_lexicon_only() -> None:
-    assert "strength" in [slider.key for slider in opened(run=ALL).slider]
+    assert "strength-lexicon" in [slider.key for slider in opened(run=ALL).slider]
     app = opened(run=PLAIN)
-    assert "strength" not in [slider.key for slider in app.slider]
+    assert "strength-lexicon" not in [slider.key for slider in app.slider]
     assert "What the lexicon says" not in said(app)
 
 
@@ -69,9 +69,9 @@ def test_strength_changes_the_answer_its_words_and_the_url() -> None:
     """The slider writes the focus; the trace is that of the changed model; the remark, the chip and the history say so; back again."""
     app = opened(run=ALL)
     assert "This is an intervention" not in said(app)
-    app.slider(key="strength").set_value(4.0).run()
+    app.slider(key="strength-lexicon").set_value(4.0).run()
     assert not app.exception, app.exception
-    assert app.query_params["strength"] == "4.0"
+    assert app.query_params["strength"] == "lexicon:4"
     assert "4 times the trained strength of its lexicon" in said(app)
     assert app.button(key="chip-strength").label.replace("\\", "") == "lexicon × 4"
     assert app.session_state["tries"][-1]["changed"] == "lexicon × 4"
@@ -79,9 +79,9 @@ def test_strength_changes_the_answer_its_words_and_the_url() -> None:
     now = next(trace for trace in kept(app) if trace.strength == {"lexicon": 4})
     np.testing.assert_allclose(now.probabilities, model.trace(TEXT, strength=4).probabilities, atol=1e-6)
     assert np.abs(now.probabilities - model.trace(TEXT).probabilities).max() > 1e-6
-    app.button(key="strength-off").click().run()
-    assert app.query_params["strength"] == "0.0" and "asked without its lexicon" in said(app)
-    app.button(key="strength-trained").click().run()
+    app.button(key="strength-lexicon-off").click().run()
+    assert app.query_params["strength"] == "lexicon:0" and "asked without its lexicon" in said(app)
+    app.button(key="strength-lexicon-trained").click().run()
     assert "strength" not in app.query_params and "This is an intervention" not in said(app)
 
 
@@ -106,7 +106,7 @@ def test_the_pinned_sentence_takes_the_strength_along() -> None:
     """Pinned as trained, then without the lexicon: beside it; with the toggle for both, the two are the same again."""
     app = opened(run=ALL)
     app.button(key="pin").click().run()
-    app.button(key="strength-off").click().run()
+    app.button(key="strength-lexicon-off").click().run()
     assert "**Pinned**" in said(app) and "**Current**" in said(app)
     app.toggle(key="change-both").set_value(True).run()
     assert not app.exception, app.exception
@@ -119,7 +119,7 @@ def test_a_pinned_model_without_lexicon_cannot_follow() -> None:
     app = opened(run=PLAIN, text=TEXT)
     app.button(key="pin").click().run()
     app.selectbox(key="focus-run").set_value(ALL).run()
-    app.button(key="strength-off").click().run()
+    app.button(key="strength-lexicon-off").click().run()
     app.toggle(key="change-both").set_value(True).run()
     assert "no such layers, heads, components or lexicon" in said(app)
 
@@ -216,7 +216,7 @@ def test_before_and_after_are_the_model_without_and_with_its_lexicon() -> None:
     before, after = sorted(kept(app), key=lambda trace: trace.strength.get("lexicon", 1))
     assert np.abs(after.map(0) - before.map(0))[1:].max() > 1e-4
     assert np.abs(after.map(0) - before.map(0))[0].max() < 1e-6  # not from the stored example, whose halves would not cancel
-    app.slider(key="strength").set_value(2.0).run()
+    app.slider(key="strength-lexicon").set_value(2.0).run()
     assert not app.exception, app.exception
     assert strengths(app) == [0, 1, 2]
     assert "**With · strength 2**" in said(app)

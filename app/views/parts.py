@@ -13,6 +13,7 @@ from sentviz.figures import component_name, heatmap
 from sentviz.gallery import code, sourced
 from sentviz.glossary import tip
 from sentviz.runs import Run
+from sentviz.shapes import Dial
 from sentviz.trace import Trace
 
 __all__ = [
@@ -149,15 +150,15 @@ def map_figure(
 
 
 def interventions(run: Run, trace: Trace) -> None:
-    """What if? Lambdas and the lexicon's strength as sliders, and heads to silence; answer, scores and maps follow."""
+    """What if? Lambdas and the strengths of terms as sliders, and heads to silence; answer, scores and maps follow."""
     has = run.capabilities
     if not (has.lambdas or has.dials or has.silence):
         return
     with st.container(border=True, key="interventions"):
         if has.lambdas:
             _lambdas(run, trace)
-        if has.lexicon:
-            strength()
+        for dial in has.dials:
+            strength(dial)
         if not has.silence:
             return
         heads = [(layer + 1, head + 1) for layer in range(trace.lambdas.shape[0]) for head in range(len(trace.head_ids))]
@@ -179,30 +180,34 @@ def interventions(run: Run, trace: Trace) -> None:
             )
 
 
-def strength() -> None:
-    """How strongly the lexicon is put in, as a slider with trained and off; of models that have one."""
-    now = shell.focus().strength
+def strength(dial: Dial) -> None:
+    """How strongly a term enters the scores, as a slider with trained and off."""
+    key, now = f"strength-{dial.term}", dict(shell.focus().strength).get(dial.term, 1.0)
+
+    def put(value: float) -> None:
+        changed = {**dict(shell.focus().strength), dial.term: value}
+        shell.go(strength=tuple((term, factor) for term, factor in changed.items() if factor != 1))
 
     def take() -> None:
-        shell.go(strength=round(float(st.session_state["strength"]), 2))
+        put(round(float(st.session_state[key]), 2))
 
-    st.session_state["strength"] = now
+    st.session_state[key] = now
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.markdown("**Lexicon** · what if it were stronger, or not there?", help=tip("polarity"))
+        st.markdown(f"**{dial.term.capitalize()}** · {dial.asks}", help=tip(dial.tip))
         st.slider(
             "Strength",
             min(0.0, now),
             max(5.0, now),
             step=0.1,
             format="× %.1f",
-            key="strength",
+            key=key,
             on_change=take,
             label_visibility="collapsed",
             width=240,
         )
-        back: dict[str, Any] = {"type": "tertiary", "on_click": shell.go}
-        st.button("trained", key="strength-trained", kwargs={"strength": 1.0}, disabled=now == 1, help="Once, as in training", **back)
-        st.button("off", key="strength-off", kwargs={"strength": 0.0}, disabled=now == 0, help="Without the lexicon", **back)
+        back: dict[str, Any] = {"type": "tertiary", "on_click": put}
+        st.button("trained", key=f"{key}-trained", args=(1.0,), disabled=now == 1, help="Once, as in training", **back)
+        st.button("off", key=f"{key}-off", args=(0.0,), disabled=now == 0, help=f"Without the {dial.term}", **back)
 
 
 def _lambdas(run: Run, trace: Trace) -> None:

@@ -157,7 +157,7 @@ class Model:
 
     def _strength(self, wanted: float | Mapping[str, float]) -> dict[str, float]:
         """Strengths other than 1 by term."""
-        dials = self.capabilities.dials
+        dials = tuple(dial.term for dial in self.capabilities.dials)
         given = dict(wanted) if isinstance(wanted, Mapping) else dict.fromkeys(dials or ("",), wanted)
         for name, value in given.items():
             try:

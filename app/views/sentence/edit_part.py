@@ -33,7 +33,7 @@ def remember(trace: Trace) -> None:
     focus = shell.focus()
     changed = [f"L{layer} λ{component} {value:+.2f}" for layer, component, value in focus.mix]
     changed += [f"L{layer} H{head} silenced" for layer, head in focus.off]
-    changed += [f"lexicon × {focus.strength:g}"] if focus.strength != 1 else []
+    changed += [f"{term} × {factor:g}" for term, factor in focus.strength]
     pair = {} if trace.text_pair is None else {"second text": trace.text_pair}
     row: dict[str, Any] = {"run": trace.run, "text": trace.text, **pair, "changed": ", ".join(changed) or "nothing"}
     row |= {"answer": trace.label, "probability": trace.confidence}

@@ -21,6 +21,7 @@ from sentviz.maps.arithmetic import plain
 from sentviz.maps.compare import difference
 from sentviz.maps.injection import Entries, Row, described, neutral, reached, row
 from sentviz.runs import Run
+from sentviz.shapes import LEXICON
 from sentviz.trace import Trace
 
 __all__ = ["show", "strip_figure"]
@@ -38,7 +39,7 @@ def show(trace: Trace, run: Run) -> None:
         return
     title = store.lexicon_title(run)
     st.markdown(f"{shell.md(title)} {shell.md(described(run.shape))}.", help=tip("polarity"))
-    strength()
+    strength(LEXICON)
     token = _token(trace)
     strip_figure(trace, run, "polarity", token)
     st.caption("Click a token to follow it below.")
@@ -182,7 +183,7 @@ def _maps(trace: Trace, run: Run) -> None:
     st.markdown("##### The whole map")
     focus = shell.focus()
     layer, head, component = focus.layer - 1, place(focus.head), place(focus.component)
-    before = store.trace(replace(focus, strength=0.0), scored=False)
+    before = store.trace(replace(focus, strength=(("lexicon", 0.0),)), scored=False)
     changed = difference(before, trace)
 
     def draw(theme: Theme) -> Figure:
