@@ -118,6 +118,8 @@ class Structure:
 
     def part(self, components: Some = None, heads: Some = None, queries: Some = None, keys: Some = None) -> Structure:
         """The structure of some components, heads, queries and keys; the pattern tells places and stays."""
+        if all(chosen is None for chosen in (components, heads, queries, keys)):
+            return self
         padding = self.padding if self.padding is None or keys is None else self.padding[:, keys]
         biases = tuple(bias.part(components, heads, queries, keys) for bias in self.biases)
         factor = None if self.factor is None else self.factor.part(components, heads, queries, keys)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from functools import cache, cached_property
 from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 __all__ = [
@@ -137,9 +138,7 @@ class EncoderConfig:
     RETIRED: ClassVar[Mapping[str, Any]] = {}
 
     def __post_init__(self) -> None:
-        for name, kind in get_type_hints(EncoderConfig).items():
-            if get_origin(kind) is ClassVar:
-                continue
+        for name, kind in _kinds().items():
             value = getattr(self, name)
             if get_origin(kind) is Literal:
                 if value not in get_args(kind):
@@ -176,7 +175,7 @@ class EncoderConfig:
         """d_k of one head and component."""
         return self.key_width // self.heads
 
-    @property
+    @cached_property
     def capabilities(self) -> Capabilities:
         """What a model of this shape has."""
         return Capabilities(
@@ -191,6 +190,12 @@ class EncoderConfig:
             pattern=self.window > 0,
             dials=(GATE,) * self.gate + (LEXICON,) * (self.lexicon != "none"),
         )
+
+
+@cache
+def _kinds() -> dict[str, Any]:
+    """What each setting of an encoder must be."""
+    return {name: kind for name, kind in get_type_hints(EncoderConfig).items() if get_origin(kind) is not ClassVar}
 
 
 @dataclass(frozen=True)
@@ -231,7 +236,7 @@ class HubConfig:
         """d_k of one head."""
         return self.width // self.heads
 
-    @property
+    @cached_property
     def capabilities(self) -> Capabilities:
         """What a model of this shape has."""
         return Capabilities(
@@ -277,7 +282,7 @@ class HardmaxConfig:
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}.")
 
-    @property
+    @cached_property
     def capabilities(self) -> Capabilities:
         """What a model of this shape has."""
         return Capabilities(self.layers, softmax=False, moving=True)

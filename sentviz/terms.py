@@ -62,6 +62,8 @@ class Terms:
 
     def seen(self, n: int, m: int, places: Tensor | None = None, keys: Tensor | None = None) -> Tensor | None:
         """(B|1, 1, 1, n, m) True where a query may see a key; None = everywhere."""
+        if self.structure.padding is None and self.structure.pattern is None:
+            return None
         device = self.lambdas.device
         rows = torch.arange(n, device=device) if places is None else places
         return at.visible(self.structure.part(keys=keys), rows, torch.arange(m, device=device) if keys is None else keys)

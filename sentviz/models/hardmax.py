@@ -181,21 +181,21 @@ class HardmaxEncoder(Network):
         """(B, n, d)."""
         return self.embedding(inputs.ids) if inputs.vectors is None else inputs.vectors
 
-    def terms(self, x: Tensor, inputs: Inputs) -> Nearest:
+    def terms(self, x: Tensor, inputs: Inputs, pace: Tensor) -> Nearest:
         """Every layer's attention but for its queries, keys and values, which are the tokens (B, n, d) themselves."""
-        d = self.config.width
-        output = self.pace * torch.eye(d, dtype=x.dtype, device=x.device)
+        output = torch.diag(pace.expand(self.config.width))
         return Nearest(1.0, at.Structure(inputs.mask), x.new_ones(1), output, tolerance=self.config.tolerance)
 
     def step(self, layer: int, x: Tensor, inputs: Inputs, watch: Watch | None, change: Change) -> tuple[Tensor, LayerSeen | None]:
         """z + step * (A z - z); a silenced layer moves nothing."""
-        points, terms = x[:, None, None], self.terms(x, inputs)
+        points, pace = x[:, None, None], self.pace
+        terms = self.terms(x, inputs, pace)
         values = (x if change.values_off is None else x.masked_fill(change.values_off[:, :, None], 0))[:, None]
         seen, whole = look(points, points, values, terms, watch) if watch is not None and watch.sees(layer) else (None, None)
         if (layer, 0) in change.heads_off:
             return x, seen
         out = terms.attend(points, points, values) if whole is None else whole @ values
-        return x + self.pace * (out[:, 0] - x), seen
+        return x + pace * (out[:, 0] - x), seen
 
     def short(self, rows: Sequence[Ids], temperature: float = 0.0, heads_off: Collection[tuple[int, int]] = ()) -> Output:
         """Logits and means of rows of words as `forward` gives them, in less time: equal words go through the layers once.
