@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields, make_dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,7 @@ def grown(base: Any) -> Any:
 def shrunk(base: Any, name: str, value: Any) -> Any:
     """The configuration without a setting: what it was stands among the given-up ones, and code reads a constant."""
     kept = [(item.name, item.type, item) for item in fields(base) if item.name != name]
-    methods = {key: part for key, part in vars(base).items() if isinstance(part, property)}
+    methods = {key: part for key, part in vars(base).items() if isinstance(part, property | cached_property)}
     constants = {"KIND": base.KIND, "RETIRED": {**base.RETIRED, name: value}, name: value}
     return make_dataclass(base.__name__, kept, frozen=True, namespace=methods | constants)
 
