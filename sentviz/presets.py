@@ -45,11 +45,11 @@ def named(name: str) -> Preset:
     """
     base, injection = split(name)
     found = _found(base)
-    if found is None or (injection and found.kind != "encoder"):
-        encoders = [one for one, preset in presets().items() if preset.kind == "encoder"]
-        others = [one for one in presets() if one not in encoders]
+    if found is None or (injection and not _fits(found)):
+        fitting = [one for one, preset in presets().items() if _fits(preset)]
+        others = [one for one in presets() if one not in fitting]
         raise InputError(
-            f"There is no model {name!r}; there are {', '.join(others)}, and {', '.join(encoders)}, each of the latter also with"
+            f"There is no model {name!r}; there are {', '.join(others)}, and {', '.join(fitting)}, each of the latter also with"
             f" {', '.join(injections())}."
         )
     return replace(found, shape={**found.shape, **injections()[injection]}) if injection else found
@@ -81,6 +81,11 @@ def check_shape(name: str, shape: Mapping[str, Any]) -> None:
     if elsewhere := [key for key in ("vocab_size", "classes", "max_length", "dropout") if key in shape]:
         raise InputError(f"The recipe's shape cannot set {elsewhere[0]}: the recipe itself or its data set does.")
     preset(name, vocab_size=9, classes=2, max_length=9, **shape)
+
+
+def _fits(found: Preset) -> bool:
+    """Whether a lexicon can enter the scores of models of its kind."""
+    return any(item.name == "lexicon" for item in fields(CONFIGS[found.kind]))
 
 
 def _found(name: str) -> Preset | None:

@@ -130,11 +130,11 @@ class Run:
         try:
             config = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            raise RunError(f"{self.name} is no run: {path.name} is missing.") from None
+            raise RunError(f"{self.name} is not a run: {path.name} is missing.") from None
         except (OSError, ValueError, RecursionError) as error:
             raise RunError(f"{self.name}: config.json cannot be read ({error}).") from error
         if not isinstance(config, dict):
-            raise RunError(f"{self.name}: config.json was not written by sentviz (it is no table).")
+            raise RunError(f"{self.name}: config.json was not written by sentviz (it is not a table).")
         if missing := [key for key, kind in NEEDED.items() if not isinstance(config.get(key), kind)]:
             raise RunError(f"{self.name}: config.json was not written by sentviz (without {', '.join(missing)}).")
         if not 1 <= config["format"] <= FORMAT:

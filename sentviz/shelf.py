@@ -65,7 +65,7 @@ def _row(run: Run) -> dict[str, Any]:
 
 def _real(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"{value!r} is no number")
+        raise TypeError(f"{value!r} is not a number")
     return float(value)
 
 

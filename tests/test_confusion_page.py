@@ -278,7 +278,7 @@ def test_rows_without_labels_say_that_none_is_right_or_wrong(monkeypatch: pytest
 @SHIPPED
 def test_damaged_answers_are_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     def damaged(focus: Focus) -> Rows:
-        raise RunError("sst2/ndt-unit-2: test.parquet is damaged: some of its probabilities are none.")
+        raise RunError("sst2/ndt-unit-2: test.parquet is damaged: some rows have no probability.")
 
     monkeypatch.setattr(store, "table", damaged)
     app = opened("confusion")

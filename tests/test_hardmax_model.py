@@ -322,7 +322,7 @@ def test_straight_training_and_raw_words(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_runs_that_are_none_are_refused(trained: Run, tiny_run: Path, tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="no hardmax classifier"):
+    with pytest.raises(RunError, match="not a hardmax classifier"):
         HardmaxModel.of(Run.open(tiny_run))
     config = json.loads((trained.folder / "config.json").read_text())
     for change in ({"width": 0}, {"classes": 3}, {"layers": "many"}):

@@ -213,7 +213,7 @@ def test_impossible_numbers_are_one_sentence(page: Any, key: str, value: float, 
     ("text", "said"),
     [
         ("1 2\n3", "Line 2"),
-        ("1, x", "no number"),
+        ("1, x", "not a number"),
         ("nan 1", "not finite"),
         ("", "type points"),
         ("1 1", "One token"),

@@ -1,4 +1,4 @@
-"""Specialisation by hand: maps measured in loops, planted components found, and what is no run of several components refused."""
+"""Specialisation by hand: maps measured in loops, planted components found, and what is not a run of several components refused."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def test_a_parquet_is_read_and_a_damaged_one_named() -> None:
     ("data", "said"),
     [
         *((b"", "is empty"), (b"  \n", "is empty"), (b"text,label\n", "no rows")),
-        *((bytes(range(256)), "no table of text"), (b'a,b\n"x', "table")),
+        *((bytes(range(256)), "not a table of text"), (b'a,b\n"x', "table")),
     ],
 )
 def test_what_is_no_table_is_one_sentence(data: bytes, said: str) -> None:

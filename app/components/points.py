@@ -48,6 +48,6 @@ def drawn(key: str) -> tuple[str, int, npt.NDArray[np.float64]] | None:
 
 
 def asked_layer(key: str, last: int) -> int | None:
-    """The layer that was asked for just now, 0 to `last`; None where that is none."""
+    """The layer that was asked for just now, 0 to `last`; None where no layer was."""
     given = (st.session_state.get(key) or {}).get("layer")
     return given if type(given) is int and 0 <= given <= last else None

@@ -58,7 +58,7 @@ def options_of(spec: Spec, named: Mapping[str, Any], more: Sequence[str], run: R
     Args:
         named: options of the command. more: NAME=VALUE.
     Raises:
-        InputError: an option that the figure does not take, a value that is none, or a place that the run does not have.
+        InputError: an option that the figure does not take, a value of another kind, or a place that the run does not have.
     """
     typed = dict(named)
     for part in more:

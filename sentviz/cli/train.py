@@ -140,7 +140,7 @@ def adopt(
 
 @main.command(cls=listing("Studies", _studies))
 @click.argument("study")
-@click.option("--dataset", required=True, help="One of the study's own; a name that is none says which there are.")
+@click.option("--dataset", required=True, help="One of the study's data sets; any other name lists them.")
 @click.option("--seeds", type=int, default=1, show_default=True, help="Seeds per configuration, from 0.")
 @click.option("--jobs", type=int, default=1, show_default=True, help="Runs at a time, one thread each.")
 @click.option("--model", "models", multiple=True, help="Only these configurations; by default all of the study's.")

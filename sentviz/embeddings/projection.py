@@ -203,7 +203,7 @@ def _checked(vectors: npt.ArrayLike) -> Floats:
     if x.ndim != 2 or not x.size:
         raise InputError("There is no vector to draw.")
     if bad := int((~np.isfinite(x)).any(axis=1).sum()):
-        raise InputError(f"{bad:,} of {len(x):,} vectors hold something that is no number; what they come from is damaged.")
+        raise InputError(f"{bad:,} of {len(x):,} vectors hold something that is not a number; what they come from is damaged.")
     return x
 
 

@@ -63,7 +63,7 @@ def _is_server(address: str) -> bool:
         parts = urlsplit(address)
         plain = address.isascii() and address.isprintable() and " " not in address
         return plain and parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # brackets or a port that are none
+    except ValueError:  # brackets or a port that make no address
         return False
 
 

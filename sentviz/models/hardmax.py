@@ -245,7 +245,7 @@ class HardmaxModel(Model):
             RunError: no hardmax run, or damaged.
         """
         if not isinstance(run.shape, HardmaxConfig):
-            raise RunError(f"{run.name} is no hardmax classifier.")
+            raise RunError(f"{run.name} is not a hardmax classifier.")
         network = HardmaxEncoder(run.shape)
         fill(network, run)
         tokenizer = WordsTokenizer.load(run.path("tokenizer.json"))

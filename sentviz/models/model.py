@@ -96,7 +96,7 @@ class Model:
         """The model of a run whose encoder is our own; `sentviz.load` opens every kind."""
         shape, config = run.shape, run.config
         if not isinstance(shape, EncoderConfig):
-            raise RunError(f"{run.name} is no encoder of ours.")
+            raise RunError(f"{run.name} is not an encoder of ours.")
         encoder = Encoder(shape)
         fill(encoder, run)
         if shape.lexicon != "none":  # sums of exactly 1, whatever the stored precision, so that a neutral row stays constant

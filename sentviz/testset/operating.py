@@ -213,7 +213,7 @@ def _ties(positive: npt.NDArray[np.bool_], scores: Floats) -> tuple[Floats, Ints
 
 
 def _areas(counts: Ints) -> Floats:
-    """AUC and average precision (2, R) of negatives and positives (R, 2, G) by falling score; NaN where one of them is none."""
+    """AUC and average precision (2, R) of negatives and positives (R, 2, G) by falling score; NaN where one of the two is empty."""
     negative, positive = counts[:, 0], counts[:, 1].astype(np.float64)
     area = auc_of_counts(negative, positive)
     found, said = np.cumsum(positive, axis=1), np.cumsum(counts.sum(axis=1), axis=1)

@@ -118,4 +118,4 @@ def _decoded(data: bytes, name: str) -> tuple[str, str]:
         if encoding == "cp949" and 2 * sum("\uac00" <= letter <= "\ud7a3" for letter in beyond) < len(beyond):
             continue
         return text, encoding
-    raise InputError(f"{name} is no table of text: save it as CSV (UTF-8) or parquet.")
+    raise InputError(f"{name} is not a table of text: save it as CSV (UTF-8) or parquet.")

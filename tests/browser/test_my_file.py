@@ -26,7 +26,7 @@ def test_a_file_is_predicted_and_a_bad_one_refused(page: Any, server: str, tmp_p
     page.goto(f"{server}/confusion?over=mine")
     page.wait_for_selector("[data-testid=stFileUploader]", timeout=120_000)
     page.locator("[data-testid=stFileUploader] input[type=file]").set_input_files(str(bad))
-    page.get_by_text("no table of text").wait_for(timeout=60_000)
+    page.get_by_text("not a table of text").wait_for(timeout=60_000)
     page.locator("[data-testid=stFileUploader] input[type=file]").set_input_files(str(good))
     page.wait_for_selector(".st-key-plot-matrix .main-svg", timeout=120_000)
     settled(page)

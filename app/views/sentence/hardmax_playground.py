@@ -108,7 +108,7 @@ def _controls() -> tuple[_Setting, str]:
     """What the visitor set.
 
     Raises:
-        InputError: points or a matrix that are none.
+        InputError: points or a matrix that cannot be used.
     """
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
         dimension = int(st.segmented_control("Dimension", ALLOWED["dimension"], required=True, **_bound("dimension")))
@@ -196,7 +196,7 @@ def pasted(text: str, dimension: int, *, what: str = "points") -> Doubles:
         try:
             values = [float(part) for part in parts]
         except ValueError:
-            raise InputError(f"Line {number} of the {what} holds something that is no number.") from None
+            raise InputError(f"Line {number} of the {what} holds something that is not a number.") from None
         if len(values) != dimension:
             raise InputError(f"Line {number} of the {what} holds {len(values)} numbers, where {dimension} are needed.")
         if not np.isfinite(values).all() or max(map(abs, values)) > 1e9:

@@ -41,7 +41,7 @@ class Opened:
 
         Raises:
             InputError: an injection without a lexicon, or the other way round.
-            RunError: a configuration that is none.
+            RunError: a configuration that describes no model.
         """
         settings = injected(injection)
         if injection and lexicon is None:
@@ -150,7 +150,7 @@ def _unreachable(name: str, error: BaseException) -> str:
     if kinds & {"RepositoryNotFoundError", "HFValidationError", "EntryNotFoundError"} and "LocalEntryNotFoundError" not in kinds:
         return f"The hub has no model {name!r}, or it is private."
     if kinds & {"LocalEntryNotFoundError", "OfflineModeIsEnabled", "ConnectionError", "TimeoutError"}:
-        return f"{name!r} is no folder, nothing of it was kept from earlier, and the hub cannot be reached."
+        return f"{name!r} is not a folder, nothing of it was kept from earlier, and the hub cannot be reached."
     return f"{name}: config.json cannot be read ({brief(error)})."
 
 

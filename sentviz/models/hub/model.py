@@ -44,7 +44,7 @@ class HubModel(Model):
         register()
         config, words = run.shape, run.config["tokenizer"]
         if not isinstance(config, HubConfig):
-            raise RunError(f"{run.name} is no Hugging Face model.")
+            raise RunError(f"{run.name} is not a Hugging Face model.")
         try:
             settings = dict(run.config["hub"])
             kind = settings.pop("model_type")

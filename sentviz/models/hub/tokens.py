@@ -82,7 +82,7 @@ class HubTokenizer(Tokenizer):
         except RunError:
             raise
         except Exception as error:  # the library raises bare Exception
-            raise RunError(f"{path.name} is no tokenizer ({error}).") from error
+            raise RunError(f"{path.name} is not a tokenizer ({error}).") from error
 
     @property
     def kind(self) -> Kind:
