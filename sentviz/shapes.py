@@ -100,8 +100,21 @@ def _fits(value: Any, kind: Any) -> bool:
     return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
 
 
+class Kind:
+    """What a kind of model is to the rest of the house: the name that runs are stored under, and where its parts are.
+
+    Places are ``"package.module:Class"``, loaded when they are needed.
+    """
+
+    KIND: ClassVar[str]
+    NETWORK: ClassVar[str] = ""  # made of the configuration alone; "" = its model and its subject know how
+    MODEL: ClassVar[str] = "sentviz.models.model:Model"  # opens its runs
+    SUBJECT: ClassVar[str] = "sentviz.training.own:OwnSubject"  # is trained by a recipe
+    RETIRED: ClassVar[Mapping[str, Any]] = {}  # settings given up, each with the value that every model has now
+
+
 @dataclass(frozen=True)
-class EncoderConfig:
+class EncoderConfig(Kind):
     """The shape of an encoder; every field is stored with a run and read back strictly."""
 
     vocab_size: int
@@ -135,7 +148,8 @@ class EncoderConfig:
     dropout: float = 0.2  # on the embedding and on each residual branch, never on attention
 
     KIND: ClassVar[str] = "encoder"
-    RETIRED: ClassVar[Mapping[str, Any]] = {}
+    NETWORK: ClassVar[str] = "sentviz.models.encoder:Encoder"
+    SUBJECT: ClassVar[str] = "sentviz.training.own:EncoderSubject"
 
     def __post_init__(self) -> None:
         for name, kind in _kinds().items():
@@ -199,7 +213,7 @@ def _kinds() -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class HubConfig:
+class HubConfig(Kind):
     """The shape of a Hugging Face encoder as the library and the app read it; stored with a run."""
 
     architecture: str  # transformers' model_type
@@ -218,6 +232,8 @@ class HubConfig:
     lexicon_scaled: bool = False
 
     KIND: ClassVar[str] = "hub"
+    MODEL: ClassVar[str] = "sentviz.models.hub.model:HubModel"
+    SUBJECT: ClassVar[str] = ""  # it has no presets: `finetune` trains one checkpoint
     RETIRED: ClassVar[Mapping[str, Any]] = {
         "components": 1,
         "mixing": "none",
@@ -251,7 +267,7 @@ class HubConfig:
 
 
 @dataclass(frozen=True)
-class HardmaxConfig:
+class HardmaxConfig(Kind):
     """The shape of a hardmax classifier; stored with a run."""
 
     vocab_size: int
@@ -265,6 +281,8 @@ class HardmaxConfig:
     tolerance: float = 1e-12  # relative to the largest norm, as in sentviz.hardmax.TOLERANCE
 
     KIND: ClassVar[str] = "hardmax"
+    MODEL: ClassVar[str] = "sentviz.models.hardmax:HardmaxModel"
+    SUBJECT: ClassVar[str] = "sentviz.training.hardmax:HardmaxSubject"
     RETIRED: ClassVar[Mapping[str, Any]] = {
         "heads": 1,
         "components": 1,
@@ -288,8 +306,8 @@ class HardmaxConfig:
         return Capabilities(self.layers, softmax=False, moving=True)
 
 
-ModelConfig = EncoderConfig | HubConfig | HardmaxConfig
-CONFIGS: dict[str, type[ModelConfig]] = {each.KIND: each for each in (EncoderConfig, HubConfig, HardmaxConfig)}
+ModelConfig = EncoderConfig | HubConfig | HardmaxConfig  # every kind of model there is
+CONFIGS: dict[str, type[ModelConfig]] = {each.KIND: each for each in get_args(ModelConfig)}
 
 
 def stored_config(config: ModelConfig) -> dict[str, Any]:

@@ -244,14 +244,9 @@ class Encoder(Network):
         return self.blocks[layer](x, inputs, watch, change)  # type: ignore[no-any-return]
 
     def pool(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """What the classifier reads of a layer's states: (B, n, d) -> (B, d). Padding never enters the mean."""
+        """What the classifier reads of a layer's states: [CLS] or the mean, (B, n, d) -> (B, d)."""
         x = self.final_norm(x)
-        if self.config.pooling == "cls":
-            return x[:, 0]
-        if mask is None:
-            return x.mean(dim=1)
-        weight = mask.to(x.dtype).unsqueeze(-1)
-        return (x * weight).sum(dim=1) / weight.sum(dim=1).clamp_min(1)
+        return x[:, 0] if self.config.pooling == "cls" else super().pool(x, mask)
 
     def lambdas(self) -> Tensor:
         """(L, C) the learned mixing, lambda_1 = 1."""

@@ -214,12 +214,6 @@ class HardmaxEncoder(Network):
             means = means.index_put((torch.tensor(asked, device=table.device),), found)
         return Output(self.classifier(means), means)
 
-    def pool(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """The mean over real tokens: (B, n, d) -> (B, d)."""
-        if mask is None:
-            return x.mean(dim=1)
-        return (x * mask[:, :, None]).sum(dim=1) / mask.sum(dim=1, keepdim=True).clamp_min(1)
-
     def scalars(self) -> Iterator[Scalar]:
         """Alpha."""
         yield Scalar("alpha", -1, -1, self.alpha.item())

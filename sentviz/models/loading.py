@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
 from sentviz.runs import Folders, Run, find
@@ -12,12 +12,6 @@ if TYPE_CHECKING:
     from sentviz.models.model import Model
 
 __all__ = ["load"]
-
-MODELS = {  # kind of a configuration -> who makes a model of its runs
-    "encoder": "sentviz.models.model:Model",
-    "hub": "sentviz.models.hub.model:HubModel",
-    "hardmax": "sentviz.models.hardmax:HardmaxModel",
-}
 
 
 def load(run: str | Path | Run, folders: Folders = (), *, epoch: int = 0) -> Model:
@@ -30,6 +24,5 @@ def load(run: str | Path | Run, folders: Folders = (), *, epoch: int = 0) -> Mod
     """
     found = run if isinstance(run, Run) else find(run, folders)
     found = found.at(epoch) if epoch else found
-    module, _, name = MODELS[found.shape.KIND].partition(":")
-    model: Model = getattr(import_module(module), name).of(found)
+    model: Model = resolve_name(found.shape.MODEL).of(found)
     return model

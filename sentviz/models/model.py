@@ -12,11 +12,10 @@ import torch
 from torch import Tensor
 
 from sentviz.errors import InputError, RunError
-from sentviz.models.encoder import Encoder
-from sentviz.models.protocol import Change, Inputs, Network, Output, Watch
+from sentviz.models.protocol import Change, Inputs, Network, Output, Watch, network_of
 from sentviz.models.weights import load_weights
 from sentviz.runs import Run
-from sentviz.shapes import Capabilities, EncoderConfig, ModelConfig
+from sentviz.shapes import Capabilities, ModelConfig
 from sentviz.text import Encoded, Reading, Tokenizer
 from sentviz.trace import Trace
 
@@ -93,17 +92,14 @@ class Model:
 
     @classmethod
     def of(cls, run: Run) -> Model:
-        """The model of a run whose encoder is our own; `sentviz.load` opens every kind."""
-        shape, config = run.shape, run.config
-        if not isinstance(shape, EncoderConfig):
-            raise RunError(f"{run.name} is not an encoder of ours.")
-        encoder = Encoder(shape)
-        fill(encoder, run)
-        if shape.lexicon != "none":  # sums of exactly 1, whatever the stored precision, so that a neutral row stays constant
-            encoder.polarity /= encoder.polarity.sum(dim=-1, keepdim=True)
+        """The model of a run whose network its configuration alone describes; `sentviz.load` opens every kind."""
+        if not run.shape.NETWORK:
+            raise RunError(f"{run.name} is not made of its configuration alone; `sentviz.load` opens it.")
+        network = network_of(run.shape)
+        fill(network, run)
         tokenizer = Tokenizer.load(run.path("tokenizer.json"))
-        cls_token = bool(config["tokenizer"].get("cls", False))
-        return cls(run.name, encoder, tokenizer, run.labels, calibration=run.calibration, cls=cls_token)
+        cls_token = bool(run.config["tokenizer"].get("cls", False))
+        return cls(run.name, network, tokenizer, run.labels, calibration=run.calibration, cls=cls_token)
 
     @property
     def config(self) -> ModelConfig:
@@ -356,6 +352,9 @@ def fill(network: Network, run: Run) -> None:
         load_weights(network, run.path(run.weights))
     except RunError as error:
         raise error if str(error).startswith(run.name) else RunError(f"{run.name}: {error}") from error
+    if network.capabilities.lexicon:  # sums of exactly 1, whatever the stored precision, so that a neutral row stays constant
+        polarity = network.get_buffer("polarity")
+        polarity /= polarity.sum(dim=-1, keepdim=True)
 
 
 def _choice(wanted: Sequence[int], size: int, axis: str) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from pkgutil import resolve_name
 from typing import NamedTuple
 
 import torch
@@ -15,7 +16,7 @@ from torch import Tensor, nn
 from sentviz.shapes import Capabilities, ModelConfig
 from sentviz.terms import Terms
 
-__all__ = ["Change", "Inputs", "LayerSeen", "Network", "Output", "Scalar", "Watch", "look"]
+__all__ = ["Change", "Inputs", "LayerSeen", "Network", "Output", "Scalar", "Watch", "look", "network_of"]
 
 
 @dataclass(frozen=True)
@@ -146,8 +147,11 @@ class Network(nn.Module):
         raise NotImplementedError
 
     def pool(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """What the classifier reads of a layer's states, (B, n, d) -> (B, d)."""
-        raise NotImplementedError
+        """What the classifier reads of a layer's states, (B, n, d) -> (B, d): their mean, which padding never enters."""
+        if mask is None:
+            return x.mean(dim=1)
+        weight = mask.to(x.dtype).unsqueeze(-1)
+        return (x * weight).sum(dim=1) / weight.sum(dim=1).clamp_min(1)
 
     def ready(self, inputs: Inputs) -> Inputs:
         """The inputs with whatever the layers read beside the tokens."""
@@ -201,6 +205,12 @@ class Network(nn.Module):
         shape = (layers, batch, len(watch.components) or has.components, heads, len(watch.queries) or n, n)
         components = x.new_empty(shape)
         return components, components[:, :, 0] if has.components == 1 else x.new_empty(shape[:2] + shape[3:])
+
+
+def network_of(config: ModelConfig) -> Network:
+    """A fresh network of a shape, of a kind that needs nothing but its configuration."""
+    network: Network = resolve_name(config.NETWORK)(config)
+    return network
 
 
 def _watched(watch: Watch, layers: int) -> tuple[int, ...]:

@@ -1,6 +1,6 @@
 """One trainer for every kind of model, and one way to finish a run.
 
-subject    what is trained: the protocol, and one file for each kind: own (our encoder), foreign (Hugging Face), hardmax
+subject    what is trained: the protocol, and how it is met: own (from a configuration alone), foreign (Hugging Face), hardmax
 trainer    the loop: steps, selection, early stop, kept epochs, Ctrl-C; resumable bit for bit
 plan       batches of an epoch, when to evaluate, the rate of a step, which state is the best
 resuming   resume points on disk

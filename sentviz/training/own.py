@@ -1,28 +1,33 @@
-"""Our own encoder, in the shape of a preset."""
+"""Networks of our own, in the shape of a preset, trained from their start on tokens of the training texts."""
 
 from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
 
 import torch
 from torch import nn
 
+from sentviz import datasets
 from sentviz.errors import InputError
 from sentviz.lexicon import Lexicon
 from sentviz.models.encoder import Encoder
 from sentviz.models.mixing import Constrained, Differential
 from sentviz.models.model import Model, read
-from sentviz.presets import preset
+from sentviz.models.protocol import network_of
+from sentviz.presets import named, preset
 from sentviz.recipe import Recipe
-from sentviz.shapes import EncoderConfig
+from sentviz.shapes import CONFIGS
 from sentviz.text import Tokenizer
 from sentviz.training.subject import Subject
 
-__all__ = ["EncoderSubject"]
+__all__ = ["EncoderSubject", "OwnSubject"]
 
 EXAMPLE = "Not bad at all, but I would not see it twice."
 
 
-class EncoderSubject(Subject):
-    """An encoder with a tokenizer fitted on the training texts. AdamW; lambda parameters have a rate of their own and no decay."""
+class OwnSubject(Subject):
+    """A network that its configuration alone describes, with a tokenizer fitted on the training texts. AdamW."""
 
     def __init__(self, recipe: Recipe, device: str = "cpu") -> None:
         super().__init__(recipe, device)
@@ -35,23 +40,27 @@ class EncoderSubject(Subject):
         self.example = self._example()
         self.rows = read(self.tokenizer, frame, max_length=recipe.max_length, cls=recipe.cls, segments=pairs)
         torch.manual_seed(recipe.seed)
+        given = {name: value for name, value in (("dropout", recipe.dropout), ("segments", 2 if pairs else 1)) if name in _settings(recipe)}
         shape = preset(
             recipe.model,
             vocab_size=self.tokenizer.vocab_size,
             classes=len(self.train.labels),
             max_length=recipe.max_length,
-            dropout=recipe.dropout,
-            **{"segments": 2 if pairs else 1} | recipe.shape,
+            **given | recipe.shape,
         )
-        assert isinstance(shape, EncoderConfig)
-        self.network: Encoder = Encoder(shape)
+        self.network = network_of(shape)
         if recipe.start:
             with torch.no_grad():
-                nn.init.normal_(self.network.embedding.weight, std=recipe.start)[0] = 0
-        if self.network.config.lexicon != "none":
-            self.network.polarity.copy_(torch.from_numpy(Lexicon.load(recipe.lexicon).polarity(self.tokenizer)))
+                nn.init.normal_(self.network.table, std=recipe.start)[0] = 0
+        self.begin()
         self.network.to(self.device)
-        self.optimizer = self._optimizer()
+        self.optimizer = torch.optim.AdamW(self.groups(), fused=True)
+
+    @classmethod
+    def check(cls, recipe: Recipe) -> None:
+        """Pairs need a network that tells two texts apart."""
+        if datasets.info(recipe.dataset).pair and "segments" not in _settings(recipe):
+            raise InputError(f"{recipe.model} reads single texts; {recipe.dataset} has pairs.")
 
     def _example(self) -> tuple[str, str | None]:
         text, pair = self.recipe.example or EXAMPLE, self.recipe.example_pair or None
@@ -61,18 +70,41 @@ class EncoderSubject(Subject):
             raise InputError(f"The recipe's example cannot be used: {error}") from error
         return text, pair
 
-    def _optimizer(self) -> torch.optim.Optimizer:
-        recipe, network = self.recipe, self.network
-        mixing = [p for m in network.modules() if isinstance(m, Constrained | Differential) for p in m.parameters() if p.requires_grad]
-        chosen = {id(p) for p in mixing}
-        rest = [p for p in network.parameters() if p.requires_grad and id(p) not in chosen]
-        groups = [{"params": rest, "lr": recipe.learning_rate, "weight_decay": recipe.weight_decay}]
-        if mixing:
-            groups.append({"params": mixing, "lr": recipe.lambda_rate, "weight_decay": 0.0})
-        return torch.optim.AdamW(groups, fused=True)
+    def begin(self) -> None:
+        """Put into the fresh network what it does not learn."""
+
+    def groups(self) -> list[dict[str, Any]]:
+        """Parameters, each group with its highest rate and its decay."""
+        learned = [p for p in self.network.parameters() if p.requires_grad]
+        return [{"params": learned, "lr": self.recipe.learning_rate, "weight_decay": self.recipe.weight_decay}]
 
     def model(self) -> Model:
         """A copy; that it is made anew draws random numbers, on which every run that ships depends."""
-        copy = Encoder(self.network.config)
+        copy = network_of(self.network.config)
         copy.load_state_dict({k: v.detach().cpu() for k, v in self.network.state_dict().items()})
         return Model(self.recipe.name, copy, self.tokenizer, self.train.labels, cls=self.recipe.cls)
+
+
+class EncoderSubject(OwnSubject):
+    """Our encoder: polarities from a lexicon, and lambda parameters with a rate of their own and no decay."""
+
+    network: Encoder
+
+    def begin(self) -> None:
+        """The polarity of each token, where a lexicon is injected."""
+        if self.network.capabilities.lexicon:
+            self.network.polarity.copy_(torch.from_numpy(Lexicon.load(self.recipe.lexicon).polarity(self.tokenizer)))
+
+    def groups(self) -> list[dict[str, Any]]:
+        """Lambda parameters behind all others."""
+        modules = [module for module in self.network.modules() if isinstance(module, Constrained | Differential)]
+        mixing = [p for module in modules for p in module.parameters() if p.requires_grad]
+        chosen = {id(p) for p in mixing}
+        (rest,) = super().groups()
+        groups = [rest | {"params": [p for p in rest["params"] if id(p) not in chosen]}]
+        return groups + ([{"params": mixing, "lr": self.recipe.lambda_rate, "weight_decay": 0.0}] if mixing else [])
+
+
+def _settings(recipe: Recipe) -> set[str]:
+    """What can be set of the recipe's kind of model."""
+    return {item.name for item in fields(CONFIGS[named(recipe.model).kind])}

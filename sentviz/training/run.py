@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from pkgutil import resolve_name
 
 import torch
 
@@ -12,8 +13,7 @@ from sentviz.errors import InputError, RunError
 from sentviz.presets import named
 from sentviz.recipe import Recipe, finished
 from sentviz.runs import Run
-from sentviz.training.hardmax import HardmaxSubject
-from sentviz.training.own import EncoderSubject
+from sentviz.shapes import CONFIGS
 from sentviz.training.subject import Subject
 from sentviz.training.trainer import Trainer
 
@@ -76,10 +76,8 @@ def completed(
         return trainer.finish()
 
 
-SUBJECTS: dict[str, type[EncoderSubject | HardmaxSubject]] = {"encoder": EncoderSubject, "hardmax": HardmaxSubject}  # by a preset's kind
-
-
-def _kind(recipe: Recipe) -> type[EncoderSubject | HardmaxSubject]:
+def _kind(recipe: Recipe) -> type[Subject]:
     if recipe.source:
         raise InputError(f"{recipe.model} is a Hugging Face encoder: `finetune`, or `sentviz train` with --hub, trains it.")
-    return SUBJECTS[named(recipe.model).kind]
+    subject: type[Subject] = resolve_name(CONFIGS[named(recipe.model).kind].SUBJECT)
+    return subject

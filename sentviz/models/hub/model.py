@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sentviz.lexicon import Lexicon
     from sentviz.runs import Run
 
-__all__ = ["LONGEST", "HubModel", "brief", "fuse", "injected", "normalise", "shape"]
+__all__ = ["LONGEST", "HubModel", "brief", "fuse", "injected", "shape"]
 
 LONGEST = 512  # tokens read at most, also where a model could read more: a map of all its layers has to fit into memory
 
@@ -64,7 +64,6 @@ class HubModel(Model):
         except Exception as error:  # transformers raises kinds of its own, and numbers that do not fit any kind at all
             raise RunError(f"{run.name}: config.json describes no Hugging Face model that this version knows ({brief(error)}).") from error
         fill(network, run)
-        normalise(network)
         tokenizer = HubTokenizer.read(run.path("tokenizer.json"), vocab_size=config.vocab_size, special_ids=special_ids, unknown=unknown)
         return cls(run.name, network, tokenizer, run.labels, calibration=run.calibration)
 
@@ -125,9 +124,3 @@ def fuse(network: HubEncoder, tokenizer: HubTokenizer, lexicon: Lexicon) -> None
     table = lexicon.polarity(tokenizer)
     table[list(tokenizer.special_ids)] = NEUTRAL
     network.polarity.copy_(torch.from_numpy(np.asarray(table, dtype=np.float32)))
-
-
-def normalise(network: HubEncoder) -> None:
-    """Sums of exactly 1, whatever the stored precision, so that a neutral row stays constant."""
-    if network.config.lexicon != "none":
-        network.polarity /= network.polarity.sum(dim=-1, keepdim=True)
