@@ -64,13 +64,13 @@ def report_html(trace: Trace, run: Run, *, scores: Sequence[str] | None = None, 
     """The report as one HTML page, light, for the screen and for A4.
 
     Args:
-        trace: of one text, with attention maps.
+        trace: of one text, with the attention maps that its model has.
         run: the run that it was made with.
         scores: names of `sentviz.explain.SCORES`; every one that the trace can give unless told.
         arithmetic: a cell to derive in numbers.
     Raises:
         InputError: a score that was named is not to be had.
-        KeyError: the trace holds no attention maps.
+        KeyError: the trace holds no attention maps, and its model has them.
     """
     figures: list[dict[str, Any]] = []
     sentence = Sentence.of(run, trace)
@@ -89,7 +89,6 @@ def report_html(trace: Trace, run: Run, *, scores: Sequence[str] | None = None, 
         "<h2>What the answer leans on</h2>",
         *_strips(sentence, scores, show),
         "<h2>Where the model looks</h2>",
-        '<p class="note">High attention does not prove that a word matters; word removal asks the model itself.</p>',
         *_maps(sentence, show),
         *(_arithmetic(arithmetic) if arithmetic else ()),
         "<h2>Where this comes from</h2>",
@@ -120,6 +119,10 @@ def _strips(of: Sentence, scores: Sequence[str] | None, show: Callable[[Figure],
 def _maps(of: Sentence, show: Callable[[Figure, int], str]) -> Iterable[str]:
     """The mean over heads of each layer: what multiplies V, then each component; two maps side by side where the text is short."""
     trace = of.trace
+    if not of.run.capabilities.maps:
+        yield f'<p class="note">{escape(of.run.name)} has no attention, so there is no map to look at.</p>'
+        return
+    yield '<p class="note">High attention does not prove that a word matters; word removal asks the model itself.</p>'
     components = trace.component_ids if trace.lambdas.shape[1] > 1 else ()
     kinds: list[int | str] = ["effective", *components]
     layers, left_out = list(trace.layer_ids), ""
@@ -149,8 +152,8 @@ def _provenance(trace: Trace, run: Run) -> Iterable[tuple[str, str]]:
     config, test = run.config, run.metrics()["test"]
     shape, has, accuracy = run.shape, run.capabilities, test["accuracy"]
     yield "Run", f"{run.name}, digest {run.digest}, seed {config['recipe']['seed']}"
-    size = f"{has.layers} layers, {has.heads} heads, {has.components} components, width {shape.width}"
-    yield "Model", f"{config['preset']}: {size}, {config['parameters']:,} parameters"
+    attention = f"{has.heads} heads, {has.components} components, " if has.maps else ""
+    yield "Model", f"{config['preset']}: {has.layers} layers, {attention}width {shape.width}, {config['parameters']:,} parameters"
     for layer, row in zip(trace.layer_ids, trace.lambdas, strict=False):
         if len(row) > 1:
             yield f"λ of layer {layer + 1}", ", ".join(f"{value:+.3f}".replace("-", "−") for value in row)

@@ -141,6 +141,14 @@ def test_a_trace_at_hand_is_not_asked_again(tiny_run: Path) -> None:
         _ = held.fresh
 
 
+def test_every_layer_of_a_stored_trace_is_read_in_the_models_precision() -> None:
+    """A hardmax model computes in double precision, its stored example is in half."""
+    shares = draw("imdb/hardmax-d2", "verdict-by-layer").frame
+    assert shares["layer"].nunique() == find("imdb/hardmax-d2").capabilities.layers + 1
+    last = shares[shares["layer"] == shares["layer"].max()]["probability"]
+    assert last.tolist() == pytest.approx(find("imdb/hardmax-d2").example().probabilities.tolist(), abs=5e-3)
+
+
 # ---- code and command
 
 

@@ -165,7 +165,7 @@ def report(run: str, sentence: str, pair: str | None, out: Path) -> None:
     import numpy as np
 
     from sentviz.atomic import replacing
-    from sentviz.explain import SCORES, explained
+    from sentviz.explain import available, explained
     from sentviz.maps.arithmetic import cell
     from sentviz.models.loading import load
     from sentviz.report import report_html
@@ -174,10 +174,11 @@ def report(run: str, sentence: str, pair: str | None, out: Path) -> None:
         raise click.UsageError(f"The report is a page: name a file that ends with .html, not {out.name}.")
     found = _reading(run, pair)
     model = load(found)
-    trace = explained(model, model.trace(sentence, pair), SCORES)
-    assert trace.attention is not None
-    layer, head, query, key = map(int, np.unravel_index(np.abs(trace.attention).argmax(), trace.attention.shape))
-    arithmetic = cell(model, trace, layer, head, query, key) if model.capabilities.softmax else None
+    seen = model.trace(sentence, pair)
+    trace, arithmetic = explained(model, seen, available(seen, asking=True)), None
+    if trace.attention is not None and model.capabilities.softmax:
+        layer, head, query, key = map(int, np.unravel_index(np.abs(trace.attention).argmax(), trace.attention.shape))
+        arithmetic = cell(model, trace, layer, head, query, key)
     with replacing(out) as part:
         part.write_text(report_html(trace, found, arithmetic=arithmetic), encoding="utf-8")
     click.echo(f"Written to {out}")

@@ -49,9 +49,12 @@ def explained(model: Model, trace: Trace, names: Iterable[str] = ("removal",), *
         names: methods of `SCORES`.
         change: lambdas and heads_off, the same that the trace was made with.
     Raises:
-        InputError: no such method.
+        InputError: no such method, or one that needs attention of a model that has none.
     """
-    asked = {name: how.ask(model, trace, **change) for name in names if (how := _method(name)).ask is not None}
+    asking = {name: ask for name in names if (ask := _method(name).ask) is not None}
+    if not model.capabilities.maps and (refused := next((SCORES[name] for name in asking if SCORES[name].needs), None)):
+        raise InputError(f"{refused.title} is read off attention maps, and there are none of {trace.run} here.")
+    asked = {name: ask(model, trace, **change) for name, ask in asking.items()}
     return trace.replace(token_scores={**trace.token_scores, **asked})
 
 

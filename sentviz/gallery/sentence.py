@@ -109,7 +109,7 @@ def _smoother(of: Sentence, *, layer: int = 0, head: int = 0, query: int = 0, ke
     return smoother(cell(of.model, of.trace, layer, head, query, key), top=top, theme=theme)
 
 
-@figure("verdict-by-layer", "The classifier on every layer's states", Sentence, "layers:verdict_lines", SOFTMAX)
+@figure("verdict-by-layer", "The classifier on every layer's states", Sentence, "layers:verdict_lines")
 def _verdict_by_layer(of: Sentence, *, theme: Theme = "light") -> Figure:
     from sentviz.figures.layers import verdict_lines
     from sentviz.maps.layers import verdict_by_layer
