@@ -1,0 +1,33 @@
+"""The documents as tests read them: their code blocks, and what they name."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from pathlib import Path
+from typing import NamedTuple
+
+__all__ = ["DOCS", "ROOT", "Block", "blocks"]
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+
+
+class Block(NamedTuple):
+    """A code block of a numbered step."""
+
+    file: str  # the last file that the step names before it; "" for commands
+    text: str
+
+
+def blocks(heading: str, document: str = "CONTRIBUTING.md") -> list[Block]:
+    """The code blocks of a section's numbered steps, in order."""
+    section = re.split(rf"^## {re.escape(heading)}$", (DOCS / document).read_text(encoding="utf-8"), flags=re.MULTILINE)[1]
+    steps = re.split(r"^\d\. ", re.split(r"^## ", section, flags=re.MULTILINE)[0], flags=re.MULTILINE)[1:]
+    assert 1 <= len(steps) <= 6, f"{heading}: {len(steps)} steps"
+    found = []
+    for step in steps:
+        words, *code = re.split(r"^ *```\w*\n(.*?)^ *```$", step, maxsplit=1, flags=re.MULTILINE | re.DOTALL)[:2]
+        files = re.findall(r"`([\w/-]+\.(?:py|toml|csv))`", words)
+        found += [Block(files[-1] if files else "", textwrap.dedent(text)) for text in code]
+    return found

@@ -1,0 +1,318 @@
+"""The recipes of docs/CONTRIBUTING.md, followed: their code blocks go where the steps say, and what they promise is there."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import types
+from collections.abc import Iterator
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pandas as pd
+import pytest
+import streamlit as st
+import torch
+from click.testing import CliRunner
+from streamlit.testing.v1 import AppTest
+
+import sentviz
+from sentviz import datasets, registry, shapes
+from sentviz.cli import main
+from sentviz.errors import InputError
+from sentviz.explain import available, explained, score
+from sentviz.explain.gradients import integrate
+from sentviz.gallery import FIGURES, code, draw
+from sentviz.gallery import sentence as sentences
+from sentviz.models.model import Model
+from sentviz.recipe import Recipe
+from sentviz.report import report_html
+from sentviz.runs import Run
+from sentviz.studies.claims import judged
+from sentviz.studies.export_paper import export_paper
+from sentviz.training import Trainer, subject_of, train
+from tests.docs import ROOT, Block, blocks
+from tests.makers import toy_splits, use_toy_data
+from tests.test_app import PAGES, opened, words
+
+TEXT = "what a warm, clever song, and never a dull soup"
+
+
+def here(block: Block, folder: Path, package: types.ModuleType, patch: pytest.MonkeyPatch) -> None:
+    """Put a module of a recipe into a package, from a folder beside it."""
+    path = folder / block.file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(block.text, encoding="utf-8")
+    patch.setattr(package, "__path__", [*package.__path__, str(path.parent)])
+    name = f"{package.__name__}.{path.stem}"
+    patch.delitem(sys.modules, name, raising=False)
+    import_module(name)
+
+
+def into(module: types.ModuleType, block: Block, patch: pytest.MonkeyPatch) -> None:
+    """Run a block as if it stood at the end of a module."""
+    assert module.__file__ and Path(module.__file__).samefile(ROOT / block.file)
+    names = dict(vars(module))
+    exec(compile(block.text, block.file, "exec", dont_inherit=True, flags=__import__("__future__").annotations.compiler_flag), names)
+    for name in names.keys() - vars(module).keys():
+        patch.setattr(module, name, names[name], raising=False)
+
+
+# ---- a figure, and a page that shows it
+
+
+@pytest.fixture
+def lengths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The figure of the recipe, registered."""
+    before = dict(FIGURES)
+    drawing, registered, _ = blocks("Add a figure")
+    here(drawing, tmp_path, import_module("sentviz.figures"), monkeypatch)
+    into(sentences, registered, monkeypatch)
+    (name,) = FIGURES.keys() - before.keys()
+    yield name
+    FIGURES.clear()
+    FIGURES.update(before)
+    del sys.modules["sentviz.figures.lengths"]
+
+
+def test_a_figure_is_drawn_listed_and_exported(lengths: str, tiny_run: Path, tmp_path: Path) -> None:
+    """In a notebook, on the command line with its own option, and as files that say where it comes from."""
+    made = draw(str(tiny_run), lengths, text=TEXT)
+    assert made.frame["letters"].tolist() == [len(token) for token in sentviz.load(tiny_run).trace(TEXT).tokens]
+    assert "digest" in made.source and lengths in code("a/b", lengths)
+    commands = blocks("Add a figure")[2].text.splitlines()
+    assert commands[0] == "sentviz export --list" and f"sst2/ndt-unit-2 {lengths}" in commands[1]
+    assert lengths in CliRunner().invoke(main, ["export", "--list"]).output
+    for suffix in ("html", "csv"):
+        out = tmp_path / f"lengths.{suffix}"
+        done = CliRunner().invoke(main, ["export", str(tiny_run), lengths, "--text", TEXT, "-O", "least=5", "-o", str(out)])
+        assert done.exit_code == 0, done.output
+    assert set(pd.read_csv(tmp_path / "lengths.csv")["token"]) == {"clever", "never"}
+    assert "Letters of each token" in (tmp_path / "lengths.html").read_text(encoding="utf-8")
+
+
+def test_a_page_shows_it(lengths: str, tiny_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside the others, with chips, caption, export menu and the notebook's lines; the sentence typed there becomes the focus."""
+    script, entry = blocks("Add a page")
+    shutil.copytree(ROOT / "app", tmp_path / "app")
+    (tmp_path / script.file).write_text(script.text, encoding="utf-8")
+    navigation = (ROOT / entry.file).read_text(encoding="utf-8")
+    changed = navigation.replace('    "Sentence": [\n', f'    "Sentence": [\n{entry.text}', 1)
+    assert changed != navigation
+    (tmp_path / entry.file).write_text(changed, encoding="utf-8")
+    monkeypatch.setenv("SENTVIZ_RUNS", str(tiny_runs))
+    st.cache_resource.clear()
+    app = AppTest.from_file(str(tmp_path / "app" / "main.py"), default_timeout=60)
+    app.query_params["run"] = "toy/ndt-unit-2"
+    app.run()
+    app.switch_page("views/sentence/lengths.py").run()
+    assert not app.exception, app.exception
+    app.text_input(key="lengths-sentence").set_value(TEXT).run()
+    assert not app.exception and not app.warning
+    said = words(app).replace("\\", "")
+    assert "toy/ndt-unit-2" in said and "How many letters" in said and f"Letters of {len(TEXT.replace(',', ' ,').split())} tokens" in said
+    assert app.session_state["focus"].text == TEXT and any(button.key == "chip-text" for button in app.button)
+    assert {f"export-{lengths}-{format}" for format in ("html", "csv", "png")} <= {one.key for one in app.get("download_button")}
+    assert any(lengths in block.value for block in app.code)
+    st.cache_resource.clear()
+
+
+# ---- a model
+
+
+@pytest.fixture(scope="module")
+def bag(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder of runs with a trained bag of words and an encoder beside it; the kind of the recipe is registered."""
+    root = tmp_path_factory.mktemp("bag")
+    with pytest.MonkeyPatch.context() as patch:
+        shape, kinds, network, preset, _ = blocks("Add a model")
+        into(shapes, shape, patch)
+        found = eval(kinds.text.partition("=")[2], vars(shapes))
+        assert (
+            kinds.file == shape.file
+            and kinds.text.startswith("ModelConfig = ")
+            and set(get_args(found)) > set(get_args(shapes.ModelConfig))
+        )
+        for each in get_args(found):
+            patch.setitem(shapes.CONFIGS, each.KIND, each)
+        here(network, root, import_module("sentviz.models"), patch)
+        presets = import_module(preset.file.removesuffix(".py").replace("/", ".")).PRESETS
+        for name, value in eval(f"{{{preset.text}}}", {"Preset": registry.Preset}).items():
+            patch.setitem(presets, name, value)
+        splits = toy_splits()
+        splits["official_test"] = replace(splits["test"], split="official_test")
+        patch.setattr(datasets, "load_split", lambda name, split: splits[split])
+        patch.setenv("SENTVIZ_RUNS", str(root / "runs"))
+        train(recipe(), root / "runs", progress=False)
+        train(recipe("vanilla-matched", variant="512"), root / "runs", progress=False)
+        st.cache_resource.clear()
+        yield root / "runs"
+        del sys.modules["sentviz.models.bag"]
+    st.cache_resource.clear()
+
+
+def recipe(model: str = "bag", **changes: Any) -> Recipe:
+    """By the command's way, a few steps on the made-up data."""
+    shape = {"width": 16} | ({"heads": 2, "ffn_width": 24} if model != "bag" else {})
+    settings = {"min_count": 1, "epochs": 6, "batch_size": 16, "max_length": 24, "learning_rate": 1e-2, "log_every": 5}
+    return Recipe.read("sst2", model=model, shape=shape, **settings | changes)
+
+
+@pytest.fixture
+def model(bag: Path) -> Model:
+    """The bag, opened."""
+    return sentviz.load("sst2/bag", bag)
+
+
+def test_a_model_is_trained_and_opened(bag: Path, model: Model) -> None:
+    """It has learned, says what it has, and answers as a slow version of it does, padded or not."""
+    run = Run.open(bag / "sst2" / "bag")
+    assert run.shape.KIND == "bag" and not run.capabilities.maps and run.configuration == "bag"
+    assert run.metrics()["test"]["accuracy"]["value"] > 0.8
+    weights = {name: tensor.numpy().astype(np.float64) for name, tensor in model.network.state_dict().items()}
+    texts = [TEXT, "a dull soup"]
+    for text, row in zip(texts, model.predict(texts)[list(model.labels)].to_numpy(), strict=True):
+        states = [
+            np.tanh(weights["layers.0.weight"] @ weights["embedding.weight"][i] + weights["layers.0.bias"]) for i in model.encode(text).ids
+        ]
+        logits = weights["classifier.weight"] @ (sum(states) / len(states)) + weights["classifier.bias"]
+        np.testing.assert_allclose(row, np.exp(logits) / np.exp(logits).sum(), atol=1e-5)
+
+
+def test_words_and_gradients_explain_it_and_attention_is_refused(model: Model) -> None:
+    """What is left out of the list says why; integrated gradients sum to what they should."""
+    trace = model.trace(TEXT)
+    assert not trace.has_maps and trace.hidden is not None and len(trace.hidden) == 2
+    assert available(trace, asking=True) == ["removal", "gradient", "integrated-gradients"]
+    full = explained(model, trace, available(trace, asking=True))
+    for name in available(full):
+        assert score(full, name).shape == (len(trace.tokens),)
+    assert abs(integrate(model, trace).gap) < 1e-2
+    with pytest.raises(InputError, match="read off attention maps, and there are none of sst2/bag"):
+        score(trace, "rollout")
+    with pytest.raises(InputError, match="Value zeroing is read off attention maps, and there are none of sst2/bag"):
+        explained(model, trace, ["removal", "value-zeroing"])
+    with pytest.raises(KeyError, match="without attention maps"):
+        trace.map(0)
+
+
+def test_it_resumes_bit_for_bit(bag: Path, tmp_path: Path) -> None:
+    """Stopped in the middle and gone on, against trained in one go."""
+    states = []
+    for stops in ((), (7, 19)):
+        folder = tmp_path / str(len(stops)) / "sst2" / "bag"
+        for stop in (*stops, None):
+            trainer = Trainer(subject_of(recipe()), folder)
+            assert trainer.resume() == (trainer.at.step > 0)
+            trainer.fit(progress=False, until=stop)
+        states.append((trainer.best_state, trainer.at.history))
+    (one, first), (two, second) = states
+    assert first == second and all(torch.equal(one[name], two[name]) for name in one)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page != "claims"])
+def test_every_page_stands_for_it(bag: Path, page: str) -> None:
+    app = opened(page, run="sst2/bag", versus="sst2/vanilla-matched-512", text=TEXT)
+    assert not app.error and not app.warning, [element.value for element in (*app.error, *app.warning)]
+    assert app.session_state["focus"].run == "sst2/bag"
+
+
+@pytest.mark.parametrize("page", ["explore", "attention", "compare"])
+def test_pages_of_a_sentence_say_that_there_is_no_attention(bag: Path, page: str) -> None:
+    """And offer the rest: its answer, the strip; no head to silence."""
+    app = opened(page, run="sst2/bag", text=TEXT, **({"versus": "sst2/vanilla-matched-512"} if page == "compare" else {}))
+    assert "has no attention" in words(app)
+    if page != "attention":
+        assert any("positive" in m.value.lower() or "negative" in m.value.lower() for m in app.markdown)
+    assert not [item for item in app.button_group if item.key == "silenced"]
+
+
+def test_a_pinned_sentence_beside_it_has_no_map(bag: Path) -> None:
+    app = opened(run="sst2/bag", text=TEXT)
+    app.button(key="pin").click().run()
+    app.text_input(key="sentence").set_value("a cold garden").run()
+    assert not app.exception and not app.warning, [element.value for element in app.warning]
+
+
+def test_commands_say_what_there_is(bag: Path, model: Model, tmp_path: Path) -> None:
+    """Explain by gradients, a report without maps, no heads to measure, faithfulness of what can be asked."""
+
+    def said(*arguments: str) -> str:
+        done = CliRunner().invoke(main, list(arguments))
+        assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+        return done.output
+
+    command = blocks("Add a model")[-1].text.splitlines()[1].split('"')
+    assert "Integrated gradients" in said("explain", "sst2/bag", TEXT, *command[2].split())
+    for name in ("rollout", "value-weighted"):
+        assert "there are none of sst2/bag" in said("explain", "sst2/bag", TEXT, "--score", name)
+    out = tmp_path / "report.html"
+    assert "Written" in said("report", "sst2/bag", TEXT, "-o", str(out))
+    page = out.read_text(encoding="utf-8")
+    assert "has no attention" in page and "What the answer leans on" in page and "0 heads" not in page
+    assert "has no attention" in report_html(explained(model, model.trace(TEXT)), Run.open(bag / "sst2" / "bag"))
+    assert "no attention" in said("heads", "sst2/bag")
+    assert "sst2/bag has no attention maps" in said("export", "--list", "sst2/bag")
+    assert "sst2/bag has no attention maps" in said("export", "sst2/bag", "attention", "-o", str(tmp_path / "map.csv"))
+
+
+def test_figures_that_it_can_give_are_drawn(bag: Path) -> None:
+    """Those whose needs it meets; the others say what it lacks, in one sentence."""
+    run = Run.open(bag / "sst2" / "bag", "sst2/bag")
+    lacking = {name: why for name, spec in FIGURES.items() if spec.of.OF_RUN and (why := spec.lacks(run))}
+    assert {"attention", "overview", "smoother", "difference", "head-habits", "lambda", "particles", "sigma"} <= lacking.keys()
+    assert all("sst2/bag" in why for why in lacking.values())
+    given = [name for name, spec in FIGURES.items() if spec.of.OF_RUN and name not in lacking]
+    assert {"verdict", "strip", "verdict-by-layer", "curves", "confusion"} <= set(given)
+    for name in (name for name in given if not FIGURES[name].draws.startswith("words:")):  # no word of the made-up rows stands out
+        assert not draw("sst2/bag", name, **({"versus": ("sst2/vanilla-matched-512",)} if name == "agreement" else {})).frame.empty
+
+
+def test_pairs_are_refused_before_anything_is_read(bag: Path, tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        use_toy_data(patch, pairs=True)
+        with pytest.raises(InputError, match="bag reads single texts; sst2 has pairs"):
+            train(recipe(), tmp_path, progress=False)
+
+
+# ---- a paper
+
+
+@pytest.fixture
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[registry.Paper]:
+    """The paper of the recipe, installed."""
+    *files, join = blocks("Add a paper")
+    for block in files:
+        (tmp_path / block.file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / block.file).write_text(block.text, encoding="utf-8")
+    installed = tmp_path / "mine-1.0.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n", encoding="utf-8")
+    points = join.text.replace('[project.entry-points."sentviz.papers"]', "[sentviz.papers]").replace('"', "")
+    (installed / "entry_points.txt").write_text(points, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    registry._found.cache_clear()
+    yield registry.named("mine")
+    registry._found.cache_clear()
+    for name in [name for name in sys.modules if name.partition(".")[0] == "mine"]:
+        del sys.modules[name]
+
+
+def test_a_paper_trains_judges_and_writes(mine: registry.Paper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its study by its own recipe, its claim on the runs, its table measured beside printed."""
+    use_toy_data(monkeypatch)
+    monkeypatch.setattr("sentviz.studies.export_paper.find_browser", lambda: None)
+    small = {"min_count": 1, "max_length": 16, "epochs": 1, "batch_size": 16}
+    recipes = [Recipe.read("mine_sst2", model=name, **small) for name in mine.studies["mine"].models]
+    made = [train(recipe, tmp_path / "runs", progress=False) for recipe in recipes]
+    assert [run.name for run in made] == ["sst2/vanilla-matched", "sst2/mine-wide"] and made[1].shape.width == 64
+    assert registry.printed("sst2", "mine-wide")["value"].item() == 0.82
+    row = judged(made, ["mine"]).iloc[0]
+    assert row["claim"] == "A wide model is better" and row["verdict"] in ("holds", "does not hold") and " and " in row["evidence"]
+    assert judged([], ["mine"])["verdict"].item() == "cannot be told"
+    manifest = export_paper("mine", tmp_path / "out", made)
+    assert {item["state"] for item in manifest["items"]} == {"written"} and list(manifest["runs"]) == [run.name for run in made]
+    assert "mine a wide model beside the usual one" in " ".join(CliRunner().invoke(main, ["study", "--help"]).output.split())
