@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ __all__ = [
     "evaluate",
     "fit_calibration",
     "from_confusion",
+    "holm",
     "interval",
     "known_mean",
     "mean_draws",
@@ -236,3 +238,17 @@ def mean_draws(values: Floats, rng: np.random.Generator, resamples: int) -> Floa
         for start in range(0, resamples, block)
     ]
     return np.concatenate(parts)
+
+
+def holm(p_values: Mapping[str, float]) -> dict[str, float]:
+    """p-values adjusted for their number (Holm 1979), in the order given: each below α is significant at familywise level α.
+
+    Raises:
+        InputError: one is no number from 0 to 1.
+    """
+    if wrong := [name for name, p in p_values.items() if not 0 <= p <= 1]:
+        raise InputError(f"A p-value lies between 0 and 1; that of {', '.join(wrong)} does not.")
+    adjusted, largest = dict(p_values), 0.0
+    for rank, name in enumerate(sorted(p_values, key=p_values.__getitem__)):
+        largest = adjusted[name] = max(largest, min(1.0, (len(p_values) - rank) * p_values[name]))
+    return adjusted

@@ -14,8 +14,9 @@ import pytest
 from scipy.stats import binomtest
 
 from sentviz.errors import InputError, RunError
+from sentviz.evaluation import holm
 from sentviz.runs import Run
-from sentviz.studies.stats import aligned, holm, paired, right, verdict
+from sentviz.studies.stats import aligned, paired, right, verdict
 from tests.studies import answering
 
 Bools = npt.NDArray[np.bool_]

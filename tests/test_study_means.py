@@ -10,12 +10,11 @@ from scipy.stats import t
 from sklearn.metrics import roc_auc_score
 
 from sentviz.errors import InputError
-from sentviz.evaluation import auc
+from sentviz.evaluation import auc, holm
 from sentviz.papers.ndt.answer import against, answer
 from sentviz.studies.against import mixed
 from sentviz.studies.means import combined, means, predictions
 from sentviz.studies.seeds import _pooled, half_width, seed_noise, standard_error
-from sentviz.studies.stats import holm
 from tests.studies import N, made_run, made_seeds
 
 

@@ -267,7 +267,7 @@ def _against_untrained(fresh: Doubles) -> dict[str, float]:
 def _table(own: _Measured, fresh: Sequence[tuple[Doubles, Doubles]], seed: int) -> pd.DataFrame:
     import pandas as pd
 
-    from sentviz.studies.stats import holm
+    from sentviz.evaluation import holm
 
     n = len(own.likeness)
     resampled = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=RESAMPLES).astype(np.float64)

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from sentviz.evaluation import holm
 from sentviz.runs import Run
 from sentviz.studies.collected import Configurations
 from sentviz.studies.seeds import SeedNoise, over_seeds, seed_noise
-from sentviz.studies.stats import holm, paired
+from sentviz.studies.stats import paired
 
 if TYPE_CHECKING:
     import pandas as pd

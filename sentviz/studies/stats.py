@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal
 
@@ -16,7 +16,7 @@ from sentviz.evaluation import RESAMPLES
 from sentviz.runs import Run
 from sentviz.testset.operating import Paired, agreement
 
-__all__ = ["Verdict", "aligned", "holm", "in_order", "paired", "right", "verdict"]
+__all__ = ["Verdict", "aligned", "in_order", "paired", "right", "verdict"]
 
 Bools = npt.NDArray[np.bool_]
 Verdict = Literal["holds", "does not hold", "cannot be told"]
@@ -40,20 +40,6 @@ def paired(a: Run, b: Run, split: str = "test", *, seed: int = 0, resamples: int
         RunError: predictions are missing or damaged.
     """
     return agreement(*aligned([a, b], split).T, seed=seed, resamples=resamples)
-
-
-def holm(p_values: Mapping[str, float]) -> dict[str, float]:
-    """p-values adjusted for their number (Holm 1979), in the order given: each below α is significant at familywise level α.
-
-    Raises:
-        InputError: one is no number from 0 to 1.
-    """
-    if wrong := [name for name, p in p_values.items() if not 0 <= p <= 1]:
-        raise InputError(f"A p-value lies between 0 and 1; that of {', '.join(wrong)} does not.")
-    adjusted, largest = dict(p_values), 0.0
-    for rank, name in enumerate(sorted(p_values, key=p_values.__getitem__)):
-        largest = adjusted[name] = max(largest, min(1.0, (len(p_values) - rank) * p_values[name]))
-    return adjusted
 
 
 def verdict(low: float, high: float, margin: float = 0.0) -> Verdict:

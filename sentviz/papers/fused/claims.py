@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.claim import Claim, Finding, Verdict
+from sentviz.evaluation import holm
 from sentviz.papers.fused import coverage
 from sentviz.papers.fused import study as fused
 from sentviz.papers.fused.study import BASE, CHOSEN, DATASETS, INJECTED, SETTINGS, XIA, configurations
 from sentviz.runs import Run
 from sentviz.studies.against import compared
 from sentviz.studies.seeds import seed_noise
-from sentviz.studies.stats import holm
 
 if TYPE_CHECKING:
     import pandas as pd

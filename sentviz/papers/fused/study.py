@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from sentviz.evaluation import holm
 from sentviz.papers.fused.presets import MODELS
 from sentviz.runs import Run
 from sentviz.studies import collected
 from sentviz.studies.against import compared, mixed
-from sentviz.studies.stats import holm
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sentviz.claim import Claim, Finding, Verdict
+from sentviz.evaluation import holm
 from sentviz.papers.ndt import prints
 from sentviz.papers.ndt.controls import controls
 from sentviz.papers.ndt.study import NDTS, configurations
 from sentviz.runs import Run
 from sentviz.studies.against import mixed
 from sentviz.studies.seeds import over_seeds, seed_noise
-from sentviz.studies.stats import holm
 
 if TYPE_CHECKING:
     import pandas as pd
