@@ -59,6 +59,13 @@ class Capabilities:
     moving: bool = False  # tokens are points that move from layer to layer: leaders, clusters
     dials: tuple[Dial, ...] = ()  # terms of its scores whose strength can be changed
 
+    @property
+    def attention(self) -> str:
+        """How many maps a head has, in words."""
+        if not self.maps:
+            return "no attention"
+        return f"{self.components} attention maps per head" if self.components > 1 else "one attention map per head"
+
 
 def differential_start(layer: int) -> float:
     """DT's lambda_init = 0.8 - 0.6 exp(-0.3 layer), layers counted from 0."""

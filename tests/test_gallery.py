@@ -102,7 +102,7 @@ def test_a_name_is_there_once() -> None:
         ("sst2/ndt-unit-2", "atention", {}, "There is no figure 'atention'; there are verdict, strip"),
         ("sst2/ndt-unit-2", "strip", {"layer": 1}, "The figure strip takes no layer; it takes text, pair"),
         ("sst2/ndt-unit-2", "sigma", {}, "sst2/ndt-unit-2 has no lexicon"),
-        ("sst2/vanilla", "lambda", {}, "one map and no lambda"),
+        ("sst2/vanilla", "lambda", {}, "sst2/vanilla has no lambda."),
         ("sst2/vanilla", "component-words", {}, "one attention map per head"),
         ("imdb/hardmax-d2", "smoother", {}, "is no softmax"),
         ("sst2/ndt-unit-2", "particles", {}, "`sentviz train imdb --model hardmax-d2`"),

@@ -235,6 +235,19 @@ def test_a_pinned_sentence_beside_it_has_no_map(bag: Path) -> None:
     app.button(key="pin").click().run()
     app.text_input(key="sentence").set_value("a cold garden").run()
     assert not app.exception and not app.warning, [element.value for element in app.warning]
+    assert "so there is no map to subtract" in words(app)
+
+
+@pytest.mark.parametrize(
+    ("page", "wanted"),
+    [
+        ("components", "sst2/bag has no attention, so there is nothing that could specialise"),
+        ("cls", "sst2/bag has no attention; "),
+        ("lambdas", "sst2/bag has no learned lambda"),
+    ],
+)
+def test_pages_of_a_test_set_say_what_it_lacks(bag: Path, page: str, wanted: str) -> None:
+    assert wanted in words(opened(page, run="sst2/bag")).replace("\\", "")
 
 
 def test_commands_say_what_there_is(bag: Path, model: Model, tmp_path: Path) -> None:
@@ -254,7 +267,8 @@ def test_commands_say_what_there_is(bag: Path, model: Model, tmp_path: Path) -> 
     page = out.read_text(encoding="utf-8")
     assert "has no attention" in page and "What the answer leans on" in page and "0 heads" not in page
     assert "has no attention" in report_html(explained(model, model.trace(TEXT)), Run.open(bag / "sst2" / "bag"))
-    assert "no attention" in said("heads", "sst2/bag")
+    assert "sst2/bag has no attention: there are no heads to measure" in said("heads", "sst2/bag")
+    assert "sst2/bag has no attention: there are no components to compare" in said("specialise", "sst2/bag")
     assert "sst2/bag has no attention maps" in said("export", "--list", "sst2/bag")
     assert "sst2/bag has no attention maps" in said("export", "sst2/bag", "attention", "-o", str(tmp_path / "map.csv"))
 
@@ -263,7 +277,8 @@ def test_figures_that_it_can_give_are_drawn(bag: Path) -> None:
     """Those whose needs it meets; the others say what it lacks, in one sentence."""
     run = Run.open(bag / "sst2" / "bag", "sst2/bag")
     lacking = {name: why for name, spec in FIGURES.items() if spec.of.OF_RUN and (why := spec.lacks(run))}
-    assert {"attention", "overview", "smoother", "difference", "head-habits", "lambda", "particles", "sigma"} <= lacking.keys()
+    assert {"attention", "overview", "smoother", "difference", "head-habits", "lambda", "particles", "sigma", "head-grid"} <= lacking.keys()
+    assert "measure" not in lacking["head-grid"] and "no attention" in lacking["component-words"]
     assert all("sst2/bag" in why for why in lacking.values())
     given = [name for name, spec in FIGURES.items() if spec.of.OF_RUN and name not in lacking]
     assert {"verdict", "strip", "verdict-by-layer", "curves", "confusion"} <= set(given)

@@ -9,7 +9,7 @@ import numpy as np
 
 from sentviz.errors import InputError
 from sentviz.gallery.registry import Need, capability, figure, table
-from sentviz.gallery.sentence import MOVING
+from sentviz.gallery.sentence import MAPS, MOVING
 from sentviz.gallery.subjects import WEIGHTS, Runs, sourced
 from sentviz.runs import Run
 
@@ -22,10 +22,10 @@ HEADS = table("heads.parquet", "heads", "sentviz heads")
 COMPONENTS = table("components.parquet", "components", "sentviz specialise")
 FAITHFULNESS = table("faithfulness.parquet", "explanations", "sentviz faithfulness")
 LEADERS = table("leaders.parquet", "leaders", "sentviz leaders")
-LAMBDAS = capability("lambdas", "lambda", "{run} has one map and no lambda.")
+LAMBDAS = capability("lambdas", "lambda")
 SEVERAL = Need(
     "several components",
-    lambda run: "" if run.capabilities.components > 1 else f"{run.name} has one attention map per head: there is nothing to compare.",
+    lambda run: "" if run.capabilities.components > 1 else f"{run.name} has {run.capabilities.attention}: there is nothing to compare.",
 )
 PLANE = Need(
     "an embedding of two dimensions",
@@ -77,7 +77,7 @@ def _measured(of: Runs, need: Need, file: str) -> dict[str, Any]:
     return {run.name: run.frame(file) for run in of.sources}
 
 
-@figure("head-lines", "What heads attend to, by layer", Runs, "heads:layer_lines", HEADS)
+@figure("head-lines", "What heads attend to, by layer", Runs, "heads:layer_lines", MAPS, HEADS)
 def _head_lines(of: Runs, *, measures: Sequence[str] = ("entropy", "same", "previous", "next"), theme: Theme = "light") -> Figure:
     from sentviz.figures.heads import layer_lines
 
@@ -86,7 +86,7 @@ def _head_lines(of: Runs, *, measures: Sequence[str] = ("entropy", "same", "prev
     return layer_lines(_measured(of, HEADS, "heads.parquet"), tuple(measures), dashed=dashed, theme=theme)
 
 
-@figure("head-grid", "One measure of every head", Runs, "heads:head_grid", HEADS)
+@figure("head-grid", "One measure of every head", Runs, "heads:head_grid", MAPS, HEADS)
 def _head_grid(of: Runs, *, measure: str = "entropy", theme: Theme = "light") -> Figure:
     from sentviz.figures.heads import head_grid
 

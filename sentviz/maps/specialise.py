@@ -84,7 +84,7 @@ def over_split(
     """
     has = model.capabilities
     if has.components < 2:
-        raise InputError(f"{model.name} has one attention map per head: there are no components to compare.")
+        raise InputError(f"{model.name} has {has.attention}: there are no components to compare.")
     chosen: list[tuple[str, Bools]] = []
     for place in np.random.default_rng(seed).permutation(len(texts)):
         encoded = model.encode(texts[place])

@@ -184,6 +184,9 @@ def side_by_side(run: Run, trace: Trace) -> None:
                 if kind == "changed":
                     st.caption(f":material/experiment: {shell.md(remark)}")
             shell.figure(lambda theme, side=side: sourced(strip(side, "removal", theme), store.run(side.run), trace=side), f"strip-{name}")  # type: ignore[misc]
+    if without := [side.run for side in (pinned, trace) if not side.has_maps]:
+        st.caption(f"{shell.md(without[0])} has no attention, so there is no map to subtract.")
+        return
     new = [trace.tokens[j] for i, j in align(pinned, trace) if i is None and j is not None]
     gone = [pinned.tokens[i] for i, j in align(pinned, trace) if j is None and i is not None]
     if new or gone:

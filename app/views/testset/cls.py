@@ -37,7 +37,10 @@ if not known:
 names = sorted(known, key=lambda name: (not has_cls(known[name]), name))
 run = known.get(focus.run) or known[names[0]]
 if focus.run not in known:
-    st.caption(f"The heads of {shell.md(focus.run)} are not measured (`sentviz heads {focus.run}`); {shell.md(run.name)} is shown.")
+    asked = store.run(focus.run)
+    why = f"The heads of {shell.md(asked.name)} are not measured (`sentviz heads {asked.name}`)"
+    why = why if asked.capabilities.maps else f"{shell.md(asked.name)} has no attention"
+    st.caption(f"{why}; {shell.md(run.name)} is shown.")
 
 
 def take() -> None:

@@ -21,7 +21,7 @@ focus = shell.focus()
 shell.choose(st.selectbox, "Model", "run", list(store.runs()), label_visibility="collapsed", width=320)
 run = store.run(focus.run)
 if run.capabilities.components < 2:
-    st.info(f"{shell.md(run.name)} has one attention map per head, so there is nothing that could specialise.", icon=":material/layers:")
+    st.info(f"{shell.md(run.name)} has {run.capabilities.attention}, so there is nothing that could specialise.", icon=":material/layers:")
     others = [name for name, other in store.runs().items() if FILE in other.config["files"]]
     several = [name for name, other in store.runs().items() if other.capabilities.components > 1]
     st.markdown(
