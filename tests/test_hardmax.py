@@ -30,7 +30,7 @@ def members(z: Doubles, a: Doubles, tolerance: float = TOLERANCE) -> list[list[i
             found.append(list(range(len(z))))
             continue
         along = z @ (u / length)
-        found.append([j for j in range(len(z)) if along[j] >= along.max() - tolerance * radius])
+        found.append(np.flatnonzero(along >= along.max() - tolerance * radius).tolist())
     return found
 
 
