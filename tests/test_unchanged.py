@@ -12,11 +12,11 @@ from sentviz.examples import EXAMPLES
 from sentviz.models.model import Model
 from sentviz.remarks import reads_pairs
 from sentviz.runs import Run
+from tests.shipped import ROOT, SHIPPED, of_each
 
-ROOT = Path(__file__).parents[1] / "checkpoints"
 STORED = np.load(Path(__file__).with_name("shipped_logits.npz"))
 DIGESTS = dict(zip(STORED["names"].tolist(), STORED["digests"].tolist(), strict=True))
-ASKED = sorted(name for name in DIGESTS if name.replace("/", ".") in STORED.files)
+ASKED = [run for run in SHIPPED if run.name.replace("/", ".") in STORED.files]
 pytestmark = pytest.mark.skipif(not ROOT.is_dir(), reason="checkpoints/ is not here")
 
 
@@ -37,9 +37,9 @@ def answers(model: Model, pairs: bool) -> np.ndarray:
     return np.array(logits)
 
 
-@pytest.mark.parametrize("name", ASKED)
-def test_a_model_answers_as_it_did(name: str) -> None:
+@pytest.mark.slow
+@of_each(ASKED)
+def test_a_model_answers_as_it_did(run: Run) -> None:
     """Logits of the examples against those stored when the run was new to this library, to 1e-6."""
-    run = Run.open(ROOT / name, name)
     logits = answers(sentviz.load(run), reads_pairs(run))
-    np.testing.assert_allclose(logits, STORED[name.replace("/", ".")], rtol=0, atol=1e-6)
+    np.testing.assert_allclose(logits, STORED[run.name.replace("/", ".")], rtol=0, atol=1e-6)

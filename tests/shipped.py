@@ -1,0 +1,36 @@
+"""Statements about every run that ships, each one test that names the runs it fails for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+
+from sentviz.runs import Run
+
+ROOT = Path(__file__).parents[1] / "checkpoints"
+SHIPPED = [Run.open(folder, f"{folder.parent.name}/{folder.name}") for folder in sorted(ROOT.glob("*/*/"))]
+ASKABLE = [run for run in SHIPPED if run.askable]
+
+
+def of_each(checked: Iterable[Run]) -> Callable[[Callable[[Run], None]], Callable[[], None]]:
+    """Makes a statement about one run a test of all of these: each is checked, and those it fails for are named with what was wrong."""
+    some = tuple(checked)
+
+    def made(statement: Callable[[Run], None]) -> Callable[[], None]:
+        def test() -> None:
+            if not some:
+                pytest.skip("checkpoints/ is empty")
+            wrong = []
+            for run in some:
+                try:
+                    statement(run)
+                except Exception as error:
+                    wrong.append(f"{run.name}: {error}")
+            assert not wrong, "\n".join([f"{len(wrong)} of {len(some)} runs", *wrong])
+
+        test.__name__, test.__doc__, test.__module__ = statement.__name__, statement.__doc__, statement.__module__
+        return test
+
+    return made
