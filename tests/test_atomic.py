@@ -32,7 +32,7 @@ def held(folder: Path, how: str) -> subprocess.Popen[str]:
 
 def killed(process: subprocess.Popen[str]) -> None:
     process.kill()
-    process.communicate()
+    process.communicate(timeout=60)
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_leftovers_of_the_dead_go_and_those_of_the_living_stay(tmp_path: Path) -
     with writing(folder) as fresh:
         (fresh / "a").write_text("mine")
     assert len(list(tmp_path.glob(".one.tmp-new-*"))) == 1 and names(folder) == ["a"]
-    living.communicate("\n")
+    living.communicate("\n", timeout=60)
     assert living.returncode == 0 and names(tmp_path) == ["one"]
 
 
@@ -124,7 +124,7 @@ def test_patience_waits_for_the_holder(tmp_path: Path) -> None:
     def holder() -> None:
         with hold(tmp_path / "one"):
             entered.set()
-            leave.wait()
+            leave.wait(60)
 
     thread = threading.Thread(target=holder, daemon=True)
     thread.start()
@@ -132,7 +132,7 @@ def test_patience_waits_for_the_holder(tmp_path: Path) -> None:
     threading.Timer(0.2, leave.set).start()
     with hold(tmp_path / "one", patience=20) as mine:
         assert mine
-    thread.join()
+    thread.join(60)
 
 
 def test_waiting_ends_when_it_is_cancelled(tmp_path: Path) -> None:
@@ -171,11 +171,11 @@ def test_a_folder_has_one_holder_however_many_want_it(tmp_path: Path) -> None:
                     inside[0] -= mine
 
     (tmp_path / ".one.tmp-lock").touch()
-    threads = [threading.Thread(target=want) for _ in range(4)]
+    threads = [threading.Thread(target=want, daemon=True) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(60)
     assert most[0] == 1 and sum(got) == 200 and not names(tmp_path)
 
 

@@ -173,7 +173,9 @@ def test_work_can_be_stopped_and_begun_again(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(embeddings_part, "pictures", slow)
     app = opened("embeddings", method="tsne", over="demo", run="sst2/ndt-unit-3")
+    end = time.monotonic() + 120
     while titled(app) != "PCA, layer 2, the last":  # the vectors come first
+        assert time.monotonic() < end, words(app)
         time.sleep(0.1)
         app.run()
     next(button for button in app.button if (button.key or "").startswith("stop-")).click().run()

@@ -123,7 +123,7 @@ def test_ctrl_c_gives_time_to_save_and_ends_what_does_not(kind: str, tmp_path: P
 
     def interrupted(_: float) -> None:
         while not (tmp_path / "ready").exists():
-            started[0].poll()
+            assert started[0].poll() is None
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):

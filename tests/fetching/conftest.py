@@ -37,7 +37,7 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
     close_session()
     server.shutdown()
     server.server_close()
-    thread.join()
+    thread.join(60)
 
 
 @pytest.fixture

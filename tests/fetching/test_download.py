@@ -209,7 +209,7 @@ def test_the_token_stays_at_home(hub: Hub, file: str, tmp_path: Path, monkeypatc
     finally:
         elsewhere.shutdown()
         elsewhere.server_close()
-        thread.join()
+        thread.join(60)
     assert [(path[:4], token) for (_, path, _), token in zip(hub.asked, hub.tokens, strict=True)] == [
         ("/dat", "Bearer secret"),
         ("/dat", "Bearer secret"),

@@ -190,7 +190,7 @@ def test_threads_with_different_strengths_do_not_disturb_each_other(folders: dic
     alone = {s: (answers(model, TEXT, SHORT, strength=s), model.trace(TEXT, strength=s).attention) for s in strengths}
     assert abs(alone[0.0][0] - alone[4.0][0]).max() > 1e-3
     wrong: list[float] = []
-    start = threading.Barrier(len(strengths))
+    start = threading.Barrier(len(strengths), timeout=60)
 
     def visit(strength: float) -> None:
         start.wait()
@@ -199,12 +199,12 @@ def test_threads_with_different_strengths_do_not_disturb_each_other(folders: dic
             if not same or not np.array_equal(model.trace(TEXT, strength=strength).attention, alone[strength][1]):
                 wrong.append(strength)
 
-    threads = [threading.Thread(target=visit, args=(s,)) for s in strengths]
+    threads = [threading.Thread(target=visit, args=(s,), daemon=True) for s in strengths]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
-    assert not wrong
+        thread.join(60)
+    assert not wrong and not any(thread.is_alive() for thread in threads)
 
 
 # ---- what the library asks ------------------------------------------------------------------------------------------
