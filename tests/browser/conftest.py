@@ -64,16 +64,16 @@ def serving(**environment: str) -> Iterator[str]:
             process.kill()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def server() -> Iterator[str]:
-    """The address of the app."""
+    """The address of the app, one for all files of this folder."""
     with serving() as address:
         yield address
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A fresh profile of the machine's Chromium."""
+    """A fresh profile of the machine's Chromium; closed before other tests run, as Playwright keeps an event loop running."""
     path = find_browser()
     if path is None:
         pytest.skip("no Chrome or Chromium on this machine")
@@ -88,6 +88,14 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         )
         yield context
         context.close()
+
+
+@pytest.fixture
+def offline(chromium: Any) -> Iterator[Any]:
+    """The browser without a network."""
+    chromium.set_offline(True)
+    yield chromium
+    chromium.set_offline(False)
 
 
 @pytest.fixture

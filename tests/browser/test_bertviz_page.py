@@ -32,10 +32,9 @@ HOSTILE = (
 
 
 @pytest.fixture
-def show(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
+def show(offline: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
     """Write a page, open it with the network closed; afterwards nothing was requested and nothing was wrong."""
-    chromium.set_offline(True)
-    tab, seen, wrong = chromium.new_page(), [], []
+    tab, seen, wrong = offline.new_page(), [], []
     tab.wrong = wrong
     tab.on("request", lambda request: seen.append(request.url))
     tab.on("pageerror", lambda error: wrong.append(str(error)))
@@ -52,7 +51,6 @@ def show(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
     yield opened
     assert (seen, wrong) == ([], [])
     tab.close()
-    chromium.set_offline(False)
 
 
 def opacities(tab: Any) -> Any:

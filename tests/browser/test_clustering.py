@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from app.views.sentence.hardmax_playground import FIRST_CLICKS
+from tests.browser.test_first_light import settled
 
 ROOT = Path(__file__).parents[2]
 RUN = "imdb/hardmax-d2"
@@ -18,23 +19,17 @@ pytestmark = [
 ]
 
 
-def rested(page: Any) -> None:
-    """The script has run."""
-    page.wait_for_timeout(400)
-    page.wait_for_selector("[data-test-script-state=notRunning]", state="attached", timeout=60_000)
-
-
 def opened(page: Any, server: str, part: str) -> Any:
     """The canvas of a part of the page."""
     page.goto(f"{server}/hardmax")
     page.locator(".st-key-focus-lab").wait_for(timeout=60_000)
-    rested(page)
+    settled(page)
     if part != "A review":
         page.locator(".st-key-focus-lab button", has_text=part).click(timeout=60_000)
-        rested(page)  # until then the canvas of the part before stands too
+        settled(page)  # until then the canvas of the part before stands too
     canvas = page.locator(".particles canvas")
     canvas.wait_for(timeout=60_000)
-    rested(page)
+    settled(page)
     return canvas
 
 
@@ -59,8 +54,7 @@ def play_to_the_end(page: Any, canvas: Any, layers: int) -> None:
     page.keyboard.press(" ")
     assert page.locator(".particles.playing").count() == 1
     reads(page, f"After layer {layers} of {layers}")
-    page.wait_for_timeout(300)
-    assert page.locator(".particles.playing").count() == 0
+    page.locator(".particles.playing").wait_for(state="detached", timeout=10_000)
     assert pixels(canvas) != before
 
 
@@ -88,7 +82,7 @@ def test_a_click_chooses_a_token_or_adds_one(page: Any, server: str) -> None:
     page.locator(".st-key-focus-play-start input").click()
     page.get_by_role("option", name="clicked").click()
     page.get_by_text("4 points.").wait_for(timeout=60_000)
-    rested(page)
+    settled(page)
     canvas.scroll_into_view_if_needed()
     page.locator("button.first").click()
     reads(page, "At the start")
@@ -99,7 +93,7 @@ def test_a_click_chooses_a_token_or_adds_one(page: Any, server: str) -> None:
     right, up = (points[0] - (low + high) / 2) * scale
     page.mouse.click(box["x"] + box["width"] / 2 + right, box["y"] + box["height"] / 2 - up)
     page.locator("h5", has_text="Token 1 in layer 1").wait_for(timeout=60_000)
-    rested(page)
+    settled(page)
     page.mouse.click(box["x"] + 0.93 * box["width"], box["y"] + 0.12 * box["height"])
     page.get_by_text("5 points.").wait_for(timeout=60_000)
 
@@ -138,13 +132,13 @@ def test_a_typed_review_clusters_and_is_classified(page: Any, server: str) -> No
     box.fill("A dull story with terrible acting, <img src=x onerror='window.hacked=true'> but the music is wonderful.")
     box.press("Control+Enter")
     page.get_by_text("onerror").first.wait_for(timeout=60_000)
-    rested(page)
+    settled(page)
     play_to_the_end(page, canvas, 8)
     before = page.locator("h3").first.inner_text()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     page.locator("h5", has_text="in layer 8").wait_for(timeout=60_000)
-    rested(page)
+    settled(page)
     page.locator(".st-key-hardmax-remove button").first.click()
     page.locator(".st-key-hardmax-edited").wait_for(timeout=60_000)
     assert page.locator("h3").first.inner_text() != before

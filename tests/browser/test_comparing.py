@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from sentviz.testset import demo
+from tests.browser.test_first_light import settled
 
 ROOT = Path(__file__).parents[2]
 pytestmark = [
@@ -21,18 +22,17 @@ pytestmark = [
 def opened(page: Any, server: str, query: str = "over=demo") -> None:
     page.goto(f"{server}/compare?{query}")
     page.get_by_text("rows: ").last.wait_for(timeout=90_000)
-    page.wait_for_selector("[data-test-script-state=notRunning]", state="attached", timeout=60_000)
+    settled(page)
 
 
 def test_a_row_of_the_table_becomes_the_sentence(page: Any, server: str) -> None:
     opened(page, server)
     page.locator(".st-key-compare-agree button", has_text="only sst2/ndt-unit-2 right").click()
     page.wait_for_url("**slice=agree*", timeout=30_000)
-    page.wait_for_timeout(2000)
-    page.wait_for_selector("[data-test-script-state=notRunning]", state="attached", timeout=60_000)
+    settled(page)
     table = page.locator("[data-testid=stDataFrame]").last
     table.scroll_into_view_if_needed()
-    page.wait_for_timeout(1000)
+    settled(page)
     table.click(position={"x": 16, "y": 52})
     page.wait_for_url("**row=demo-*", timeout=30_000)
     chosen = re.search(r"row=(demo-[a-z]+-\d+)", page.url)
@@ -47,7 +47,7 @@ def test_a_dot_makes_its_phenomenon_the_slice(page: Any, server: str) -> None:
     opened(page, server)
     figure = page.locator(".st-key-figure-phenomena")
     figure.scroll_into_view_if_needed()
-    page.wait_for_timeout(1000)
+    settled(page)
     dot = figure.locator(".scatterlayer .trace").first.locator(".point").first.bounding_box()
     page.mouse.click(dot["x"] + dot["width"] / 2, dot["y"] + dot["height"] / 2)
     page.wait_for_url("**slice=tag*", timeout=30_000)

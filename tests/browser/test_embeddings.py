@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from sentviz.testset.demo import load
+from tests.browser.test_first_light import settled
 
 pytestmark = [
     pytest.mark.browser,
@@ -57,8 +58,7 @@ def opened(page: Any, server: str, query: str = "") -> Any:
     canvas = page.locator(f"{PLOT} canvas")
     canvas.wait_for(timeout=120_000)
     page.wait_for_selector(HEADING, timeout=120_000)
-    page.wait_for_function("!document.querySelector('[data-testid=stStatusWidget]')", timeout=120_000)
-    page.wait_for_timeout(500)
+    settled(page)
     return canvas
 
 
@@ -161,7 +161,7 @@ def test_points_travel_from_layer_to_layer(page: Any, server: str, method: str) 
     opened(page, server, f"?over=demo&method={method}&depth=0")
     page.wait_for_function(f"document.querySelector('{HEADING}') && !document.querySelector('[class*=st-key-stop-]')", timeout=200_000)
     page.locator(f"{PLOT} .play").wait_for(timeout=60_000)
-    page.wait_for_timeout(1500)
+    settled(page)
     assert page.locator(f"{PLOT} .marks [aria-current]").inner_text() == "embedding"
     page.evaluate(FILM)
     page.locator(f"{PLOT} .play").click()

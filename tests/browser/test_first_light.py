@@ -33,10 +33,23 @@ def ask(page: Any, sentence: str) -> str:
     return answer(page)
 
 
+SETTLED = """() => new Promise((done, late) => {
+  const begin = performance.now()
+  let busy = begin
+  const look = () => {
+    const now = performance.now()
+    if (!document.querySelector('[data-test-script-state=notRunning]')) busy = now
+    if (now - busy > 300) done()
+    else if (now - begin > 60_000) late(Error('the script runs on and on'))
+    else setTimeout(look, 20)
+  }
+  look()
+})"""
+
+
 def settled(page: Any) -> None:
-    """Wait until the server has drawn everything that was asked for."""
-    page.wait_for_timeout(500)
-    page.wait_for_selector("[data-test-script-state=notRunning]", state="attached", timeout=60_000)
+    """Wait until the server has drawn everything that was asked for: for 0.3 s no script has run."""
+    page.evaluate(SETTLED)
 
 
 def taken(page: Any, figure: str, format: str) -> bytes:

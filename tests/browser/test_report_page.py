@@ -23,13 +23,12 @@ HOSTILE = 'a warm </script><script>window.hacked=1</script> <img src=x onerror=w
 
 
 @pytest.mark.parametrize("text", ["a warm, clever song", HOSTILE, "warm song " * 30], ids=["plain", "hostile", "long"])
-def test_all_figures_are_drawn_without_a_request(chromium: Any, tiny_run: Path, tiny_model: Model, tmp_path: Path, text: str) -> None:
+def test_all_figures_are_drawn_without_a_request(offline: Any, tiny_run: Path, tiny_model: Model, tmp_path: Path, text: str) -> None:
     """Each place holds its picture, with the width it was promised; nothing is asked of the network, nothing runs, nothing is wrong."""
     trace = explained(tiny_model, tiny_model.trace(text))
     path = tmp_path / "report.html"
     path.write_text(report_html(trace, Run.open(tiny_run), arithmetic=cell(tiny_model, trace, 0, 0, 1, 0)), encoding="utf-8")
-    chromium.set_offline(True)
-    tab, seen, wrong = chromium.new_page(), [], []
+    tab, seen, wrong = offline.new_page(), [], []
     tab.on("request", lambda request: seen.append(request.url) if not request.url.startswith(("data:", "blob:")) else None)
     tab.on("pageerror", lambda error: wrong.append(str(error)))
     tab.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
@@ -49,4 +48,3 @@ def test_all_figures_are_drawn_without_a_request(chromium: Any, tiny_run: Path, 
     tab.emulate_media(media="print")
     assert tab.evaluate("document.documentElement.scrollWidth") <= 681
     tab.close()
-    chromium.set_offline(False)
