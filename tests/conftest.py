@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from sentviz.training import train
 from tests import makers
 
 torch.set_num_threads(1)
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # of the apps that tests start: as many tests as cores run at once
 
 
 @pytest.fixture(scope="session")
@@ -36,6 +38,13 @@ def tiny_run(tiny_runs: Path) -> Path:
 def tiny_model(tiny_run: Path) -> Model:
     """The model of `tiny_run`."""
     return load(tiny_run)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whatever is neither slow nor of a browser is fast: ``pytest -m fast``."""
+    for item in items:
+        if not any(item.get_closest_marker(name) for name in ("slow", "browser")):
+            item.add_marker("fast")
 
 
 def pytest_sessionfinish() -> None:

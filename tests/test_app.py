@@ -14,7 +14,10 @@ from sentviz.runs import runs
 
 ROOT = Path(__file__).parents[1]
 RUN = "sst2/ndt-unit-2"
-pytestmark = pytest.mark.skipif(not (ROOT / "checkpoints" / RUN).is_dir(), reason=f"{RUN} is not in checkpoints/")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not (ROOT / "checkpoints" / RUN).is_dir(), reason=f"{RUN} is not in checkpoints/"),
+]
 PAGES = (
     "explore",
     "attention",

@@ -205,6 +205,7 @@ def test_a_missing_package_is_said_with_the_remedy(monkeypatch: pytest.MonkeyPat
     bertviz_view._file.cache_clear()
 
 
+@pytest.mark.slow
 def test_it_needs_neither_torch_nor_bertviz_in_memory() -> None:
     """A new interpreter makes a page."""
     code = (

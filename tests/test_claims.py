@@ -13,6 +13,8 @@ from sentviz.registry import papers
 from sentviz.runs import Run
 from sentviz.studies.claims import BROKEN, judged
 
+pytestmark = pytest.mark.slow
+
 TABLES = Path(prints.__file__).parent / "printed"
 
 

@@ -25,6 +25,8 @@ from sentviz.testset.rows import Rows, stored
 from sentviz.testset.slices import Slice
 from tests.test_app import RUN, opened, words
 
+pytestmark = pytest.mark.slow
+
 SHIPPED = pytest.mark.skipif(not (Path(__file__).parents[1] / "checkpoints" / RUN).is_dir(), reason=f"{RUN} is not in checkpoints/")
 THREE = "twitter_financial/vanilla"
 

@@ -212,6 +212,7 @@ def test_checksums_and_rows(item: DatasetInfo) -> None:
         assert len(load_file(item.name, part)) == known.rows
 
 
+@pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize("item", [item for item in REGISTRY if item.cuts], ids=lambda item: item.name)
 def test_splits(item: DatasetInfo) -> None:
@@ -241,6 +242,7 @@ def test_sizes_of_the_papers() -> None:
     assert [load_split("nsmc", split).dropped for split in ("train", "validation", "test")] == [5, 5, 3]
 
 
+@pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize(
     ("name", "split", "expected"),

@@ -77,6 +77,7 @@ def test_it_ships_with_the_package() -> None:
     assert (Path(sentviz.__file__).parent / "testset" / "demo.csv").is_file()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif("SENTVIZ_DATA" not in os.environ, reason="SENTVIZ_DATA names no data sets")
 @pytest.mark.parametrize("name", ["sst2", "sst5", "twitter_financial", "imdb"])
 def test_no_sentence_comes_from_a_data_set(name: str) -> None:

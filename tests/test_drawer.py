@@ -14,7 +14,7 @@ from sentviz.testset import demo
 from tests.test_app import RUN, opened, words
 
 ROOT = Path(__file__).parents[1]
-pytestmark = pytest.mark.skipif(not (ROOT / "checkpoints" / RUN).is_dir(), reason=f"{RUN} is not in checkpoints/")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not (ROOT / "checkpoints" / RUN).is_dir(), reason=f"{RUN} is not in checkpoints/")]
 
 
 @pytest.fixture(autouse=True)

@@ -20,7 +20,10 @@ from sentviz.testset.rows import stored
 from sentviz.testset.slices import Slice
 from tests.test_app import RUN, opened, words
 
-pytestmark = pytest.mark.skipif(not (Path(__file__).parents[1] / "checkpoints" / RUN).is_dir(), reason=f"{RUN} is not in checkpoints/")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not (Path(__file__).parents[1] / "checkpoints" / RUN).is_dir(), reason=f"{RUN} is not in checkpoints/"),
+]
 
 
 @pytest.fixture(autouse=True)

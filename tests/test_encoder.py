@@ -151,6 +151,7 @@ def test_differential_attention_is_the_published_formula() -> None:
     np.testing.assert_allclose(got[0], want, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORMS)
 def test_padding_and_order_of_a_batch_change_nothing(name: str) -> None:
     """A text in a padded batch, alone, and with the batch in another order: the same logits."""

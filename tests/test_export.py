@@ -27,6 +27,8 @@ from sentviz.export import FORMATS, render, save
 from sentviz.figures import Figure, heatmap, probability_bars, small_multiples, token_strip
 from tests.fakes import fake_trace
 
+pytestmark = pytest.mark.slow
+
 needs_browser = pytest.mark.skipif(find_browser() is None, reason="no Chrome or Chromium on this machine")
 SVG = "{http://www.w3.org/2000/svg}"
 EVIL = ["<script>alert(1)</script>", "<b>x</b>", "$x$", "</script><script>", "שלום", "=1+1"]

@@ -114,6 +114,7 @@ def test_rank_correlations_are_those_of_scipy(seed: int) -> None:
         assert np.isnan(measure(a[:2], b[:2])) and np.isnan(measure(a, np.ones(9)))
 
 
+@pytest.mark.slow
 def test_a_split_is_the_mean_over_its_sentences(model: Model) -> None:
     """The sample drawn again, every sentence alone, means; reproducible, another seed another sample; progress counts."""
     seen: list[tuple[int, int]] = []
@@ -152,6 +153,7 @@ def test_pairs_are_asked_as_pairs() -> None:
     assert alone["removal", "comprehensiveness"] != pytest.approx(found["removal", "comprehensiveness"], abs=1e-6)
 
 
+@pytest.mark.slow
 def test_intervals_widen_as_texts_differ(model: Model) -> None:
     """The bootstrap's 95 % interval of a mean is about its value plus and minus two standard errors."""
     frame = over_split(model, TEXTS, ["gradient"], sample=40).set_index(["method", "metric"])
@@ -245,6 +247,7 @@ def test_the_command_computes_and_stores(folder: Path, monkeypatch: pytest.Monke
         assert result.exit_code == 0 and how.title in result.output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCORES)
 def test_every_score_has_its_strip(name: str, tiny_runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the run's example, which stores removal only: the model is asked for the rest; shares are shown from an even one."""

@@ -65,6 +65,7 @@ def test_nothing_is_known_without_fontconfig_or_letters(monkeypatch: pytest.Monk
     assert fonts.fonts_for(FAMILIES, "abc") == []
 
 
+@pytest.mark.slow
 @korean
 def test_an_svg_carries_hangul_beside_latin() -> None:
     """A font in a collection of several: its syllables travel, cut down to those in use."""
@@ -81,6 +82,7 @@ def test_an_svg_carries_hangul_beside_latin() -> None:
     assert first[1].endswith(FAMILIES)
 
 
+@pytest.mark.slow
 @korean
 @pictures
 def test_hangul_is_drawn_and_not_boxes() -> None:
@@ -95,6 +97,7 @@ def test_hangul_is_drawn_and_not_boxes() -> None:
     assert (np.abs(pixels[0] - pixels[1]) > 80).sum() > 200
 
 
+@pytest.mark.slow
 @korean
 @pictures
 def test_a_korean_cloud_as_svg_needs_no_font_of_its_reader() -> None:

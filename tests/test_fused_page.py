@@ -19,6 +19,8 @@ from sentviz.training import train
 from tests.makers import toy_recipe, use_toy_data
 from tests.studies import N, made_run, made_seeds, with_heads
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 Opened = Callable[[Path], AppTest]
 

@@ -101,6 +101,7 @@ def test_table_2_is_recomputed_from_table_1(kind: str, model: str) -> None:
     assert float(said["mean_gain_points"]) == pytest.approx(slow.mean(gains), abs=6e-4)
 
 
+@pytest.mark.slow
 def test_claims_about_its_tables_from_the_raw_files() -> None:
     """Counts by loops over the csv."""
     gains = {kind: points("nsmc_accuracy", "injection", kind, "baseline") for kind in (*NAMES, "xia2021_hadamard")}
@@ -263,6 +264,7 @@ def test_heads_are_means_over_seeds_with_their_span(tmp_path: Path) -> None:
         cls_figure([], "nsmc")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shift", "seeds", "changes", "stays"),
     [
@@ -284,6 +286,7 @@ def test_a_deviation_changes_stays_or_cannot_be_told(tmp_path: Path, shift: floa
     assert evidence("On NSMC it leaves the others' attention towards [CLS] as it was, within a tenth", made)[0] == stays
 
 
+@pytest.mark.slow
 def test_claims_about_runs(several: list[Run], tmp_path: Path) -> None:
     """A setting that loses refutes; all four must be here and better to hold; without runs nothing is told."""
     verdict, said = evidence("Every setting gains over the baseline on NSMC", several)
@@ -363,6 +366,7 @@ def test_gains_are_drawn_in_points_beside_the_print(several: list[Run]) -> None:
         gain_dots(fused.gains([], "nsmc").assign(row=""), order=[], title="x")
 
 
+@pytest.mark.slow
 def test_the_paper_is_written_with_its_manifest(several: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a browser; what needs weights or measured heads says that no run is here."""
     monkeypatch.setattr("sentviz.studies.export_paper.find_browser", lambda: None)

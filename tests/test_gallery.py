@@ -22,6 +22,8 @@ from sentviz.gallery.registry import Need, figure, find_figure
 from sentviz.gallery.subjects import SUBJECTS
 from sentviz.runs import find
 
+pytestmark = pytest.mark.slow
+
 DRAWN = Path(sentviz.__file__).parent / "figures"
 SHIPPED = ("sst2/ndt-unit-2", "sst2/cls-last-scaled", "imdb/hardmax-d2")
 BESIDE: dict[str, dict[str, Any]] = {"difference": {"versus": "sst2/vanilla"}, "agreement": {"versus": ("sst2/vanilla",)}}

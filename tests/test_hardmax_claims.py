@@ -23,6 +23,7 @@ def test_without_runs_only_the_simulated_claim_has_a_verdict() -> None:
     assert beside([]).empty
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(len(HERE) < 4, reason="the hardmax runs are not in checkpoints/")
 def test_numbers_beside_the_public_ones_are_the_runs_own() -> None:
     """Each row against metrics.json, read here; accuracy is judged by the same numbers."""

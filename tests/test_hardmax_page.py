@@ -20,6 +20,8 @@ from sentviz.testset.leaders import FILE, survey
 from sentviz.training import train
 from tests import makers
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 SONG = "what a warm, clever song! but a dull, clumsy soup, and zebras"
 

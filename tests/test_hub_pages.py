@@ -27,6 +27,8 @@ from tests.foreign.models import saved
 from tests.makers import toy_splits
 from tests.test_app import PAGES, opened, words
 
+pytestmark = pytest.mark.slow
+
 LABELS = ("NEGATIVE", "POSITIVE")
 SENTENCE = "a warm song, a dull soup"
 EXAMPLE = "what a warm, clever song, and never a dull soup"

@@ -19,6 +19,8 @@ from tests.injected import TEXT, train_runs
 from tests.makers import toy_splits
 from tests.test_app import opened, words
 
+pytestmark = pytest.mark.slow
+
 ALL, LAST, XIA, PLAIN = "toy/cls-all", "toy/cls-last-scaled", "toy/cls-xia", "toy/vanilla-matched"
 SENTENCE = "a tender garden, a dull and cold song"
 

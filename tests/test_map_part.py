@@ -14,6 +14,8 @@ from app.components.attention_map import Picked, content, picked
 from sentviz.maps.longmap import held, pack, tile, units
 from tests.fakes import fake_trace
 
+pytestmark = pytest.mark.slow
+
 PAGE = """
 import streamlit as st
 from app import shell, store

@@ -26,6 +26,8 @@ from sentviz.training import train
 from tests.makers import toy_pairs, toy_recipe
 from tests.test_app import opened, words
 
+pytestmark = pytest.mark.slow
+
 RUN = "question_pair/cls"
 FIRST, SECOND = "what a warm song", "a dull garden"
 

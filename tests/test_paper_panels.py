@@ -24,6 +24,8 @@ from sentviz.studies import tsne
 from sentviz.studies.export_paper import export_paper
 from tests.studies import made_run, made_seeds
 
+pytestmark = pytest.mark.slow
+
 THREE = ("bearish", "bullish", "neutral")
 
 

@@ -322,6 +322,7 @@ print(json.dumps(pages, default=str))
 """
 
 
+@pytest.mark.slow
 def test_the_app_shows_a_foreign_paper(site: Path, made_up: Paper, trained: Run, tmp_path: Path) -> None:
     """In a new process, as the app starts: its page among the others, its claims by link, the broken one in a sentence."""
     path = os.pathsep.join([str(site), str(ROOT)])

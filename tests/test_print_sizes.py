@@ -19,6 +19,8 @@ from sentviz.figures import Figure, curves, heatmap, lambda_evolution, probabili
 from sentviz.figures.ranking import ranking
 from tests.fakes import fake_trace
 
+pytestmark = pytest.mark.slow
+
 pictures = pytest.mark.skipif(find_browser() is None, reason="no Chrome or Chromium on this machine")
 
 

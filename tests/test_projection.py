@@ -49,6 +49,7 @@ def test_pca_is_scikit_learns_up_to_signs() -> None:
     np.testing.assert_allclose(ours.place(x[:4]), ours.points[:4], atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dims", [2, 3])
 def test_tsne_keeps_the_clouds_apart_and_places_new_points_with_their_own(dims: int) -> None:
     """The same seed gives the same picture; a vector from a cloud lands among its points, and the others stay."""
@@ -64,6 +65,7 @@ def test_tsne_keeps_the_clouds_apart_and_places_new_points_with_their_own(dims: 
     np.testing.assert_allclose(type(read)(**{**vars(read), "fitted": None}).place(x[:1]), first.place(x[:1]), atol=1e-9)
 
 
+@pytest.mark.slow
 def test_umap_keeps_the_clouds_apart_and_places_new_points_with_their_own() -> None:
     """From exact neighbours, twice the same; also with rows that are there many times."""
     x, labels = clouds()
@@ -77,6 +79,8 @@ def test_umap_keeps_the_clouds_apart_and_places_new_points_with_their_own() -> N
     assert (own < other).all()
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Tensorflow")  # said on its first import
 def test_only_one_umap_runs_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its compiled parts end the process where two threads enter them: fits of two threads never overlap."""
     import umap

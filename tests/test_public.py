@@ -49,6 +49,7 @@ def test_every_public_name_resolves() -> None:
         _ = sentviz.magic
 
 
+@pytest.mark.slow
 def test_modules_export_what_they_define() -> None:
     """Every name of a module's __all__ is defined at its top level."""
     for path in PACKAGE.rglob("*.py"):
@@ -107,6 +108,7 @@ IMPORTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", IMPORTS.values(), ids=IMPORTS)
 def test_looking_at_stored_runs_loads_nothing_heavy(code: str, tiny_runs: Path, tmp_path: Path) -> None:
     """A new interpreter's modules after each: neither torch nor scikit-learn nor any other large library."""

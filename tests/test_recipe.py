@@ -24,6 +24,7 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> None:
     use_toy_data(monkeypatch)
 
 
+@pytest.mark.slow
 def test_a_finished_run_is_given_back_and_nothing_of_it_lost(tmp_path: Path) -> None:
     """Same recipe: its folder stays as it is, with what was attached and what is foreign; another recipe is refused; text as root."""
     run = train(toy_recipe(), str(tmp_path), progress=False)

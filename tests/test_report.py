@@ -24,6 +24,8 @@ from sentviz.report import report_html
 from sentviz.runs import Run
 from sentviz.trace import Trace
 
+pytestmark = pytest.mark.slow
+
 HOSTILE = "a warm </script><script>window.hacked=1</script> <img src=x onerror=hacked()> <!-- & \"song\" 'we' saw $x$ שלום"
 
 

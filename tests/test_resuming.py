@@ -26,6 +26,8 @@ from sentviz.recipe import Recipe
 from sentviz.training import Trainer, resuming, subject, subject_of, train, trainer
 from tests.makers import hardmax_recipe, toy_recipe, toy_splits, toy_trainer, use_toy_data
 
+pytestmark = pytest.mark.slow
+
 Make = Callable[..., Trainer]
 OWNERS = {"collate": subject, "evaluate": trainer}
 

@@ -156,6 +156,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DAMAGES)
 def test_a_damaged_run_says_file_and_reason_and_hides_no_other(name: str, root: Path) -> None:
     """Loading names run or file and the reason; the neighbour loads; catalog lists both and raises nothing."""
@@ -180,6 +181,7 @@ def _measured(folder: Path, change: Callable[[dict[str, Any]], Any]) -> None:
     resealed(folder, path.name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "damage, reason",
     [

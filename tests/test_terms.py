@@ -44,6 +44,7 @@ def made(form: dict[str, Any]) -> Model:
     return injected.random_model(3, **form) if "lexicon" in form else small_model(3, max_length=40, **form)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 @pytest.mark.parametrize("change", [{}, {"heads_off": [(0, 1)]}], ids=["as trained", "a head silenced"])
 def test_maps_made_on_demand_are_those_that_are_held(form: dict[str, Any], change: dict[str, Any]) -> None:

@@ -287,6 +287,7 @@ def lines_run(act: Callable[[], object]) -> int:
     return count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["a", "good ", "! ", "한", "\u0301", "👩\u200d"])
 def test_the_work_grows_no_faster_than_the_text(either: Tokenizer, unit: str) -> None:
     """In lines run, which no other load on the machine changes; a text of 100,000 characters is cut like any other."""
@@ -362,6 +363,7 @@ def test_import_is_cheap() -> None:
 # ---- real data -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @needs_data
 def test_vocabularies_have_the_published_sizes() -> None:
     from sentviz.datasets import load_split

@@ -25,6 +25,8 @@ from sentviz.testset.rows import predicted
 from sentviz.training import Trainer, batches, subject_of, train
 from tests.makers import hardmax_recipe, toy_recipe, toy_splits, toy_trainer, use_toy_data
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def toy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:

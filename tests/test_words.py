@@ -206,6 +206,7 @@ def test_stop_words_leave_what_decides() -> None:
 # ---- places
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("weights", [range(40, 0, -1), [3.0] * 40, [1000, 30, *range(28, 0, -1)]])
 def test_no_two_boxes_of_a_cloud_overlap(seed: int, weights: list[float]) -> None:

@@ -20,7 +20,7 @@ from sentviz.testset.words import counted, keyness, largest, stop_words, store
 from tests.test_app import ROOT, RUN, opened, words
 
 FOLDER = ROOT / "checkpoints" / RUN
-pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason=f"{RUN} is not in checkpoints/")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not FOLDER.is_dir(), reason=f"{RUN} is not in checkpoints/")]
 OURS = ("a dull garden", "a bright song and a warm soup", "the soup isn't bright", "nobody sang, it was dull", "warm, warm bread")
 
 

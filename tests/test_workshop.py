@@ -10,7 +10,10 @@ from app.focus import choices
 from sentviz.explain import SCORES
 from tests.test_app import RUN, opened, words
 
-pytestmark = pytest.mark.skipif(not (Path(__file__).parents[1] / "checkpoints" / RUN).is_dir(), reason=f"{RUN} is not in checkpoints/")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not (Path(__file__).parents[1] / "checkpoints" / RUN).is_dir(), reason=f"{RUN} is not in checkpoints/"),
+]
 
 
 @pytest.mark.parametrize("look", choices("look"))

@@ -26,6 +26,8 @@ from sentviz.training.foreign import ForeignSubject  # noqa: E402
 from tests.foreign.models import SHORT, TEXT, answers, changed, saved  # noqa: E402
 from tests.makers import use_toy_data  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def toy(monkeypatch: pytest.MonkeyPatch) -> dict[str, datasets.Split]:

@@ -23,6 +23,8 @@ from sentviz.models.protocol import Inputs, Watch  # noqa: E402
 from sentviz.papers.fused.presets import INJECTIONS  # noqa: E402
 from tests.foreign.models import KINDS, SHORT, TEXT, answers, asked, loaded, theirs  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_logits_maps_and_states_are_those_of_transformers(kind: str, folders: dict[str, Path]) -> None:

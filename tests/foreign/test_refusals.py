@@ -22,6 +22,8 @@ from sentviz.training.foreign import ForeignSubject  # noqa: E402
 from tests.foreign.models import KINDS, changed, saved  # noqa: E402
 from tests.makers import use_toy_data  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 LABELS = ("negative", "positive")
 
 

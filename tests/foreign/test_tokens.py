@@ -21,6 +21,8 @@ from sentviz.models.hub import loading  # noqa: E402
 from sentviz.text import words_of  # noqa: E402
 from tests.foreign.models import OWN, SHORT, TEXT, answers, changed, small, theirs  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "xlm-roberta"])
 def test_korean_tokens_stand_where_they_are_in_the_text(kind: str, folders: dict[str, Path]) -> None:
