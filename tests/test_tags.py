@@ -1,0 +1,101 @@
+"""The tagger, read left to right by an own loop over its features, and tags aligned to sub-words."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sentviz.errors import RunError
+from sentviz.tags import ENGLISH, TAGS, Tagger, pieces, tags_of
+from sentviz.text import Tokenizer
+
+TEXTS = (
+    "The plot doesn’t drag, it's a quiet delight. Great, the Wi-Fi is broken again!",
+    "Not bad at all, but I would not see it twice; 3.5 stars...",
+    "WHAT a mess",
+    "영화는 good 이다",
+    "!?",
+)
+
+
+@pytest.fixture(scope="module")
+def tagger() -> Tagger:
+    return Tagger.load()
+
+
+def slow(sentence: list[str]) -> list[str]:
+    """One word after the other: the features of a word, their weights summed by label, ties to the label that comes last."""
+    stored = json.loads(gzip.decompress(ENGLISH.read_bytes()))
+    lower = ["<s>", "<s>", *(word.lower().replace("’", "'") for word in sentence), "</s>", "</s>"]
+    labels, last, prior, found = stored["labels"], "<s>", "<s>", []
+    for i, word in enumerate(sentence):
+        low = lower[i + 2]
+        shape = ("X" if word[0].isupper() else "x") + ("d" if any(c.isdigit() for c in word) else "")
+        names = ["bias", f"suf1 {low[-1:]}", f"suf2 {low[-2:]}", f"suf3 {low[-3:]}", f"pre1 {low[0]}", f"shape {shape}", f"w {low}"]
+        names += [f"t-1 {last}", f"t-2 {prior}", f"t-1t-2 {last} {prior}", f"t-1 w {last} {low}"]
+        names += [f"w-1 {lower[i + 1]}", f"w-2 {lower[i]}", f"w+1 {lower[i + 3]}", f"w+2 {lower[i + 4]}"]
+        totals = dict.fromkeys(range(len(labels)), 0.0)
+        for name in names:
+            entry = stored["weights"].get(name, [])
+            for label, weight in zip(entry[::2], entry[1::2], strict=True):
+                totals[label] += weight
+        label = stored["certain"].get(low, max(totals, key=lambda label: (round(totals[label], 3), label)))
+        prior, last = last, labels[label]
+        found.append(last.split("|")[0])
+    return found
+
+
+def test_sentences_side_by_side_get_the_tags_of_a_loop(tagger: Tagger) -> None:
+    sentences = [words for text in TEXTS[:3] for words, _ in pieces(text)]
+    got = [[TAGS[tag] for tag in tags] for tags in tagger.tag(sentences)]
+    assert got == [slow(words) for words in sentences]
+    assert [list(tags) for tags in tagger.tag(sentences)] == [list(tagger.tag([words])[0]) for words in sentences]
+    assert next(words for words in sentences if "n’t" in words)[:5] == ["The", "plot", "does", "n’t", "drag"]
+
+
+def test_what_it_says_of_plain_words(tagger: Tagger) -> None:
+    words, _ = pieces("The plot is not a quiet delight")[0]
+    assert [TAGS[tag] for tag in tagger.tag([words])[0]] == ["DET", "NOUN", "AUX", "PART", "DET", "ADJ", "NOUN"]
+    assert [TAGS[tag] for tag in tagger.tag([["영화는", "good"]])[0]] == ["X", "ADJ"]
+    assert tagger.tag([]) == [] and [len(tags) for tags in tagger.tag([[], ["so"], []])] == [0, 1, 0]
+
+
+@pytest.mark.parametrize("kind", ["words", "bpe"])
+def test_a_token_has_the_tag_of_the_word_that_holds_its_first_character(tagger: Tagger, kind: str) -> None:
+    texts = [*TEXTS, "a" * 300]
+    tokenizer = Tokenizer.train_words(texts, 1) if kind == "words" else Tokenizer.train_bpe(texts, 290)
+    encoded = tokenizer.encode_batch(texts, texts[::-1], cls=True)
+    found = tags_of(tagger, encoded, list(zip(texts, texts[::-1], strict=True)))
+    for each, tags, both in zip(encoded, found, zip(texts, texts[::-1], strict=True), strict=True):
+        assert len(tags) == len(each.ids)
+        for tag, special, segment, (start, _) in zip(tags, each.specials, each.segments, each.offsets, strict=True):
+            wanted = "" if special else "PUNCT"
+            for words, starts in pieces(both[segment]):
+                for word, tag_of, first in zip(words, tagger.tag([words])[0], starts, strict=True):
+                    if not special and first <= start < first + len(word):
+                        wanted = TAGS[tag_of]
+            assert TAGS[tag] == wanted
+    alone = tags_of(tagger, encoded[:1], [(texts[0], texts[-1])])[0]
+    np.testing.assert_array_equal(alone, found[0])
+
+
+def test_it_is_kept_as_it_was_read(tagger: Tagger, tmp_path: Path) -> None:
+    tagger.save(tmp_path / "again.json.gz")
+    assert (tmp_path / "again.json.gz").read_bytes() == ENGLISH.read_bytes()
+
+
+@pytest.mark.parametrize("damage", ["missing", "no gzip", "no table", "unknown tag", "no numbers", "beyond"])
+def test_a_damaged_table_is_one_sentence(damage: str, tmp_path: Path) -> None:
+    path = tmp_path / "tagger.json.gz"
+    stored = {"version": "x", "labels": ["NOUN"], "certain": {}, "weights": {"bias": [0, 1.0]}}
+    changed = {"unknown tag": {"labels": ["NUON"]}, "no numbers": {"weights": {"bias": [0, 1e999]}}, "beyond": {"certain": {"a": 7}}}
+    if damage == "no gzip":
+        path.write_bytes(b"tags")
+    elif damage != "missing":
+        path.write_bytes(gzip.compress(json.dumps([] if damage == "no table" else stored | changed[damage]).encode()))
+    with pytest.raises(RunError, match=r"^tagger.json.gz is not a table of tags \("):
+        Tagger.load(path)
