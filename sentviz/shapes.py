@@ -14,17 +14,26 @@ from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 __all__ = [
     "CONFIGS",
+    "TAGS",
     "Capabilities",
+    "ConvolutionalConfig",
     "Dial",
     "EncoderConfig",
     "HardmaxConfig",
     "HubConfig",
     "ModelConfig",
+    "RecurrentConfig",
     "differential_start",
     "lambda_starts",
     "read_config",
     "stored_config",
 ]
+
+
+SPECIAL = ""  # the tag of [CLS] and [SEP]
+UNIVERSAL = ("ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN", "PUNCT", "SCONJ", "VERB", "X")
+TAGS = (SPECIAL, *UNIVERSAL)
+"""Parts of speech of tokens, which `sentviz.tags` tells apart."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +59,8 @@ class Capabilities:
     maps: bool = True  # attention maps
     softmax: bool = True  # whose rows are a softmax of scores, which can be taken apart
     lambdas: bool = False  # components mixed by learned weights
-    gate: bool = False  # a learned bias on each key
+    gate: bool = False  # a learned bias on each key, which can be opened and shut token by token
+    tags: bool = False  # reads the part of speech of each token
     lexicon: bool = False  # polarities in the scores
     cls: bool = False  # the classifier reads [CLS] instead of the mean
     pairs: bool = False  # two texts, told apart
@@ -95,7 +105,8 @@ KINDS: dict[Any, str] = {
     tuple[tuple[float, ...], ...]: "a list of rows of numbers",
 }
 LEAST = dict.fromkeys(("vocab_size", "classes", "max_length", "width", "layers", "heads", "components", "ffn_width", "segments"), 1)
-LEAST |= dict.fromkeys(("key_width", "lambda_std", "embedding_scale", "window", "dropout"), 0)
+LEAST |= dict.fromkeys(("hidden", "filters"), 1)
+LEAST |= dict.fromkeys(("key_width", "lambda_std", "embedding_scale", "window", "global_drawn", "tags", "dropout"), 0)
 
 
 def _fits(value: Any, kind: Any) -> bool:
@@ -120,6 +131,33 @@ class Kind:
     RETIRED: ClassVar[Mapping[str, Any]] = {}  # settings given up, each with the value that every model has now
 
 
+@cache
+def _kinds(config: type) -> dict[str, Any]:
+    """What each setting of a shape must be."""
+    return {name: kind for name, kind in get_type_hints(config).items() if get_origin(kind) is not ClassVar}
+
+
+def _check(config: Any) -> None:
+    """Refuse values of a setting that are not of its type or too small.
+
+    Raises:
+        ValueError: the setting and its value, in one sentence.
+    """
+    shape: Any = type(config)
+    for name, kind in _kinds(shape).items():
+        value = getattr(config, name)
+        if get_origin(kind) is Literal:
+            if value not in get_args(kind):
+                raise ValueError(f"{name} must be one of {', '.join(get_args(kind))}, not {value!r}.")
+        elif not _fits(value, kind):
+            raise ValueError(f"{name} must be {KINDS[kind]}, not {value!r}.")
+    for name, least in LEAST.items():
+        if getattr(config, name, least) < least:
+            raise ValueError(f"{name} must be at least {least}, not {getattr(config, name)}.")
+    if config.dropout >= 1:
+        raise ValueError(f"dropout must be below 1, not {config.dropout}.")
+
+
 @dataclass(frozen=True)
 class EncoderConfig(Kind):
     """The shape of an encoder; every field is stored with a run and read back strictly."""
@@ -138,9 +176,10 @@ class EncoderConfig(Kind):
     learn_lambda: bool = True
     head_norm: bool = False  # DT: RMSNorm per head on A V, times (1 - lambda_init)
     embedding_scale: float = 0.0  # factor on the token embeddings; 0 = sqrt(d), as in Vaswani et al. 2017, section 3.4
-    positions: Literal["sinusoid", "learned", "rotary", "none"] = "learned"
+    positions: Literal["sinusoid", "learned", "rotary", "aware", "none"] = "learned"  # aware: SentiFormer's of polarity
+    tags: int = 0  # parts of speech that aware positions tell apart, that of specials among them; 0 = all of TAGS, or none
     qk_norm: bool = False  # L2-normalised Q and K, learned temperature
-    norm: Literal["rms", "layer"] = "rms"
+    norm: Literal["rms", "layer", "none"] = "rms"
     norm_first: bool = True
     ffn: Literal["swiglu", "relu", "gelu"] = "swiglu"
     ffn_width: int = 342
@@ -149,6 +188,7 @@ class EncoderConfig(Kind):
     gate: bool = False  # SentiFormer's log sigmoid(x_j W_g)
     window: int = 0  # 0 = full attention
     global_tokens: tuple[int, ...] = (0, -1)  # seen by all when a window is set; negative = from the end
+    global_drawn: int = 0  # that many more, drawn for each layer: anew at each training step, else by the text's length
     lexicon: Literal["none", "add", "multiply"] = "none"  # Sentiment-Fused adds sigma, Xia et al. multiply by it
     lexicon_heads: Literal["all", "last"] = "all"
     lexicon_scaled: bool = False  # sigma / sqrt(d_k)
@@ -159,20 +199,13 @@ class EncoderConfig(Kind):
     SUBJECT: ClassVar[str] = "sentviz.training.own:EncoderSubject"
 
     def __post_init__(self) -> None:
-        for name, kind in _kinds().items():
-            value = getattr(self, name)
-            if get_origin(kind) is Literal:
-                if value not in get_args(kind):
-                    raise ValueError(f"{name} must be one of {', '.join(get_args(kind))}, not {value!r}.")
-            elif not _fits(value, kind):
-                raise ValueError(f"{name} must be {KINDS[kind]}, not {value!r}.")
-        for name, least in LEAST.items():
-            if getattr(self, name) < least:
-                raise ValueError(f"{name} must be at least {least}, not {getattr(self, name)}.")
-        if self.dropout >= 1:
-            raise ValueError(f"dropout must be below 1, not {self.dropout}.")
+        _check(self)
         if not self.key_width:
             object.__setattr__(self, "key_width", self.width // (1 if self.components == 1 else 2))
+        if (self.positions == "aware") < (self.tags > 0):
+            raise ValueError("Only aware positions read tags.")
+        if self.positions == "aware" and not self.tags:
+            object.__setattr__(self, "tags", len(TAGS))
         if not self.embedding_scale:
             object.__setattr__(self, "embedding_scale", math.sqrt(self.width))
         starts = tuple(tuple(row) for row in self.lambda_start)
@@ -205,18 +238,13 @@ class EncoderConfig(Kind):
             self.components,
             lambdas=self.mixing != "none",
             gate=self.gate,
+            tags=self.tags > 0,
             lexicon=self.lexicon != "none",
             cls=self.pooling == "cls",
             pairs=self.segments > 1,
             pattern=self.window > 0,
             dials=(GATE,) * self.gate + (LEXICON,) * (self.lexicon != "none"),
         )
-
-
-@cache
-def _kinds() -> dict[str, Any]:
-    """What each setting of an encoder must be."""
-    return {name: kind for name, kind in get_type_hints(EncoderConfig).items() if get_origin(kind) is not ClassVar}
 
 
 @dataclass(frozen=True)
@@ -313,7 +341,71 @@ class HardmaxConfig(Kind):
         return Capabilities(self.layers, softmax=False, moving=True)
 
 
-ModelConfig = EncoderConfig | HubConfig | HardmaxConfig  # every kind of model there is
+@dataclass(frozen=True)
+class RecurrentConfig(Kind):
+    """The shape of a bidirectional LSTM; stored with a run."""
+
+    vocab_size: int
+    classes: int
+    max_length: int = 256
+    hidden: int = 256  # of each direction
+    layers: int = 2
+    dropout: float = 0.2  # on the embedding and behind each layer
+
+    KIND: ClassVar[str] = "recurrent"
+    NETWORK: ClassVar[str] = "sentviz.models.baselines:Recurrent"
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    @property
+    def width(self) -> int:
+        """d: of the embedding too, and the states of both directions side by side."""
+        return 2 * self.hidden
+
+    @cached_property
+    def capabilities(self) -> Capabilities:
+        """What a model of this shape has."""
+        return Capabilities(self.layers, maps=False, softmax=False, silence=False)
+
+
+@dataclass(frozen=True)
+class ConvolutionalConfig(Kind):
+    """The shape of a convolution over words (Kim 2014); stored with a run."""
+
+    vocab_size: int
+    classes: int
+    max_length: int = 256
+    filters: int = 100  # of each width
+    widths: tuple[int, ...] = (3, 4, 5)  # tokens that a filter reads
+    dropout: float = 0.2  # on the embedding and on what the classifier reads
+
+    KIND: ClassVar[str] = "convolutional"
+    NETWORK: ClassVar[str] = "sentviz.models.baselines:Convolutional"
+
+    def __post_init__(self) -> None:
+        _check(self)
+        object.__setattr__(self, "widths", tuple(self.widths))
+        if not self.widths or min(self.widths) < 1:
+            raise ValueError(f"widths must be at least one whole number above 0, not {list(self.widths)}.")
+
+    @property
+    def width(self) -> int:
+        """d: of the embedding too, and all filters side by side."""
+        return self.filters * len(self.widths)
+
+    @property
+    def layers(self) -> int:
+        """One."""
+        return 1
+
+    @cached_property
+    def capabilities(self) -> Capabilities:
+        """What a model of this shape has."""
+        return Capabilities(1, maps=False, softmax=False, silence=False)
+
+
+ModelConfig = EncoderConfig | HubConfig | HardmaxConfig | RecurrentConfig | ConvolutionalConfig  # every kind of model there is
 CONFIGS: dict[str, type[ModelConfig]] = {each.KIND: each for each in get_args(ModelConfig)}
 
 

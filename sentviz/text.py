@@ -86,6 +86,7 @@ class Encoded:
     unknown: Bools  # (n,) not in the vocabulary
     tokens: tuple[str, ...]  # as written in the text, unknown words too; specials by their name
     dropped: int = 0  # tokens of the texts cut off at the maximum length
+    tags: Ints | None = None  # (n,) part of speech, as places in sentviz.tags.TAGS; None = not asked for
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -93,7 +94,7 @@ class Encoded:
     @property
     def reading(self) -> Reading:
         """What a network reads of it."""
-        return Reading(self.ids, self.segments)
+        return Reading(self.ids, self.segments, self.tags)
 
 
 @dataclass(frozen=True, eq=False)

@@ -60,6 +60,9 @@ class Trace:
     dropped: int = 0  # tokens cut off at the model's maximum length
     heads_off: tuple[tuple[int, int], ...] = ()  # silenced heads: layer, head; their effective maps are zero
     strength: Mapping[str, float] = field(default_factory=dict)  # of terms of the scores, where it was changed; 1 as trained
+    gates_open: tuple[int, ...] = ()  # places of tokens whose gate was made 1
+    gates_shut: tuple[int, ...] = ()  # ... was made 0
+    tags: tuple[str, ...] = ()  # (n,) part of speech of each token as the model reads it, "" of specials; () where it reads none
     polarity: Floats | None = None  # (m, 3) lambda(x) of each token, where the model has a lexicon
     pooling: str = "mean"  # what the classifier reads: the mean over the tokens, or "cls", the first one
     attention: Floats | None = None  # (L, H, n, m) what multiplies V
@@ -89,7 +92,8 @@ class Trace:
     @property
     def change(self) -> dict[str, Any]:
         """Interventions, as `Model.trace` and the methods of `sentviz.explain` take them: the same computation again."""
-        return {"lambdas": self.lambdas, "heads_off": self.heads_off, "strength": self.strength}
+        names = ("lambdas", "heads_off", "strength", "gates_open", "gates_shut")
+        return {name: getattr(self, name) for name in names}
 
     @property
     def confidence(self) -> float:
@@ -231,6 +235,7 @@ class Trace:
             "segments": self.segments[places],
             "specials": self.specials[places],
             "unknown": self.unknown[places],
+            "tags": tuple(self.tags[place] for place in places) if self.tags else (),
             "query_ids": tuple(range(len(places))),
             "attention": attention,
             "components": components,

@@ -14,7 +14,17 @@ import pytest
 import sentviz
 from sentviz.errors import RunError
 from sentviz.runs import FORMAT, Run, runs
-from sentviz.shapes import CONFIGS, EncoderConfig, HardmaxConfig, HubConfig, ModelConfig, read_config, stored_config
+from sentviz.shapes import (
+    CONFIGS,
+    ConvolutionalConfig,
+    EncoderConfig,
+    HardmaxConfig,
+    HubConfig,
+    ModelConfig,
+    RecurrentConfig,
+    read_config,
+    stored_config,
+)
 
 ROOT = Path(__file__).parents[1] / "checkpoints"
 shipped = pytest.mark.skipif(not ROOT.is_dir(), reason="checkpoints/ is not here")
@@ -22,6 +32,9 @@ EXAMPLES: tuple[ModelConfig, ...] = (
     EncoderConfig(9, 2, mixing="unit", components=2, global_tokens=(0, 3)),
     HubConfig("modernbert", 9, 2, 8, 16, 2, 4, windows=(0, 6), positions="rotary"),
     HardmaxConfig(9, width=4),
+    EncoderConfig(9, 2, positions="aware", window=4, global_drawn=2, gate=True, norm="none"),
+    RecurrentConfig(9, 2, hidden=4),
+    ConvolutionalConfig(9, 2, filters=4, widths=(2, 3)),
 )
 
 
@@ -56,7 +69,7 @@ def test_settings_that_were_given_up_are_read_where_they_say_what_is_done_now(co
 def test_unknown_settings_and_kinds_are_one_sentence() -> None:
     with pytest.raises(ValueError, match="setting 'magic' = 3 means nothing to this version"):
         read_config(stored_config(EXAMPLES[0]) | {"magic": 3})
-    with pytest.raises(ValueError, match="kind 'oracle'; this version knows encoder, hub, hardmax"):
+    with pytest.raises(ValueError, match="kind 'oracle'; this version knows encoder, hub, hardmax, recurrent, convolutional"):
         read_config({"kind": "oracle"})
 
 

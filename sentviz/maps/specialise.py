@@ -113,7 +113,7 @@ def untrained(model: Model, seed: int) -> Model:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = type(model.network)(model.config)
-    return Model(f"{model.name}, untrained", network, model.tokenizer, model.labels, cls=model.cls)
+    return Model(f"{model.name}, untrained", network, model.tokenizer, model.labels, cls=model.cls, tagger=model.tagger)
 
 
 def verdict(frame: pd.DataFrame) -> list[str]:

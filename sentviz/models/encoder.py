@@ -3,8 +3,8 @@
 Architectural choices:
     - one attention equation (sentviz.attention), C components mixed by lambda, one projection for all of Q, K and V
     - pre- or post-norm, RMSNorm or LayerNorm, SwiGLU, ReLU or GELU, biases everywhere
-    - sinusoidal, learned or rotary positions; QK-norm with a learned temperature
-    - key gate, window and global tokens, lexicon similarity or factor: structured terms of the scores
+    - sinusoidal, learned, rotary or aware positions (SentiFormer's); QK-norm with a learned temperature
+    - key gate, window, global tokens and drawn ones, lexicon similarity or factor: structured terms of the scores
     - masked mean or [CLS] pooling, one linear classifier
     - nothing seen is kept on a module: maps are returned, interventions are arguments
 """
@@ -25,7 +25,7 @@ from sentviz.models.protocol import Change, Inputs, LayerSeen, Network, Scalar, 
 from sentviz.shapes import EncoderConfig, HubConfig
 from sentviz.terms import HeadNorm, Terms
 
-__all__ = ["Attention", "Block", "Encoder", "injection"]
+__all__ = ["Attention", "AwarePositions", "Block", "Encoder", "injection"]
 
 
 class Attention(nn.Module):
@@ -77,18 +77,19 @@ class Attention(nn.Module):
 
     def terms(self, x: Tensor, inputs: Inputs, change: Change) -> Terms:
         """Everything of this layer's attention but Q, K and V, of what it reads, (B, n, d)."""
-        config, n = self.config, x.shape[1]
+        config = self.config
         biases: list[at.KeyTerm | at.LowRank] = []
         factor, pattern = None, None
         if self.gate is not None:
-            biases.append(at.KeyTerm("gate", change.of("gate") * F.logsigmoid(self.gate(x)).squeeze(-1)[:, None, None, :]))
+            term = change.of("gate") * F.logsigmoid(self.gate(x)).squeeze(-1)
+            biases.append(at.KeyTerm("gate", change.gates(term)[:, None, None, :]))
         if config.lexicon != "none":
             assert inputs.polarity is not None
             injected = injection(config, inputs.polarity.to(x), change.of("lexicon"), config.key_size**-0.5)
             factor = injected if config.lexicon == "multiply" else None
             biases += [] if factor else [injected]
         if config.window:
-            pattern = at.Pattern(config.window, _globals(config.global_tokens, inputs.mask, n, x.device))
+            pattern = at.Pattern(config.window, self._globals(inputs))
         norm = None
         if self.head_norm is not None:
             norm = HeadNorm(self.head_norm.weight, 1e-5, 1 - config.lambda_start[self.layer][0])
@@ -102,6 +103,33 @@ class Attention(nn.Module):
             rotary=config.positions == "rotary",
         )
 
+    def _globals(self, inputs: Inputs) -> Tensor:
+        """(B, g) the global positions of each text, counted from its own end where negative; -1 = beyond it or named twice."""
+        config, lengths = self.config, inputs.lengths[:, None]
+        if inputs.mask is None and not (config.global_drawn and self.training):
+            lengths = lengths[:1]  # all alike
+        places = torch.tensor(config.global_tokens, dtype=torch.long, device=lengths.device).expand(len(lengths), -1)
+        places = torch.where(places < 0, places + lengths, places)
+        places = places.masked_fill((places < 0) | (places >= lengths), -1)
+        if config.global_drawn:
+            some = torch.arange(config.global_drawn, device=lengths.device)
+            if self.training:
+                drawn = (torch.rand(len(lengths), len(some), device=lengths.device) * lengths).long().clamp(max=lengths - 1)
+            else:
+                drawn = _scrambled(lengths, self.layer, some) % lengths
+            places = torch.cat([places, drawn], dim=1)
+        places = places.sort(dim=1).values
+        twice = F.pad(places[:, 1:] == places[:, :-1], (1, 0))
+        return places.masked_fill(twice, -1)
+
+
+def _scrambled(lengths: Tensor, layer: int, some: Tensor) -> Tensor:
+    """Numbers below 2^32 that look random and always are the same for a length, a layer and a number, on every machine."""
+    x = (lengths * 0x9E3779B1 + layer * 0x85EBCA6B + some * 0xC2B2AE35) & 0xFFFFFFFF
+    for shift, factor in ((16, 0x45D9F3B), (16, 0x45D9F3B)):
+        x = ((x ^ (x >> shift)) * factor) & 0xFFFFFFFF
+    return x ^ (x >> 16)
+
 
 def injection(config: EncoderConfig | HubConfig, polarity: Tensor, strength: float, scale: float) -> at.LowRank:
     """The lexicon's term of polarities (B, n, 3): sigma, scaled where the configuration says so, added to the scores; Xia's factor."""
@@ -112,16 +140,6 @@ def injection(config: EncoderConfig | HubConfig, polarity: Tensor, strength: flo
     if config.lexicon == "multiply":
         return at.lexicon_factor(polarity, of_head)
     return at.LowRank("lexicon", polarity * ((scale if config.lexicon_scaled else 1.0) * of_head)[:, None, None], polarity)
-
-
-def _globals(wanted: tuple[int, ...], mask: Tensor | None, n: int, device: torch.device) -> Tensor:
-    """(B, g) the global positions of each text, counted from its own end where negative; -1 = beyond it or named twice."""
-    lengths = torch.tensor([[n]], device=device) if mask is None else mask.sum(dim=1, keepdim=True)
-    places = torch.tensor(wanted, dtype=torch.long, device=device).expand(len(lengths), -1)
-    places = torch.where(places < 0, places + lengths, places)
-    places = places.masked_fill((places < 0) | (places >= lengths), -1).sort(dim=1).values
-    twice = F.pad(places[:, 1:] == places[:, :-1], (1, 0))
-    return places.masked_fill(twice, -1)
 
 
 def _rotate(x: Tensor) -> Tensor:
@@ -177,7 +195,34 @@ class Block(nn.Module):
         return self.ffn_norm(x + self.dropout(self.ffn(x))), seen
 
 
+class AwarePositions(nn.Module):
+    """SentiFormer, section IV-A: alpha sin(i) + beta recency(i, n) + gamma E_pos[tag of i]; alpha, beta and gamma start at 1."""
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__()
+        self.sinusoid: Tensor
+        self.register_buffer("sinusoid", _sinusoid(config.max_length, config.width), persistent=False)
+        self.alpha, self.beta, self.gamma = (nn.Parameter(torch.ones(())) for _ in range(3))
+        self.tags = nn.Embedding(config.tags, config.width)
+        nn.init.normal_(self.tags.weight, std=0.02)
+
+    def parts(self, inputs: Inputs) -> tuple[Tensor, Tensor, Tensor]:
+        """The three signals before they are weighed: (n, d), (B, n, d), (B, n, d). A text without tags has those of specials."""
+        n, width = inputs.ids.shape[1], self.sinusoid.shape[1]
+        angle = torch.pi * torch.arange(n, device=inputs.ids.device) / inputs.lengths[:, None]
+        recency = torch.stack([angle.sin(), angle.cos()], dim=-1).repeat(1, 1, -(-width // 2))[..., :width]
+        tags = self.tags(torch.zeros_like(inputs.ids) if inputs.tags is None else inputs.tags)
+        return self.sinusoid[:n], recency.to(tags), tags
+
+    def forward(self, inputs: Inputs) -> Tensor:
+        """(B, n, d)."""
+        sinusoid, recency, tags = self.parts(inputs)
+        return self.alpha * sinusoid + self.beta * recency + self.gamma * tags
+
+
 def _norm(config: EncoderConfig) -> nn.Module:
+    if config.norm == "none":
+        return nn.Identity()
     return nn.RMSNorm(config.width, eps=1e-6) if config.norm == "rms" else nn.LayerNorm(config.width)
 
 
@@ -209,6 +254,7 @@ class Encoder(Network):
         else:
             table = _sinusoid(config.max_length, config.width) if config.positions == "sinusoid" else None
             self.register_buffer("position", table, persistent=False)
+        self.aware = AwarePositions(config) if config.positions == "aware" else None
         self.segment = nn.Embedding(config.segments, config.width) if config.segments > 1 else None
         if config.lexicon != "none":  # lambda(x) of every vocabulary entry, neutral until a lexicon is put in; a constant of the model
             self.register_buffer("polarity", torch.full((config.vocab_size, 3), 1 / 3))
@@ -235,6 +281,8 @@ class Encoder(Network):
         x: Tensor = (self.embedding(inputs.ids) if inputs.vectors is None else inputs.vectors) * self.config.embedding_scale
         if self.position is not None:
             x = x + self.position[: x.shape[1]]
+        if self.aware is not None:
+            x = x + self.aware(inputs)
         if self.segment is not None:
             x = x + (self.segment.weight[0] if inputs.segments is None else self.segment(inputs.segments))
         return self.dropout(x)  # type: ignore[no-any-return]
@@ -253,10 +301,12 @@ class Encoder(Network):
         return torch.stack([block.attention.lambdas(self.table, Change()) for block in self.blocks])  # type: ignore[union-attr,operator]
 
     def scalars(self) -> Iterator[Scalar]:
-        """Every lambda but the first, and the temperatures of QK-norm."""
+        """Every lambda but the first, the temperatures of QK-norm, and alpha, beta and gamma of aware positions."""
         for layer, row in enumerate(self.lambdas().tolist()):
             yield from (Scalar("lambda", layer, component, value) for component, value in enumerate(row[1:], start=1))
         for layer, block in enumerate(self.blocks):
             temperature = block.attention.temperature  # type: ignore[union-attr]
             if temperature is not None:
                 yield Scalar("temperature", layer, -1, temperature.item())  # type: ignore[operator]
+        if self.aware is not None:
+            yield from (Scalar(name, -1, -1, getattr(self.aware, name).item()) for name in ("alpha", "beta", "gamma"))

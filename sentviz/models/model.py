@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,17 +15,19 @@ from sentviz.errors import InputError, RunError
 from sentviz.models.protocol import Change, Inputs, Network, Output, Watch, network_of
 from sentviz.models.weights import load_weights
 from sentviz.runs import Run
-from sentviz.shapes import Capabilities, ModelConfig
+from sentviz.shapes import TAGS, Capabilities, ModelConfig
+from sentviz.tags import Tagger, tags_of
 from sentviz.text import Encoded, Reading, Tokenizer
 from sentviz.trace import Trace
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Model", "by_length", "collate", "fill", "read", "softmax"]
+__all__ = ["TAGGER", "Model", "by_length", "collate", "fill", "read", "softmax"]
 
 Progress = Callable[[int, int], None]
 TOKENS_PER_BATCH = 16_384
+TAGGER = "tagger.json.gz"  # in the folder of a run that reads tags
 
 
 def collate(rows: Sequence[Reading], device: torch.device | str = "cpu") -> Inputs:
@@ -44,14 +46,20 @@ def collate(rows: Sequence[Reading], device: torch.device | str = "cpu") -> Inpu
     return Inputs(**given)
 
 
-def read(tokenizer: Tokenizer, frame: pd.DataFrame, *, max_length: int, cls: bool, segments: bool) -> list[Reading]:
-    """Every row of a frame, text and, where it has one, text_pair; with `segments` also which of the two a token is of.
+def read(
+    tokenizer: Tokenizer, frame: pd.DataFrame, *, max_length: int, cls: bool, segments: bool, tagger: Tagger | None = None
+) -> list[Reading]:
+    """Every row of a frame, text and, where it has one, text_pair; with `segments` which of the two a token is of, with a tagger its tag.
 
     Raises:
         InputError: a text that cannot be read.
     """
     texts = frame["text"].tolist()
     pairs = frame["text_pair"].tolist() if "text_pair" in frame else None
+    if tagger is not None:
+        encoded = tokenizer.encode_batch(texts, pairs, max_length=max_length, cls=cls)
+        tags = tags_of(tagger, encoded, list(zip(*([texts] if pairs is None else [texts, pairs]), strict=True)))
+        return [Reading(e.ids, e.segments if segments else None, t) for e, t in zip(encoded, tags, strict=True)]
     if pairs is None or not segments:
         return [Reading(ids) for ids in tokenizer.ids_batch(texts, pairs, max_length=max_length, cls=cls)]
     return [each.reading for each in tokenizer.encode_batch(texts, pairs, max_length=max_length, cls=cls)]
@@ -80,13 +88,16 @@ class Model:
         *,
         calibration: float = 1.0,
         cls: bool = False,
+        tagger: Tagger | None = None,
     ) -> None:
         if network.config.vocab_size != tokenizer.vocab_size:
             raise RunError(
                 f"{name}: the tokenizer knows {tokenizer.vocab_size:,} tokens, the model {network.config.vocab_size:,};"
                 " they do not belong together."
             )
-        self.name, self.tokenizer, self.labels = name, tokenizer, tuple(labels)
+        if network.capabilities.tags and tagger is None:
+            raise RunError(f"{name} reads tags, and its tagger is missing.")
+        self.name, self.tokenizer, self.labels, self.tagger = name, tokenizer, tuple(labels), tagger
         self.network = network.eval().requires_grad_(False)
         self.calibration, self.cls = calibration, cls
 
@@ -99,7 +110,8 @@ class Model:
         fill(network, run)
         tokenizer = Tokenizer.load(run.path("tokenizer.json"))
         cls_token = bool(run.config["tokenizer"].get("cls", False))
-        return cls(run.name, network, tokenizer, run.labels, calibration=run.calibration, cls=cls_token)
+        tagger = Tagger.load(run.path(TAGGER)) if run.shape.capabilities.tags else None
+        return cls(run.name, network, tokenizer, run.labels, calibration=run.calibration, cls=cls_token, tagger=tagger)
 
     @property
     def config(self) -> ModelConfig:
@@ -113,14 +125,28 @@ class Model:
 
     def encode(self, text: str, text_pair: str | None = None) -> Encoded:
         """Tokens of a text as this model reads it, cut at its maximum length."""
-        return self.tokenizer.encode(text, text_pair, max_length=self.config.max_length, cls=self.cls)
+        encoded = self.tokenizer.encode(text, text_pair, max_length=self.config.max_length, cls=self.cls)
+        return self._tagged([encoded], [text], None if text_pair is None else [text_pair])[0]
+
+    def _tagged(self, encoded: list[Encoded], texts: Sequence[str], pairs: Sequence[str] | None) -> list[Encoded]:
+        """The same with their tags, where the model reads them."""
+        if self.tagger is None:
+            return encoded
+        columns = [texts] if pairs is None else [texts, pairs]
+        tags = tags_of(self.tagger, encoded, list(zip(*columns, strict=True)))
+        return [replace(one, tags=of_one) for one, of_one in zip(encoded, tags, strict=True)]
 
     def inputs(self, encoded: Encoded) -> Inputs:
         """One text as the network takes it."""
         return collate([encoded.reading])
 
     def change(
-        self, lambdas: Any = None, heads_off: Collection[tuple[int, int]] = (), strength: float | Mapping[str, float] = 1.0
+        self,
+        lambdas: Any = None,
+        heads_off: Collection[tuple[int, int]] = (),
+        strength: float | Mapping[str, float] = 1.0,
+        gates_open: Collection[int] = (),
+        gates_shut: Collection[int] = (),
     ) -> Change:
         """An intervention, checked against the model's shape.
 
@@ -128,6 +154,7 @@ class Model:
             lambdas: (L, C) mixing weights, the first of which is 1 as trained; NaN keeps the learned one.
             heads_off: (layer, head) pairs, counted from 0, whose output is silenced.
             strength: factor on a term of the scores by its name, one of `Capabilities.dials`; 1 as trained, 0 without. A number is for all.
+            gates_open, gates_shut: places of tokens, counted from 0, whose gates are 1 or 0 in every layer; nothing beyond a text.
         Raises:
             InputError: shapes or numbers that the model does not have.
         """
@@ -149,7 +176,16 @@ class Model:
         for layer, head in heads_off:
             if not (0 <= layer < has.layers and 0 <= head < has.heads):
                 raise InputError(f"There is no head {head + 1} in layer {layer + 1} of {self.name}.")
-        return Change(values, frozenset((int(layer), int(head)) for layer, head in heads_off), strength=self._strength(strength))
+        forced = frozenset(map(int, gates_open)), frozenset(map(int, gates_shut))
+        if any(forced) and not has.gate:
+            raise InputError(f"{self.name} has no gates to open or shut.")
+        for place in sorted(forced[0] | forced[1]):
+            if not 0 <= place < self.config.max_length:
+                raise InputError(f"There is no token {place + 1}; {self.name} reads {self.config.max_length:,} tokens at most.")
+            if place in forced[0] & forced[1]:
+                raise InputError(f"The gate of token {place + 1} cannot be both open and shut.")
+        silenced = frozenset((int(layer), int(head)) for layer, head in heads_off)
+        return Change(values, silenced, None, self._strength(strength), *forced)
 
     def _strength(self, wanted: float | Mapping[str, float]) -> dict[str, float]:
         """Strengths other than 1 by term."""
@@ -168,7 +204,8 @@ class Model:
 
     def read(self, frame: pd.DataFrame) -> list[Reading]:
         """Every row of a frame as this model reads texts: what `forward` takes."""
-        return read(self.tokenizer, frame, max_length=self.config.max_length, cls=self.cls, segments=self.capabilities.pairs)
+        has, longest = self.capabilities, self.config.max_length
+        return read(self.tokenizer, frame, max_length=longest, cls=self.cls, segments=has.pairs, tagger=self.tagger)
 
     def lambdas(self) -> npt.NDArray[np.float32]:
         """(L, C) the learned mixing."""
@@ -208,10 +245,11 @@ class Model:
         encoded: list[Encoded] = []
         for place, text in enumerate(texts):
             try:
-                encoded.append(self.encode(text, None if pairs is None else pairs[place]))
+                pair = None if pairs is None else pairs[place]
+                encoded.append(self.tokenizer.encode(text, pair, max_length=self.config.max_length, cls=self.cls))
             except InputError as error:
                 raise InputError(f"Text {place + 1} of {len(texts)}: {error}") from error
-        return encoded
+        return self._tagged(encoded, texts, pairs)
 
     def predict(
         self,
@@ -275,6 +313,8 @@ class Model:
         n, has = len(encoded.ids), self.capabilities
         layer_ids = _choice(layers, has.layers, "layer")
         head_ids = _choice(heads, has.heads, "head")
+        if beyond := sorted(place for place in changed.gates_open | changed.gates_shut if place >= n):
+            raise InputError(f"There is no token {beyond[0] + 1} whose gate could be changed; the text has {n}.")
         component_ids = _choice(components, has.components, "component")
         query_ids = _choice(queries, n, "query")
         watch = Watch(tuple(layers), tuple(heads), tuple(components), tuple(queries), maps, scores, projections)
@@ -310,6 +350,9 @@ class Model:
             pooling="cls" if has.cls else "mean",
             heads_off=tuple(sorted(changed.heads_off)),
             strength=dict(changed.strength),
+            gates_open=tuple(sorted(changed.gates_open)),
+            gates_shut=tuple(sorted(changed.gates_shut)),
+            tags=() if encoded.tags is None else tuple(TAGS[tag] for tag in encoded.tags),
             polarity=None if inputs.polarity is None else inputs.polarity[0].numpy(),
             attention=attention,
             components=None if out.components is None else _single(out.components[:, 0]),

@@ -19,6 +19,9 @@ from sentviz.terms import Terms
 __all__ = ["Change", "Inputs", "LayerSeen", "Network", "Output", "Scalar", "Watch", "look", "network_of"]
 
 
+SHUT = -1e4  # log of a gate that is 0, as far as a softmax can tell
+
+
 @dataclass(frozen=True)
 class Inputs:
     """Texts as a network takes them. `mask` is None when nothing is padded: the kernels are faster without."""
@@ -69,10 +72,19 @@ class Change:
     heads_off: frozenset[tuple[int, int]] = frozenset()  # (layer, head) whose output is zero
     values_off: Tensor | None = None  # (B, n) True = the token's value vectors are zero
     strength: Mapping[str, float] = field(default_factory=dict)  # factor on a term of the scores, by its name; 1 as trained, 0 = none
+    gates_open: frozenset[int] = frozenset()  # places of tokens, in every text, whose gate is 1 in every layer
+    gates_shut: frozenset[int] = frozenset()  # ... is 0, whatever the gate's strength
 
     def of(self, term: str) -> float:
         """The strength of a term."""
         return self.strength.get(term, 1.0)
+
+    def gates(self, term: Tensor) -> Tensor:
+        """The term of the gates (.., m) with that of open and shut ones in its place."""
+        for places, value in ((self.gates_open, 0.0), (self.gates_shut, SHUT)):
+            if chosen := [place for place in sorted(places) if place < term.shape[-1]]:
+                term = term.index_fill(-1, torch.tensor(chosen, device=term.device), value)
+        return term
 
     def silence(self, layer: int, out: Tensor) -> Tensor:
         """The heads' outputs (B, H, n, d_v) of a layer, those of silenced heads zero."""

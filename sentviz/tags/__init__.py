@@ -22,15 +22,13 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import RunError
+from sentviz.shapes import TAGS
 
 if TYPE_CHECKING:
     from sentviz.text import Tokenized
 
-__all__ = ["ENGLISH", "SPECIAL", "TAGS", "Tagger", "tags_of"]
+__all__ = ["ENGLISH", "TAGS", "Tagger", "pieces", "tags_of"]
 
-SPECIAL = ""  # what [CLS] and [SEP] are
-UNIVERSAL = ("ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN", "PUNCT", "SCONJ", "VERB", "X")
-TAGS = (SPECIAL, *UNIVERSAL)
 ENGLISH = Path(__file__).with_name("english.json.gz")
 
 Ints = npt.NDArray[np.int64]
@@ -40,7 +38,7 @@ _PIECE = re.compile(r"\d+(?:[.,:]\d+)+|\w+?(?=n['’]t\b)|n['’]t\b|['’](?:s|
 _LATIN = re.compile(r"[0-9a-z\u00c0-\u024f]", re.IGNORECASE)
 _ENDS = ".!?…"
 _START, _END = "<s>", "</s>"
-_CHUNK = 256  # sentences tagged side by side
+_CHUNK = 2048  # sentences tagged side by side
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,8 +21,10 @@ from sentviz.errors import InputError, RunError
 from sentviz.evaluation import evaluate, fit_calibration, metrics
 from sentviz.explain import explained
 from sentviz.models.loading import load
+from sentviz.models.model import TAGGER
 from sentviz.runs import Run
 from sentviz.shapes import stored_config
+from sentviz.tags import TAGS
 from sentviz.training.plan import accuracy
 
 if TYPE_CHECKING:
@@ -112,6 +114,8 @@ def finish(
         "version": {"sentviz": runs.version(), "torch": torch.__version__},
         "created": time.strftime("%Y-%m-%d"),
     }
+    if model.tagger is not None:
+        config["tagger"] = {"version": model.tagger.version, "tags": list(TAGS)}
     for table, values in (entries or {}).items():
         config[table] = config.get(table, {}) | dict(values)
 
@@ -119,6 +123,8 @@ def finish(
         with runs.writing(folder) as fresh:
             save_file(dict(weights), fresh / "model.safetensors")
             tokenizer.save(fresh / "tokenizer.json")
+            if model.tagger is not None:
+                model.tagger.save(fresh / TAGGER)
             for epoch, state in sorted((epochs or {}).items()):
                 (fresh / "epochs").mkdir(exist_ok=True)
                 save_file(dict(state), fresh / "epochs" / f"{epoch}.safetensors")

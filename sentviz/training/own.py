@@ -18,6 +18,7 @@ from sentviz.models.protocol import network_of
 from sentviz.presets import named, preset
 from sentviz.recipe import Recipe
 from sentviz.shapes import CONFIGS
+from sentviz.tags import Tagger
 from sentviz.text import Tokenizer
 from sentviz.training.subject import Subject
 
@@ -38,8 +39,6 @@ class OwnSubject(Subject):
             Tokenizer.train_bpe(texts, recipe.vocab_size) if recipe.tokenizer == "bpe" else Tokenizer.train_words(texts, recipe.min_count)
         )
         self.example = self._example()
-        self.rows = read(self.tokenizer, frame, max_length=recipe.max_length, cls=recipe.cls, segments=pairs)
-        torch.manual_seed(recipe.seed)
         given = {name: value for name, value in (("dropout", recipe.dropout), ("segments", 2 if pairs else 1)) if name in _settings(recipe)}
         shape = preset(
             recipe.model,
@@ -48,6 +47,10 @@ class OwnSubject(Subject):
             max_length=recipe.max_length,
             **given | recipe.shape,
         )
+        self.tagger = Tagger.load() if shape.capabilities.tags else None
+        longest = recipe.max_length
+        self.rows = read(self.tokenizer, frame, max_length=longest, cls=recipe.cls, segments=pairs, tagger=self.tagger)
+        torch.manual_seed(recipe.seed)
         self.network = network_of(shape)
         if recipe.start:
             with torch.no_grad():
@@ -82,7 +85,7 @@ class OwnSubject(Subject):
         """A copy; that it is made anew draws random numbers, on which every run that ships depends."""
         copy = network_of(self.network.config)
         copy.load_state_dict({k: v.detach().cpu() for k, v in self.network.state_dict().items()})
-        return Model(self.recipe.name, copy, self.tokenizer, self.train.labels, cls=self.recipe.cls)
+        return Model(self.recipe.name, copy, self.tokenizer, self.train.labels, cls=self.recipe.cls, tagger=self.tagger)
 
 
 class EncoderSubject(OwnSubject):

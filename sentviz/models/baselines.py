@@ -1,0 +1,96 @@
+"""Networks without attention, to compare with: a bidirectional LSTM and a convolution over words.
+
+The papers that name them print no more than their sizes. Ours: the embedding has the width of the states, so that every layer's states are
+of one width; the LSTM's classifier reads the mean of its states, the convolution's their maximum (Kim 2014), in both over the text alone.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from sentviz.models.protocol import Change, Inputs, LayerSeen, Network, Watch
+from sentviz.shapes import ConvolutionalConfig, RecurrentConfig
+
+__all__ = ["Convolutional", "Recurrent"]
+
+
+class _Baseline(Network):
+    """What both have: an embedding, dropout, a linear classifier."""
+
+    config: RecurrentConfig | ConvolutionalConfig
+
+    def __init__(self, config: RecurrentConfig | ConvolutionalConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.embedding = nn.Embedding(config.vocab_size, config.width, padding_idx=0)
+        nn.init.normal_(self.embedding.weight, std=0.1)
+        with torch.no_grad():
+            self.embedding.weight[0] = 0
+        self.dropout = nn.Dropout(config.dropout)
+
+    def _classifier(self) -> nn.Linear:
+        made = nn.Linear(self.config.width, self.config.classes)
+        nn.init.xavier_uniform_(made.weight)
+        nn.init.zeros_(made.bias)
+        return made
+
+    @property
+    def table(self) -> Tensor:
+        """(V, d)."""
+        return self.embedding.weight
+
+    def embed(self, inputs: Inputs) -> Tensor:
+        """Token embeddings, (B, n, d)."""
+        x: Tensor = self.embedding(inputs.ids) if inputs.vectors is None else inputs.vectors
+        return self.dropout(x)  # type: ignore[no-any-return]
+
+
+class Recurrent(_Baseline):
+    """Layers of LSTMs in both directions, each text read to its own end."""
+
+    config: RecurrentConfig
+
+    def __init__(self, config: RecurrentConfig) -> None:
+        super().__init__(config)
+        self.lstms = nn.ModuleList(nn.LSTM(config.width, config.hidden, batch_first=True, bidirectional=True) for _ in range(config.layers))
+        self.classifier = self._classifier()
+
+    def step(self, layer: int, x: Tensor, inputs: Inputs, watch: Watch | None, change: Change) -> tuple[Tensor, LayerSeen | None]:
+        """One LSTM; the states of padding are zero."""
+        if inputs.mask is None:
+            x, _ = self.lstms[layer](x)
+        else:
+            packed = pack_padded_sequence(x, inputs.lengths.cpu(), batch_first=True, enforce_sorted=False)
+            x, _ = pad_packed_sequence(self.lstms[layer](packed)[0], batch_first=True, total_length=x.shape[1])
+        return self.dropout(x), None
+
+    def pool(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        """The mean of the states, (B, n, d) -> (B, d)."""
+        return x.mean(dim=1) if mask is None else (x * mask.unsqueeze(-1)).sum(dim=1) / mask.sum(dim=1, keepdim=True)
+
+
+class Convolutional(_Baseline):
+    """Filters of several widths over the embeddings; before a text and behind it there are zeros."""
+
+    config: ConvolutionalConfig
+
+    def __init__(self, config: ConvolutionalConfig) -> None:
+        super().__init__(config)
+        self.filters = nn.ModuleList(nn.Conv1d(config.width, config.filters, width) for width in config.widths)
+        self.classifier = self._classifier()
+
+    def step(self, layer: int, x: Tensor, inputs: Inputs, watch: Watch | None, change: Change) -> tuple[Tensor, LayerSeen | None]:
+        """All filters side by side, (B, n, d) -> (B, n, d): a state for each token, in the middle of what its filters read."""
+        if inputs.mask is not None:
+            x = x * inputs.mask.unsqueeze(-1)
+        x, sizes = x.transpose(1, 2), self.config.widths
+        found = [each(F.pad(x, ((size - 1) // 2, size // 2))) for each, size in zip(self.filters, sizes, strict=True)]
+        return F.relu(torch.cat(found, dim=1)).transpose(1, 2), None
+
+    def pool(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        """The maximum of each filter, (B, n, d) -> (B, d)."""
+        x = x if mask is None else x.masked_fill(~mask.unsqueeze(-1), 0)  # no state is below 0
+        return self.dropout(x.amax(dim=1))  # type: ignore[no-any-return]
