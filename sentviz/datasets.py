@@ -41,6 +41,7 @@ __all__ = [
     "load_file",
     "load_split",
     "named",
+    "origin",
     "stratified",
     "verify",
     "where",
@@ -88,7 +89,7 @@ class Hub:
 
 @dataclass(frozen=True)
 class Cut:
-    """Some parts, joined, and the splits they are divided into."""
+    """Some parts, joined, and the splits they are divided into. A part may be another data set's, as in ``"sst5/dev"``."""
 
     parts: tuple[str, ...]
     into: Mapping[str, int]  # split -> rows
@@ -111,6 +112,7 @@ class DatasetInfo:
     parts: Mapping[str, Part]
     cuts: tuple[Cut, ...]
     hub: Hub
+    relabel: tuple[int, ...] = ()  # our label for each of those that the parts have, -1 = such rows are left out; empty = as they are
 
     @property
     def splits(self) -> dict[str, int]:
@@ -185,17 +187,19 @@ def _registry() -> Mapping[str, DatasetInfo]:
 def _info(
     name: str,
     labels: list[str],
-    parts: dict[str, dict[str, Any]],
+    parts: dict[str, dict[str, Any]] | None = None,
     cuts: list[dict[str, Any]] | None = None,
     hub: dict[str, Any] | None = None,
+    relabel: list[int] | None = None,
     **rest: Any,
 ) -> DatasetInfo:
     return DatasetInfo(
         name=name,
         labels=tuple(labels),
-        parts={part: Part(**_fixed(entry)) for part, entry in parts.items()},
+        parts={part: Part(**_fixed(entry)) for part, entry in (parts or {}).items()},
         cuts=tuple(Cut(tuple(cut["parts"]), cut["into"]) for cut in cuts or ()),
         hub=_hub(**hub or {}),
+        relabel=tuple(relabel or ()),
         **rest,
     )
 
@@ -217,8 +221,15 @@ def folders() -> list[Path]:
     return [*([Path(given)] if given else []), home() / "data"]
 
 
+def origin(name: str, part: str) -> tuple[str, str]:
+    """The data set that a part of `name` belongs to, and the part's name there."""
+    other, _, own = part.rpartition("/")
+    return other or name, own
+
+
 def where(name: str, part: str) -> Path | None:
     """The file of one part; None where it is not on this machine."""
+    name, part = origin(name, part)
     return next((path for root in folders() if (path := root / name / f"{part}.parquet").is_file()), None)
 
 
@@ -235,6 +246,7 @@ def load_file(name: str, part: str) -> pd.DataFrame:
     import pandas as pd
     import pyarrow
 
+    name, part = origin(name, part)
     item, path = info(name), _path(name, part)
     if not any(part in cut.parts for cut in item.cuts):
         columns, types = None, {}
@@ -292,6 +304,8 @@ def verify(name: str) -> None:
         DataMissingError: a file is not on this machine, or is not the known one.
     """
     item = info(name)
+    for other in sorted({origin(name, part)[0] for part in item.needed} - {name}):
+        verify(other)
     for part, known in item.parts.items():
         if part not in item.needed and where(name, part) is None:
             continue
@@ -342,6 +356,9 @@ def load_split(name: str, split: str) -> Split:
     if item.pair:
         seen &= ~whole["text_pair"].map(is_blank)
     frame = whole[seen].reset_index(drop=True)
+    if item.relabel:
+        frame = frame.assign(label=np.array(item.relabel, dtype=np.int64)[frame["label"]])
+        frame = frame[frame["label"] >= 0].reset_index(drop=True)
     _check(item, cut, frame)
 
     rng = np.random.default_rng(_SEED)
@@ -387,7 +404,7 @@ def stratified(labels: npt.NDArray[np.integer[Any]], sizes: list[int], rng: np.r
 
 
 def _check(item: DatasetInfo, cut: Cut, frame: pd.DataFrame) -> None:
-    files = " and ".join(f"{item.name}/{part}.parquet" for part in cut.parts)
+    files = " and ".join("/".join(origin(item.name, part)) + ".parquet" for part in cut.parts)
     if len(frame) != (expected := sum(cut.into.values())):
         raise SentvizError(f"{files} should hold {expected:,} texts, not {len(frame):,}; {_remedy(item, cut.parts[0])}.")
     if item.labels and not frame["label"].isin(range(len(item.labels))).all():

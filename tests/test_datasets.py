@@ -21,6 +21,7 @@ from sentviz.datasets import (
     info,
     load_file,
     load_split,
+    origin,
     stratified,
     verify,
 )
@@ -35,7 +36,7 @@ REGISTRY: list[DatasetInfo] = [info(name) for name in datasets()["name"]]
 
 def test_overview_has_a_row_for_every_data_set() -> None:
     frame = datasets().set_index("name")
-    assert len(frame) == 21 and frame.index.is_unique
+    assert len(frame) == 24 and frame.index.is_unique
     assert frame.loc["sst2", "labels"] == "negative, positive"
     assert frame.loc["sst2", "splits"] == "train 47,754, validation 10,233, test 10,234, official_test 1,821"
     assert frame["available"].dtype == bool
@@ -49,8 +50,13 @@ def test_registry_is_consistent(item: DatasetInfo) -> None:
     assert all(re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}", source) for source in item.source.split("; "))
     assert all(re.fullmatch("[0-9a-f]{64}", part.sha256) and part.rows > 0 for part in item.parts.values())
     assert all((item.title, item.licence, item.citation, item.remark))
-    for cut in item.cuts:  # no row is lost but the empty ones of nsmc
-        empty = sum(item.parts[part].rows for part in cut.parts) - sum(cut.into.values())
+    assert not item.relabel or set(item.relabel) - {-1} == set(range(len(item.labels)))
+    for cut in item.cuts:  # no row is lost but the empty ones of nsmc, and those whose label is left out
+        whole = sum(info(other).parts[part].rows for other, part in (origin(item.name, part) for part in cut.parts))
+        if -1 in item.relabel:
+            assert whole > sum(cut.into.values())
+            continue
+        empty = whole - sum(cut.into.values())
         assert empty == (0 if item.name != "nsmc" else 5 if "train" in cut.into else 3)
 
 
@@ -273,3 +279,23 @@ def test_train_is_shuffled() -> None:
 def test_lexicons_and_side_tables_keep_their_columns() -> None:
     assert {"term", "polarity", "root"} <= set(load_file("lexicon_ko_knu", "lexicon"))
     assert {"id", "rating", "movie_id"} <= set(load_file("nsmc", "meta"))
+
+
+@needs_data
+def test_a_data_set_made_of_others_has_their_rows() -> None:
+    """Two classes of SST-5: the rows of the five in their order, neutral ones left out, the rest by the sign of their label."""
+    five, two = load_split("sst5", "test").frame, load_split("sst5_trees_binary", "test").frame
+    kept = five[five["label"] != 2].reset_index(drop=True)
+    assert (two["text"] == kept["text"]).all() and (two["id"] == kept["id"]).all()
+    assert (two["label"] == (kept["label"] > 2)).all() and len(two) == 1821
+    phrases, sentences = (set(load_split(name, "train").frame["text"]) for name in ("sst5_trees", "sst5"))
+    assert sentences <= phrases, "the phrases hold the sentences"
+
+
+def test_a_data_set_made_of_others_asks_for_their_files(root: Path) -> None:
+    with pytest.raises(DataMissingError, match=r"yelp_full is not on this machine: .*yelp_full/test\.parquet"):
+        load_split("yelp_polarity", "test")
+    frame = made_up(5, 5)
+    write(root, "yelp_full", "test", frame)
+    with pytest.raises(SentvizError, match=r"^yelp_full/test\.parquet should hold 4,455 texts, not 4"):
+        load_split("yelp_polarity", "test")

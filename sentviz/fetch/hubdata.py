@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from sentviz.atomic import hold, replacing
-from sentviz.datasets import DatasetInfo, HubFile, content, folders, info, named, where
+from sentviz.datasets import DatasetInfo, HubFile, content, folders, info, named, origin, where
 from sentviz.errors import DataMissingError, InputError
 from sentviz.fetch.download import Progress, Remote, Stopped, disk, fetch, look
 
@@ -126,7 +126,7 @@ def _shifted(progress: Progress | None, before: int, whole: int) -> Progress | N
 
 
 def _layout(item: DatasetInfo) -> str:
-    places = ", ".join(f"{item.name}/{part}.parquet" for part in item.needed)
+    places = ", ".join("/".join(origin(item.name, part)) + ".parquet" for part in item.needed)
     columns = "term and polarity" if item.kind == "lexicon" else f"id, text, {'text_pair, ' * item.pair}label"
     return f"make it from {item.source} as {places} (columns {columns}) in a folder that SENTVIZ_DATA names"
 
