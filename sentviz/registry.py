@@ -139,7 +139,7 @@ class Paper:
 
 # ---- which papers there are
 
-BUILT_IN = ("ndt", "hardmax", "fused")
+BUILT_IN = ("ndt", "hardmax", "fused", "sentiformer")
 GROUP = "sentviz.papers"
 OF_A_LEXICON = {"lexicon", "lexicon_heads", "lexicon_scaled"}
 

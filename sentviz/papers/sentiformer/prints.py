@@ -1,0 +1,58 @@
+"""What the SentiFormer paper prints, tables I and II and its throughputs, in our words for models."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["table", "values"]
+
+FOLDER = Path(__file__).parent / "printed"
+MODELS = {  # as printed -> a preset
+    "SentiFormer": "sentiformer",
+    "BiLSTM": "bilstm",
+    "CNN": "cnn",
+    "full": "sentiformer",
+    "sinusoidal PE only": "sentiformer-sinusoid",
+    "no gated attention": "sentiformer-no-gate",
+    "full O(n^2) attention": "sentiformer-full",
+    "no layer normalization": "sentiformer-no-norm",
+}
+COLUMNS = {  # data set -> column of table I; whether its SST-5 has five classes or two is for the runs to say
+    "sst5_trees": "sst5",
+    "sst5_trees_binary": "sst5",
+    "imdb": "imdb",
+    "yelp_polarity": "yelp_polarity",
+    "tweeteval_sentiment": "twitter",
+}
+
+
+def table(name: str) -> pd.DataFrame:
+    """A printed table with a column `preset`, "" for what is none of ours (BERT-base, DistilBERT)."""
+    return _read(name).copy()
+
+
+@cache
+def _read(name: str) -> pd.DataFrame:
+    import pandas as pd
+
+    frame = pd.read_csv(FOLDER / f"{name}.csv")
+    frame["preset"] = [MODELS.get(said, "") for said in frame["variant" if name == "ablation" else "model"]]
+    return frame
+
+
+def values(dataset: str, preset: str) -> pd.DataFrame:
+    """The printed accuracy (0..1) of a preset on a data set, as in a history: name, layer, component, value."""
+    import pandas as pd
+
+    if dataset not in COLUMNS:
+        return pd.DataFrame({"name": [], "layer": [], "component": [], "value": []})
+    main, ablation = table("accuracy"), table("ablation")
+    found = main.loc[main["preset"] == preset, COLUMNS[dataset]]
+    if found.empty and COLUMNS[dataset] == "sst5":
+        found = ablation.loc[ablation["preset"] == preset, "sst5_accuracy_pct"]
+    return pd.DataFrame({"name": "accuracy", "layer": -1, "component": -1, "value": found.to_numpy() / 100})
