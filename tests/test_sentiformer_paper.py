@@ -1,0 +1,93 @@
+"""The paper's models by name: what each ablation lacks, counted; prints as they stand; a run with its tagger, whole and damaged."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sentviz
+from sentviz.errors import RunError
+from sentviz.models.encoder import Encoder
+from sentviz.papers.sentiformer.presets import ABLATIONS
+from sentviz.presets import preset
+from sentviz.recipe import Recipe
+from sentviz.registry import named, printed
+from sentviz.runs import Run
+from sentviz.shapes import TAGS, EncoderConfig
+from sentviz.training import train
+from tests.makers import toy_recipe, use_toy_data
+
+TEXT = "what a warm, clever song we saw!"
+SMALL = {"width": 16, "layers": 2, "heads": 2, "ffn_width": 24, "window": 2}
+
+
+def count(name: str) -> int:
+    config = preset(name, vocab_size=1000, classes=5, max_length=512)
+    assert isinstance(config, EncoderConfig)
+    return Encoder(config).parameters_count()
+
+
+def test_parameters_of_the_whole_and_of_each_ablation() -> None:
+    """By hand: d = 256, 6 layers, FFN of 1,024, biases everywhere, two LayerNorms a layer, a gate a layer, one embedding a tag."""
+    d, layers, wide = 256, 6, 1024
+    layer = 4 * d * d + 4 * d + 2 * d * wide + wide + d
+    norms, gates, aware = layers * 2 * 2 * d, layers * d, len(TAGS) * d + 3
+    whole = 1000 * d + layers * layer + norms + gates + aware + 5 * d + 5
+    assert count("sentiformer") == whole
+    lacks = {"sentiformer-sinusoid": aware, "sentiformer-no-gate": gates, "sentiformer-full": 0, "sentiformer-no-norm": norms}
+    assert {name: whole - count(name) for name in ABLATIONS} == lacks
+    assert 67_000 * d + whole - 1000 * d == pytest.approx(22e6, rel=0.01), "the printed 22 M would take 67,000 tokens"
+
+
+@pytest.mark.parametrize("dataset", sorted(named("sentiformer").recipes()))
+def test_all_compared_have_one_budget(dataset: str) -> None:
+    """The recipe of every model of a study is the same but for what its network reads and is."""
+    settings = [
+        {key: value for key, value in Recipe.read(f"sentiformer_{dataset}", model=model).as_dict().items() if key not in ("model", "cls")}
+        for model in named("sentiformer").presets
+    ]
+    assert all(each == settings[0] for each in settings)
+    assert settings[0]["select"] == "loss" and settings[0]["patience"] == 3 * settings[0]["evaluations"]
+
+
+def test_prints() -> None:
+    values = {
+        (data, model): printed(data, model)["value"].tolist() for data in ("sst5_trees", "imdb", "sst2") for model in ("sentiformer", "cnn")
+    }
+    assert values["sst5_trees", "sentiformer"] == [0.923] and values["imdb", "cnn"] == [0.88] and values["sst2", "cnn"] == []
+    assert printed("sst5_trees", "sentiformer-no-norm")["value"].tolist() == [0.884] and printed("imdb", "sentiformer-full").empty
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    with pytest.MonkeyPatch.context() as patch:
+        use_toy_data(patch)
+        shape: dict[str, Any] = SMALL
+        return train(toy_recipe("sentiformer", shape=shape, cls=True), tmp_path_factory.mktemp("runs"), progress=False)
+
+
+def test_a_run_carries_its_tagger_and_its_scalars(run: Run) -> None:
+    assert run.config["tagger"] == {"version": "english-1", "tags": list(TAGS)} and run.capabilities.tags
+    model = sentviz.load(run)
+    assert model.tagger is not None
+    trace = model.trace(TEXT)
+    assert trace.tags[0] == "" and "ADJ" in trace.tags
+    history = run.history()
+    for name in ("alpha", "beta", "gamma"):
+        curve = history[history["name"] == name]
+        assert curve["value"].iloc[0] == 1 and len(curve) > 3 and set(curve["layer"]) == {-1}
+        assert curve["value"].iloc[-1] != 1
+
+
+@pytest.mark.parametrize("damage", ["missing", "changed"])
+def test_a_run_without_its_tagger_is_one_sentence(damage: str, run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "toy" / "sentiformer"
+    shutil.copytree(run.folder, folder)
+    (folder / "tagger.json.gz").unlink()
+    if damage == "changed":
+        (folder / "tagger.json.gz").write_bytes(b"tags")
+    with pytest.raises(RunError, match=r"toy/sentiformer: .*tagger\.json\.gz"):
+        sentviz.load(Run.open(folder, "toy/sentiformer"))
