@@ -16,7 +16,7 @@ from sentviz.studies.made import Made, Maker, Table
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["beside_print", "makers"]
+__all__ = ["beside_print", "makers", "measured_items"]
 
 
 def makers(paper: Paper) -> dict[str, Maker]:
@@ -31,10 +31,15 @@ def makers(paper: Paper) -> dict[str, Maker]:
     found: dict[str, Maker] = {**paper.all_makers()}  # type: ignore[dict-item]  # what a paper names is not known before it is loaded
     if not paper.makers:
         found |= {name: _printed_table(paper, name) for name in paper.tables()}
-        found |= {f"accuracy-{dataset}": _beside(paper, dataset) for dataset in _models(paper)}
+        found |= {name: _beside(paper, dataset) for name, dataset in measured_items(paper).items()}
     if paper.all_claims():
         found["claims"] = _claims(paper)
     return found
+
+
+def measured_items(paper: Paper) -> dict[str, str]:
+    """Items of a paper without makers that compare runs with the print, each with its data set."""
+    return {} if paper.makers else {f"accuracy-{dataset}": dataset for dataset in _models(paper)}
 
 
 def beside_print(paper: Paper, runs: Sequence[Run], dataset: str) -> pd.DataFrame:

@@ -14,7 +14,7 @@ from sentviz.errors import SentvizError
 from sentviz.registry import Paper, named, papers
 from sentviz.runs import Run
 from sentviz.studies.collected import of_paper
-from sentviz.studies.items import makers
+from sentviz.studies.items import makers, measured_items
 from sentviz.studies.made import Made, Table
 
 
@@ -39,10 +39,12 @@ def show(paper: Paper, runs: Sequence[Run]) -> None:
             icon=":material/inventory_2:",
         )
     listed = {item["id"]: item for item in paper.items()}
-    able = [name for name in makers(paper) if name != "claims"]
+    measured = measured_items(paper)
+    able = [name for name in makers(paper) if name != "claims" and (own or name not in measured)]
     for i, name in enumerate([*[one for one in listed if one in able], *[one for one in able if one not in listed]]):
         item = listed.get(name, {})
-        title = ": ".join(filter(None, (item.get("printed", ""), item.get("title", name))))
+        ours = f"Accuracy on {measured[name]}" if name in measured else name
+        title = ": ".join(filter(None, (item.get("printed", ""), item.get("title", ours))))
         with st.expander(shell.md(title), expanded=not i, on_change="rerun", key=f"{paper.name}-{name}") as more:
             if more.open:
                 _item(paper, name, item.get("why", ""), runs)
