@@ -111,11 +111,12 @@ LEAST |= dict.fromkeys(("key_width", "lambda_std", "embedding_scale", "window", 
 
 def _fits(value: Any, kind: Any) -> bool:
     """Whether a value is of a kind of `KINDS`; truth values are no numbers, lists from JSON pass for tuples."""
-    if get_origin(kind) is tuple:
-        return isinstance(value, list | tuple) and all(_fits(part, get_args(kind)[0]) for part in value)
     if kind is float:
         return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
+    if kind is bool or kind is int:
+        return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
+    part = get_args(kind)[0]
+    return isinstance(value, list | tuple) and all(_fits(each, part) for each in value)
 
 
 class Kind:
@@ -132,9 +133,10 @@ class Kind:
 
 
 @cache
-def _kinds(config: type) -> dict[str, Any]:
-    """What each setting of a shape must be."""
-    return {name: kind for name, kind in get_type_hints(config).items() if get_origin(kind) is not ClassVar}
+def _settings(config: type) -> list[tuple[str, Any, tuple[Any, ...]]]:
+    """Of each setting of a shape its name, what it must be, and where that is a choice, among what; made once, since catalogs read many."""
+    kinds = {name: kind for name, kind in get_type_hints(config).items() if get_origin(kind) is not ClassVar}
+    return [(name, kind, get_args(kind) if get_origin(kind) is Literal else ()) for name, kind in kinds.items()]
 
 
 def _check(config: Any) -> None:
@@ -144,11 +146,11 @@ def _check(config: Any) -> None:
         ValueError: the setting and its value, in one sentence.
     """
     shape: Any = type(config)
-    for name, kind in _kinds(shape).items():
+    for name, kind, choices in _settings(shape):
         value = getattr(config, name)
-        if get_origin(kind) is Literal:
-            if value not in get_args(kind):
-                raise ValueError(f"{name} must be one of {', '.join(get_args(kind))}, not {value!r}.")
+        if choices:
+            if value not in choices:
+                raise ValueError(f"{name} must be one of {', '.join(choices)}, not {value!r}.")
         elif not _fits(value, kind):
             raise ValueError(f"{name} must be {KINDS[kind]}, not {value!r}.")
     for name, least in LEAST.items():
