@@ -115,4 +115,4 @@ def test_the_page_filters_by_paper_and_verdict() -> None:
     shown = [element.value for element in app.markdown if element.value.startswith(tuple(ICONS.values()))]
     assert shown and all(ICONS["does not hold"] in claim and claim.endswith("**does not hold**") for claim in shown)
     everything = words(opened("claims"))
-    assert all(f"##### {paper}" in everything.replace("\\", "") for paper in (one.short for one in papers().values()))
+    assert all(f"##### {paper}" in everything.replace("\\", "") for paper in (one.short for one in papers().values() if one.claims))

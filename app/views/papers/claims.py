@@ -36,7 +36,9 @@ with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
     )
 shown = of_paper[of_paper["verdict"] == VERDICTS[focus.verdict]] if focus.verdict in VERDICTS else of_paper
 if shown.empty:
-    st.caption("No claim has this verdict.")
+    st.caption(
+        "No claim has this verdict." if len(of_paper) else f"No claim of {shell.md(PAPERS.get(focus.paper, 'any paper'))} is tested yet."
+    )
 for paper, group in shown.groupby("paper", sort=False):
     st.markdown(f"##### {shell.md(str(paper))}")
     if focus.paper not in PAPERS and focus.verdict not in VERDICTS:
