@@ -23,6 +23,8 @@ from sentviz.text import Reading
 from sentviz.training import train
 from tests.makers import toy_recipe, toy_trainer, use_toy_data
 
+pytestmark = pytest.mark.slow
+
 TEXT = "what a warm, clever song we saw!"
 SHAPES: dict[str, dict[str, Any]] = {"bilstm": {"hidden": 6}, "cnn": {"filters": 4}}
 

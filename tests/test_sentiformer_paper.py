@@ -20,6 +20,8 @@ from sentviz.shapes import TAGS, EncoderConfig
 from sentviz.training import train
 from tests.makers import toy_recipe, use_toy_data
 
+pytestmark = pytest.mark.slow
+
 TEXT = "what a warm, clever song we saw!"
 SMALL = {"width": 16, "layers": 2, "heads": 2, "ffn_width": 24, "window": 2}
 
