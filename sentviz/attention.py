@@ -129,6 +129,8 @@ class Structure:
 PLAIN = Structure()
 CACHED_ELEMENTS = 1 << 20
 EVEN = 4  # features are filled up to a multiple of this with zeros: the fast kernel is slow on odd sizes
+BLOCK = 64  # queries that are asked together of the keys around them
+NARROW = 256  # tokens up to which one dense mask is cheaper than blocks
 MIXED_ELEMENTS = 1 << 22  # a larger text would leave the cache
 
 
@@ -200,8 +202,12 @@ def attend(q: Tensor, k: Tensor, v: Tensor, lambdas: Tensor, scale: Tensor | flo
     """(sum_c lambda_c A_c) V without keeping a map, (B, H, n, d_v), by the cheapest exact backend.
 
     Fused: one call of the flash kernel a component. Mixed: several components without gradients on a CPU; maps of a few texts at a
-    time stay in the cache, so V is multiplied once and not C times. Banded: a pattern that leaves most of the keys out.
+    time stay in the cache, so V is multiplied once and not C times. Banded: a pattern that leaves most of the keys out. Always in fp32 on
+    a CPU, whose kernel takes ten times as long for the gradients in bf16.
     """
+    if q.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
+        with torch.autocast("cpu", enabled=False):
+            return attend(q.float(), k.float(), v.float(), lambdas, scale, structure)
     q, k = fold(q, k, scale, structure)
     _, components, heads, n, _ = q.shape
     pattern = structure.pattern
@@ -210,17 +216,21 @@ def attend(q: Tensor, k: Tensor, v: Tensor, lambdas: Tensor, scale: Tensor | flo
         if mixed and components * heads * n * k.shape[-2] <= MIXED_ELEMENTS:
             return _mixed(q, k, v, lambdas, structure.padding)
         return _fused(q, k, v, lambdas, structure.padding)
-    if pattern.window + pattern.globals.shape[-1] < n // 2:
+    if pattern.window // 2 >= n - 1:
+        return _fused(q, k, v, lambdas, structure.padding)
+    if n > NARROW and pattern.window + pattern.globals.shape[-1] < n // 2:
         return _banded(q, k, v, lambdas, structure.padding, pattern)
     place = torch.arange(n, device=q.device)
-    return mix(maps(q @ k.transpose(-1, -2), visible(structure, place, place)), lambdas) @ v
+    return _fused(q, k, v, lambdas, visible(structure, place, place))
 
 
-def _fused(q: Tensor, k: Tensor, v: Tensor, lambdas: Tensor, padding: Tensor | None) -> Tensor:
+def _fused(q: Tensor, k: Tensor, v: Tensor, lambdas: Tensor, seen: Tensor | None) -> Tensor:
     """The fast kernel wants one head size for q, k and v: the smaller ones are padded with zeros, which changes no product."""
     size, d_v = max(q.shape[-1], v.shape[-1]), v.shape[-1]
     q, k, v = (F.pad(x, (0, size - x.shape[-1])) if x.shape[-1] < size else x for x in (q, k, v))
-    mask = None if padding is None else padding[:, None, None, :]
+    if seen is not None and seen.dim() == 2:
+        seen = seen[:, None, None, :]
+    mask = None if seen is None else seen.flatten(1, 2) if seen.dim() == 5 else seen
     out: Tensor | None = None
     for c in range(q.shape[1]):
         part = F.scaled_dot_product_attention(q[:, c], k[:, c], v, attn_mask=mask, scale=1.0)
@@ -251,40 +261,29 @@ def _mixed(q: Tensor, k: Tensor, v: Tensor, lambdas: Tensor, padding: Tensor | N
 
 
 def _banded(q: Tensor, k: Tensor, v: Tensor, lambdas: Tensor, padding: Tensor | None, pattern: Pattern) -> Tensor:
-    """Blocks of window // 2 queries against three blocks of keys and the globals: O(n (window + g)) time and memory."""
-    batch, _, heads, n, _ = q.shape
-    reach, device = max(pattern.window // 2, 1), q.device
-    blocks = -(-n // reach)
+    """Blocks of queries against the keys around them and the globals, one fused call a component: O(n (window + g)) time and memory."""
+    batch, _, _, n, _ = q.shape
+    reach, device = pattern.window // 2, q.device
+    blocks = -(-n // BLOCK)
+    wide = BLOCK + 2 * reach
     real = torch.ones(batch, n, dtype=torch.bool, device=device) if padding is None else padding
-    local = real & ~pattern.is_global(torch.arange(n, device=device))
+    near = real & ~pattern.is_global(torch.arange(n, device=device))
     places = pattern.globals.expand(batch, -1)
-
-    def neighbours(x: Tensor, dim: int) -> Tensor:
-        """(.., m, ..) -> (.., blocks, 3 reach, ..): each block of keys with the one before and the one after."""
-        x = x.movedim(dim, -1)
-        x = F.pad(x, (reach, (blocks + 1) * reach - n)).unfold(-1, 3 * reach, reach)
-        return x.movedim((-2, -1), (dim, dim + 1))
-
-    near_keys, near_values, near_seen = neighbours(k, 3), neighbours(v, 2), neighbours(local, 1)
     held = places.clamp_min(0)
-    far_keys = k.take_along_dim(held[:, None, None, :, None], dim=3)
-    far_values = v.take_along_dim(held[:, None, :, None], dim=2)
-    far_seen = real.gather(1, held) & (places >= 0)
-    q = F.pad(q, (0, 0, 0, blocks * reach - n))
-    q = q.reshape(*q.shape[:3], blocks, reach, q.shape[-1])
+    far = real.gather(1, held) & (places >= 0)
 
-    row, col = torch.arange(reach, device=device), torch.arange(3 * reach, device=device) - reach
-    band = (row[:, None] - col[None, :]).abs() <= pattern.window // 2
-    near = q @ near_keys.transpose(-1, -2)
-    far = q @ far_keys.unsqueeze(3).transpose(-1, -2)
-    seen = torch.cat(
-        [
-            (near_seen[:, None, None, :, None, :] & band).expand(-1, 1, 1, -1, -1, -1),
-            far_seen[:, None, None, None, None, :].expand(-1, 1, 1, blocks, reach, -1),
-        ],
-        dim=-1,
-    )
-    a = maps(torch.cat([near, far], dim=-1), seen)
-    a = torch.einsum("bchtrm,c->bhtrm", a, lambdas)
-    out = a[..., : 3 * reach] @ near_values + a[..., 3 * reach :] @ far_values.unsqueeze(2)
-    return out.reshape(batch, heads, blocks * reach, -1)[..., :n, :]
+    def around(x: Tensor) -> Tensor:
+        """(B, .., m, d) -> (B blocks, .., BLOCK + 2 reach + g, d): the keys around each block, then the globals."""
+        at = held.view(batch, *(1,) * (x.dim() - 3), -1, 1)
+        globals = x.take_along_dim(at, dim=-2).unsqueeze(1).expand(-1, blocks, *(-1,) * (x.dim() - 1))
+        x = F.pad(x, (0, 0, reach, reach + blocks * BLOCK - n)).unfold(-2, wide, BLOCK).movedim(-3, 1).transpose(-1, -2)
+        return torch.cat([x, globals], dim=-2).flatten(0, 1)
+
+    row, col = torch.arange(BLOCK, device=device), torch.arange(wide, device=device) - reach
+    band = (row[:, None] - col[None, :]).abs() <= reach
+    near = F.pad(near, (reach, reach + blocks * BLOCK - n)).unfold(-1, wide, BLOCK)[:, :, None, :] & band
+    seen = torch.cat([near, far[:, None, None, :].expand(-1, blocks, BLOCK, -1)], dim=-1).flatten(0, 1)
+    mask = torch.zeros(seen.shape, dtype=q.dtype, device=device).masked_fill_(~seen, torch.finfo(q.dtype).min)
+    q = F.pad(q, (0, 0, 0, blocks * BLOCK - n)).unflatten(-2, (blocks, BLOCK)).movedim(-3, 1).flatten(0, 1)
+    out = _fused(q, around(k), around(v), lambdas, mask[:, None])
+    return out.unflatten(0, (batch, blocks)).movedim(1, 2).flatten(2, 3)[:, :, :n]

@@ -21,6 +21,7 @@ __all__ = ["SCHEDULES", "SELECTIONS", "Recipe", "finished", "learned", "recipe_n
 
 SELECTIONS = ("accuracy", "loss", "f1_macro")
 SCHEDULES = ("cosine", "linear", "constant")
+PRECISIONS = ("auto", "fp32", "bf16")
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ class Recipe:
     dropout: float = 0.2
     label_smoothing: float = 0.0
     start: float = 0.0  # standard deviation of the embedding's start; 0 = the model's own
+    precision: str = "auto"  # of the steps' products; weights and evaluations are fp32. auto: bf16 on a GPU, fp32 on a CPU
     evaluations: int = 2  # per epoch
     select: str = "accuracy"  # the metric on validation whose best state stays, ties by loss: accuracy, loss or f1_macro
     patience: int = 6  # evaluations without a better state after which training stops; 0 = never
@@ -149,7 +151,7 @@ class Recipe:
 
 POSITIVE = {"epochs", "batch_size", "learning_rate", "max_length", "evaluations", "log_every"}
 SHARES = {"warmup", "dropout", "label_smoothing"}
-CHOICES = {"tokenizer": ("words", "bpe"), "schedule": SCHEDULES, "select": SELECTIONS}
+CHOICES = {"tokenizer": ("words", "bpe"), "schedule": SCHEDULES, "select": SELECTIONS, "precision": PRECISIONS}
 FOREIGN: dict[str, Any] = {  # settings of a recipe that are usual for a Hugging Face encoder
     "tokenizer": "bpe",
     "cls": True,

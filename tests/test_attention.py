@@ -130,8 +130,12 @@ PATTERNS = [
 
 @pytest.mark.parametrize("n, window, places, lengths", PATTERNS)
 @pytest.mark.parametrize("padded", [True, False])
-def test_banded_is_the_dense_masked_formula(n: int, window: int, places: list[list[int]], lengths: list[int], padded: bool) -> None:
+@pytest.mark.parametrize("block", [1, 4, 64])
+def test_banded_is_the_dense_masked_formula(
+    n: int, window: int, places: list[list[int]], lengths: list[int], padded: bool, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The banded backend and `attend` against loops in which a key outside window and globals does not exist."""
+    monkeypatch.setattr(at, "BLOCK", block)
     lengths = lengths if padded else [n, n]
     c, scale = 2, 0.8
     q, k, v, lambdas = parts(n, 2, c, 2, n, 3, 4)
@@ -177,10 +181,18 @@ def test_backends_without_gradients_are_the_formula(c: int, padded: bool, monkey
 
 @pytest.mark.parametrize(
     "backend, components, window, grad",
-    [("_fused", 1, 0, False), ("_fused", 2, 0, True), ("_mixed", 2, 0, False), ("_banded", 2, 4, True)],
+    [
+        ("_fused", 1, 0, False),
+        ("_fused", 2, 0, True),
+        ("_mixed", 2, 0, False),
+        ("_banded", 2, 4, True),
+        ("_fused", 2, 31, True),
+        ("_fused", 2, 62, True),
+    ],
 )
 def test_attend_takes_the_cheap_backend(backend: str, components: int, window: int, grad: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the number of components, the pattern, and whether gradients are wanted; a long batch changes nothing."""
+    """By the number of components, the pattern and how much it leaves out, and whether gradients are wanted."""
+    monkeypatch.setattr(at, "NARROW", 31)
     called: list[str] = []
     for name in ("_fused", "_mixed", "_banded"):
         plain = getattr(at, name)
@@ -189,12 +201,14 @@ def test_attend_takes_the_cheap_backend(backend: str, components: int, window: i
     pattern = at.Pattern(window, torch.zeros(20, 1, dtype=torch.long)) if window else None
     with torch.set_grad_enabled(grad):
         at.attend(q, k, v, lambdas, 1.0, at.Structure(pattern=pattern))
-    assert called == [backend]
+    assert called[0] == backend  # the banded one asks the fused one
 
 
-@pytest.mark.parametrize("window", [0, 3])
-def test_gradients_are_those_of_the_formula(window: int) -> None:
-    """Numerical against analytical gradients of q, k, v, lambda, a bias and a factor, fused and banded."""
+@pytest.mark.parametrize("window, narrow", [(0, 0), (3, 0), (3, 16)])
+def test_gradients_are_those_of_the_formula(window: int, narrow: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numerical against analytical gradients of q, k, v, lambda, a bias and a factor, fused, banded and behind a dense mask."""
+    monkeypatch.setattr(at, "NARROW", narrow)
+    monkeypatch.setattr(at, "BLOCK", 4)
     n = 13 if window else 4
     q, k, v, lambdas = parts(5, 1, 2, 1, n, 2, 2)
     gate, right = drawn(6, 1, 1, 1, n), drawn(7, 1, 1, 1, n, 2)
@@ -208,9 +222,11 @@ def test_gradients_are_those_of_the_formula(window: int) -> None:
     assert torch.autograd.gradcheck(run, inputs, fast_mode=window > 0)
 
 
-@pytest.mark.parametrize("window", [0, 3])
-def test_gradients_stay_finite_where_nothing_is_seen(window: int) -> None:
+@pytest.mark.parametrize("window, narrow", [(0, 0), (3, 0), (3, 32)])
+def test_gradients_stay_finite_where_nothing_is_seen(window: int, narrow: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A padded row outside every window has no key; it must not poison the gradients of the others."""
+    monkeypatch.setattr(at, "NARROW", narrow)
+    monkeypatch.setattr(at, "BLOCK", 4)
     q, k, v, lambdas = (x.requires_grad_() for x in parts(8, 2, 2, 1, 20, 2, 2))
     pattern = at.Pattern(window, torch.tensor([[-1]])) if window else None
     real = padding([20, 3], 20)

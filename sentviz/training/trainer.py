@@ -95,7 +95,8 @@ class Trainer:
         for group, highest in zip(subject.optimizer.param_groups, self.rates, strict=True):
             group["lr"] = highest * rate(recipe.schedule, self.at.step, self.total, recipe.warmup)
         device = subject.device
-        with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
+        reduced = recipe.precision == "bf16" or (recipe.precision == "auto" and device.type == "cuda")
+        with torch.autocast(device.type, torch.bfloat16, enabled=reduced):
             logits = subject.logits(rows)
         loss = F.cross_entropy(logits.float(), self.targets[rows].to(device), label_smoothing=recipe.label_smoothing)
         subject.optimizer.zero_grad(set_to_none=True)
