@@ -426,7 +426,7 @@ def read_config(stored: Mapping[str, Any]) -> ModelConfig:
     kind = stored.get("kind", EncoderConfig.KIND)
     if kind not in CONFIGS:
         raise ValueError(f"it is of the kind {kind!r}; this version knows {', '.join(CONFIGS)}")
-    return _read(CONFIGS[kind], marshal.dumps(stored, 0))
+    return _read(CONFIGS[kind], marshal.dumps(dict(stored), 0))  # type: ignore[arg-type]  # a class is hashable
 
 
 @lru_cache(maxsize=1024)
