@@ -50,7 +50,7 @@ def _baselines(runs: Sequence[Run]) -> Answer:
             question,
             "cannot be told",
             "No pair of runs is here",
-            "`sentviz study sentiformer --dataset sst5_trees` trains them.",
+            "sentviz study sentiformer --dataset sst5_trees trains them.",
             "results",
         )
     words = {dataset: worded([one.word() for one in pairs.values()]) for dataset, pairs in found.items()}
@@ -84,7 +84,7 @@ def _parts(runs: Sequence[Run]) -> Answer:
             question,
             "cannot be told",
             "No ablation is here",
-            "`sentviz study sentiformer-ablations --dataset sst5_trees` trains them.",
+            "sentviz study sentiformer-ablations --dataset sst5_trees trains them.",
             "parts",
         )
     dataset, frame = next(iter(frames.items()))

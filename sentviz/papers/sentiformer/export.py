@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sentviz.errors import InputError
 from sentviz.figures.figure import Figure, Theme
 from sentviz.gallery import sourced
-from sentviz.papers.sentiformer import tables
+from sentviz.papers.sentiformer import prints, tables
 from sentviz.papers.sentiformer.study import DATASETS, MODELS, READINGS, ablations, beside, configurations
 from sentviz.runs import Run
 from sentviz.studies.collected import points
@@ -17,19 +17,21 @@ __all__ = ["MAKERS", "ablation_figure", "accuracy_figure"]
 
 
 def accuracy_figure(runs: Sequence[Run], dataset: str, theme: Theme = "light") -> Figure:
-    """Table I on a data set as dots beside the printed diamonds, on SST-5 with the parts of table II.
+    """Table I on a data set as dots beside the printed diamonds.
 
     Raises:
         InputError: nothing measured.
     """
     from sentviz.figures.beside import measured_beside_printed
 
-    here = configurations(runs, dataset)
+    here = {name: seeds for name, seeds in configurations(runs, dataset).items() if MODELS[name] not in prints.TITLES.values()}
     if not here:
         raise InputError(f"There is no run of {dataset} here: `sentviz study sentiformer --dataset {dataset}` trains them.")
     single = points(here, "accuracy")
     single["model"] = single["model"].map(MODELS)
-    made = measured_beside_printed(beside(runs, dataset), single, title=f"Accuracy on {DATASETS[dataset]}", percent=True, theme=theme)
+    made = measured_beside_printed(
+        tables.main(beside(runs, dataset)), single, title=f"Accuracy on {DATASETS[dataset]}", percent=True, theme=theme
+    )
     return sourced(made, *(run for seeds in here.values() for run in seeds))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -31,55 +32,41 @@ def _figure(dataset: str, theme: Theme, key: tuple[str, ...], _runs: Sequence[Ru
 
 
 def show(runs: Sequence[Run]) -> None:
-    here = [dataset for dataset in DATASETS if configurations(runs, dataset)]
-    left, right = shell.halves("sentiformer-results")
-    with left:
-        if here:
-            shell.choose(
-                st.segmented_control,
-                "Data set",
-                "study",
-                here,
-                required=True,
-                format_func=lambda name: DATASETS[name],
-                label_visibility="collapsed",
-            )
-            chosen = shell.focus().study if shell.focus().study in here else here[0]
-            shell.figure(
-                lambda theme: _figure(chosen, theme, digests(runs, chosen), runs),
-                f"sentiformer-accuracy-{chosen}",
-                code=code(chosen, "sentiformer-accuracy"),
-            )
-        if len(here) < len(DATASETS):
-            missing = [dataset for dataset in DATASETS if dataset not in here]
-            st.info(
-                f"No run of {', '.join(DATASETS[name] for name in missing)} is here; "
-                f"`sentviz study sentiformer --dataset {missing[0]}` trains them.",
-                icon=":material/inventory_2:",
-            )
-    with right:
-        made = _table(digests(runs), runs)
-        st.dataframe(
-            _shown(made.frame).style.format({"printed, %": "{:.1f}", "seeds": "{:.0f}", "n": "{:,.0f}"}, na_rep="–"),
-            hide_index=True,
-            height="content",
-            placeholder="–",
-            key="sentiformer-table-1",
-            column_config={"model": st.column_config.Column(pinned=True)},
-        )
-        st.caption(shell.md(made.caption))
-
-
-def _shown(frame: pd.DataFrame) -> pd.DataFrame:
-    """In percent, ours with its interval in words."""
-    ours = with_interval(100 * frame["value"], 100 * frame["low"], 100 * frame["high"])
-    return pd.DataFrame(
-        {
-            "data": frame["data"],
-            "model": frame["model"],
-            "printed, %": 100 * frame["printed"],
-            "ours, %": [ours(100 * value) for value in frame["value"]],
-            "seeds": frame["seeds"],
-            "n": frame["n"],
-        }
+    made = _table(digests(runs), runs)
+    shown, spans = _wide(made.frame)
+    st.dataframe(
+        shown.style.format(spans, na_rep="–"),
+        height="content",
+        placeholder="–",
+        key="sentiformer-table-1",
+        column_config={"model": st.column_config.Column(pinned=True)},
     )
+    st.caption(shell.md(made.caption))
+    here = [dataset for dataset in DATASETS if configurations(runs, dataset)]
+    for i in range(0, len(here), 2):
+        for column, dataset in zip(shell.halves(f"sentiformer-accuracy-{i}"), here[i : i + 2], strict=False):
+            with column:
+                shell.figure(
+                    lambda theme, of=dataset: _figure(of, theme, digests(runs, of), runs),  # type: ignore[misc]
+                    f"sentiformer-accuracy-{dataset}",
+                    code=code(dataset, "sentiformer-accuracy"),
+                )
+    if missing := [dataset for dataset in DATASETS if dataset not in here]:
+        st.info(
+            f"No run of {', '.join(DATASETS[name] for name in missing)} is here; "
+            f"`sentviz study sentiformer --dataset {missing[0]}` trains them.",
+            icon=":material/inventory_2:",
+        )
+
+
+def _wide(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[Any, Any]]:
+    """Models down, of each data set the print and ours in percent; how each column is written."""
+    columns: dict[str, pd.Series[float]] = {}
+    forms: dict[Any, Any] = {}
+    for data, rows in frame.groupby("data", sort=False):
+        one = rows.set_index("model")
+        numbers = {name: 100 * one[name] for name in ("printed", "value", "low", "high")}
+        ours, printed = f"{data}, ours", f"{data}, print"
+        columns |= {printed: numbers["printed"], ours: numbers["value"]}
+        forms |= {printed: "{:.1f}", ours: with_interval(numbers["value"], numbers["low"], numbers["high"])}
+    return pd.DataFrame(columns), forms
