@@ -27,6 +27,9 @@ PAPER = Paper(
             ("sst5_trees", "sst5_trees_binary", "imdb", "yelp_polarity", "tweeteval_sentiment"),
             ("sentiformer", *BASELINES),
         ),
+        "sentiformer-rates": Study(
+            "the same three at ten times the printed rate", ("sst5_trees", "sst5_trees_binary"), ("sentiformer", *BASELINES), ("", "fast")
+        ),
         "sentiformer-ablations": Study(
             "SentiFormer without each of its parts", ("sst5_trees", "sst5_trees_binary"), ("sentiformer", *ABLATIONS)
         ),
