@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sentviz.papers.sentiformer.presets import ABLATIONS, BASELINES, PRESETS
+from sentviz.papers.sentiformer.presets import ABLATIONS, ADDITIONS, BASELINES, PRESETS
 from sentviz.registry import Page, Paper, Study
 
 __all__ = ["PAPER"]
@@ -21,6 +21,7 @@ PAPER = Paper(
         parts=("results", "parts", "gates", "speed", "theory", "claims", "items"),
     ),
     presets=PRESETS,
+    additions=ADDITIONS,
     studies={
         "sentiformer": Study(
             "SentiFormer and two baselines without attention",
