@@ -105,6 +105,8 @@ def test_a_name_is_there_once() -> None:
         ("sst2/ndt-unit-2", "strip", {"layer": 1}, "The figure strip takes no layer; it takes text, pair"),
         ("sst2/ndt-unit-2", "sigma", {}, "sst2/ndt-unit-2 has no lexicon"),
         ("sst2/vanilla", "lambda", {}, "sst2/vanilla has no lambda."),
+        ("sst2/vanilla", "scalars", {}, "sst2/vanilla has no learned scalars."),
+        ("sst2/vanilla", "gate-lines", {}, "sst2/vanilla has no gates."),
         ("sst2/vanilla", "component-words", {}, "one attention map per head"),
         ("imdb/hardmax-d2", "smoother", {}, "is no softmax"),
         ("sst2/ndt-unit-2", "particles", {}, "`sentviz train imdb --model hardmax-d2`"),
