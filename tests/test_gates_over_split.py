@@ -185,7 +185,7 @@ def test_the_verdict_says_which_way_and_how_sure() -> None:
     assert len(lines) == 4
     assert lines[0].startswith("The gates of function words are lower than those of content words in 1 of 2 layers and higher in 0")
     assert "mean over layers −0.4" in lines[0] and "polar words" in lines[1]
-    assert "function words in 1 of 2 layers" in lines[2] and "adjectives in 1" in lines[2]
+    assert "function words is surely below 0.1 in 1 of 2 layers" in lines[2] and "adjectives surely above 0.9 in 1." in lines[2]
     assert "most shut: “the” 0.2" in lines[3] and "most open: “good” 0.7" in lines[3]
 
 

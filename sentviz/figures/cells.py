@@ -63,6 +63,6 @@ def number_cells(
             if np.isfinite(value):
                 ink = inks[i * len(line) + j]
                 plot.add_annotation(x=j, y=i, text=number(float(value), digits), showarrow=False, font={"size": 12, "color": ink})
-    plot.update_xaxes(side="top", showgrid=False, automargin=False)
-    plot.update_yaxes(autorange="reversed", showgrid=False, automargin=False)
+    plot.update_xaxes(type="category", side="top", showgrid=False, automargin=False)
+    plot.update_yaxes(type="category", autorange="reversed", showgrid=False, automargin=False)
     return plot

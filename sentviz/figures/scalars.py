@@ -158,7 +158,7 @@ def scalar_evolution(
         )
     )
     plot.update_xaxes(
-        range=[first - 0.04 * span, last + (0.26 if marks is None else 0.32) * span],
+        range=[first - 0.04 * span, last + (0.32 if marks is not None else 0.26 if per_row > 1 else 0.36) * span],
         title_text="step",
         title_standoff=6,
         nticks=5,

@@ -296,8 +296,8 @@ def verdict(frame: pd.DataFrame) -> list[str]:
         for kind, name, column, sign, bound in (("class", "function words", "high", 1, SHUT), ("tag", "ADJ", "low", -1, OPEN))
     )
     lines.append(
-        f"Surely below {SHUT} is the mean gate of function words in {below} of {layers} layers,"
-        f" surely above {OPEN} that of adjectives in {above}."
+        f"The mean gate of function words is surely below {SHUT} in {below} of {layers} layers,"
+        f" that of adjectives surely above {OPEN} in {above}."
     )
     words = frame[(frame["kind"] == "word") & (frame["layer"] < 0)].sort_values("value", kind="stable")
     if len(words):
