@@ -119,6 +119,11 @@ def _studied() -> tuple[str, ...]:
     return tuple(dict.fromkeys(dataset for _, study in studies().values() for dataset in study.datasets))
 
 
+def _parts() -> tuple[str, ...]:
+    """Every part of a paper's page."""
+    return tuple(dict.fromkeys(part for paper in papers().values() for part in paper.page.parts))
+
+
 def _turned(value: tuple[tuple[str, float], ...], has: Capabilities) -> tuple[tuple[str, float], ...]:
     there = {dial.term for dial in has.dials}
     return tuple((term, factor) for term, factor in value if term in there)
@@ -176,7 +181,7 @@ class Focus:
     plane: str = coordinates_or(("spread", "decision"), resets=RUN, chip=_plane)  # of its picture
     play: str = characters(chip="playground as set")  # settings of its playground, as in n:50~alpha:0.5
     study: str = choice(_studied, "sst2", chip="study of {}")  # data set of a paper's page
-    part: str = choice(("results", "compare", "panels", "lambda", "cost", "items"), chip=_spaced)  # of that page
+    part: str = choice(_parts, "results", chip=_spaced)  # of that page
     metric: str = choice(
         ("accuracy", "precision_weighted", "f1_weighted", "auc", "silhouette", "precision_macro", "f1_macro"), chip=_spaced
     )

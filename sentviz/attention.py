@@ -284,6 +284,7 @@ def _banded(q: Tensor, k: Tensor, v: Tensor, lambdas: Tensor, padding: Tensor | 
     near = F.pad(near, (reach, reach + blocks * BLOCK - n)).unfold(-1, wide, BLOCK)[:, :, None, :] & band
     seen = torch.cat([near, far[:, None, None, :].expand(-1, blocks, BLOCK, -1)], dim=-1).flatten(0, 1)
     mask = torch.zeros(seen.shape, dtype=q.dtype, device=device).masked_fill_(~seen, torch.finfo(q.dtype).min)
-    q = F.pad(q, (0, 0, 0, blocks * BLOCK - n)).unflatten(-2, (blocks, BLOCK)).movedim(-3, 1).flatten(0, 1)
+    q = F.pad(q, (0, 0, 0, blocks * BLOCK - n))
+    q = q.reshape(*q.shape[:-2], blocks, BLOCK, q.shape[-1]).movedim(-3, 1).flatten(0, 1)
     out = _fused(q, around(k), around(v), lambdas, mask[:, None])
-    return out.unflatten(0, (batch, blocks)).movedim(1, 2).flatten(2, 3)[:, :, :n]
+    return out.reshape(batch, blocks, *out.shape[1:]).movedim(1, 2).flatten(2, 3)[:, :, :n]

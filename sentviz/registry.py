@@ -56,6 +56,7 @@ class Page:
     url: str = ""  # the last part of its address; of a paper in another package always paper-<name>
     icon: str = ":material/article:"
     script: Path | None = None  # a Streamlit page in another package
+    parts: tuple[str, ...] = ()  # of it that a link can name
 
 
 @dataclass(frozen=True, eq=False)

@@ -129,7 +129,7 @@ class Run:
         """config.json as written."""
         path = self.folder / "config.json"
         try:
-            config = json.loads(path.read_text(encoding="utf-8"))
+            config = json.loads(path.read_bytes())
         except FileNotFoundError:
             raise RunError(f"{self.name} is not a run: {path.name} is missing.") from None
         except (OSError, ValueError, RecursionError) as error:
@@ -254,9 +254,9 @@ class Run:
 def runs(folders: Folders = ()) -> dict[str, Run | RunError]:
     """Every run below the roots by name; a folder that is no readable run is there with its reason."""
     found: dict[str, Run | RunError] = {}
-    for path in (path for root in roots(folders) for path in sorted(root.glob("*/*/"))):
-        name = f"{path.parent.name}/{path.name}"
-        if name in found or ".tmp-" in path.name or path.name.startswith("."):
+    for path in (path for root in roots(folders) for path in sorted(root.glob("*/*/"), key=lambda path: path.parts)):
+        name = "/".join(path.parts[-2:])
+        if name in found or ".tmp-" in path.parts[-1] or path.parts[-1].startswith("."):
             continue
         try:
             found[name] = Run.open(path, name)

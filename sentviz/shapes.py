@@ -6,10 +6,11 @@ field that the code has given up may still stand there with the one value that e
 
 from __future__ import annotations
 
+import marshal
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 __all__ = [
@@ -426,11 +427,17 @@ def read_config(stored: Mapping[str, Any]) -> ModelConfig:
     Raises:
         ValueError: an unknown kind or setting, or values that no model has, in one sentence.
     """
-    values = dict(stored)
-    kind = values.pop("kind", EncoderConfig.KIND)
+    kind = stored.get("kind", EncoderConfig.KIND)
     if kind not in CONFIGS:
         raise ValueError(f"it is of the kind {kind!r}; this version knows {', '.join(CONFIGS)}")
-    wanted = CONFIGS[kind]
+    return _read(CONFIGS[kind], marshal.dumps(dict(stored), 0))  # type: ignore[arg-type]  # a class is hashable
+
+
+@lru_cache(maxsize=1024)
+def _read(wanted: type[ModelConfig], stored: bytes) -> ModelConfig:
+    """A shape never changes, and most runs share theirs with others."""
+    values = marshal.loads(stored)
+    values.pop("kind", None)
     known = {item.name for item in fields(wanted)}
     for name in sorted(values.keys() - known):
         value = values.pop(name)

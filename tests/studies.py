@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 
 from sentviz.evaluation import Evaluation, metrics
-from sentviz.presets import preset
+from sentviz.presets import named, preset
 from sentviz.runs import Run, attach, write
+from sentviz.shapes import CONFIGS, stored_config
 
 N = 200
 
@@ -46,17 +47,19 @@ def made_run(
     pooled = (labels[:, None] * 1.0 + rng.normal(size=(N, 4))).astype(np.float32)
     ids = tuple(f"{dataset}-{i}" for i in range(N))
     test = Evaluation("test", ids, labels, logits.astype(np.float32), pooled, classes)
-    shape = preset(model, vocab_size=100, classes=len(classes), max_length=9, layers=2, heads=2)
+    known = {item.name for item in fields(CONFIGS[named(model).kind])}
+    small = {name: 2 for name in ("layers", "heads") if name in known}
+    shape = preset(model, vocab_size=100, classes=len(classes), max_length=9, **small)
     history = [
         (step, step / 10, "lambda", layer, c, 0.2 + drift * (layer + 1) * step / 20)
         for step in (0, 10, 20)
         for layer in range(2)
-        for c in range(1, shape.components)
+        for c in range(1, shape.capabilities.components)
     ]
     frame = pd.DataFrame(history or [(0, 0.0, "train_loss", -1, -1, 1.0)], columns=["step", "epoch", "name", "layer", "component", "value"])
     folder = name or model + (f"-s{seed}" if seed else "")
     config: dict[str, Any] = {
-        "model": asdict(shape),
+        "model": stored_config(shape),
         "preset": model,
         "labels": list(classes),
         "tokenizer": {"kind": "words", "cls": model.startswith("cls")},
@@ -64,7 +67,7 @@ def made_run(
         "data": {"name": dataset},
         "recipe": {"seed": seed},
         "best": {"accuracy": validation, "epoch": 1.0},
-        "parameters": 1_000_000 + 1_000 * shape.components,
+        "parameters": 1_000_000 + 1_000 * shape.capabilities.components,
     }
     report = json.dumps(dict.fromkeys(("test", *also), metrics(test, resamples=200)))
     answers = pd.concat([test.frame().assign(split=name) for name in ("test", *also)])

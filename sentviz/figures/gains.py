@@ -19,7 +19,14 @@ _LINE = 44
 
 
 def gain_dots(
-    frame: pd.DataFrame, printed: pd.DataFrame | None = None, *, order: Sequence[str], title: str, theme: Theme = "light"
+    frame: pd.DataFrame,
+    printed: pd.DataFrame | None = None,
+    *,
+    order: Sequence[str],
+    title: str,
+    base: str = "the baseline",
+    each: str = "a pretrained encoder each",
+    theme: Theme = "light",
 ) -> Figure:
     """A row per comparison in percentage points: filled marks with 95 % intervals are measured, open diamonds printed, one per encoder.
 
@@ -28,6 +35,7 @@ def gain_dots(
         printed: row, encoder, value (shares).
         order: the rows, from top to bottom.
         title: of the figure.
+        base: what all are compared with. each: what a printed diamond is of; "" = nothing to say.
     Frame:
         row, kind (or "printed"), encoder, value, low, high, n, seeds, in shares.
     Raises:
@@ -63,14 +71,14 @@ def gain_dots(
             x=100 * theirs["value"].astype(float),
             y=[places[row] - (0.33 if row in measured else 0) for row in theirs["row"]],
             mode="markers",
-            name="printed, a pretrained encoder each",
+            name=", ".join(filter(None, ("printed", each))),
             marker={"size": 9, "symbol": "diamond-open", "color": colours.lines[1], "line": {"width": 1.8}},
             customdata=[as_text(name, 30) for name in theirs["encoder"]],
             hovertemplate="%{customdata}, printed: %{x:+.2f} points<extra></extra>",
         )
     names = [as_text(row, 30) for row in rows]
     plot.update_yaxes(tickvals=list(range(len(rows))), ticktext=names, range=[len(rows) - 0.45, -0.62], showgrid=False, automargin=False)
-    plot.update_xaxes(title_text="percentage points over the baseline", title_standoff=4, nticks=8, automargin=False)
+    plot.update_xaxes(title_text=f"percentage points over {base}", title_standoff=4, nticks=8, automargin=False)
     plot.update_layout(showlegend=True, legend={"x": 0, "y": -48 / (_LINE * len(rows)), "yanchor": "top"})
     ours = frame.rename(columns={"difference": "value"})[["row", "kind", "value", "low", "high", "n", "seeds"]]
     together = pd.concat([part for part in (ours, theirs.assign(kind="printed")) if len(part)], ignore_index=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from sentviz.evaluation import holm
 from sentviz.runs import Run
@@ -15,7 +15,7 @@ from sentviz.studies.stats import paired
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["SEEDS_IN_WORDS", "Comparison", "Word", "compared", "mixed"]
+__all__ = ["SEEDS_IN_WORDS", "Comparison", "Word", "compared", "in_points", "mixed"]
 
 SEEDS_IN_WORDS = (
     "Intervals and p are for other test rows and other trainings: chance in training is pooled over the configurations with several seeds,"
@@ -99,3 +99,8 @@ def compared(here: Configurations, base: str, split: str = "test", noise: SeedNo
         rows.append((model, *numbers, one.word(adjusted[model]), *one.seeds, one.n, one.test))
     columns = ["model", "accuracy", "difference", "low", "high", "p", "adjusted", "verdict", "seeds", "base_seeds", "n", "test"]
     return pd.DataFrame(rows, columns=columns)
+
+
+def in_points(row: Mapping[Any, Any]) -> str:
+    """ "+0.12 [−0.05, +0.29]": a comparison's difference in percentage points with its interval."""
+    return f"{100 * row['difference']:+.2f} [{100 * row['low']:+.2f}, {100 * row['high']:+.2f}]".replace("-", "−")

@@ -10,9 +10,10 @@ import streamlit as st
 
 from sentviz.runs import Run
 
-__all__ = ["MINUS", "digests", "plain"]
+__all__ = ["MINUS", "WORDS", "digests", "plain", "with_interval"]
 
 MINUS = str.maketrans("-", "−")
+WORDS = {"better": "▲ better", "worse": "▼ worse", "cannot be told": "? cannot be told"}
 
 
 def digests(runs: Sequence[Run], dataset: str = "") -> tuple[str, ...]:
@@ -31,3 +32,9 @@ def plain(frame: pd.DataFrame, *, key: str, digits: int = 3, **formats: str) -> 
 def _signed(form: str) -> Callable[[float], str]:
     """A number as written, with a minus sign."""
     return lambda value: form.format(value).translate(MINUS)
+
+
+def with_interval(value: pd.Series[float], low: pd.Series[float], high: pd.Series[float], sign: str = "") -> Callable[[float], str]:
+    """Writes a number with its interval; the column itself stays a number, so that it sorts."""
+    known = {v: f"{v:{sign}.2f} [{a:{sign}.2f}, {b:{sign}.2f}]".replace("-", "−") for v, a, b in zip(value, low, high, strict=True)}
+    return lambda one: "–" if pd.isna(one) else known[one]

@@ -15,7 +15,7 @@ from sentviz.papers.fused import coverage
 from sentviz.papers.fused import study as fused
 from sentviz.papers.fused.study import BASE, CHOSEN, DATASETS, INJECTED, SETTINGS, XIA, configurations
 from sentviz.runs import Run
-from sentviz.studies.against import compared
+from sentviz.studies.against import compared, in_points
 from sentviz.studies.seeds import seed_noise
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ def _all_better(frame: pd.DataFrame, against: str) -> Finding:
     rows = frame[frame["model"].isin(INJECTED)]
     if rows.empty:
         return MISSING
-    said = "; ".join(f"{SETTINGS[row['model']]} {fused.points(row)}, p = {row['adjusted']:.2g}" for row in rows.to_dict("records"))
+    said = "; ".join(f"{SETTINGS[row['model']]} {in_points(row)}, p = {row['adjusted']:.2g}" for row in rows.to_dict("records"))
     seeds = "for other seeds as well" if (rows["test"] == "over seeds").all() else "one seed each"
     evidence = f"in points over {against}, p after Holm: {said}; {seeds}, n = {int(rows['n'].max()):,}"
     words = set(rows["verdict"])
@@ -255,7 +255,7 @@ def _tasks(runs: Sequence[Run]) -> Finding:
     frame = fused.out_of_domain(runs)
     if frame.empty:
         return MISSING
-    said = "; ".join(f"{row['task']} {fused.points(row)}, p = {row['adjusted']:.2g}" for row in frame.to_dict("records"))
+    said = "; ".join(f"{row['task']} {in_points(row)}, p = {row['adjusted']:.2g}" for row in frame.to_dict("records"))
     counts = frame["verdict"].value_counts()
     better, worse = int(counts.get("better", 0)), int(counts.get("worse", 0))
     found: Verdict = "holds" if 2 * better > len(frame) else "does not hold" if 2 * worse >= len(frame) else "cannot be told"

@@ -7,10 +7,10 @@ never in its place. Accuracies and gains are shares (0..1).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from sentviz.evaluation import holm
 from sentviz.papers.fused.presets import MODELS
 from sentviz.runs import Run
 from sentviz.studies import collected
-from sentviz.studies.against import compared, mixed
+from sentviz.studies.against import compared, in_points, mixed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,7 +40,6 @@ __all__ = [
     "gains",
     "heads_by_setting",
     "out_of_domain",
-    "points",
     "printed_accuracies",
     "printed_gains",
     "printed_tasks",
@@ -248,7 +247,7 @@ class Answer:
         said = []
         for row in self.rows.to_dict("records"):
             several = f"{row['seeds']} against {row['base_seeds']} seeds" if row["test"] == "over seeds" else "one seed each"
-            said.append(f"{SETTINGS[row['model']]} {points(row)}, {several}")
+            said.append(f"{SETTINGS[row['model']]} {in_points(row)}, {several}")
         gains = f"Baseline {self.baseline:.2%}; gains in points: {'; '.join(said)}. n = {int(self.rows['n'].max()):,}."
         return " ".join(filter(None, (gains, self.beside_print)))
 
@@ -269,11 +268,6 @@ class Answer:
     def sentence(self) -> str:
         """The answer in one sentence with its numbers."""
         return f"{self.short}. {self.numbers}"
-
-
-def points(row: Mapping[Any, Any]) -> str:
-    """ "+0.12 [−0.05, +0.29]": a comparison's difference in percentage points with its interval."""
-    return f"{100 * row['difference']:+.2f} [{100 * row['low']:+.2f}, {100 * row['high']:+.2f}]".replace("-", "−")
 
 
 def answer(runs: Iterable[Run], dataset: str) -> Answer:

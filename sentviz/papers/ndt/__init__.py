@@ -15,7 +15,11 @@ PAPER = Paper(
     title="NDT: Non-Differential Transformer and Its Application to Sentiment Analysis",
     citation="arXiv 2603.20704",
     folder=Path(__file__).parent,
-    page=Page("arXiv 2603.20704: every printed number beside ours.", url="ndt"),
+    page=Page(
+        "arXiv 2603.20704: every printed number beside ours.",
+        url="ndt",
+        parts=("results", "compare", "panels", "lambda", "cost", "items"),
+    ),
     presets=PRESETS,
     studies={
         "ndt": Study(

@@ -15,7 +15,11 @@ PAPER = Paper(
     title="A Theoretical Framework for Transformer-Based Sentiment Analysis: Attention, Expressivity, and Efficiency",
     citation="Gupta, Gupta, Agrawal, Shrivastava",
     folder=Path(__file__).parent,
-    page=Page("SentiFormer: gates, aware positions, a window; every printed number beside ours.", url="sentiformer"),
+    page=Page(
+        "Gupta et al.: gates, aware positions, a window; every printed number beside ours.",
+        url="sentiformer",
+        parts=("results", "parts", "gates", "speed", "theory", "claims", "items"),
+    ),
     presets=PRESETS,
     studies={
         "sentiformer": Study(
@@ -27,5 +31,9 @@ PAPER = Paper(
             "SentiFormer without each of its parts", ("sst5_trees", "sst5_trees_binary"), ("sentiformer", *ABLATIONS)
         ),
     },
+    claims="sentviz.papers.sentiformer.claims:CLAIMS",
+    makers="sentviz.papers.sentiformer.export:MAKERS",
+    figures="sentviz.papers.sentiformer.figures",
+    answers="sentviz.papers.sentiformer.answer:answers",
     printed="sentviz.papers.sentiformer.prints:values",
 )

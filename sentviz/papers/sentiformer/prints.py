@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["table", "values"]
+__all__ = ["TITLES", "accuracies", "table", "values"]
 
 FOLDER = Path(__file__).parent / "printed"
 MODELS = {  # as printed -> a preset
@@ -21,6 +21,12 @@ MODELS = {  # as printed -> a preset
     "no gated attention": "sentiformer-no-gate",
     "full O(n^2) attention": "sentiformer-full",
     "no layer normalization": "sentiformer-no-norm",
+}
+TITLES = {
+    "sentiformer-sinusoid": "without aware positions",
+    "sentiformer-no-gate": "without gates",
+    "sentiformer-full": "without the window",
+    "sentiformer-no-norm": "without layer norm",
 }
 COLUMNS = {  # data set -> column of table I; whether its SST-5 has five classes or two is for the runs to say
     "sst5_trees": "sst5",
@@ -43,6 +49,22 @@ def _read(name: str) -> pd.DataFrame:
     frame = pd.read_csv(FOLDER / f"{name}.csv")
     frame["preset"] = [MODELS.get(said, "") for said in frame["variant" if name == "ablation" else "model"]]
     return frame
+
+
+def accuracies(dataset: str) -> pd.DataFrame:
+    """Every printed accuracy that a data set of ours may stand for: model (a title), printed (0..1), in the order of the print.
+
+    On SST-5 the ablations of table II follow; models of table I that cannot be had here are among them.
+    """
+    import pandas as pd
+
+    main = table("accuracy")
+    column = COLUMNS[dataset]
+    found = pd.DataFrame({"model": main["model"], "printed": main[column] / 100})
+    if column == "sst5":
+        parts = table("ablation").query("preset != 'sentiformer'")
+        found = pd.concat([found, pd.DataFrame({"model": parts["preset"].map(TITLES), "printed": parts["sst5_accuracy_pct"] / 100})])
+    return found.reset_index(drop=True)
 
 
 def values(dataset: str, preset: str) -> pd.DataFrame:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from app import shell
-from app.views.papers.shared import digests
+from app.views.papers.shared import WORDS, digests, with_interval
 from sentviz.figures import Figure, Theme
 from sentviz.gallery import code
 from sentviz.papers.fused import tables as fused_tables
@@ -22,7 +22,6 @@ from sentviz.studies.made import Table
 __all__ = ["answers", "numbers", "out_of_domain", "table"]
 
 ICONS = {"yes": ":material/check_circle:", "no": ":material/cancel:", "cannot be told": ":material/help:"}
-WORDS = {"better": "▲ better", "worse": "▼ worse", "cannot be told": "? cannot be told"}
 
 
 @st.cache_data(max_entries=8, show_spinner="Comparing the settings")
@@ -76,7 +75,7 @@ def numbers(runs: Sequence[Run]) -> None:
     percent = ("accuracy", "difference", "low", "high", "spread")
     shown = shown.assign(**{name: 100 * shown[name] for name in percent})
     columns = ["data", "setting", "kind", "verdict", "difference", "p", "adjusted", "accuracy", "spread", "seeds", "n"]
-    form: dict[Any, Any] = {"difference": _with_interval(shown["difference"], shown["low"], shown["high"], "+")}
+    form: dict[Any, Any] = {"difference": with_interval(shown["difference"], shown["low"], shown["high"], "+")}
     form |= {"accuracy": "{:.2f}", "spread": "{:.2f}", "p": "{:.2g}", "adjusted": "{:.2g}", "n": "{:,.0f}", "seeds": "{:.0f}"}
     titles = {"difference": "gain, points", "adjusted": "p after Holm", "accuracy": "accuracy, %"}
     st.dataframe(
@@ -102,7 +101,7 @@ def table(runs: Sequence[Run]) -> None:
         name = f"ours, {title}"
         value, low, high = (100 * made.frame[column] for column in (dataset, f"{dataset}_low", f"{dataset}_high"))
         frame[name], frame[f"seeds, {title}"] = value, made.frame[f"{dataset}_seeds"]
-        spans[name] = _with_interval(value, low, high)
+        spans[name] = with_interval(value, low, high)
     form = dict.fromkeys(ENCODERS, "{:.2f}") | spans | {f"seeds, {title}": "{:.0f}" for title in DATASETS.values()}
 
     def bold(column: pd.Series[Any]) -> list[str]:
@@ -136,7 +135,7 @@ def out_of_domain(runs: Sequence[Run]) -> None:
             percent = {name: 100 * here[name] for name in ("baseline", "injected", "difference", "low", "high")}
             shown = here.assign(verdict=here["verdict"].map(WORDS), **percent)
             names = ["task", "verdict", "difference", "adjusted", "baseline", "injected", "seeds", "n"]
-            form: dict[Any, Any] = {"difference": _with_interval(shown["difference"], shown["low"], shown["high"], "+")}
+            form: dict[Any, Any] = {"difference": with_interval(shown["difference"], shown["low"], shown["high"], "+")}
             form |= {"baseline": "{:.2f}", "injected": "{:.2f}", "adjusted": "{:.2g}", "seeds": "{:.0f}", "n": "{:,.0f}"}
             titles = {"difference": "gain, points", "adjusted": "p after Holm"}
             config = {name: st.column_config.Column(title) for name, title in titles.items()}
@@ -144,9 +143,3 @@ def out_of_domain(runs: Sequence[Run]) -> None:
                 shown[names].style.format(form), hide_index=True, height="content", key="fused-tasks", column_config=config, placeholder="–"
             )
         st.caption(shell.md(made.caption))
-
-
-def _with_interval(value: pd.Series[float], low: pd.Series[float], high: pd.Series[float], sign: str = "") -> Callable[[float], str]:
-    """Writes a number with its interval; the column itself stays a number, so that it sorts."""
-    known = {v: f"{v:{sign}.2f} [{a:{sign}.2f}, {b:{sign}.2f}]".replace("-", "−") for v, a, b in zip(value, low, high, strict=True)}
-    return lambda one: "–" if pd.isna(one) else known[one]

@@ -32,4 +32,4 @@ shell.choose(
     required=True,
     label_visibility="collapsed",
 )
-PARTS[shell.focus().part](runs, dataset)
+PARTS.get(shell.focus().part, results.show)(runs, dataset)

@@ -1,0 +1,1 @@
+"""The page of SentiFormer, part by part."""

@@ -1,0 +1,34 @@
+"""The SentiFormer paper: its questions answered, then every printed table and claim beside the runs here."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app import shell, store
+from app.views.papers.sentiformer import answer, claims, items, parts, results
+
+PARTS = {
+    "results": results.show,
+    "parts": parts.show,
+    "claims": claims.show,
+    "items": items.show,
+}
+TITLES = {"results": "Table I", "parts": "Table II", "items": "Every item"}
+
+shell.intro(
+    "What “A Theoretical Framework for Transformer-Based Sentiment Analysis” (Gupta et al.: SentiFormer) prints, beside what the runs here"
+    " measure, with 95% intervals.",
+    "The paper gives neither seeds nor intervals; ours have one budget for all models of a data set, said in each run.",
+)
+runs = list(store.runs().values())
+answer.show(runs)
+shell.choose(
+    st.segmented_control,
+    "Part",
+    "part",
+    list(PARTS),
+    format_func=lambda name: TITLES.get(name, name.capitalize()),
+    required=True,
+    label_visibility="collapsed",
+)
+PARTS.get(shell.focus().part, results.show)(runs)

@@ -1,0 +1,72 @@
+"""Table I: accuracy on each data set, measured beside printed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from app import shell
+from app.views.papers.shared import digests, with_interval
+from sentviz.figures import Figure, Theme
+from sentviz.gallery import code
+from sentviz.papers.sentiformer import tables
+from sentviz.papers.sentiformer.export import accuracy_figure
+from sentviz.papers.sentiformer.study import DATASETS, configurations
+from sentviz.runs import Run
+from sentviz.studies.made import Table
+
+__all__ = ["show"]
+
+
+@st.cache_data(max_entries=4, show_spinner="Reading the runs")
+def _table(key: tuple[str, ...], _runs: Sequence[Run]) -> Table:
+    return tables.accuracy(_runs)
+
+
+@st.cache_data(max_entries=16, show_spinner="Reading the runs")
+def _figure(dataset: str, theme: Theme, key: tuple[str, ...], _runs: Sequence[Run]) -> Figure:
+    return accuracy_figure(_runs, dataset, theme)
+
+
+def show(runs: Sequence[Run]) -> None:
+    made = _table(digests(runs), runs)
+    shown, spans = _wide(made.frame)
+    st.dataframe(
+        shown.style.format(spans, na_rep="–"),
+        height="content",
+        placeholder="–",
+        key="sentiformer-table-1",
+        column_config={"model": st.column_config.Column(pinned=True)},
+    )
+    st.caption(shell.md(made.caption))
+    here = [dataset for dataset in DATASETS if configurations(runs, dataset)]
+    for i in range(0, len(here), 2):
+        for column, dataset in zip(shell.halves(f"sentiformer-accuracy-{i}"), here[i : i + 2], strict=False):
+            with column:
+                shell.figure(
+                    lambda theme, of=dataset: _figure(of, theme, digests(runs, of), runs),  # type: ignore[misc]
+                    f"sentiformer-accuracy-{dataset}",
+                    code=code(dataset, "sentiformer-accuracy"),
+                )
+    if missing := [dataset for dataset in DATASETS if dataset not in here]:
+        st.info(
+            f"No run of {', '.join(DATASETS[name] for name in missing)} is here; "
+            f"`sentviz study sentiformer --dataset {missing[0]}` trains them.",
+            icon=":material/inventory_2:",
+        )
+
+
+def _wide(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[Any, Any]]:
+    """Models down, of each data set the print and ours in percent; how each column is written."""
+    columns: dict[str, pd.Series[float]] = {}
+    forms: dict[Any, Any] = {}
+    for data, rows in frame.groupby("data", sort=False):
+        one = rows.set_index("model")
+        numbers = {name: 100 * one[name] for name in ("printed", "value", "low", "high")}
+        ours, printed = f"{data}, ours", f"{data}, print"
+        columns |= {printed: numbers["printed"], ours: numbers["value"]}
+        forms |= {printed: "{:.1f}", ours: with_interval(numbers["value"], numbers["low"], numbers["high"])}
+    return pd.DataFrame(columns), forms

@@ -1,0 +1,99 @@
+"""The paper's questions, each answered from the runs here in a line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sentviz.claim import Verdict
+from sentviz.papers.sentiformer.study import DATASETS, MODELS, READINGS, ablations, against_baselines, readings, worded
+from sentviz.runs import Run
+from sentviz.studies.against import in_points
+
+__all__ = ["Answer", "answers", "asked"]
+
+_SAID = {"better": "beats", "worse": "is behind", "cannot be told": "cannot be told from"}
+_ANSWER = {"holds": "yes", "does not hold": "no", "cannot be told": "cannot be told"}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A question, its answer, what it rests on, and the part of the page that shows it."""
+
+    question: str
+    verdict: Verdict
+    short: str
+    numbers: str
+    part: str
+
+    @property
+    def sentence(self) -> str:
+        """In one line."""
+        return " ".join(filter(None, (f"{self.question} {self.short}.", self.numbers)))
+
+
+def asked(runs: Sequence[Run]) -> list[Answer]:
+    """What a reader of the paper wants to know first, in that order."""
+    return [_baselines(runs), _reading(runs), _parts(runs)]
+
+
+def answers(runs: Sequence[Run]) -> list[str]:
+    """The same in sentences."""
+    return [one.sentence for one in asked(runs)]
+
+
+def _baselines(runs: Sequence[Run]) -> Answer:
+    question = "Does it beat a BiLSTM and a CNN?"
+    found = {dataset: one for dataset in DATASETS if (one := against_baselines(runs, dataset))}
+    if not found:
+        return Answer(
+            question,
+            "cannot be told",
+            "No pair of runs is here",
+            "sentviz study sentiformer --dataset sst5_trees trains them.",
+            "results",
+        )
+    words = {dataset: worded([one.word() for one in pairs.values()]) for dataset, pairs in found.items()}
+    short = ", ".join(f"{DATASETS[dataset]}: {_ANSWER[word]}" for dataset, word in words.items())
+    numbers = "; ".join(
+        f"{DATASETS[dataset]}: {', '.join(f'{_SAID[one.word()]} {MODELS[name]} {one.numbers}' for name, one in pairs.items())}"
+        for dataset, pairs in found.items()
+    )
+    missing = [title for dataset, title in DATASETS.items() if dataset not in found]
+    numbers += f". No pair of runs of {', '.join(missing)} is here." if missing else "."
+    verdicts = set(words.values())
+    return Answer(question, verdicts.pop() if len(verdicts) == 1 else "cannot be told", short, numbers, "results")
+
+
+def _reading(runs: Sequence[Run]) -> Answer:
+    question = "Is the printed 92.3 on SST-5 an accuracy of five classes?"
+    found = readings(runs)
+    if not found:
+        return Answer(question, "cannot be told", "No model is here on both readings", "", "results")
+    nearer = {one.nearer for one in found}
+    verdict: Verdict = "cannot be told" if len(nearer) > 1 else "holds" if nearer == {"five"} else "does not hold"
+    short = {"holds": "It fits five", "does not hold": "No, two classes fit better", "cannot be told": "Models differ"}[verdict]
+    return Answer(question, verdict, short, "; ".join(one.numbers for one in found) + ".", "results")
+
+
+def _parts(runs: Sequence[Run]) -> Answer:
+    question = "Does each of its parts matter?"
+    frames = {dataset: frame for dataset in READINGS if len(frame := ablations(runs, dataset))}
+    if not frames:
+        return Answer(
+            question,
+            "cannot be told",
+            "No ablation is here",
+            "sentviz study sentiformer-ablations --dataset sst5_trees trains them.",
+            "parts",
+        )
+    dataset, frame = next(iter(frames.items()))
+    word = {"worse": "matters", "better": "harms", "cannot be told": "cannot be told"}
+    short = f"{DATASETS[dataset]}, " + ", ".join(f"{row['title']}: {word[row['verdict']]}" for row in frame.to_dict("records"))
+    numbers = "; ".join(
+        f"{row['title']} {in_points(row)} (printed {100 * row['printed']:+.1f})".replace("-", "−") for row in frame.to_dict("records")
+    )
+    seeds = "one seed each, others unknown" if (frame["test"] == "McNemar").all() else f"{int(frame['seeds'].min())} or more seeds"
+    verdicts = set(frame["verdict"])
+    verdict: Verdict = "holds" if verdicts == {"worse"} else "does not hold" if "better" in verdicts else "cannot be told"
+    return Answer(question, verdict, short, f"Points against the whole: {numbers}; {seeds}, n = {int(frame['n'].max()):,}.", "parts")

@@ -1,0 +1,72 @@
+"""What each table and figure of the SentiFormer paper is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sentviz.errors import InputError
+from sentviz.figures.figure import Figure, Theme
+from sentviz.gallery import sourced
+from sentviz.papers.sentiformer import prints, tables
+from sentviz.papers.sentiformer.study import DATASETS, MODELS, READINGS, ablations, beside, configurations
+from sentviz.runs import Run
+from sentviz.studies.collected import points
+from sentviz.studies.made import Made, Maker
+
+__all__ = ["MAKERS", "ablation_figure", "accuracy_figure"]
+
+
+def accuracy_figure(runs: Sequence[Run], dataset: str, theme: Theme = "light") -> Figure:
+    """Table I on a data set as dots beside the printed diamonds.
+
+    Raises:
+        InputError: nothing measured.
+    """
+    from sentviz.figures.beside import measured_beside_printed
+
+    here = {name: seeds for name, seeds in configurations(runs, dataset).items() if MODELS[name] not in prints.TITLES.values()}
+    if not here:
+        raise InputError(f"There is no run of {dataset} here: `sentviz study sentiformer --dataset {dataset}` trains them.")
+    single = points(here, "accuracy")
+    single["model"] = single["model"].map(MODELS)
+    made = measured_beside_printed(
+        tables.main(beside(runs, dataset)), single, title=f"Accuracy on {DATASETS[dataset]}", percent=True, theme=theme
+    )
+    return sourced(made, *(run for seeds in here.values() for run in seeds))
+
+
+def ablation_figure(runs: Sequence[Run], dataset: str, theme: Theme = "light") -> Figure:
+    """Table II as differences from the whole.
+
+    Raises:
+        InputError: no ablation beside a whole model is here.
+    """
+    from sentviz.figures.gains import gain_dots
+
+    frame = ablations(runs, dataset)
+    if frame.empty:
+        raise InputError(f"There is no ablation here: `sentviz study sentiformer-ablations --dataset {dataset}` trains them.")
+    frame = frame.assign(row=frame["title"], kind=frame["test"].map({"over seeds": "over seeds", "McNemar": "one seed"}))
+    printed = frame.rename(columns={"printed": "value"})[["row", "value"]].dropna().assign(encoder="SentiFormer")
+    made = gain_dots(
+        frame,
+        printed,
+        order=list(frame["row"]),
+        title=f"Accuracy without each part on {DATASETS[dataset]}",
+        base="the whole",
+        each="",
+        theme=theme,
+    )
+    here = configurations(runs, dataset)
+    return sourced(made, *(run for name in ["sentiformer", *frame["model"]] for run in here[name]))
+
+
+def _accuracy(runs: Sequence[Run]) -> list[Made]:
+    return [tables.accuracy(runs), *(accuracy_figure(runs, dataset) for dataset in DATASETS if configurations(runs, dataset))]
+
+
+def _ablation(runs: Sequence[Run]) -> list[Made]:
+    return [tables.ablation(runs), *(ablation_figure(runs, dataset) for dataset in READINGS if len(ablations(runs, dataset)))]
+
+
+MAKERS: dict[str, Maker] = {"accuracy": _accuracy, "ablation": _ablation}

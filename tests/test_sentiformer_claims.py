@@ -1,0 +1,137 @@
+"""SentiFormer's claims, answers and tables: each verdict holds, falls and stays open on made-up runs; the print by hand."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from sentviz.claim import Finding
+from sentviz.papers.sentiformer import PAPER, reach
+from sentviz.papers.sentiformer.answer import asked
+from sentviz.papers.sentiformer.claims import CLAIMS
+from sentviz.papers.sentiformer.export import MAKERS
+from sentviz.papers.sentiformer.study import ablations, beside, readings, worded
+from sentviz.papers.sentiformer.tables import ablation, accuracy
+from sentviz.runs import Run
+from sentviz.studies.made import Table
+from tests.studies import made_run, made_seeds
+
+FIVE = ("very negative", "negative", "neutral", "positive", "very positive")
+
+
+def found(statement: str, runs: list[Run]) -> Finding:
+    (claim,) = (claim for claim in CLAIMS if claim.statement == statement)
+    return claim.test(runs)
+
+
+def printed(name: str) -> list[dict[str, str]]:
+    with PAPER.tables()[name].open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def seeds(root: Path, model: str, wrong: int, *, dataset: str = "sst5_trees", n: int = 3) -> list[Run]:
+    return made_seeds(root, dataset, model, n, wrong=wrong)
+
+
+def test_every_claim_answers_without_runs() -> None:
+    """Own tables are judged, what needs runs cannot be told."""
+    for claim in CLAIMS:
+        verdict = claim.test([])
+        assert verdict.evidence
+        if claim.against == "runs here":
+            assert verdict.verdict == "cannot be told", claim.statement
+
+
+def test_its_own_tables_by_hand() -> None:
+    rows = {row["model"]: row for row in printed("accuracy")}
+    columns = ("sst5", "imdb", "yelp_polarity", "twitter")
+    above = sum(float(rows["SentiFormer"][name]) >= float(rows["BERT-base"][name]) for name in columns)
+    one = found("SentiFormer matches or exceeds BERT-base on three of four data sets", [])
+    assert one.evidence.startswith(f"{above} of 4") and one.verdict == ("holds" if above >= 3 else "does not hold")
+    assert found("Twitter is its clearest win", []).verdict == "does not hold"  # + 0.5 on SST-5 as well
+    assert found("Aware positions are worth 1.6 points, gates 1.2", []).verdict == "holds"
+    recovers = found("Full attention recovers 0.2 points", [])
+    assert recovers.verdict == "does not hold" and "\u22120.2" in recovers.evidence
+    hundred = found("At k = 128, s = 2 and n = 2048 the window is over 100 times as fast in theory", [])
+    assert hundred.verdict == "does not hold" and f"{2048 / 130:.1f}" in hundred.evidence and f"{2048 / 68:.1f}" in hundred.evidence
+    assert found("It has one fifth of BERT-base's parameters", []).verdict == "holds"
+
+
+def test_the_vocabulary_that_the_printed_size_would_take() -> None:
+    """By the sizes of a real network of one token."""
+    from sentviz.models.protocol import network_of
+    from sentviz.presets import preset
+
+    rest = network_of(preset("sentiformer", vocab_size=1, classes=5, max_length=512)).parameters_count() - 256
+    assert f"{(22e6 - rest) / 256:,.0f}" in found("It has about 22 M parameters", []).evidence
+
+
+BEATS = "SentiFormer beats the BiLSTM and the CNN on SST-5"
+
+
+@pytest.mark.parametrize(
+    ("whole", "lstm", "verdict"), [(10, 60, "holds"), (60, 10, "does not hold"), (30, 30, "cannot be told")], ids=["hold", "fall", "open"]
+)
+def test_against_baselines(whole: int, lstm: int, verdict: str, tmp_path: Path) -> None:
+    runs = seeds(tmp_path, "sentiformer", whole) + seeds(tmp_path, "bilstm", lstm) + seeds(tmp_path, "cnn", 60)
+    one = found(BEATS, runs)
+    assert one.verdict == verdict and "BiLSTM" in one.evidence and "n = 200" in one.evidence
+    assert found(BEATS, runs[:3]).verdict == "cannot be told"
+    assert next(one for one in asked(runs) if "BiLSTM" in one.question).verdict == verdict
+
+
+def test_one_seed_of_everything_tells_nothing(tmp_path: Path) -> None:
+    runs = [run for model, wrong in (("sentiformer", 10), ("bilstm", 90), ("cnn", 90)) for run in seeds(tmp_path, model, wrong, n=1)]
+    assert found(BEATS, runs).verdict == "cannot be told"
+
+
+@pytest.mark.parametrize(("wrong", "verdict"), [(70, "holds"), (5, "does not hold"), (20, "cannot be told")], ids=["hold", "fall", "open"])
+def test_a_part_matters_where_it_is_missed(wrong: int, verdict: str, tmp_path: Path) -> None:
+    runs = seeds(tmp_path, "sentiformer", 20 if verdict != "does not hold" else 60) + seeds(tmp_path, "sentiformer-no-gate", wrong)
+    assert found("It is worse without gates on SST-5", runs).verdict == verdict
+    (row,) = ablations(runs, "sst5_trees").to_dict("records")
+    assert row["printed"] == pytest.approx(-0.012) and row["title"] == "without gates"
+    assert found("It is worse without layer norm on SST-5", runs).verdict == "cannot be told"
+
+
+@pytest.mark.parametrize(("wrong", "verdict"), [(5, "does not hold"), (120, "holds"), (60, "cannot be told")], ids=["fall", "hold", "open"])
+def test_full_attention_gains_nothing(wrong: int, verdict: str, tmp_path: Path) -> None:
+    runs = seeds(tmp_path, "sentiformer", 60) + made_seeds(tmp_path, "sst5_trees", "sentiformer-full", 3, wrong=wrong, first_wrong=40)
+    assert found("Full attention brings no gain on SST-5", runs).verdict == verdict
+
+
+@pytest.mark.parametrize(("five", "two", "verdict"), [(100, 20, "does not hold"), (16, 100, "holds")], ids=["two classes", "five classes"])
+def test_the_reading_that_the_print_fits(five: int, two: int, verdict: str, tmp_path: Path) -> None:
+    """200 rows: 16 wrong are 92 %, near the printed 92.3."""
+    runs = [made_run(tmp_path, "sst5_trees", "sentiformer", wrong=five, classes=FIVE)]
+    runs.append(made_run(tmp_path, "sst5_trees_binary", "sentiformer", wrong=two))
+    (one,) = readings(runs)
+    assert one.printed == pytest.approx(0.923) and one.nearer == ("two" if verdict == "does not hold" else "five")
+    assert found("The printed SST-5 accuracies are of five classes", runs).verdict == verdict
+    runs += [made_run(tmp_path, "sst5_trees", "cnn", wrong=30, classes=FIVE), made_run(tmp_path, "sst5_trees_binary", "cnn", wrong=100)]
+    assert found("The printed SST-5 accuracies are of five classes", runs).verdict == ("holds" if verdict == "holds" else "cannot be told")
+
+
+def test_words_of_several_comparisons() -> None:
+    assert worded([]) == "cannot be told" == worded(["better", "cannot be told"])
+    assert worded(["better", "better"]) == "holds" and worded(["better", "worse"]) == "does not hold"
+
+
+def test_tables_hold_print_and_measurement(tmp_path: Path) -> None:
+    runs = seeds(tmp_path, "sentiformer", 20) + seeds(tmp_path, "sentiformer-no-norm", 40)
+    frame = accuracy(runs).frame
+    row = frame[(frame["data"] == "SST-5") & (frame["model"] == "SentiFormer")].iloc[0]
+    assert row["printed"] == pytest.approx(0.923) and row["value"] == pytest.approx(0.9) and row["seeds"] == 3
+    assert not frame["model"].str.startswith("without").any() and set(frame.groupby("data").size()) == {5}
+    assert beside(runs, "sst5_trees").set_index("model").loc["without layer norm", "printed"] == pytest.approx(0.884)
+    assert list(ablation(runs).frame["title"]) == ["without layer norm"]
+    made = {name: maker(runs) for name, maker in MAKERS.items()}
+    assert all(isinstance(parts[0], Table) and len(parts) > 1 for name, parts in made.items() if name in ("accuracy", "ablation"))
+
+
+def test_what_the_window_leaves_out_was_measured() -> None:
+    """A share for each windowed run that ships, of texts longer than its own window."""
+    for row in reach.measured().to_dict("records"):
+        assert row["within"] == 33 and 0 <= row["beyond"] <= 1 and (row["beyond"] > 0) == (row["longest"] > 33)
