@@ -67,8 +67,9 @@ def show(run: Run) -> None:
             shown = rows.assign(layer=["mean" if layer < 0 else str(layer + 1) for layer in rows["layer"]])[list(COLUMNS)]
             st.dataframe(shown, hide_index=True, placeholder="–", column_config=COLUMNS)
     st.caption(
-        "A class of words is that of the page Components; a word that the model does not know has none. The tagger and the lists are for"
-        " English. A gate fades a word as a key of one layer: its own state still reaches the layer above past the attention."
+        "Softmax cancels what all keys share, so the ratio of gates counts, not their level: 0.3 beside 0.6 halves a word's weight."
+        " Classes are those of the page Components; a word that the model does not know has none. The tagger and the lists are for English."
+        " A gate fades a word as a key of one layer: its own state still reaches the layer above past the attention."
     )
 
 
