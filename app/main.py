@@ -77,7 +77,7 @@ PAGES = {
             title="CLS and heads",
             url_path="heads",
             icon=":material/hub:",
-            help="What every head attends to over a whole split, [CLS] in particular.",
+            help="What every head attends to over a whole split, [CLS] in particular; which words gates shut.",
         ),
         st.Page(
             "views/testset/components.py",
@@ -88,10 +88,11 @@ PAGES = {
     ],
     "Training": [
         st.Page(
-            "views/training/lambdas.py",
-            title="Lambda evolution",
+            "views/training/scalars.py",
+            title="Learned scalars",
+            url_path="lambdas",
             icon=":material/timeline:",
-            help="How the mixing of the maps was learned.",
+            help="How lambda, and every other scalar that a model learns, moved.",
         ),
         st.Page(
             "views/training/curves.py",

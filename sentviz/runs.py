@@ -13,6 +13,7 @@ and, where its recipe keeps them, epochs/<number>.safetensors: the weights after
 and, where it was measured (`attach`):
 faithfulness.parquet   explanations against random ones (sentviz.explain.faithfulness)
 heads.parquet          what each head attends to over a split, [CLS] in particular (sentviz.maps.heads)
+gates.parquet          which words the gates shut over a split (sentviz.maps.gates)
 components.parquet     whether components specialise (sentviz.maps.specialise)
 words.parquet          counts of words per cell of the confusion matrix (sentviz.testset.words)
 leaders.parquet        leaders and clusters of a hardmax run over a split (sentviz.testset.leaders)

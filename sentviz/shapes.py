@@ -69,6 +69,7 @@ class Capabilities:
     silence: bool = True  # heads can be silenced
     moving: bool = False  # tokens are points that move from layer to layer: leaders, clusters
     dials: tuple[Dial, ...] = ()  # terms of its scores whose strength can be changed
+    scalars: tuple[str, ...] = ()  # names of the learned scalars that its history records
 
     @property
     def attention(self) -> str:
@@ -247,6 +248,9 @@ class EncoderConfig(Kind):
             pairs=self.segments > 1,
             pattern=self.window > 0,
             dials=(GATE,) * self.gate + (LEXICON,) * (self.lexicon != "none"),
+            scalars=("lambda",) * (self.mixing != "none")
+            + ("temperature",) * self.qk_norm
+            + ("alpha", "beta", "gamma") * (self.positions == "aware"),
         )
 
 
@@ -341,7 +345,7 @@ class HardmaxConfig(Kind):
     @cached_property
     def capabilities(self) -> Capabilities:
         """What a model of this shape has."""
-        return Capabilities(self.layers, softmax=False, moving=True)
+        return Capabilities(self.layers, softmax=False, moving=True, scalars=("alpha",))
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 import torch
+from click.testing import CliRunner
 
+from sentviz.cli import main
 from sentviz.models.loading import load
 from sentviz.models.model import Model
 from sentviz.training import train
 from tests import makers
+from tests.injected import use_injected_data, write_lexicon
 
 torch.set_num_threads(1)
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # of the apps that tests start: as many tests as cores run at once
@@ -38,6 +41,21 @@ def tiny_run(tiny_runs: Path) -> Path:
 def tiny_model(tiny_run: Path) -> Model:
     """The model of `tiny_run`."""
     return load(tiny_run)
+
+
+@pytest.fixture(scope="session")
+def measured_gates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the run toy/sentiformer, whose gates `sentviz gates` has measured. Read-only: copy it to change it."""
+    root = tmp_path_factory.mktemp("gates")
+    write_lexicon(root / "data")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SENTVIZ_DATA", str(root / "data"))
+        use_injected_data(patch)
+        shape = {"width": 16, "layers": 2, "heads": 2, "ffn_width": 24, "window": 2}
+        run = train(makers.toy_recipe("sentiformer", shape=shape, cls=True, epochs=1), root / "runs", progress=False)
+        done = CliRunner().invoke(main, ["gates", str(run.folder)])
+        assert done.exit_code == 0, done.output
+    return run.folder
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -27,15 +27,20 @@ def write_lexicon(data: Path) -> None:
     frame.to_parquet(data / LEXICON / "lexicon.parquet", index=False)
 
 
+def use_injected_data(patch: pytest.MonkeyPatch) -> None:
+    """The made-up set under the name toy; lexicons and all else as they are."""
+    known = datasets.info
+    use_toy_data(patch)
+    toy = datasets.info
+    patch.setattr(datasets, "info", lambda name: toy(name) if name == "toy" else known(name))
+
+
 def train_runs(root: Path) -> None:
     """The folders `root/data` and `root/runs`, with one run of the made-up set for each of `RUNS`."""
     write_lexicon(root / "data")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SENTVIZ_DATA", str(root / "data"))
-        known = datasets.info
-        use_toy_data(patch)
-        toy = datasets.info
-        patch.setattr(datasets, "info", lambda name: toy(name) if name == "toy" else known(name))
+        use_injected_data(patch)
         for name in RUNS:
             recipe = toy_recipe(name, lexicon=LEXICON, cls=True, epochs=3, example=TEXT)
             train(recipe, root / "runs", progress=False)

@@ -29,7 +29,7 @@ PAGES = (
     "cls",
     "explanations",
     "components",
-    "lambdas",
+    "scalars",
     "curves",
     "ndt/page",
     "hardmax/page",

@@ -10,7 +10,9 @@ import torch
 from torch import Tensor
 
 from sentviz.models.encoder import Encoder
-from sentviz.models.protocol import Change, Inputs, Watch
+from sentviz.models.hardmax import HardmaxEncoder
+from sentviz.models.protocol import Change, Inputs, Watch, network_of
+from sentviz.shapes import ConvolutionalConfig, EncoderConfig, HardmaxConfig, ModelConfig, RecurrentConfig
 from tests import makers, slow
 from tests.makers import small_encoder
 
@@ -261,3 +263,22 @@ def test_the_row_of_a_neutral_token_cannot_move_in_the_first_layer(scaled: bool)
     np.testing.assert_allclose(on[0, :, 0], off[0, :, 0], atol=1e-12)
     assert np.abs(on[0, :, 1:] - off[0, :, 1:]).max() > 1e-3
     assert np.abs(on[1, :, 0] - off[1, :, 0]).max() > 1e-6
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        EncoderConfig(9, 2, width=8, heads=2),
+        EncoderConfig(9, 2, width=8, heads=2, components=3, mixing="unit"),
+        EncoderConfig(9, 2, width=8, heads=2, components=2, mixing="differential", learn_lambda=False),
+        EncoderConfig(9, 2, width=8, heads=2, positions="aware", gate=True, qk_norm=True),
+        HardmaxConfig(9),
+        RecurrentConfig(9, 2),
+        ConvolutionalConfig(9, 2),
+    ],
+    ids=lambda config: config.KIND,
+)
+def test_capabilities_name_the_scalars_that_a_history_records(config: ModelConfig) -> None:
+    """What a network yields while it trains, by name and in order, is what its shape says that there is."""
+    network = HardmaxEncoder(config) if isinstance(config, HardmaxConfig) else network_of(config)
+    assert tuple(dict.fromkeys(scalar.name for scalar in network.scalars())) == config.capabilities.scalars

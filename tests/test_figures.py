@@ -19,9 +19,9 @@ from sentviz.figures import (
     curves,
     file_safe,
     heatmap,
-    lambda_evolution,
     palette,
     probability_bars,
+    scalar_evolution,
     small_multiples,
     token_strip,
 )
@@ -228,7 +228,7 @@ def test_strip_keeps_every_token_in_its_frame() -> None:
 
 
 def test_lambda_starts_and_ends_where_training_did() -> None:
-    figure = lambda_evolution({"run": history()})
+    figure = scalar_evolution({"run": history()}, ["lambda"])
     assert set(figure.frame["component"]) == {1, 2}
     marks = [trace for trace in figure.plot.data if trace.mode == "markers" and trace.x[0] is not None]
     assert [tuple(trace.y) for trace in marks] == [pytest.approx(pair) for pair in ((0.2, 0.22), (0.16, 0.18), (0.3, 0.32), (0.26, 0.28))]
@@ -238,16 +238,16 @@ def test_lambda_starts_and_ends_where_training_did() -> None:
 
 
 def test_lambda_change_and_print() -> None:
-    changed = lambda_evolution({"a<b>": history(), "b": history(-0.3)}, change=True)
+    changed = scalar_evolution({"a<b>": history(), "b": history(-0.3)}, ["lambda"], change=True)
     assert changed.frame.groupby(["run", "layer", "component"])["change"].last().to_numpy() == pytest.approx(0.02)
     assert all("a<b>" not in str(trace.name or "") + str(trace.hovertemplate or "") for trace in changed.plot.data)
-    printed = pd.DataFrame({"run": ["p", "p"], "layer": [0, 1], "component": [1, 1], "value": [0.15, 0.9]})
-    figure = lambda_evolution({"run": history()}, printed=printed)
+    printed = pd.DataFrame({"run": ["p", "p"], "name": "lambda", "layer": [0, 1], "component": [1, 1], "value": [0.15, 0.9]})
+    figure = scalar_evolution({"run": history()}, ["lambda"], printed=printed)
     diamonds = [trace for trace in figure.plot.data if trace.marker.symbol == "diamond-open" and trace.x[0] is not None]
     assert [list(trace.y) for trace in diamonds] == [[0.15], [0.9]]
     assert figure.plot.layout.yaxis.range[1] > 0.9
     with pytest.raises(InputError):
-        lambda_evolution({"vanilla": history().query("name != 'lambda'")})
+        scalar_evolution({"vanilla": history().query("name != 'lambda'")}, ["lambda"])
 
 
 def test_curves_mark_the_first_best_epoch() -> None:
@@ -306,3 +306,40 @@ def test_figures_are_pure() -> None:
 def test_figures_import_nothing_heavy() -> None:
     code = "import sys, sentviz.figures, sentviz.export; print({'torch', 'streamlit', 'kaleido'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "set()"
+
+
+def recorded(name: str, layer: int, start: float, component: int = -1) -> list[tuple[int, float, str, int, int, float]]:
+    """A scalar that grows by 0.01 in each of three steps."""
+    return [(step, step / 10, name, layer, component, start + step / 1000) for step in (0, 10, 20)]
+
+
+def test_scalars_of_the_whole_model_share_a_panel_and_others_have_one_a_layer() -> None:
+    """Alpha and beta in one; temperatures on an axis of their own, which the panels of both layers share; every name that was asked."""
+    rows = [*recorded("alpha", -1, 1.0), *recorded("beta", -1, 0.5), *recorded("temperature", 0, 4.0), *recorded("temperature", 1, 5.0)]
+    rows += recorded("train_loss", -1, 9.0)
+    frame = pd.DataFrame(rows, columns=["step", "epoch", "name", "layer", "component", "value"])
+    figure = scalar_evolution({"run": frame}, ["alpha", "beta", "temperature"])
+    assert set(figure.frame["name"]) == {"alpha", "beta", "temperature"} and len(figure.frame) == 12
+    notes = {note.text for note in figure.plot.layout.annotations}
+    assert notes == {"whole model", "τ, layer 1", "τ, layer 2", "α 1.020", "β 0.520", "τ 4.020", "τ 5.020"}
+    axes = list(figure.plot.select_yaxes())
+    assert len(axes) == 3 and [axis.matches for axis in axes] == [None, None, "y2"]
+    assert axes[0].range[1] < 1.2 and axes[1].range[0] > 3.5 and axes[1].range == axes[2].range
+    lines = {trace.yaxis: [] for trace in figure.plot.data if trace.mode == "lines" and trace.x[0] is not None}
+    for trace in figure.plot.data:
+        if trace.mode == "lines" and trace.x[0] is not None:
+            lines[trace.yaxis].append(round(trace.y[0], 3))
+    assert lines == {"y": [1.0, 0.5], "y2": [4.0], "y3": [5.0]}
+    assert figure.plot.layout.title.text == "α, β, τ while training" and figure.name == "alpha-beta-temperature-run"
+    one = scalar_evolution({"run": frame}, ["beta"])
+    assert set(one.frame["name"]) == {"beta"} and one.plot.layout.title.text == "β while training"
+    with pytest.raises(InputError, match="learned gamma or lambda in its history"):
+        scalar_evolution({"run": frame}, ["gamma", "lambda"])
+
+
+def test_a_printed_scalar_stands_in_its_panel() -> None:
+    frame = pd.DataFrame(recorded("alpha", -1, 1.0), columns=["step", "epoch", "name", "layer", "component", "value"])
+    printed = pd.DataFrame({"run": ["p"], "name": ["alpha"], "layer": [-1], "component": [-1], "value": [1.7]})
+    figure = scalar_evolution({"run": frame}, ["alpha"], printed=printed)
+    diamonds = [list(trace.y) for trace in figure.plot.data if trace.marker.symbol == "diamond-open" and trace.x[0] is not None]
+    assert diamonds == [[1.7]] and figure.plot.layout.yaxis.range[1] > 1.7

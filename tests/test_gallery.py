@@ -53,8 +53,8 @@ def test_every_figure_has_a_name() -> None:
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_every_name_draws(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By `draw`, from the first shipped run that can give it, calling the function that it is registered with."""
+def test_every_name_draws(name: str, measured_gates: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By `draw`, from the first shipped or made run that can give it, calling the function that it is registered with."""
     spec = FIGURES[name]
     if name in SLOW:
         pytest.skip("slow, and drawn by the tests of the paper's panels")
@@ -67,7 +67,7 @@ def test_every_name_draws(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         return original(*args, **kwargs)
 
     monkeypatch.setattr(there, function, counted)
-    able = [run for run in SHIPPED if not spec.lacks(find(run))] if spec.of.OF_RUN else spec.names
+    able = [run for run in (*SHIPPED, str(measured_gates)) if not spec.lacks(find(run))] if spec.of.OF_RUN else spec.names
     assert able
     try:
         made = draw(able[0], name, **BESIDE.get(name, {}))
@@ -105,6 +105,8 @@ def test_a_name_is_there_once() -> None:
         ("sst2/ndt-unit-2", "strip", {"layer": 1}, "The figure strip takes no layer; it takes text, pair"),
         ("sst2/ndt-unit-2", "sigma", {}, "sst2/ndt-unit-2 has no lexicon"),
         ("sst2/vanilla", "lambda", {}, "sst2/vanilla has no lambda."),
+        ("sst2/vanilla", "scalars", {}, "sst2/vanilla has no learned scalars."),
+        ("sst2/vanilla", "gate-lines", {}, "sst2/vanilla has no gates."),
         ("sst2/vanilla", "component-words", {}, "one attention map per head"),
         ("imdb/hardmax-d2", "smoother", {}, "is no softmax"),
         ("sst2/ndt-unit-2", "particles", {}, "`sentviz train imdb --model hardmax-d2`"),

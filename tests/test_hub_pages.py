@@ -79,7 +79,7 @@ def test_every_look_at_its_attention_stands(run: str, look: str) -> None:
 @pytest.mark.parametrize(
     ("page", "wanted"),
     [
-        ("lambdas", "sst2/bert has no learned lambda"),
+        ("scalars", "sst2/bert has no learned scalar"),
         ("components", "sst2/bert has one attention map per head"),
         ("explanations", "sentviz faithfulness sst2/bert"),
         ("cls", "sentviz heads sst2/bert"),

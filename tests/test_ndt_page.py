@@ -61,6 +61,6 @@ def test_panels_wait_with_what_takes_long(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_all_configurations_are_on_the_page_of_lambdas() -> None:
-    app = opened("lambdas")
-    assert "All configurations of SST-2" in words(app)
+    app = opened("scalars")
+    assert "all NDT configurations on SST-2" in words(app)
     assert not app.warning

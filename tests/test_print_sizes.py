@@ -15,7 +15,7 @@ from sentviz._browser import find_browser
 from sentviz._printed import fit_width
 from sentviz.errors import InputError
 from sentviz.export import SIZES, render
-from sentviz.figures import Figure, curves, heatmap, lambda_evolution, probability_bars, small_multiples
+from sentviz.figures import Figure, curves, heatmap, probability_bars, scalar_evolution, small_multiples
 from sentviz.figures.ranking import ranking
 from tests.fakes import fake_trace
 
@@ -52,7 +52,7 @@ def test_a_legend_at_the_side_moves_below_in_a_column() -> None:
     """Two runs' lambdas in one column keep most of the width for the lines."""
     rows = [(step, step / 10, "lambda", 0, 1, 0.1 + step / 100) for step in range(0, 30, 10)]
     history = pd.DataFrame(rows, columns=["step", "epoch", "name", "layer", "component", "value"])
-    svg = render(lambda_evolution({"a/b": history, "a/c": history}), "svg", size="column")
+    svg = render(scalar_evolution({"a/b": history, "a/c": history}, ["lambda"]), "svg", size="column")
     root = ElementTree.fromstring(svg)
     grounds = [e for e in root.iter() if e.tag.endswith("rect") and "bg" in e.attrib.get("class", "").split()]
     widest = max(float(e.attrib["width"]) for e in grounds)

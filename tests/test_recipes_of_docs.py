@@ -243,7 +243,7 @@ def test_a_pinned_sentence_beside_it_has_no_map(bag: Path) -> None:
     [
         ("components", "sst2/bag has no attention, so there is nothing that could specialise"),
         ("cls", "sst2/bag has no attention; "),
-        ("lambdas", "sst2/bag has no learned lambda"),
+        ("scalars", "sst2/bag has no learned scalar"),
     ],
 )
 def test_pages_of_a_test_set_say_what_it_lacks(bag: Path, page: str, wanted: str) -> None:

@@ -114,6 +114,31 @@ def heads(run: str, split: str) -> None:
 @click.argument("run")
 @split_option
 @command
+def gates(run: str, split: str) -> None:
+    """Which words the gates of RUN shut over a whole split, by part of speech and class of words; stored with the run."""
+    from sentviz import datasets
+    from sentviz.errors import InputError
+    from sentviz.maps.gates import FILE, over_split, verdict
+    from sentviz.maps.wordclasses import word_classes
+
+    def measure(model: Model, rows: Split, tick: Progress) -> pd.DataFrame:
+        if datasets.info(rows.name).language != "en":
+            raise InputError(
+                f"{model.name} reads {rows.name}, which is not English: its words cannot be sorted, the tagger is English only."
+            )
+        return over_split(model, rows.frame, word_classes(), tick)
+
+    name, frame = kept(run, split, FILE, measure)
+    click.echo(f"{name}, {int(frame['n'].max()):,} texts of {split}, mean gate by layer (from 0; -1 = mean over layers)")
+    by = frame[frame["kind"].isin(["all", "class", "tag"])]
+    click.echo(by.pivot(index=["kind", "name"], columns="layer", values="value").to_string(float_format="{:.3f}".format))
+    click.echo("\n".join(verdict(frame)))
+
+
+@main.command()
+@click.argument("run")
+@split_option
+@command
 def leaders(run: str, split: str) -> None:
     """Which words lead the clusters of hardmax RUN over a whole split, and how many layers it takes; stored with the run."""
     from sentviz.testset.leaders import FILE, survey

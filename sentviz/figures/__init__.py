@@ -9,9 +9,9 @@ from __future__ import annotations
 from sentviz.figures.attention import heatmap
 from sentviz.figures.curves import curves
 from sentviz.figures.figure import Figure, Palette, Theme, base_layout, file_safe, palette
-from sentviz.figures.lambdas import lambda_evolution
 from sentviz.figures.maps import component_name
 from sentviz.figures.multiples import small_multiples
+from sentviz.figures.scalars import scalar_evolution
 from sentviz.figures.strip import token_strip
 from sentviz.figures.text import as_text
 from sentviz.figures.verdict import probability_bars
@@ -26,9 +26,9 @@ __all__ = [
     "curves",
     "file_safe",
     "heatmap",
-    "lambda_evolution",
     "palette",
     "probability_bars",
+    "scalar_evolution",
     "small_multiples",
     "token_strip",
 ]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
-from sentviz.figures.figure import Figure, Theme, base_layout, blend, file_safe, ink_on, number, palette
+from sentviz.figures.cells import number_cells
+from sentviz.figures.figure import Figure, Theme, base_layout, file_safe, palette
 from sentviz.figures.text import as_run
 
 __all__ = ["MEASURE_TITLES", "head_grid", "layer_lines"]
@@ -145,36 +144,16 @@ def head_grid(frame: pd.DataFrame, measure: str, *, theme: Theme = "light") -> F
     if part.empty:
         raise InputError(f"This run has no {MEASURE_TITLES.get(measure, measure).lower()}.")
     table = part.pivot(index="layer", columns="head", values="value")
-    values, colours = table.to_numpy(float), palette(theme)
+    values = table.to_numpy(float)
     top = float(values.max()) or 1.0
-    plot = go.Figure(
-        go.Heatmap(
-            z=values,
-            x=[f"head {head + 1}" for head in table.columns.astype(int)],
-            y=[f"layer {layer + 1}" for layer in table.index.astype(int)],
-            colorscale=[[i / (len(colours.sequential) - 1), stop] for i, stop in enumerate(colours.sequential)],
-            zmin=0,
-            zmax=top,
-            showscale=False,
-            xgap=2,
-            ygap=2,
-            hovertemplate="%{y}, %{x}: %{z:.4f}<extra></extra>",
-        ),
-        layout=base_layout(
-            theme,
-            title=MEASURE_TITLES.get(measure, measure),
-            width=max(360, 90 + 72 * len(table.columns)),
-            height=110 + 40 * len(table),
-            margin=(70, 76, 16, 20),
-        ),
+    plot = number_cells(
+        values,
+        [f"layer {layer + 1}" for layer in table.index.astype(int)],
+        [f"head {head + 1}" for head in table.columns.astype(int)],
+        title=MEASURE_TITLES.get(measure, measure),
+        top=top,
+        digits=2 if top >= 0.1 else 3,
+        theme=theme,
     )
-    inks = [ink_on(fill) for fill in blend(colours.sequential, np.clip(values / top, 0, 1).ravel())]
-    digits = 2 if top >= 0.1 else 3
-    for i, row in enumerate(values):
-        for j, value in enumerate(row):
-            ink = inks[i * len(row) + j]
-            plot.add_annotation(x=j, y=i, text=number(float(value), digits), showarrow=False, font={"size": 12, "color": ink})
-    plot.update_xaxes(side="top", showgrid=False, automargin=False)
-    plot.update_yaxes(autorange="reversed", showgrid=False, automargin=False)
     caption = f"{MEASURE_TITLES.get(measure, measure)}, mean over texts (n = {int(part['n'].max()):,})." if "n" in part else ""
     return Figure(file_safe("heads", measure), plot, part, caption)

@@ -14,14 +14,14 @@ from sentviz.gallery import lexicon, points, sentence, testset, training, words 
 from sentviz.gallery.registry import FIGURES, Spec, find_figure
 from sentviz.gallery.sentence import strip
 from sentviz.gallery.subjects import Sentence, sourced
-from sentviz.gallery.training import lambda_figure
+from sentviz.gallery.training import scalar_figure
 from sentviz.registry import papers
 from sentviz.runs import find
 
 if TYPE_CHECKING:
     from sentviz.figures.figure import Figure
 
-__all__ = ["FIGURES", "Sentence", "Spec", "code", "draw", "lambda_figure", "make", "sourced", "strip"]
+__all__ = ["FIGURES", "Sentence", "Spec", "code", "draw", "make", "scalar_figure", "sourced", "strip"]
 
 
 for _paper in papers().values():

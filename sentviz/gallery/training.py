@@ -16,13 +16,16 @@ from sentviz.runs import Run
 if TYPE_CHECKING:
     from sentviz.figures.figure import Figure, Theme
 
-__all__ = ["lambda_figure"]
+__all__ = ["scalar_figure"]
 
 HEADS = table("heads.parquet", "heads", "sentviz heads")
+GATE = capability("gate", "gates")
+GATES = table("gates.parquet", "gates", "sentviz gates")
 COMPONENTS = table("components.parquet", "components", "sentviz specialise")
 FAITHFULNESS = table("faithfulness.parquet", "explanations", "sentviz faithfulness")
 LEADERS = table("leaders.parquet", "leaders", "sentviz leaders")
 LAMBDAS = capability("lambdas", "lambda")
+SCALARS = capability("scalars", "learned scalars")
 SEVERAL = Need(
     "several components",
     lambda run: "" if run.capabilities.components > 1 else f"{run.name} has {run.capabilities.attention}: there is nothing to compare.",
@@ -33,31 +36,38 @@ PLANE = Need(
 )
 
 
-@figure("lambda", "Lambda over training", Runs, "lambdas:lambda_evolution", LAMBDAS)
+@figure("lambda", "Lambda over training", Runs, "scalars:scalar_evolution", LAMBDAS)
 def _lambda(of: Runs, *, change: bool = False, theme: Theme = "light") -> Figure:
-    return lambda_figure(of.sources, change=change, theme=theme)
+    return scalar_figure(of.sources, ("lambda",), change=change, theme=theme)
 
 
-def lambda_figure(sources: Sequence[Run], *, change: bool = False, theme: Theme = "light") -> Figure:
-    """Lambda over the steps of training, with the paper's final values where it prints them.
+@figure("scalars", "Every learned scalar over training", Runs, "scalars:scalar_evolution", SCALARS)
+def _scalars(of: Runs, *, change: bool = False, theme: Theme = "light") -> Figure:
+    return scalar_figure(of.sources, change=change, theme=theme)
+
+
+def scalar_figure(sources: Sequence[Run], names: Sequence[str] = (), *, change: bool = False, theme: Theme = "light") -> Figure:
+    """Learned scalars, all that the runs have unless told, over the steps of training, with a paper's final values where it prints them.
 
     Raises:
-        InputError: no run has a lambda.
+        InputError: no run has one.
     """
     import pandas as pd
 
-    from sentviz.figures.lambdas import lambda_evolution
+    from sentviz.figures.scalars import scalar_evolution
     from sentviz.registry import printed
 
+    wanted = tuple(names) or tuple(dict.fromkeys(name for run in sources for name in run.capabilities.scalars))
     marks = [
-        frame[frame["name"] == "lambda"].assign(run=run.name)[["run", "layer", "component", "value"]]
+        frame[frame["name"].isin(wanted)].assign(run=run.name)[["run", "name", "layer", "component", "value"]]
         for run in sources
-        if run.capabilities.lambdas
+        if set(wanted) & set(run.capabilities.scalars)
         for frame in [printed(run.config["data"]["name"], run.configuration)]
     ]
     marks = [mark for mark in marks if not mark.empty]
     history = {run.name: run.history() for run in sources}
-    return sourced(lambda_evolution(history, change=change, printed=pd.concat(marks) if marks else None, theme=theme), *sources)
+    said = pd.concat(marks) if marks else None
+    return sourced(scalar_evolution(history, wanted, change=change, printed=said, theme=theme), *sources)
 
 
 @figure("curves", "Loss and metrics over training", Runs, "curves:curves")
@@ -91,6 +101,20 @@ def _head_grid(of: Runs, *, measure: str = "entropy", theme: Theme = "light") ->
     from sentviz.figures.heads import head_grid
 
     return head_grid(of.run.frame("heads.parquet"), measure, theme=theme)
+
+
+@figure("gate-lines", "The mean gate by class of words and layer", Runs, "gate_groups:gate_lines", GATE, GATES)
+def _gate_lines(of: Runs, *, theme: Theme = "light") -> Figure:
+    from sentviz.figures.gate_groups import gate_lines
+
+    return gate_lines(of.run.frame("gates.parquet"), run=of.run.name, theme=theme)
+
+
+@figure("gate-grid", "The mean gate by part of speech or word", Runs, "gate_groups:gate_grid", GATE, GATES)
+def _gate_grid(of: Runs, *, kind: Literal["tag", "class", "word"] = "tag", most: int = 24, theme: Theme = "light") -> Figure:
+    from sentviz.figures.gate_groups import gate_grid
+
+    return gate_grid(of.run.frame("gates.parquet"), kind=kind, most=most, run=of.run.name, theme=theme)
 
 
 @figure("component-words", "What components attend to, by class of words", Runs, "specialise:word_shares", SEVERAL, COMPONENTS)

@@ -11,7 +11,7 @@ from app.views.parts import head_title, place
 from sentviz.errors import SentvizError
 from sentviz.figures import component_name, heatmap
 from sentviz.figures.difference import difference_map
-from sentviz.gallery import code, lambda_figure, sourced
+from sentviz.gallery import code, scalar_figure, sourced
 from sentviz.glossary import tip
 from sentviz.maps.compare import map_difference
 from sentviz.runs import Run
@@ -96,7 +96,7 @@ def _lambdas(run: Run, other: Run) -> None:
             st.caption(f"{shell.md(each.name)} has one map and no lambda.")
     if learned:
         shell.figure(
-            lambda theme: lambda_figure(learned, theme=theme),
+            lambda theme: scalar_figure(learned, ("lambda",), theme=theme),
             "compare-lambda",
             code=code(learned[0].name, "lambda", versus=tuple(each.name for each in learned[1:])),
         )

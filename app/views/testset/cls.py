@@ -1,4 +1,4 @@
-"""What the heads attend to over a whole split, [CLS] in particular."""
+"""What the heads attend to over a whole split, [CLS] in particular, and which words the gates shut."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from app import shell, store
+from app.views.testset import gates_part
 from sentviz.errors import SentvizError
 from sentviz.figures.heads import MEASURE_TITLES, head_grid, layer_lines
 from sentviz.gallery import code, sourced
@@ -15,8 +16,8 @@ from sentviz.maps.heads import CLS_MEASURES, FILE, MEASURES, of_trace
 from sentviz.runs import Run
 
 shell.intro(
-    "What every head attends to, layer by layer, over all texts of a split: the token itself, its neighbours, [CLS].",
-    "Means over thousands of texts: a habit of a head, not what it does on one sentence; rings show one.",
+    "What every head attends to, layer by layer, over all texts of a split: the token itself, its neighbours, [CLS]; what gates shut.",
+    "Means over thousands of texts: a habit of a head or a gate, not what it does on one sentence; rings show one.",
 )
 
 
@@ -31,6 +32,9 @@ def has_cls(run: Run) -> bool:
 
 known = {name: run for name, run in store.runs().items() if FILE in run.config["files"]}
 focus = shell.focus()
+gated = store.run(focus.run).capabilities.gate
+if gated:
+    gates_part.show(store.run(focus.run))
 if not known:
     st.info("No run here has its heads measured yet. `sentviz heads sst2/ndt-unit-2` measures one.", icon=":material/science:")
     st.stop()
@@ -112,3 +116,5 @@ for column, (name, (source, frame)) in zip(shell.halves("cls-heads"), grids.item
 
         made = code(name, "head-grid", measure=measure) if name == source.name else ""
         shell.figure(grid, "cls-grid" if name == run.name else "cls-own", code=made)
+if not gated:
+    gates_part.show(store.run(focus.run))

@@ -1,0 +1,81 @@
+"""Which words the gates of a run shut, over a whole split; a sentence for a run that has no gates, or none measured."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import pandas as pd
+import streamlit as st
+
+from app import shell
+from sentviz.figures.gate_groups import KINDS, gate_grid, gate_lines
+from sentviz.gallery import code, sourced
+from sentviz.glossary import tip
+from sentviz.maps.gates import FILE, verdict
+from sentviz.runs import Run
+
+__all__ = ["show"]
+
+Kind = Literal["tag", "class", "word"]
+
+COLUMNS = {
+    "name": st.column_config.TextColumn("word or group", pinned=True),
+    "layer": st.column_config.TextColumn("layer"),
+    "value": st.column_config.NumberColumn("mean gate", format="%.3f", help="0 = shut, 1 = open"),
+    "low": st.column_config.NumberColumn("from", format="%.3f", help="95 % interval for other texts, drawn as wholes"),
+    "high": st.column_config.NumberColumn("to", format="%.3f"),
+    "shuffled_low": st.column_config.NumberColumn(
+        "shuffled, from", format="%.3f", help="95 % of such means when the gates of each text are dealt to its tokens at random"
+    ),
+    "shuffled_high": st.column_config.NumberColumn("to", format="%.3f"),
+    "tokens": st.column_config.NumberColumn("tokens", format="localized"),
+    "n": st.column_config.NumberColumn("texts", format="localized", help="texts that have such a token"),
+}
+
+
+@st.cache_data(max_entries=8, show_spinner=False)
+def _measured(name: str, digest: str, _run: Run) -> pd.DataFrame:
+    return _run.frame(FILE)
+
+
+def show(run: Run) -> None:
+    """The verdict, the gates by class of words and layer, and those of parts of speech or words."""
+    st.markdown("##### Which words the gates shut", help=tip("gate"))
+    if not run.capabilities.gate:
+        st.caption(f"{shell.md(run.name)} has no gates. `sentviz train sentiformer_sst5_trees` trains a model that has.")
+        return
+    if FILE not in run.config["files"]:
+        st.info(f"The gates of this run are not measured yet. `sentviz gates {run.name}` measures them.", icon=":material/science:")
+        return
+    frame = _measured(run.name, run.digest, run)
+    st.markdown("\n".join(f"- {shell.md(line)}" for line in verdict(frame)))
+    left, right = shell.halves("gates")
+    with left:
+        shell.figure(
+            lambda theme: sourced(gate_lines(frame, run=run.name, theme=theme), run), "gate-lines", code=code(run.name, "gate-lines")
+        )
+    with right:
+        kind = _kind()
+        shell.figure(
+            lambda theme: sourced(gate_grid(frame, kind=kind, run=run.name, theme=theme), run),
+            "gate-grid",
+            code=code(run.name, "gate-grid", kind=kind),
+        )
+    with st.expander("Every number", on_change="rerun", key="gates-numbers") as more:
+        if more.open:
+            rows = frame[frame["kind"] == kind].sort_values(["layer", "value"], kind="stable")
+            shown = rows.assign(layer=["mean" if layer < 0 else str(layer + 1) for layer in rows["layer"]])[list(COLUMNS)]
+            st.dataframe(shown, hide_index=True, placeholder="–", column_config=COLUMNS)
+    st.caption(
+        "Softmax cancels what all keys share, so the ratio of gates counts, not their level: 0.3 beside 0.6 halves a word's weight."
+        " Classes are those of the page Components; a word that the model does not know has none. The tagger and the lists are for English."
+        " A gate fades a word as a key of one layer: its own state still reaches the layer above past the attention."
+    )
+
+
+def _kind() -> Kind:
+    kinds: list[Kind] = ["tag", "class", "word"]
+    picked = st.segmented_control(
+        "By", kinds, default="tag", format_func=lambda kind: KINDS[kind].capitalize(), key="gates-kind", label_visibility="collapsed"
+    )
+    return picked or "tag"

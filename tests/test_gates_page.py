@@ -1,0 +1,162 @@
+"""Measured gates as a run keeps them: the command, the figures, the pages; a run without gates; several seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from shutil import copytree
+
+import numpy as np
+import pandas as pd
+import pytest
+import streamlit as st
+from click.testing import CliRunner
+
+from sentviz import datasets
+from sentviz.cli import main
+from sentviz.errors import InputError
+from sentviz.figures.gate_groups import gate_grid, gate_lines
+from sentviz.gallery import draw
+from sentviz.maps.gates import FILE, NAMES, Groups, table
+from sentviz.papers.sentiformer.gates import over_seeds
+from sentviz.runs import Run, attach, find
+from tests.injected import use_injected_data
+from tests.studies import made_seeds
+from tests.test_app import opened, words
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module", autouse=True)
+def folder(measured_gates: Path, tiny_runs: Path) -> Iterator[Path]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SENTVIZ_RUNS", f"{measured_gates.parents[1]}:{tiny_runs}")
+        st.cache_resource.clear()
+        yield measured_gates
+    st.cache_resource.clear()
+
+
+def measured(seed: int = 0, shift: float = 0.0) -> pd.DataFrame:
+    """A made-up table of two layers."""
+    rng = np.random.default_rng(seed)
+    text, of = np.repeat(np.arange(60), 5), np.tile([4, 5, 0, 1, 5], 60)
+    gates = np.clip(np.where(of == 4, 0.3, 0.6)[:, None] + shift + rng.uniform(-0.1, 0.1, (300, 2)), 0, 1)
+    ways = [
+        Groups("all", ["all tokens"], np.zeros(300, dtype=np.int64)),
+        Groups("class", NAMES, of),
+        Groups("tag", ["", "ADJ", "DET"], 1 + (of == 4)),
+    ]
+    return table(gates, text, ways).assign(lexicon="lexicon_en_vader", tagger="english-1")
+
+
+def test_the_command_keeps_a_table_without_texts(folder: Path) -> None:
+    run = find(folder)
+    frame = run.frame(FILE)
+    assert {"all", "class", "tag", "word", "difference"} == set(frame["kind"])
+    assert not any(" " in word for word in frame.loc[frame["kind"] == "word", "name"])
+    assert frame["lexicon"].iloc[0] == "lexicon_en_vader"
+
+
+def test_the_command_refuses_in_a_sentence(tiny_run: Path, measured_gates: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run without gates; texts that are not English."""
+    monkeypatch.setenv("SENTVIZ_DATA", str(measured_gates.parents[2] / "data"))
+    use_injected_data(monkeypatch)
+    done = CliRunner().invoke(main, ["gates", str(tiny_run)])
+    assert done.exit_code and "has no gates" in done.output
+    toy = datasets.info("toy")
+    toy.language = "ko"  # type: ignore[misc]  # it is made up
+    monkeypatch.setattr(datasets, "info", lambda name: toy)
+    done = CliRunner().invoke(main, ["gates", str(measured_gates)])
+    assert done.exit_code and "the tagger is English only" in done.output
+
+
+def test_lines_hold_what_was_measured() -> None:
+    frame = measured()
+    figure = gate_lines(frame, run="a/b")
+    lines = {trace.name: trace for trace in figure.plot.data}
+    assert list(lines) == ["all tokens", "positive words", "negative words", "function words", "other words"]
+    rows = frame[(frame["name"] == "function words") & (frame["kind"] == "class") & (frame["layer"] >= 0)]
+    shown = lines["function words"]
+    assert list(shown.y) == rows["value"].tolist()
+    np.testing.assert_allclose(shown.y + np.array(shown.error_y.array), rows["high"])
+    np.testing.assert_allclose(shown.y - np.array(shown.error_y.arrayminus), rows["low"])
+    assert list(figure.plot.layout.yaxis.range) == [0, 1] and "60 texts" in figure.caption
+    with pytest.raises(InputError, match="No class"):
+        gate_lines(frame[frame["kind"] == "tag"])
+
+
+def test_cells_go_by_the_mean_and_show_both_ends() -> None:
+    frame = measured()
+    figure = gate_grid(frame, run="a/b")
+    heat = figure.plot.data[0]
+    assert list(heat.y) == ["determiners DET", "adjectives ADJ"] and list(heat.x) == ["mean", "1", "2"]
+    rows = frame[(frame["kind"] == "tag") & (frame["name"] == "DET")].set_index("layer")["value"]
+    assert list(heat.z[0]) == [rows[-1], rows[0], rows[1]]
+    assert figure.plot.layout.xaxis.type == "category"
+    words_ = pd.DataFrame([(f"w{i}", layer, i / 40) for i in range(40) for layer in (-1, 0)], columns=["name", "layer", "value"])
+    many = words_.assign(kind="word", low=0.0, high=1.0, shuffled_low=0.0, shuffled_high=1.0, tokens=9, n=5, tagger="t", lexicon="l")
+    ends = gate_grid(many, kind="word", most=6)
+    assert list(ends.plot.data[0].y) == ["w0", "w1", "w2", "w37", "w38", "w39"] and "most open of 40" in ends.caption
+    with pytest.raises(InputError, match="not by 'shape'"):
+        gate_grid(frame, kind="shape")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="No frequent word"):
+        gate_grid(frame, kind="word")
+
+
+def test_figures_are_drawn_by_name(folder: Path, tiny_run: Path) -> None:
+    for name in ("gate-lines", "gate-grid", "scalars"):
+        made = draw(str(folder), name)
+        assert len(made.frame) and "toy/sentiformer" in made.source
+    assert set(draw(str(folder), "scalars").frame["name"]) == {"alpha", "beta", "gamma"}
+    with pytest.raises(InputError, match="has no gates"):
+        draw(str(tiny_run), "gate-grid")
+
+
+def test_the_page_shows_the_gates_of_a_run(folder: Path) -> None:
+    app = opened("cls", run="toy/sentiformer")
+    said = words(app).replace("\\", "")
+    assert "Which words the gates shut" in said and "The gates of function words are lower than those of content words in" in said
+    kinds = next(item for item in app.button_group if item.key == "gates-kind")
+    kinds.set_value("word").run()
+    assert not app.exception and not app.warning
+
+
+def test_the_page_says_what_a_run_lacks(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No gates; gates that are not measured."""
+    assert "toy/ndt-unit-2 has no gates" in words(opened("cls", run="toy/ndt-unit-2")).replace("\\", "")
+    bare = tmp_path / "toy" / "bare"
+    copytree(folder, bare)
+    config = (bare / "config.json").read_text()
+    (bare / FILE).unlink()
+    lines = [line for line in config.splitlines() if FILE not in line]
+    (bare / "config.json").write_text("\n".join(lines).replace(",\n }", "\n }"))
+    assert FILE not in Run.open(bare, "toy/bare").config["files"]
+    monkeypatch.setenv("SENTVIZ_RUNS", str(tmp_path))
+    st.cache_resource.clear()
+    assert "`sentviz gates toy/bare` measures them" in words(opened("cls", run="toy/bare"))
+    st.cache_resource.clear()
+
+
+def test_the_page_of_scalars_shows_position_weights(folder: Path) -> None:
+    app = opened("scalars", run="toy/sentiformer")
+    assert not app.warning and "Learned α, β, γ of run toy/sentiformer" in words(app).replace("\\", "")
+    both = opened("scalars", run="toy/sentiformer", versus="toy/ndt-unit-2")
+    assert not both.warning and "Learned α, β, γ, λ of runs" in words(both).replace("\\", "")
+
+
+def test_seeds_taken_together(tmp_path: Path) -> None:
+    """One keeps its intervals; of several the mean, wider where seeds disagree; what one of them lacks is left out."""
+    runs = [attach(run, FILE, measured(k, 0.05 * k)) for k, run in enumerate(made_seeds(tmp_path, "sst5_trees", "cnn", 3))]
+    one, three = over_seeds(runs[:1]), over_seeds(runs)
+    keys = ["kind", "name", "against", "layer"]
+    stored = measured(0).set_index(keys).sort_index()
+    pd.testing.assert_frame_equal(one.set_index(keys).sort_index()[["value", "low", "high"]], stored[["value", "low", "high"]], atol=1e-6)
+    assert set(three["seeds"]) == {3} and set(one["seeds"]) == {1}
+    of = three[(three["kind"] == "all") & (three["layer"] == 0)].iloc[0]
+    alone = [measured(k, 0.05 * k).query("kind == 'all' and layer == 0").iloc[0] for k in range(3)]
+    assert of["value"] == pytest.approx(np.mean([row["value"] for row in alone]), abs=1e-6)
+    assert of["high"] - of["low"] > 3 * max(row["high"] - row["low"] for row in alone)
+    less = measured(1)
+    runs[1] = attach(runs[1], FILE, less[less["name"] != "ADJ"])
+    assert "ADJ" not in set(over_seeds(runs)["name"])
+    assert over_seeds(made_seeds(tmp_path / "none", "sst5_trees", "cnn", 1)).empty
