@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 __all__ = ["listed", "options_of"]
 
 AXES = ("layer", "head", "component")  # of the model
-PLACES = (*AXES, "token", "query", "key")  # counted from 1, as people read them
+GATES = ("gates_open", "gates_shut")
+PLACES = (*AXES, "token", "query", "key", *GATES)  # counted from 1, as people read them
 STATES = ("particles", "embeddings", "silhouette")  # whose layer 0 is what stands before the first
 OPTIONS = ("text", "pair", "layer", "head", "component", "score", "versus")  # of the command itself
 BY_CODE = ("lambdas", "heads_off")  # no words of a command line
@@ -89,7 +90,12 @@ def _value(name: str, typed: str, spec: Spec) -> Any:
     if name in PLACES and whole:
         return int(typed) - (spec.name not in STATES)
     if isinstance(default, tuple):
-        return tuple(typed.split(","))
+        parts = typed.split(",")
+        if name not in PLACES:
+            return tuple(parts)
+        if bad := next((part for part in parts if not part.strip().isdecimal() or len(part) > 9), None):
+            raise InputError(f"{name} takes places of tokens, counted from 1, as in {name}=2,5, not {bad!r}.")
+        return tuple(int(part) - 1 for part in parts)
     if default is None and name not in PLACES and whole:
         return int(typed)
     if default is None or isinstance(default, str):
