@@ -87,15 +87,15 @@ def options_of(spec: Spec, named: Mapping[str, Any], more: Sequence[str], run: R
 def _value(name: str, typed: str, spec: Spec) -> Any:
     """A typed value of the kind that the option's default has; places are counted from 1."""
     default, whole = spec.options[name], typed.removeprefix("-").isdecimal() and len(typed) < 10
-    if name in PLACES and whole:
-        return int(typed) - (spec.name not in STATES)
     if isinstance(default, tuple):
         parts = typed.split(",")
         if name not in PLACES:
             return tuple(parts)
-        if bad := next((part for part in parts if not part.strip().isdecimal() or len(part) > 9), None):
-            raise InputError(f"{name} takes places of tokens, counted from 1, as in {name}=2,5, not {bad!r}.")
+        if not all(part.strip().isdecimal() and len(part) < 10 for part in parts):
+            raise InputError(f"{name} takes places of tokens, counted from 1, as in {name}=2,5, not {typed!r}.")
         return tuple(int(part) - 1 for part in parts)
+    if name in PLACES and whole:
+        return int(typed) - (spec.name not in STATES)
     if default is None and name not in PLACES and whole:
         return int(typed)
     if default is None or isinstance(default, str):

@@ -82,30 +82,23 @@ def gate_cells(trace: Trace, *, tagger: str = "", across: int = 20, theme: Theme
             },
         ),
     )
-    for i in range(count):
-        faint = colours.muted if trace.specials[i] else colours.ink
-        tag = f' <span style="color:{colours.muted};font-size:10px">{tags[i]}</span>' if tags[i] else ""
-        plot.add_annotation(
-            text=_MARKS[by_hand[i]] + as_text(trace.tokens[i], 11) + tag,
-            x=i % wide + 0.25,
-            y=i // wide * (layers + head) - 0.6,
-            xanchor="left",
-            yanchor="bottom",
-            textangle=-45,
-            font={"size": 12, "color": faint},
-        )
+    muted = f'<span style="color:{colours.muted};font-size:10px">'
+    labels = [
+        {
+            "text": _MARKS[by_hand[i]] + as_text(trace.tokens[i], 11) + (f" {muted}{tags[i]}</span>" if tags[i] else ""),
+            "x": i % wide + 0.25,
+            "y": i // wide * (layers + head) - 0.6,
+            "xanchor": "left",
+            "yanchor": "bottom",
+            "textangle": -45,
+            "font": {"size": 12, "color": colours.muted if trace.specials[i] else colours.ink},
+        }
+        for i in range(count)
+    ]
     steps = "".join(f'<span style="color:{stop}">■</span>' for stop in colours.sequential)
-    plot.add_annotation(
-        text=f"shut 0 {steps} 1 open",
-        xref="paper",
-        yref="paper",
-        x=0,
-        y=0,
-        xanchor="left",
-        yanchor="top",
-        yshift=-8,
-        font={"size": 12, "color": colours.muted},
-    )
+    legend = {"text": f"shut 0 {steps} 1 open", "xref": "paper", "yref": "paper", "x": 0, "y": 0, "yshift": -8}
+    legend |= {"xanchor": "left", "yanchor": "top", "font": {"size": 12, "color": colours.muted}}
+    plot.update_layout(annotations=[*labels, legend])
     caption = sentence(
         [
             "The gate multiplies a token's weight before the softmax divides by the sum of all: what all gates of a layer share cancels,"
