@@ -87,10 +87,18 @@ def test_another_sentence_takes_the_gates_back() -> None:
     assert "gates" not in app.query_params, "the text that they are of is private"
 
 
-def test_swapped_words_are_asked_without_the_gates_of_this_text() -> None:
+def test_swapped_words_are_asked_without_the_gates_of_this_text(folder: Path) -> None:
+    """What a button promises is what the page says after it, and that there are no gates by hand then is said before."""
     app = opened(run=GATED, text=TEXT, gates="3:shut")
-    app.expander[0].open = True
-    assert not app.exception
+    app.session_state["swap-section"] = True
+    app.run()
+    assert "belong to this text and are as trained in another" in said(app)
+    promised = next(button for button in app.button if str(button.key).startswith("swap-near"))
+    promised.click().run()
+    assert not app.exception and not asked(app).gates_shut
+    shown = dict(zip(asked(app).labels, asked(app).probabilities, strict=True))
+    before = load(Run.open(folder / GATED, GATED)).trace(TEXT, gates_shut=[2])
+    assert promised.label.endswith(f"{shown[before.label]:.0%}")
 
 
 def test_both_can_change_where_the_tokens_are_the_same() -> None:
@@ -111,7 +119,7 @@ def test_both_can_change_where_the_tokens_are_the_same() -> None:
     [
         ({"run": PLAIN, "gates": "3:shut"}, "has no such gates"),
         ({"run": GATED, "gates": "3:ajar"}, "The link asks for the gates “3:ajar”, which is not here"),
-        ({"run": GATED, "gates": "99:shut"}, "There is no token 99 whose gate could be changed; the text has"),
+        ({"run": GATED, "gates": "60:shut"}, "There is no token 60 whose gate could be changed; the text has"),
     ],
 )
 def test_a_link_that_asks_for_gates_that_are_not_there(query: dict[str, str], sentence: str) -> None:
