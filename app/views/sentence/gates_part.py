@@ -88,3 +88,4 @@ def _positions(trace: Trace, run: Run) -> None:
         "positions",
         code=notebook(run, "positions", trace),
     )
+    st.caption("Added to the embedding of each token before the first layer.", help=f"{tip('aware-positions')}\n\n{tip('tag')}")
