@@ -290,7 +290,7 @@ def trace(focus: Focus, *, scored: bool = True, exact: bool = False) -> Trace:
     if whole and not exact and (wanted, pair) == (stored.text, stored.text_pair) and not change(source, focus):
         return stored
     kept: dict[Any, Trace] = st.session_state.setdefault("traces", {})
-    key = (source.digest, wanted, pair, focus.mix, focus.off, focus.strength)
+    key = (source.digest, wanted, pair, focus.by_hand)
     if key not in kept:
         with st.spinner("Asking the model"):
             loaded, changes = model(source), change(source, focus)
@@ -311,6 +311,8 @@ def change(of: Run, focus: Focus) -> dict[str, Any]:
     changed: dict[str, Any] = {"heads_off": tuple((layer - 1, head - 1) for layer, head in focus.off)} if focus.off else {}
     if focus.strength:
         changed["strength"] = dict(focus.strength)
+    if focus.gates:
+        changed |= {f"gates_{state}": [place - 1 for place, each in focus.gates if each == state] for state in ("open", "shut")}
     if not focus.mix:
         return changed
     has = of.capabilities
@@ -334,7 +336,7 @@ def explanations(focus: Focus) -> tuple[Trace, Any]:
 
     source = run(focus.run)
     seen, loaded, changes = trace(focus), model(source), change(source, focus)
-    key = (source.digest, seen.text, seen.text_pair, focus.mix, focus.off, focus.strength)
+    key = (source.digest, seen.text, seen.text_pair, focus.by_hand)
     if st.session_state.get("explanations", (None,))[0] == key:
         kept: tuple[Any, tuple[Trace, Any]] = st.session_state["explanations"]
         return kept[1]

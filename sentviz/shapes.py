@@ -62,6 +62,7 @@ class Capabilities:
     lambdas: bool = False  # components mixed by learned weights
     gate: bool = False  # a learned bias on each key, which can be opened and shut token by token
     tags: bool = False  # reads the part of speech of each token
+    aware: bool = False  # positions are a sum of signals, each weighed by a learned scalar
     lexicon: bool = False  # polarities in the scores
     cls: bool = False  # the classifier reads [CLS] instead of the mean
     pairs: bool = False  # two texts, told apart
@@ -243,6 +244,7 @@ class EncoderConfig(Kind):
             lambdas=self.mixing != "none",
             gate=self.gate,
             tags=self.tags > 0,
+            aware=self.positions == "aware",
             lexicon=self.lexicon != "none",
             cls=self.pooling == "cls",
             pairs=self.segments > 1,

@@ -116,7 +116,7 @@ def _layers(
         row, column = np.unravel_index(int(np.abs(exact).argmax()), exact.shape)
         return [(longmap.pack(exact), 0, 0, 1)], (int(row), int(column))
     focus = shell.focus()
-    key = (view, run.digest, units.labels, focus.mix, focus.off, focus.strength)
+    key = (view, run.digest, units.labels, focus.by_hand)
     with st.spinner(f"Reading a map of {len(units):,} × {len(units):,}", show_time=True):
         averages, block = _kept("overview", key, lambda: _overview(source, units, view))
     layers: list[Layer] = [(averages, 0, 0, block)]
