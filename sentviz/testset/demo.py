@@ -1,7 +1,8 @@
-"""The demo set: 210 sentences of our own about films, food, things, travel and money, each an example of one phenomenon.
+"""The demo set: 270 sentences of our own about films, food, things, travel and money, each an example of one phenomenon.
 
 Half of each phenomenon's 30 sentences are negative, half positive. Small and made by hand: it shows what kind of sentence a model gets
-wrong, it does not rank models that are close.
+wrong, it does not rank models that are close. Implicit sentences name no feeling: what happened tells it. Code-mixed ones change between
+English and Hindi, Spanish or German.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["LABELS", "PHENOMENA", "labels_for", "load"]
+__all__ = ["FAILURES", "LABELS", "PHENOMENA", "labels_for", "load"]
 
 LABELS = ("negative", "positive")
-PHENOMENA = ("plain", "intensity", "contrast", "negation", "comparison", "idiom", "sarcasm")
+PHENOMENA = ("plain", "intensity", "contrast", "negation", "comparison", "idiom", "sarcasm", "implicit", "code-mixed")
+FAILURES = ("implicit", "sarcasm", "code-mixed")  # what SentiFormer, section VI, says that it cannot do
 _NAMES = {"negative": ("negative", "bearish"), "positive": ("positive", "bullish")}
 
 
