@@ -27,5 +27,6 @@ PAPER = Paper(
             "SentiFormer without each of its parts", ("sst5_trees", "sst5_trees_binary"), ("sentiformer", *ABLATIONS)
         ),
     },
+    figures="sentviz.papers.sentiformer.figures",
     printed="sentviz.papers.sentiformer.prints:values",
 )
