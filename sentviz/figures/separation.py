@@ -50,7 +50,12 @@ def accuracy_by_length(frame: pd.DataFrame, *, trained: int, theme: Theme = "lig
             opacity=0.7,
             line_width=0,
             layer="below",
-            label={"text": "longer than in training", "textposition": "top right", "font": {"size": 11, "color": colours.muted}},
+            label={
+                "text": "longer than in training",
+                "textposition": "top right",
+                "padding": 2,
+                "font": {"size": 11, "color": colours.muted},
+            },
         )
     plot.add_hline(y=0.5, line={"color": colours.muted, "width": 1, "dash": "dot"}, layer="below")
     for i, (model, rows) in enumerate(frame.groupby("model", sort=False)):
@@ -80,7 +85,7 @@ def accuracy_by_length(frame: pd.DataFrame, *, trained: int, theme: Theme = "lig
         automargin=False,
     )
     least = min(0.4, float(frame["low"].min()) - 0.02)
-    plot.update_yaxes(range=[max(0.0, least), 1.04], tickformat=".0%", nticks=8, automargin=False)
+    plot.update_yaxes(range=[max(0.0, least), 1.09], tickformat=".0%", nticks=8, automargin=False)
     caption = sentence(
         [
             f"Right answers among {int(frame['n'].max()):,} new sequences of each length that end in “good”; half of them begin with “not”."

@@ -16,7 +16,7 @@ __all__ = ["learned_by"]
 
 @figure("separation", "Proposition 2: who still sees the first word", Study, "separation:accuracy_by_length")
 def _separation(
-    of: Study, *, positions: str = "aware", longest: int = 24, seed: int = 0, rows: int = 8_000, epochs: int = 4, theme: Theme = "light"
+    of: Study, *, positions: str = "aware", longest: int = 24, seed: int = 0, rows: int = 6_000, epochs: int = 3, theme: Theme = "light"
 ) -> Figure:
     from sentviz.figures.separation import accuracy_by_length
     from sentviz.papers.sentiformer.solvers import Setting, separate

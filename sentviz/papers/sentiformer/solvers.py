@@ -49,8 +49,8 @@ class Setting:
     positions: Literal["aware", "learned", "sinusoid", "rotary"] = "aware"
     longest: int = 24  # words of a training sequence at most; 2 at least
     seed: int = 0
-    rows: int = 8_000  # training sequences
-    epochs: int = 4
+    rows: int = 6_000  # training sequences
+    epochs: int = 3
     tested: int = 500  # sequences of each length
 
     def __post_init__(self) -> None:

@@ -36,22 +36,17 @@ def show() -> None:
         return
     try:
         rows = {name: store.table_of(store.run(name), shell.focus().with_(over="demo")) for name in chosen}
-        frame = accuracy_by_phenomenon(rows)
+        frame = accuracy_by_phenomenon(rows, sided=True)
     except SentvizError as error:
         st.warning(shell.md(str(error)), icon=":material/block:")
         return
     part = frame[frame["phenomenon"].isin(SHOWN)]
-    classes = max(len(each.classes) for each in rows.values())
     sources = [store.run(name) for name in chosen]
     shell.figure(
-        lambda theme: sourced(drawn(part, chance=1 / classes, theme=theme), *sources, rows=rows[chosen[0]]),
+        lambda theme: sourced(drawn(part, sided=True, theme=theme), *sources, rows=rows[chosen[0]]),
         "failures",
-        code=code(chosen[0], "phenomena", versus=tuple(chosen[1:]), only=SHOWN),
+        code=code(chosen[0], "phenomena", versus=tuple(chosen[1:]), only=SHOWN, sided=True),
     )
-    if classes > 2:
-        st.caption(
-            "Runs with further classes must name the very class; any other answer, as “very positive” for positive, counts as wrong."
-        )
     with st.expander("The sentences, and what each run says"):
         kind = st.segmented_control(
             "Group", FAILURES, default=FAILURES[0], required=True, key="failure-group", label_visibility="collapsed"

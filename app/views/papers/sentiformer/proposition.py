@@ -15,6 +15,7 @@ from sentviz.errors import SentvizError
 from sentviz.figures import heatmap
 from sentviz.figures.separation import accuracy_by_length
 from sentviz.gallery import code
+from sentviz.glossary import tip
 from sentviz.papers.sentiformer.figures import learned_by
 from sentviz.papers.sentiformer.separation import FIRST, WORDS
 
@@ -35,7 +36,7 @@ def _jobs() -> Jobs:
 
 def show() -> None:
     """What is claimed, the training, who still sees the first word, and answers to a typed sequence."""
-    st.markdown("##### Proposition 2: what sees only the last words cannot tell, attention can")
+    st.markdown("##### Proposition 2: what sees only the last words cannot tell, attention can", help=tip("markov-model"))
     st.markdown(
         "A sequence is *positive* if its first word is **not** and its last is **good**, else *neutral*. A k-th order Markov model answers"
         " from the last k words (definition 2), so it misses the first of any longer sequence. One layer with two heads can hold the two"
@@ -108,13 +109,13 @@ def _said(made: Separation) -> list[str]:
         line += f"; least {worst['accuracy']:.1%} at {worst['length']} words."
         far = beyond[beyond["model"] == model]
         if len(far):
-            line += f" Beyond: {far['accuracy'].min():.1%} to {far['accuracy'].max():.1%}."
+            line += f" Beyond: {_span(far['accuracy'])}."
         lines.append(line)
     blind = frame[(frame["order"] > 0) & (frame["length"] > frame["order"])]
     if len(blind):
         lines.append(
-            f"**Markov models** in sequences of more than k words: {blind['accuracy'].min():.1%} to {blind['accuracy'].max():.1%}, where"
-            " no function of the last k words can do better than 50%. At k words they cannot know that the first is the first."
+            f"**Markov models** in sequences of more than k words: {_span(blind['accuracy'])}. No function of"
+            " the last k words can expect more than 50% there. At k words they cannot know that the first is the first."
         )
     gru = inside[(inside["model"] == "GRU") & (inside["length"] > 6)]
     if len(gru) and gru["low"].min() > 0.9:
@@ -130,6 +131,12 @@ def _said(made: Separation) -> list[str]:
     took = ", ".join(f"{name.split(',')[0]} {value:.1f} s" for name, value in made.seconds.items())
     lines.append(f"Learned from {made.setting.rows:,} sequences in {sum(made.seconds.values()):.0f} s here ({took}).")
     return lines
+
+
+def _span(shares: pd.Series[float]) -> str:
+    """ "97.2% to 100.0%", or the one where they are alike."""
+    low, high = f"{shares.min():.1%}", f"{shares.max():.1%}"
+    return low if low == high else f"{low} to {high}"
 
 
 def _ask(made: Separation) -> None:

@@ -122,8 +122,10 @@ def _apart(made: CellArithmetic, trace: Trace) -> float:
     import torch
 
     assert trace.queries is not None and trace.keys is not None and trace.values is not None
-    at = trace.layer_ids.index(made.layer)
+    at, head = trace.layer_ids.index(made.layer), trace.head_ids.index(made.head)
+    terms = trace.terms[at].part(heads=(head,))
+    arrays = (trace.queries[at][:, [head]], trace.keys[at][:, [head]], trace.values[at][[head]])
     with torch.inference_mode():
-        q, k, v = (torch.from_numpy(array[at])[None] for array in (trace.queries, trace.keys, trace.values))
-        out = trace.terms[at].attend(q, k, v)[0, trace.head_ids.index(made.head), made.query].double().numpy()
+        q, k, v = (torch.from_numpy(array)[None] for array in arrays)
+        out = terms.attend(q, k, v)[0, 0, made.query].double().numpy()
     return float(np.linalg.norm(out - made.output) / (np.linalg.norm(made.output) or 1.0))
