@@ -241,3 +241,20 @@ def attend_layer(
         heads_out[h] = 0
     joined = [np.concatenate([heads_out[h, i] for h in range(heads)]) for i in range(n)]
     return [state[prefix + "output.weight"] @ row + state[prefix + "output.bias"] for row in joined]
+
+
+def positive_share(sequences: Sequence[Sequence[int]], positive: Sequence[bool], asked: Sequence[int], order: int, weight: float) -> float:
+    """The share of positive ones among sequences that end in the last `order` words of `asked`, drawn towards that for one word less.
+
+    Two sequences end alike where their last words are the same and both, or neither, begin within them.
+    """
+    share = 0.5
+    for k in range(order + 1):
+        rows = hits = 0
+        for sequence, label in zip(sequences, positive, strict=True):
+            alike = (len(sequence) >= k and len(asked) >= k) or len(sequence) == len(asked)
+            for back in range(1, min(k, len(sequence), len(asked)) + 1):
+                alike = alike and sequence[-back] == asked[-back]
+            rows, hits = rows + alike, hits + (alike and label)
+        share = (hits + weight * share) / (rows + weight)
+    return share

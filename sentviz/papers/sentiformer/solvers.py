@@ -30,7 +30,7 @@ from sentviz.text import SPECIALS, Reading, Tokenizer
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["GRU", "POSITIONS", "TRANSFORMER", "Gru", "Separation", "Setting", "Solvers", "separate", "smallest"]
+__all__ = ["GRU", "POSITIONS", "TRANSFORMER", "Gru", "Separation", "Setting", "Solvers", "counted", "separate", "smallest"]
 
 TRANSFORMER, GRU = "transformer, 1 layer, 2 heads", "GRU"
 POSITIONS = ("aware", "learned", "sinusoid", "rotary")
@@ -142,7 +142,7 @@ def separate(setting: Setting, tick: Tick = lambda share, doing: None) -> Separa
     clock.append(time.perf_counter())
     solvers = Solvers(transformer, gru, Suffixes(sequences, positive, MARKOV))
     clock.append(time.perf_counter())
-    accuracy = _counted(solvers.probabilities, setting, lambda s: tick(0.85 + 0.15 * s, "counting right answers"))
+    accuracy = counted(solvers.probabilities, setting, lambda s: tick(0.85 + 0.15 * s, "counting right answers"))
     seconds = dict(zip((TRANSFORMER, GRU, "Markov models"), np.diff(clock).tolist(), strict=True))
     return Separation(setting, solvers, accuracy, seconds)
 
@@ -207,7 +207,7 @@ def _positive(answer: Callable[[Inputs], Tensor], readings: Sequence[Reading]) -
     return found
 
 
-def _counted(
+def counted(
     probabilities: Callable[[Sequence[Places]], dict[tuple[str, int], Floats]], setting: Setting, tick: Callable[[float], object]
 ) -> pd.DataFrame:
     """model, order, length, n, right, accuracy, low, high: sequences of each length that end in "good", with Wilson's 95 % intervals."""
