@@ -21,7 +21,7 @@ def test_proposition_2_is_learned_and_asked(page: Any, server: str) -> None:
     page.get_by_text("as in training").first.wait_for()
     box.fill("not the film was good")
     box.press("Enter")
-    page.get_by_text("the the film was good").wait_for()
+    page.get_by_text("was the film was good").wait_for()
     box.fill("not the soup was good")
     box.press("Enter")
     page.get_by_text("is none of the 8 words").wait_for()

@@ -106,7 +106,7 @@ def _said(made: Separation) -> list[str]:
     for model, rows in inside[inside["order"] == 0].groupby("model", sort=False):
         worst = rows.sort_values("accuracy", kind="stable").iloc[0]
         line = f"**{model}**: {rows['right'].sum() / rows['n'].sum():.1%} up to {longest} words, as in training"
-        line += f"; least {worst['accuracy']:.1%} at {worst['length']} words."
+        line += "." if worst["accuracy"] == 1 else f"; least {worst['accuracy']:.1%} at {worst['length']} words."
         far = beyond[beyond["model"] == model]
         if len(far):
             line += f" Beyond: {_span(far['accuracy'])}."
@@ -149,7 +149,7 @@ def _ask(made: Separation) -> None:
         st.warning(shell.md(str(error)), icon=":material/edit:")
         return
     first, *others = text.lower().split()
-    twin = " ".join(["the" if first == FIRST else FIRST, *others])
+    twin = " ".join(["was" if first == FIRST else FIRST, *others])
     other = made.solvers.answers(twin)
     shown = pd.DataFrame(
         {
