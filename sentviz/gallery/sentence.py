@@ -106,11 +106,21 @@ def _overview(of: Sentence, *, component: int | str = "effective", theme: Theme 
 
 
 @figure("smoother", "One row as a sum of weight times value", Sentence, "smoother:smoother", MAPS, SOFTMAX)
-def _smoother(of: Sentence, *, layer: int = 0, head: int = 0, query: int = 0, key: int = 0, top: int = 8, theme: Theme = "light") -> Figure:
+def _smoother(
+    of: Sentence,
+    *,
+    layer: int = 0,
+    head: int = 0,
+    query: int = 0,
+    key: int = 0,
+    top: int = 8,
+    kernel: bool = False,
+    theme: Theme = "light",
+) -> Figure:
     from sentviz.figures.smoother import smoother
     from sentviz.maps.arithmetic import cell
 
-    return smoother(cell(of.model, of.trace, layer, head, query, key), top=top, theme=theme)
+    return smoother(cell(of.model, of.trace, layer, head, query, key), top=top, kernel=kernel, theme=theme)
 
 
 @figure("gates", "The gate of each token, layer by layer", Sentence, "gates:gate_cells", GATE)
