@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,10 +66,8 @@ def speeds(*, batch: int = 128, tokens: int = 128, rounds: int = 5, threads: int
     }
     sizes = {name: sum(p.numel() for p in network.eval().parameters()) for name, network in networks.items()}
     inputs = Inputs(ids, tags=torch.randint(0, networks[OURS].config.tags, ids.shape))
-    runs: dict[str, Callable[[], object]] = {
-        OURS: lambda: networks[OURS](inputs),
-        **{name: lambda name=name: networks[name](input_ids=ids) for name in BASES[:2]},
-    }
+    runs: dict[str, Callable[[], object]] = {OURS: partial(networks[OURS], inputs)}
+    runs |= {name: partial(networks[name], input_ids=ids) for name in BASES[:2]}
     if quantised := _quantised(networks["DistilBERT"], ids, threads):
         runs[BASES[2]], sizes[BASES[2]] = quantised, sizes["DistilBERT"]
     with timing.threads(threads), torch.inference_mode():
@@ -109,7 +108,7 @@ def _quantised(network: Any, ids: Any, threads: int) -> Callable[[], object] | N
         options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
         session = onnxruntime.InferenceSession(small, options, providers=["CPUExecutionProvider"])
     given = {"ids": ids.numpy()}
-    return lambda: session.run(None, given)
+    return partial(session.run, None, given)
 
 
 def growth(lengths: Sequence[int] = LENGTHS, *, rounds: int = 5, threads: int = 1, note: str = "", seed: int = 0) -> pd.DataFrame:
@@ -142,7 +141,7 @@ def _layer(tokens: int, seed: int) -> Mapping[str, Callable[[], object]]:
     v, gate = torch.randn(k[:, 0].shape, generator=rng), KeyTerm("gate", torch.randn(1, 1, 1, tokens, generator=rng))
     places = torch.tensor([[0, tokens // 3, tokens // 2, tokens - 1]])
     structures = {"full": Structure(None, (gate,)), "sparse": Structure(None, (gate,), None, Pattern(of["window"], places))}
-    return {name: lambda s=structure: attend(q, k, v, torch.ones(1), k.shape[-1] ** -0.5, s) for name, structure in structures.items()}
+    return {name: partial(attend, q, k, v, torch.ones(1), k.shape[-1] ** -0.5, structure) for name, structure in structures.items()}
 
 
 def _model(tokens: int, seed: int) -> Mapping[str, Callable[[], object]]:
@@ -157,7 +156,7 @@ def _model(tokens: int, seed: int) -> Mapping[str, Callable[[], object]]:
     shape = {"vocab_size": VOCABULARY, "classes": CLASSES, "max_length": tokens}
     networks = {name: Encoder(preset(of, **shape)).eval() for name, of in names.items()}  # type: ignore[arg-type]
     inputs = Inputs(torch.randint(4, VOCABULARY, (1, tokens)), tags=torch.randint(0, 2, (1, tokens)))
-    return {name: lambda network=network: network(inputs) for name, network in networks.items()}
+    return {name: partial(network, inputs) for name, network in networks.items()}
 
 
 def _shape() -> dict[str, Any]:
@@ -195,7 +194,7 @@ def printed_times() -> dict[str, float]:
 def promised(tokens: int = LONG) -> float:
     """n / (k + s), how many times fewer weights the paper's pattern has (section III-D) with its own window k and globals s."""
     shape = _shape()
-    return tokens / (shape["window"] + len(shape["global_tokens"]) + shape["global_drawn"])
+    return tokens / float(shape["window"] + len(shape["global_tokens"]) + shape["global_drawn"])
 
 
 def crossing(tokens: Floats, times: Floats) -> float | None:
