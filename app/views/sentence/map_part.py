@@ -175,7 +175,7 @@ def _arithmetic(trace: Trace, run: Run, view: _View, units: Units, source: Sourc
         st.markdown("##### Cell arithmetic")
         st.caption("Click a cell of the map to read, in numbers, how its weight comes about.")
         return
-    query, key, note = _token_cell(source, units, at)
+    query, key, note = _token_cell(source, units, longmap.units(trace), at)
     head, more = _head(trace, view, query, key)
     made = cell(store.model(run), trace, view.layer, head, query, key)
     tokens = [f"“{shell.md(trace.tokens[i])}”" for i in (query, key)]
@@ -187,12 +187,12 @@ def _arithmetic(trace: Trace, run: Run, view: _View, units: Units, source: Sourc
     shell.figure(lambda theme: sourced(smoother(made, theme=theme), run), "smoother", code=lines)
 
 
-def _token_cell(source: Source, units: Units, at: tuple[int, int]) -> tuple[int, int, str]:
+def _token_cell(source: Source, units: Units, tokens: Units, at: tuple[int, int]) -> tuple[int, int, str]:
     """Query and key tokens of a cell; of larger units the strongest pair of tokens within."""
     (top, bottom), (left, right) = ((int(units.starts[i]), int(units.ends[i])) for i in at)
     if bottom - top == right - left == 1:
         return top, left, ""
-    inside = source.read(top, bottom)[:, left:right]
+    inside = longmap.tile(source, tokens, (top, bottom), (left, right))
     row, column = np.unravel_index(int(np.abs(inside).argmax()), inside.shape)
     return top + int(row), left + int(column), f"The strongest of the {inside.size:,} pairs of tokens in this cell."
 
