@@ -115,20 +115,22 @@ def growth(lengths: Sequence[int] = LENGTHS, *, rounds: int = 5, threads: int = 
     """Time of one text of so many tokens with full and with sparse attention, of one layer's attention alone and of the whole model.
 
     Columns: of ("attention" | "model"), tokens, full and sparse (seconds, medians), times (full over sparse, median of the ratios within a
-    round) with a 95 % bootstrap interval low and high; threads, rounds, note. Both have the gates; full is the ablation's attention.
+    round) with a 95 % bootstrap interval low and high; rounds (more for short texts), threads, note. Both have the gates; full is the
+    ablation's attention.
     """
     import pandas as pd
     import torch
 
     rows = []
     for tokens in lengths:
+        turns = rounds * max(1, LONG // 2 // tokens)  # short texts take little time and are disturbed most
         for of, make in (("attention", _layer), ("model", _model)):
             with timing.threads(threads), torch.inference_mode():
-                seconds = timing.interleaved(make(tokens, seed), rounds, seed=seed, clock=_clock(threads))
+                seconds = timing.interleaved(make(tokens, seed), turns, seed=seed, clock=_clock(threads))
             times, low, high = timing.median(seconds["full"] / seconds["sparse"], seed)
-            rows.append((of, tokens, float(np.median(seconds["full"])), float(np.median(seconds["sparse"])), times, low, high))
-    frame = pd.DataFrame(rows, columns=["of", "tokens", "full", "sparse", "times", "low", "high"])
-    return frame.assign(threads=threads, rounds=rounds, note=note)
+            rows.append((of, tokens, float(np.median(seconds["full"])), float(np.median(seconds["sparse"])), times, low, high, turns))
+    frame = pd.DataFrame(rows, columns=["of", "tokens", "full", "sparse", "times", "low", "high", "rounds"])
+    return frame.assign(threads=threads, note=note)
 
 
 def _layer(tokens: int, seed: int) -> Mapping[str, Callable[[], object]]:
