@@ -36,6 +36,7 @@ __all__ = [
     "How",
     "Kind",
     "Packed",
+    "Sight",
     "Source",
     "Units",
     "held",
@@ -44,6 +45,7 @@ __all__ = [
     "pack",
     "payload",
     "sentence_spans",
+    "sight",
     "tile",
     "tiled",
     "units",
@@ -209,6 +211,44 @@ def tiled(
         raise InputError(f"There is no layer {layer} with head {head} in {model.name}; both are counted from 0.")
     trace = model.trace(text, text_pair, layers=(layer,), heads=heads, maps=False, projections=True, **change)
     return held(trace, layer, head, component, band_bytes=band_bytes)
+
+
+@dataclass(frozen=True, eq=False)
+class Sight:
+    """What a window lets each unit of a text see; a unit sees what any of its tokens sees."""
+
+    window: int
+    globals: Ints  # (g,) places of the tokens that all see
+    share: float  # of the pairs of tokens, those that are seen
+    low: Ints  # (u,) first key unit in the window of each unit
+    high: Ints  # (u,) last one
+    everywhere: Ints  # units that hold a global token
+
+
+def sight(trace: Trace, units: Units, layer: int) -> Sight | None:
+    """What the units of a text see in a layer; None where every token sees all, or where the trace holds no terms.
+
+    Raises:
+        KeyError: the trace is not of that layer.
+    """
+    if layer not in trace.layer_ids:
+        raise KeyError(f"the trace holds no layer {layer}")
+    pattern = trace.terms[trace.layer_ids.index(layer)].structure.pattern if trace.terms else None
+    n = units.tokens
+    if pattern is None or pattern.window // 2 >= n - 1:
+        return None
+    reach, held = pattern.window // 2, pattern.globals[0].numpy()
+    held, rows = held[held >= 0], np.arange(n)
+    first, last = np.maximum(rows - reach, 0), np.minimum(rows + reach, n - 1)
+    beyond = n * len(held) - sum(int(last[place] - first[place]) + 1 for place in held)  # as many see a token in their window as it sees
+    return Sight(
+        window=pattern.window,
+        globals=held,
+        share=(int((last - first + 1).sum()) + beyond) / n**2,
+        low=units.starts.searchsorted(first[units.starts], side="right") - 1,
+        high=units.starts.searchsorted(last[units.ends - 1], side="right") - 1,
+        everywhere=np.unique(units.starts.searchsorted(held, side="right") - 1),
+    )
 
 
 def tile(

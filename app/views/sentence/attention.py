@@ -16,7 +16,8 @@ shell.intro(
     "High attention does not prove that a word matters: ask word removal on Explore.",
 )
 try:
-    trace = store.trace(focus, scored=focus.look == "scores", exact=focus.look == "lexicon")
+    exact = focus.look == "lexicon" or (focus.look == "long" and run.capabilities.pattern)  # a stored example does not know its window
+    trace = store.trace(focus, scored=focus.look == "scores", exact=exact)
 except SentvizError as error:
     st.warning(shell.md(str(error)), icon=":material/edit:")
     st.stop()
