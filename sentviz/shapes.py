@@ -68,6 +68,7 @@ class Capabilities:
     pairs: bool = False  # two texts, told apart
     pattern: bool = False  # some keys are out of a query's sight
     silence: bool = True  # heads can be silenced
+    extends: bool = False  # can read longer texts than it was trained on: no row of a table is learned for each place
     moving: bool = False  # tokens are points that move from layer to layer: leaders, clusters
     dials: tuple[Dial, ...] = ()  # terms of its scores whose strength can be changed
     scalars: tuple[str, ...] = ()  # names of the learned scalars that its history records
@@ -249,6 +250,7 @@ class EncoderConfig(Kind):
             cls=self.pooling == "cls",
             pairs=self.segments > 1,
             pattern=self.window > 0,
+            extends=self.positions != "learned",
             dials=(GATE,) * self.gate + (LEXICON,) * (self.lexicon != "none"),
             scalars=("lambda",) * (self.mixing != "none")
             + ("temperature",) * self.qk_norm
@@ -375,7 +377,7 @@ class RecurrentConfig(Kind):
     @cached_property
     def capabilities(self) -> Capabilities:
         """What a model of this shape has."""
-        return Capabilities(self.layers, maps=False, softmax=False, silence=False)
+        return Capabilities(self.layers, maps=False, softmax=False, silence=False, extends=True)
 
 
 @dataclass(frozen=True)
@@ -411,7 +413,7 @@ class ConvolutionalConfig(Kind):
     @cached_property
     def capabilities(self) -> Capabilities:
         """What a model of this shape has."""
-        return Capabilities(1, maps=False, softmax=False, silence=False)
+        return Capabilities(1, maps=False, softmax=False, silence=False, extends=True)
 
 
 ModelConfig = EncoderConfig | HubConfig | HardmaxConfig | RecurrentConfig | ConvolutionalConfig  # every kind of model there is

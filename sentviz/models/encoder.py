@@ -172,7 +172,7 @@ class FeedForward(nn.Module):
         if self.kind == "swiglu":
             gate, value = x.chunk(2, dim=-1)
             return self.down(F.silu(gate) * value)  # type: ignore[no-any-return]
-        return self.down(F.relu(x) if self.kind == "relu" else F.gelu(x))  # type: ignore[no-any-return]
+        return self.down(torch.relu_(x) if self.kind == "relu" else F.gelu(x))  # type: ignore[no-any-return]
 
 
 class Block(nn.Module):

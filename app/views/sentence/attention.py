@@ -16,7 +16,9 @@ shell.intro(
     "High attention does not prove that a word matters: ask word removal on Explore.",
 )
 try:
-    trace = store.trace(focus, scored=focus.look == "scores", exact=focus.look in ("lexicon", "gates"))
+    # a stored example knows neither its terms nor its window
+    exact = focus.look in ("lexicon", "gates") or (focus.look == "long" and run.capabilities.pattern)
+    trace = store.trace(focus, scored=focus.look == "scores", exact=exact)
 except SentvizError as error:
     st.warning(shell.md(str(error)), icon=":material/edit:")
     st.stop()
