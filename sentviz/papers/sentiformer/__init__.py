@@ -18,7 +18,7 @@ PAPER = Paper(
     page=Page(
         "Gupta et al.: gates, aware positions, a window; every printed number beside ours.",
         url="sentiformer",
-        parts=("results", "parts", "gates", "speed", "theory", "claims", "items"),
+        parts=("results", "parts", "gates", "speed", "theory", "failures", "claims", "items"),
     ),
     presets=PRESETS,
     additions=ADDITIONS,

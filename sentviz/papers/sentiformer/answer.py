@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sentviz.claim import Verdict
+from sentviz.papers.sentiformer.gates import gated, over_seeds
 from sentviz.papers.sentiformer.study import DATASETS, MODELS, READINGS, ablations, against_baselines, readings, worded
 from sentviz.runs import Run
 from sentviz.studies.against import in_points
 
-__all__ = ["Answer", "answers", "asked"]
+__all__ = ["NEAR", "Answer", "answers", "asked"]
 
 _SAID = {"better": "beats", "worse": "is behind", "cannot be told": "cannot be told from"}
+NEAR = 0.1  # what "close to zero" is taken to mean of a gate
 _ANSWER = {"holds": "yes", "does not hold": "no", "cannot be told": "cannot be told"}
 
 
@@ -34,7 +36,7 @@ class Answer:
 
 def asked(runs: Sequence[Run]) -> list[Answer]:
     """What a reader of the paper wants to know first, in that order."""
-    return [_baselines(runs), _reading(runs), _parts(runs)]
+    return [_baselines(runs), _reading(runs), _parts(runs), _gates(runs)]
 
 
 def answers(runs: Sequence[Run]) -> list[str]:
@@ -97,3 +99,26 @@ def _parts(runs: Sequence[Run]) -> Answer:
     verdicts = set(frame["verdict"])
     verdict: Verdict = "holds" if verdicts == {"worse"} else "does not hold" if "better" in verdicts else "cannot be told"
     return Answer(question, verdict, short, f"Points against the whole: {numbers}; {seeds}, n = {int(frame['n'].max()):,}.", "parts")
+
+
+def _gates(runs: Sequence[Run]) -> Answer:
+    question = "Do the gates shut function words?"
+    found = {dataset: over_seeds(here) for dataset in DATASETS if (here := gated(runs, dataset))}
+    if not found:
+        get = "sentviz gates sst5_trees/sentiformer measures them."
+        return Answer(question, "cannot be told", "No gates are measured here", get, "gates")
+    short, numbers, verdicts = [], [], set[Verdict]()
+    for dataset, frame in found.items():
+        means = frame[frame["layer"] < 0].set_index(["kind", "name", "against"])
+        own, against = (
+            means.loc[key].to_dict() for key in (("class", "function words", ""), ("difference", "function words", "polar words"))
+        )
+        shut: Verdict = "holds" if own["high"] < NEAR else "does not hold" if own["low"] > NEAR else "cannot be told"
+        verdicts.add(shut if own["seeds"] > 1 else "cannot be told")
+        lean = "lower than" if against["high"] < 0 else "higher than" if against["low"] > 0 else "like"
+        short.append(f"{DATASETS[dataset]}: {own['value']:.2f} on average, {lean} words of sentiment")
+        span = f"{against['value']:+.3f} [{against['low']:+.3f}, {against['high']:+.3f}]".replace("-", "−")
+        seeds = f"{int(own['seeds'])} seeds" if own["seeds"] > 1 else "one seed, others unknown"
+        numbers.append(f"{DATASETS[dataset]}: {span} against words of sentiment, {seeds}, n = {int(own['n']):,}")
+    verdict = verdicts.pop() if len(verdicts) == 1 else "cannot be told"
+    return Answer(question, verdict, "; ".join(short), f"0 is shut, 1 open. {'; '.join(numbers)}.", "gates")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from sentviz.claim import Claim, Finding
 from sentviz.papers.sentiformer import prints, reach
+from sentviz.papers.sentiformer.answer import NEAR
+from sentviz.papers.sentiformer.gates import gated, over_seeds
 from sentviz.papers.sentiformer.presets import ABLATIONS, BASELINES
 from sentviz.papers.sentiformer.study import (
     DATASETS,
@@ -20,6 +23,9 @@ from sentviz.papers.sentiformer.study import (
 )
 from sentviz.runs import Run
 from sentviz.studies.against import in_points
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["CLAIMS"]
 
@@ -165,6 +171,44 @@ def _window(runs: Sequence[Run]) -> Finding:
 LITTLE = 0.005  # a gain of less than half a point is none
 
 
+def _near_zero(dataset: str) -> Test:
+    def test(runs: Sequence[Run]) -> Finding:
+        frame = over_seeds(gated(runs, dataset))
+        words = frame[(frame["kind"] == "word") & frame["name"].isin(["the", "is"]) & (frame["layer"] < 0)]
+        if len(words) < 2:
+            return _missing(f"a SentiFormer of {DATASETS[dataset]} with its gates measured")
+        said = ", ".join(f"“{row['name']}” {_mean(row)}" for row in words.to_dict("records"))
+        verdict = "holds" if (words["high"] < NEAR).all() else "does not hold" if (words["low"] > NEAR).any() else "cannot be told"
+        verdict = verdict if words["seeds"].min() > 1 else "cannot be told"
+        return Finding(verdict, f"mean gate over layers: {said}; near zero: below {NEAR}; {_seeds(words)}")  # type: ignore[arg-type]
+
+    return test
+
+
+def _shuts(dataset: str) -> Test:
+    def test(runs: Sequence[Run]) -> Finding:
+        frame = over_seeds(gated(runs, dataset))
+        rows = frame[(frame["kind"] == "difference") & (frame["against"] == "polar words") & (frame["layer"] < 0)]
+        if rows.empty:
+            return _missing(f"a SentiFormer of {DATASETS[dataset]} with its gates measured")
+        (row,) = rows.to_dict("records")
+        verdict = (
+            "cannot be told" if row["seeds"] < 2 or row["low"] <= 0 <= row["high"] else "holds" if row["high"] < 0 else "does not hold"
+        )
+        return Finding(verdict, f"mean gate of function words minus that of polar words {_mean(row, '+')}; {_seeds(rows)}")  # type: ignore[arg-type]
+
+    return test
+
+
+def _mean(row: Mapping[Any, Any], sign: str = "") -> str:
+    return f"{row['value']:{sign}.2f} [{row['low']:{sign}.2f}, {row['high']:{sign}.2f}]".replace("-", "−")
+
+
+def _seeds(rows: pd.DataFrame) -> str:
+    seeds = int(rows["seeds"].min())
+    return f"{seeds} seeds" if seeds > 1 else "one seed, others unknown"
+
+
 def _sarcasm(runs: Sequence[Run]) -> Finding:
     from sentviz.models.loading import load
 
@@ -198,5 +242,18 @@ CLAIMS = (
         if name != "sentiformer-full"
     ),
     Claim("Full attention brings no gain on SST-5", "section V-D", "runs here", _window),
+    *(
+        Claim(f"On {DATASETS[dataset]} “the” and “is” learn gates close to zero", "section IV-B", "runs here", _near_zero(dataset))
+        for dataset in DATASETS
+    ),
+    *(
+        Claim(
+            f"On {DATASETS[dataset]} the gates shut function words more than words of sentiment",
+            "section IV-B",
+            "runs here",
+            _shuts(dataset),
+        )
+        for dataset in DATASETS
+    ),
     Claim("It answers the paper's sarcastic sentence with negative", "section V-E", "runs here", _sarcasm),
 )

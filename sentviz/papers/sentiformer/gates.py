@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sentviz.maps.gates import FILE
+from sentviz.papers.sentiformer.study import WHOLE, configurations
 from sentviz.runs import Run
 from sentviz.studies.means import combined
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["over_seeds"]
+__all__ = ["gated", "over_seeds"]
 
 KEYS = ["kind", "name", "against", "layer"]
+
+
+def gated(runs: Iterable[Run], dataset: str) -> list[Run]:
+    """The runs of SentiFormer on a data set whose gates are measured, seeds in order."""
+    return [run for run in configurations(runs, dataset).get(WHOLE, []) if FILE in run.config["files"]]
 
 
 def over_seeds(runs: Sequence[Run]) -> pd.DataFrame:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
 import streamlit as st
 
@@ -10,6 +12,7 @@ from sentviz.errors import SentvizError
 from sentviz.figures.phenomena import MOST
 from sentviz.figures.phenomena import phenomena as drawn
 from sentviz.gallery import code, sourced
+from sentviz.runs import Run
 from sentviz.testset.demo import FAILURES
 from sentviz.testset.phenomena import accuracy_by_phenomenon
 
@@ -18,7 +21,7 @@ __all__ = ["show"]
 SHOWN = (*FAILURES, "plain")  # which have none of the three, to compare with
 
 
-def show() -> None:
+def show(runs: Sequence[Run]) -> None:
     """Accuracy of some runs on implicit, sarcastic and code-mixed sentences, with the sentences and each run's answers."""
     st.markdown("##### The three failure modes")
     st.caption(

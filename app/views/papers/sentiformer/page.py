@@ -5,11 +5,15 @@ from __future__ import annotations
 import streamlit as st
 
 from app import shell, store
-from app.views.papers.sentiformer import answer, claims, items, parts, results
+from app.views.papers.sentiformer import answer, claims, failures, gates, items, parts, results, speed, theory
 
 PARTS = {
     "results": results.show,
     "parts": parts.show,
+    "gates": gates.show,
+    "speed": speed.show,
+    "theory": theory.show,
+    "failures": failures.show,
     "claims": claims.show,
     "items": items.show,
 }

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from app.views.papers.sentiformer import proposition, smoothing
+from sentviz.runs import Run
 
 __all__ = ["show"]
 
 
-def show() -> None:
+def show(runs: Sequence[Run]) -> None:
     """Definition 1, then Proposition 2."""
     smoothing.show()
     st.divider()

@@ -1,0 +1,64 @@
+"""What the gates shut, over a whole test split: the paper's central claim."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from app import shell
+from app.views.papers.shared import digests, with_interval
+from app.views.testset import gates_part
+from sentviz.papers.sentiformer.gates import gated, over_seeds
+from sentviz.papers.sentiformer.study import DATASETS
+from sentviz.runs import Run
+
+__all__ = ["show"]
+
+NAMES = {"name": "group", "against": "minus", "value": "mean gate", "seeds": "seeds", "n": "n"}
+
+
+@st.cache_data(max_entries=8, show_spinner="Reading the gates")
+def _together(dataset: str, key: tuple[str, ...], _runs: Sequence[Run]) -> pd.DataFrame:
+    return over_seeds(_runs)
+
+
+def show(runs: Sequence[Run]) -> None:
+    here = {dataset: found for dataset in DATASETS if (found := gated(runs, dataset))}
+    st.markdown(
+        "The paper: “words like *the* and *is* learn gate values close to zero”. A token has a gate in each layer, from 0 (shut) to 1"
+        " (open); shown are means over every token of a test split, by class of words, part of speech and word, beside what shuffling the"
+        " gates within each text gives."
+    )
+    if not here:
+        st.info(
+            "No SentiFormer here has its gates measured. `sentviz gates sst5_trees/sentiformer` measures them.",
+            icon=":material/inventory_2:",
+        )
+        return
+    shell.choose(
+        st.segmented_control,
+        "Data set",
+        "study",
+        list(here),
+        required=True,
+        format_func=lambda name: DATASETS[name],
+        label_visibility="collapsed",
+    )
+    dataset = shell.focus().study if shell.focus().study in here else next(iter(here))
+    frame = _together(dataset, digests(here[dataset]), here[dataset])
+    means = frame[(frame["layer"] < 0) & frame["kind"].isin(["class", "difference"])]
+    st.dataframe(
+        means[list(NAMES)]
+        .rename(columns=NAMES)
+        .style.format({"mean gate": with_interval(means["value"], means["low"], means["high"]), "n": "{:,.0f}"}),
+        hide_index=True,
+        height="content",
+        key="sentiformer-gates",
+    )
+    many = int(means["seeds"].max())
+    over = f"other texts and other seeds, {many} here" if many > 1 else "other texts; one seed, so another training may differ"
+    st.caption(f"Mean over layers, with 95% intervals for {over}. n: texts that have such a token. Below, seed by seed.")
+    for run in here[dataset][:1]:
+        gates_part.show(run)

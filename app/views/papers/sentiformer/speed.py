@@ -1,0 +1,54 @@
+"""How fast it is: texts a second beside BERT-base and DistilBERT, and time against length, measured beside printed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from app import shell
+from app.views.papers.shared import with_interval
+from sentviz.errors import SentvizError
+from sentviz.gallery import code
+from sentviz.papers.sentiformer import throughput
+from sentviz.papers.sentiformer.export import growth_figure
+from sentviz.runs import Run
+
+__all__ = ["show"]
+
+
+def show(runs: Sequence[Run]) -> None:
+    try:
+        speeds, growth = throughput.speeds_table(), throughput.growth_table()
+    except SentvizError as error:
+        st.info(shell.md(str(error)), icon=":material/timer_off:")
+        return
+    left, right = shell.halves("sentiformer-speed")
+    with left:
+        shell.figure(lambda theme: growth_figure(theme=theme), "sentiformer-growth", code=code("all", "time-by-length"))
+    with right:
+        frame = speeds.frame
+        forms: dict[Any, Any] = {"times": with_interval(frame["times"], frame["low"], frame["high"]), "printed_times": "{:.1f}"}
+        forms |= {"texts_per_second": "{:,.1f}", "printed_per_second": "{:,.0f}", "parameters": "{:,.0f}"}
+        titles = {
+            "texts_per_second": "texts a second",
+            "times": "SentiFormer reads, times as many",
+            "printed_times": "printed",
+            "printed_per_second": "a second, printed",
+        }
+        st.dataframe(
+            frame[["model", "texts_per_second", "times", "printed_times", "printed_per_second", "parameters", "threads"]].style.format(
+                forms, na_rep="–"
+            ),
+            hide_index=True,
+            height="content",
+            placeholder="–",
+            key="sentiformer-speeds",
+            column_config={name: st.column_config.Column(title) for name, title in titles.items()},
+        )
+        st.caption(shell.md(speeds.caption))
+        with st.expander("Every number of the curves", on_change="rerun", key="sentiformer-growth-numbers") as more:
+            if more.open:
+                st.dataframe(growth.frame, hide_index=True, placeholder="–", key="sentiformer-growth-table")
+                st.caption(shell.md(growth.caption))
