@@ -38,3 +38,10 @@ def _parts(of: Study, *, theme: Theme = "light") -> Figure:
     from sentviz.papers.sentiformer.export import ablation_figure
 
     return ablation_figure(of.runs, of.name, theme)
+
+
+@figure("time-by-length", "Time of one text by its length, full and sparse", Study, "crossing:crossing_curves")
+def _time_by_length(of: Study, *, threads: int = 1, theme: Theme = "light") -> Figure:
+    from sentviz.papers.sentiformer.export import growth_figure
+
+    return growth_figure(threads, theme)
