@@ -1,7 +1,7 @@
 // The long map's codes and tiles, against the weights that they stand for.
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { decode, drawn, labelStep, missing, units, weightAt } from "../../app/components/attention_map/tiles.js"
+import { decode, drawn, labelStep, missing, stairs, units, weightAt } from "../../app/components/attention_map/tiles.js"
 import { Camera } from "../../sentviz/kit/camera.js"
 import { near, random } from "./helpers.js"
 
@@ -62,4 +62,9 @@ test("what is in view is asked for with what lies around, unless a tile holds it
 test("positions are written at least 44 pixels apart", () => {
   for (const zoom of [0.02, 0.3, 1, 2.2, 5, 9]) assert.ok(labelStep(zoom) * zoom >= 44)
   assert.deepEqual([0.001, 0.5, 1, 9].map(labelStep), [10000, 100, 50, 5])
+})
+
+test("the edge of a window is a stair of its rows", () => {
+  assert.deepEqual(stairs([0, 0, 1, 2], 1, 3), [[0, 1], [0, 2], [1, 2], [1, 3]])
+  assert.deepEqual(stairs([5], 1, 1), [])
 })

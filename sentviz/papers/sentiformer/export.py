@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from sentviz.errors import InputError
 from sentviz.figures.figure import Figure, Theme
 from sentviz.gallery import sourced
-from sentviz.papers.sentiformer import prints, tables
+from sentviz.papers.sentiformer import prints, tables, throughput
 from sentviz.papers.sentiformer.study import DATASETS, MODELS, READINGS, ablations, beside, configurations
 from sentviz.runs import Run
 from sentviz.studies.collected import points
 from sentviz.studies.made import Made, Maker
 
-__all__ = ["MAKERS", "ablation_figure", "accuracy_figure"]
+__all__ = ["MAKERS", "ablation_figure", "accuracy_figure", "growth_figure"]
 
 
 def accuracy_figure(runs: Sequence[Run], dataset: str, theme: Theme = "light") -> Figure:
@@ -61,6 +61,25 @@ def ablation_figure(runs: Sequence[Run], dataset: str, theme: Theme = "light") -
     return sourced(made, *(run for name in ["sentiformer", *frame["model"]] for run in here[name]))
 
 
+def growth_figure(threads: int = 1, theme: Theme = "light") -> Figure:
+    """Time of one text by its length, full and sparse attention, as measured and stored.
+
+    Raises:
+        SentvizError: nothing was, or not with so many threads.
+    """
+    from sentviz.figures.crossing import crossing_curves
+
+    frame = throughput.curves(threads)
+    crossings = {
+        str(of): throughput.crossing(rows["tokens"].to_numpy(), rows["times"].to_numpy()) for of, rows in frame.groupby("of", sort=True)
+    }
+    return crossing_curves(frame, crossings, about=throughput.growth_table().caption, theme=theme)
+
+
+def _throughput(runs: Sequence[Run]) -> list[Made]:
+    return [throughput.speeds_table(), throughput.growth_table(), growth_figure()]
+
+
 def _accuracy(runs: Sequence[Run]) -> list[Made]:
     return [tables.accuracy(runs), *(accuracy_figure(runs, dataset) for dataset in DATASETS if configurations(runs, dataset))]
 
@@ -69,4 +88,4 @@ def _ablation(runs: Sequence[Run]) -> list[Made]:
     return [tables.ablation(runs), *(ablation_figure(runs, dataset) for dataset in READINGS if len(ablations(runs, dataset)))]
 
 
-MAKERS: dict[str, Maker] = {"accuracy": _accuracy, "ablation": _ablation}
+MAKERS: dict[str, Maker] = {"accuracy": _accuracy, "ablation": _ablation, "throughput": _throughput}

@@ -56,3 +56,10 @@ def learned_by(figure: Figure, setting: Any) -> Figure:
     """The figure with what was learned for it, a `solvers.Setting`."""
     said = f"learned when asked: {setting.rows:,} sequences, {setting.epochs} epochs, {setting.positions} positions, seed {setting.seed}"
     return replace(figure, source=said)
+
+
+@figure("time-by-length", "Time of one text by its length, full and sparse", Study, "crossing:crossing_curves")
+def _time_by_length(of: Study, *, threads: int = 1, theme: Theme = "light") -> Figure:
+    from sentviz.papers.sentiformer.export import growth_figure
+
+    return growth_figure(threads, theme)

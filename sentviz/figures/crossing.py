@@ -1,0 +1,75 @@
+"""Time against the length of a text, full attention beside a window, and where they cross."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from sentviz.errors import InputError
+from sentviz.figures.figure import Figure, Theme, base_layout, palette, sentence
+from sentviz.figures.text import as_text
+
+__all__ = ["crossing_curves"]
+
+NAMES = {"attention": "one layer's attention", "model": "the whole model"}
+
+
+def crossing_curves(frame: pd.DataFrame, crossings: Mapping[str, float | None], *, about: str, theme: Theme = "light") -> Figure:
+    """Milliseconds of one text by its tokens on log scales: full dashed, sparse solid, crossings marked.
+
+    Args:
+        frame: of ("attention" | "model"), tokens, full, sparse (seconds).
+        crossings: by `of` the tokens from which full takes longer; None where it never does, 0 where it always does.
+        about: what was measured on what, for the caption.
+    Raises:
+        InputError: nothing was measured.
+    """
+    if frame.empty:
+        raise InputError("Time against length was not measured.")
+    colours = palette(theme)
+    plot = go.Figure(
+        layout=base_layout(
+            theme,
+            title="Time of one text by its length",
+            width=620,
+            height=430,
+            margin=(64, 44, 16, 96),
+            legend={"orientation": "h", "x": 0, "y": -0.17, "yanchor": "top"},
+        )
+    )
+    said = []
+    for (of, rows), colour in zip(frame.groupby("of", sort=True), colours.lines, strict=False):
+        name, times = NAMES.get(str(of), str(of)), rows.sort_values("tokens")
+        for way, dash in (("full", "dash"), ("sparse", "solid")):
+            plot.add_scatter(
+                x=times["tokens"],
+                y=1e3 * times[way],
+                mode="lines+markers",
+                name=f"{as_text(name, 40)}, {way}",
+                line={"color": colour, "dash": dash, "width": 2},
+                marker={"size": 6, "color": colour},
+                hovertemplate=f"%{{x:,}} tokens: %{{y:.3g}} ms<extra>{as_text(name, 40)}, {way}</extra>",
+            )
+        at = crossings.get(str(of))
+        if at:
+            plot.add_vline(x=at, line={"color": colour, "width": 1, "dash": "dot"})
+            plot.add_annotation(
+                x=math.log10(at),
+                y=0.98 if of == "attention" else 0.9,
+                yref="paper",
+                xref="x",
+                text=f"{at:,.0f}",
+                showarrow=False,
+                xanchor="right",
+                xshift=-4,
+                font={"size": 12, "color": colour},
+            )
+        said.append(f"{name}: {'at no length measured' if at is None else f'from about {at:,.0f} tokens on' if at else 'at every length'}")
+    ticks = sorted(frame["tokens"].unique())
+    plot.update_xaxes(type="log", title_text="tokens", tickvals=ticks, ticktext=[f"{n:,}" for n in ticks], title_standoff=4)
+    plot.update_yaxes(type="log", title_text="milliseconds", title_standoff=4, dtick=1)
+    caption = sentence([f"Full attention takes longer for {'; for '.join(said)}.", about])
+    return Figure("time-by-length", plot, frame, caption)

@@ -1,0 +1,156 @@
+"""Texts longer than those of the training: the run that reads them, the window on the page, and nothing of n x n on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import streamlit as st
+import torch
+from streamlit.testing.v1 import AppTest
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from sentviz import load
+from sentviz.errors import RunError
+from sentviz.maps import longmap
+from sentviz.runs import Run, find
+from sentviz.training import train
+from tests.makers import small_model, toy_recipe, use_toy_data
+
+SHAPE = {"width": 16, "heads": 2, "ffn_width": 24, "layers": 2, "window": 6}
+LONG = "what a warm, clever song we saw! a dull soup. " * 12
+
+PAGE = """
+import streamlit as st
+from app import shell, store
+from app.focus import Focus
+from app.views.sentence import map_part
+
+if "focus" not in st.session_state:
+    st.session_state["focus"] = Focus(run="toy/sentiformer", text=TEXT, look="long")
+run = store.run("toy/sentiformer")
+map_part.show(store.trace(shell.focus(), scored=False, exact=True), run)
+"""
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with toy/sentiformer, whose positions follow a formula, trained on 16 tokens."""
+    root = tmp_path_factory.mktemp("runs")
+    with pytest.MonkeyPatch.context() as patch:
+        use_toy_data(patch)
+        train(toy_recipe("sentiformer", shape=SHAPE, cls=True, epochs=1), root, progress=False)
+    return root
+
+
+@pytest.mark.slow
+def test_a_longer_model_answers_short_texts_alike(runs: Path) -> None:
+    """To the last bit within the trained length; beyond it the whole text is read."""
+    short, longer = load("toy/sentiformer", runs), load("toy/sentiformer", runs, max_length=400)
+    text = "a warm garden"
+    np.testing.assert_array_equal(short.trace(text).logits, longer.trace(text).logits)
+    cut, whole = short.trace(LONG), longer.trace(LONG)
+    assert len(cut.tokens) == 16 and whole.dropped == 0
+    assert len(whole.tokens) == 16 + cut.dropped > 100
+    assert find("toy/sentiformer", runs).digest != find("toy/sentiformer", runs).longer(400).digest
+
+
+@pytest.mark.slow
+def test_what_cannot_be_longer_says_so(runs: Path, tiny_run: Path) -> None:
+    """Learned positions, and a length below the trained one."""
+    with pytest.raises(RunError, match="learned a position for each of its 16 places"):
+        load(tiny_run, max_length=100)
+    with pytest.raises(RunError, match="reads 16 tokens; it can be asked to read more, not 15"):
+        Run.open(runs / "toy" / "sentiformer").longer(15)
+
+
+@pytest.fixture
+def page(tmp_path: Path, runs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
+    """The long map's part on a text of 182 tokens."""
+    monkeypatch.setenv("SENTVIZ_RUNS", str(runs))
+    st.cache_resource.clear()
+    file = tmp_path / "page.py"
+    file.write_text(PAGE.replace("TEXT", repr(LONG.strip())), encoding="utf-8")
+    yield AppTest.from_file(str(file), default_timeout=60).run()
+    st.cache_resource.clear()
+
+
+@pytest.mark.slow
+def test_the_page_reads_on_and_says_what_that_is_worth(page: AppTest) -> None:
+    """Cut first, whole behind a switch; the window's share and the global tokens in the caption."""
+
+    def words() -> str:
+        assert not page.exception, page.exception
+        return "\n".join(str(e.value) for e in [*page.markdown, *page.caption, *page.warning]).replace("\\", "")
+
+    assert "16 tokens a side" in words() and "never trained" not in words()
+    switch = page.toggle(key="map-whole")
+    assert switch.label.startswith("Read all ") and switch.label.endswith(" tokens, not 16")
+    switch.set_value(True).run()
+    said = words()
+    assert "trained on 16 at most: what it makes of places beyond was never trained" in said
+    assert "sees 3 tokens to each side and the global tokens 1, " in said and "The rest is never computed" in said
+    assert "16 tokens a side" not in said and "The strongest cell: “" in said
+
+
+class Largest(TorchDispatchMode):
+    """The most bytes that any tensor which is made takes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bytes = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        for one in out if isinstance(out, tuple | list) else (out,):
+            if isinstance(one, torch.Tensor):
+                self.bytes = max(self.bytes, one.untyped_storage().nbytes())
+        return out
+
+
+@pytest.mark.slow
+def test_a_long_document_makes_nothing_of_n_by_n() -> None:
+    """6,000 tokens through predict, trace and map: no tensor takes a tenth of one map; without the window one does."""
+    n = 6_000
+    form: dict[str, Any] = {"positions": "sinusoid", "max_length": n, "gate": True, "global_drawn": 2, "cls": True}
+    text = " ".join(["bright", "song", "dull"][i % 3] for i in range(n - 2))
+    model = small_model(window=64, **form)
+    with Largest() as largest:
+        model.predict([text])
+        trace = model.trace(text, maps=False, projections=True)
+        source = longmap.held(trace, 1, "mean", band_bytes=1 << 20)
+        longmap.overview(source, longmap.units(trace))
+    assert len(trace.tokens) == n and trace.dropped == 0
+    assert largest.bytes < n * n * 4 / 10
+    with Largest() as largest:
+        small_model(**form).trace(text[:6_000], layers=(0,), heads=(0,))
+    assert largest.bytes >= 1_000 * 1_000 * 4
+
+
+def test_what_a_window_lets_units_see_is_what_the_pattern_allows() -> None:
+    """First and last unit, units with a global token, and the share of seen pairs, against the dense mask; none where all is seen."""
+    model = small_model(max_length=60, cls=True, window=4, global_tokens=(0, -1, 7), global_drawn=2)
+    trace = model.trace("a warm song. " * 9, maps=False, projections=True)
+    n, place = len(trace.tokens), torch.arange(len(trace.tokens))
+    for layer in (0, 1):
+        pattern = trace.terms[layer].structure.pattern
+        assert pattern is not None
+        allowed = pattern.allowed(place, place)[0].numpy()
+        near = np.abs(np.subtract.outer(np.arange(n), np.arange(n))) <= 2
+        for kind in longmap.KINDS:
+            unit = longmap.units(trace, kind)
+            found = longmap.sight(trace, unit, layer)
+            assert found is not None
+            assert found.share == pytest.approx(allowed.mean())
+            of = np.repeat(np.arange(len(unit)), unit.ends - unit.starts)
+            seen = [np.flatnonzero(near[unit.starts[u] : unit.ends[u]].any(axis=0)) for u in range(len(unit))]
+            assert found.low.tolist() == [of[places[0]] for places in seen]
+            assert found.high.tolist() == [of[places[-1]] for places in seen]
+            assert found.everywhere.tolist() == sorted({of[place] for place in found.globals})
+    short = model.trace("a song", maps=False, projections=True)
+    assert longmap.sight(short, longmap.units(short), 0) is not None
+    one = model.trace("a", maps=False, projections=True)
+    assert longmap.sight(one, longmap.units(one), 0) is None

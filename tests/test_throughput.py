@@ -1,0 +1,108 @@
+"""Speed as studies measure it: turns, stored tables, the crossing point, the paper's formula, and what ships."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sentviz.errors import InputError, SentvizError
+from sentviz.figures.crossing import crossing_curves
+from sentviz.papers.sentiformer import throughput
+from sentviz.papers.sentiformer.export import growth_figure
+from sentviz.studies import timing
+
+
+def test_interleaving_runs_every_candidate_in_every_round() -> None:
+    order: list[str] = []
+    seconds = timing.interleaved({name: lambda name=name: order.append(name) for name in "abc"}, 5)
+    assert [len(values) for values in seconds.values()] == [5, 5, 5]
+    for i in range(6):  # a warm-up and five rounds
+        assert sorted(order[3 * i : 3 * i + 3]) == ["a", "b", "c"]
+    assert len({tuple(order[3 * i : 3 * i + 3]) for i in range(1, 6)}) > 1
+
+
+def test_a_stored_table_keeps_what_was_not_measured_anew(tmp_path: Path) -> None:
+    """Rows alike in the key go, others stay as written; hardware and torch are noted."""
+    path = tmp_path / "measured" / "table.csv"
+    timing.keep(pd.DataFrame({"threads": [1, 2], "value": [10.0, 20.0]}), path, ("threads",))
+    timing.keep(pd.DataFrame({"threads": [2, 4], "value": [21.0, 41.0]}), path, ("threads",))
+    frame = pd.read_csv(path)
+    assert dict(zip(frame["threads"], frame["value"], strict=True)) == {1: 10, 2: 21, 4: 41}
+    assert frame["hardware"].str.len().min() > 3 and frame["torch"].notna().all()
+
+
+def test_the_median_lies_in_its_interval() -> None:
+    """Of equal values it is a point; of spread ones the interval lies within them."""
+    assert timing.median(np.full(5, 3.0)) == (3, 3, 3)
+    value, low, high = timing.median(np.array([1.0, 2.0, 3.0, 4.0, 50.0]))
+    assert 1 <= low <= value == 3 <= high <= 50
+
+
+def test_the_formula_is_the_papers() -> None:
+    """n / (k + s) with k = 64 and s = 4, and what 8,000 texts a second are of 1,500 and 2,200."""
+    assert throughput.promised(2048) == pytest.approx(2048 / 68)
+    printed = throughput.printed_times()
+    assert printed == pytest.approx({"SentiFormer": 1, "BERT-base": 16 / 3, "DistilBERT": 40 / 11})
+
+
+@pytest.mark.parametrize(
+    ("times", "wanted"),
+    [
+        ([0.5, 2.0, 4.0], math.sqrt(100 * 200)),
+        ([0.5, 1.0, 4.0], 200),
+        ([2.0, 0.25, 16.0], 200 * 2 ** (1 / 3)),
+        ([2.0, 3.0, 4.0], 0),
+        ([0.5, 2.0, 0.9], None),
+    ],
+)
+def test_full_and_sparse_cross_between_the_lengths(times: list[float], wanted: float | None) -> None:
+    """On log scales, by hand: the last crossing, never, and from the start."""
+    found = throughput.crossing(np.array([100, 200, 400]), np.array(times))
+    assert found == (None if wanted is None else pytest.approx(wanted))
+
+
+@pytest.mark.slow
+def test_time_against_length_is_measured() -> None:
+    """Every length with both kinds, ratios in their intervals, more rounds for short texts."""
+    frame = throughput.growth((64, 400), rounds=1)
+    assert list(zip(frame["of"], frame["tokens"], strict=True)) == [(of, n) for n in (64, 400) for of in ("attention", "model")]
+    assert ((frame["low"] <= frame["times"]) & (frame["times"] <= frame["high"])).all()
+    assert (frame[["full", "sparse"]] > 0).all(axis=None)
+    assert frame["rounds"].tolist() == [16, 16, 2, 2]
+
+
+def test_what_ships_is_whole() -> None:
+    """Machine and torch named, each model once for a number of threads, SentiFormer at 1; every length with both kinds."""
+    frame = throughput.measured()
+    for _, rows in frame.groupby("threads"):
+        assert {throughput.OURS, "BERT-base", "DistilBERT"} <= set(rows["model"]) and rows["model"].is_unique
+        assert rows.set_index("model").loc[throughput.OURS, "times"] == 1
+    assert frame["hardware"].str.len().min() > 3
+    assert ((frame["low"] <= frame["times"]) & (frame["times"] <= frame["high"])).all()
+    curves = throughput.curves(1)
+    assert set(curves["tokens"]) == set(throughput.LENGTHS) and len(curves) == 2 * len(throughput.LENGTHS)
+    table = throughput.speeds_table().frame.set_index("model")
+    assert table["printed_times"].dropna().to_dict() == pytest.approx(throughput.printed_times())
+
+
+def test_nothing_measured_is_said(tmp_path: Path) -> None:
+    with pytest.raises(SentvizError, match=r"not measured here yet; `python -m sentviz.papers.sentiformer.throughput`"):
+        throughput.measured(tmp_path / "none.csv")
+    with pytest.raises(InputError, match="was not measured"):
+        growth_figure(threads=63)
+
+
+def test_the_curves_mark_where_they_cross() -> None:
+    """Full dashed and sparse solid in milliseconds, a mark at the crossing, words for what never crosses."""
+    frame = pd.DataFrame(
+        {"of": ["attention"] * 2 + ["model"] * 2, "tokens": [64, 512] * 2, "full": [1e-3, 8e-3] * 2, "sparse": [2e-3, 4e-3] * 2}
+    )
+    made = crossing_curves(frame, {"attention": 128.0, "model": None}, about="On a toaster.")
+    assert [trace.line.dash for trace in made.plot.data] == ["dash", "solid"] * 2
+    np.testing.assert_allclose(made.plot.data[0].y, [1, 8])
+    assert len(made.plot.layout.shapes) == 1 and made.plot.layout.shapes[0].x0 == 128
+    assert "one layer's attention: from about 128 tokens on; for the whole model: at no length measured. On a toaster." in made.caption
