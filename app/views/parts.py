@@ -225,8 +225,8 @@ def gate_switches(trace: Trace) -> None:
         others = {place: each for place, each in now.items() if each != state}
         shell.go(gates=tuple(sorted({**others, **dict.fromkeys(chosen, state)}.items())))
 
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        st.markdown("**Gates of tokens** · what if these were let through, or faded out?", help=tip("gate"))
+    st.markdown("**Gates of tokens** · what if these were let through, or faded out?", help=tip("gate"))
+    with st.container(horizontal=True, gap="small"):
         for state, mark in (("open", "○"), ("shut", "●")):
             st.session_state[f"gates-{state}"] = [place for place, each in now.items() if each == state]
             st.multiselect(

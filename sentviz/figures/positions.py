@@ -14,6 +14,7 @@ from sentviz.trace import Trace
 __all__ = ["position_signals"]
 
 _LABELLED, _SLANTED = 32, 14  # tokens
+_DASHES = {"recency": "dash", "word": "dot"}  # recency is often as long as the sinusoid, which is seen below it
 _NAMES = {"sinusoid": ("α · sinusoid", "alpha"), "recency": ("β · recency", "beta"), "tag": ("γ · tag", "gamma")}
 
 
@@ -46,8 +47,8 @@ def position_signals(trace: Trace, found: Signals, *, tagger: str = "", theme: T
             y=values,
             mode="lines+markers" if n <= _LABELLED else "lines",
             name=said,
-            line={"color": colours.muted if name == "word" else colours.lines[i], "width": 2, "dash": "dot" if name == "word" else "solid"},
-            marker={"size": 6},
+            line={"color": colours.muted if name == "word" else colours.lines[i], "width": 2, "dash": _DASHES.get(name, "solid")},
+            marker={"size": 6, "symbol": "circle-open" if name == "recency" else "circle"},
             customdata=[
                 f"“{as_text(token, 120)}” ({k + 1}){f', {tag}' if tag else ''}"
                 for k, (token, tag) in enumerate(zip(trace.tokens, tags, strict=True))
