@@ -109,10 +109,8 @@ def _gates(runs: Sequence[Run]) -> Answer:
         return Answer(question, "cannot be told", "No gates are measured here", get, "gates")
     short, numbers, verdicts = [], [], set[Verdict]()
     for dataset, frame in found.items():
-        means = frame[frame["layer"] < 0].set_index(["kind", "name", "against"])
-        own, against = (
-            means.loc[key].to_dict() for key in (("class", "function words", ""), ("difference", "function words", "polar words"))
-        )
+        means = {(row["kind"], row["name"], row["against"]): row for row in frame[frame["layer"] < 0].to_dict("records")}
+        own, against = means["class", "function words", ""], means["difference", "function words", "polar words"]
         shut: Verdict = "holds" if own["high"] < NEAR else "does not hold" if own["low"] > NEAR else "cannot be told"
         verdicts.add(shut if own["seeds"] > 1 else "cannot be told")
         lean = "lower than" if against["high"] < 0 else "higher than" if against["low"] > 0 else "like"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -49,10 +50,9 @@ def show(runs: Sequence[Run]) -> None:
     dataset = shell.focus().study if shell.focus().study in here else next(iter(here))
     frame = _together(dataset, digests(here[dataset]), here[dataset])
     means = frame[(frame["layer"] < 0) & frame["kind"].isin(["class", "difference"])]
+    forms: dict[Any, Any] = {"mean gate": with_interval(means["value"], means["low"], means["high"]), "n": "{:,.0f}"}
     st.dataframe(
-        means[list(NAMES)]
-        .rename(columns=NAMES)
-        .style.format({"mean gate": with_interval(means["value"], means["low"], means["high"]), "n": "{:,.0f}"}),
+        means[list(NAMES)].rename(columns=NAMES).style.format(forms),
         hide_index=True,
         height="content",
         key="sentiformer-gates",
