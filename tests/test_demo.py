@@ -73,6 +73,25 @@ def test_labels_become_classes_by_name(classes: tuple[str, ...], negative: int, 
     assert demo.labels_for(classes) == {"negative": negative, "positive": positive}
 
 
+@pytest.mark.parametrize(
+    ("classes", "expected"),
+    [
+        (("negative", "positive"), [-1, 1]),
+        (("very negative", "negative", "neutral", "positive", "Very positive"), [-1, -1, 0, 1, 1]),
+        (("bullish", "neutral", "bearish"), [1, 0, -1]),
+        (("1 star", "2 stars", "3 stars", "4 stars", "5 stars"), [-1, -1, 0, 1, 1]),
+        (("4 stars", "1 star"), [1, -1]),
+        (("none", "hate"), [0, 0]),
+    ],
+)
+def test_classes_lie_on_a_side(classes: tuple[str, ...], expected: list[int]) -> None:
+    assert demo.sides(classes) == expected
+
+
+def test_the_failure_modes_are_phenomena() -> None:
+    assert set(demo.FAILURES) < set(demo.PHENOMENA)
+
+
 def test_it_ships_with_the_package() -> None:
     assert (Path(sentviz.__file__).parent / "testset" / "demo.csv").is_file()
 

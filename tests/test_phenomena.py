@@ -43,6 +43,16 @@ def test_wilsons_interval_is_scipys(right: int, n: int) -> None:
     assert wilson(right, n) == pytest.approx((expected.low, expected.high), abs=1e-12)
 
 
+def test_a_graded_answer_is_right_on_the_side_of_its_label() -> None:
+    """Of five classes, those beyond the label's count with `sided`, the middle and the other side never do."""
+    frame = some(n=6, tags=("plain",)).frame.assign(label=3, predicted=[0, 1, 2, 3, 4, 4])
+    frame["right"] = frame["label"] == frame["predicted"]
+    rows = {"toy/a": Rows("toy/a", "0" * 12, "demo", ("very negative", "negative", "neutral", "positive", "very positive"), frame)}
+    assert accuracy_by_phenomenon(rows)["right"].tolist() == [1, 1]
+    assert accuracy_by_phenomenon(rows, sided=True)["right"].tolist() == [3, 3]
+    assert "those on the side of the label are right" in phenomena(accuracy_by_phenomenon(rows, sided=True), sided=True).caption
+
+
 @pytest.mark.parametrize(("right", "n"), [(0, 0), (3, 2), (-1, 4)])
 def test_a_share_of_nothing_is_refused(right: int, n: int) -> None:
     with pytest.raises(InputError, match="no share"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -86,16 +85,19 @@ def _setting() -> Any:
         )
         longest = st.segmented_control("Longest training sequence", LONGEST, default=24, required=True, key="prop2-longest")
         seed = st.number_input("Seed", 0, 9_999, 0, key="prop2-seed", width=110)
-        if st.button("Train all models", type="primary", icon=":material/play_arrow:", key="prop2-train"):
-            st.session_state["separation"] = (positions, longest, int(seed))
-            st.session_state.get("stopped", set()).clear()
+        clicked = st.button("Train all models", type="primary", icon=":material/play_arrow:", key="prop2-train")
+    if clicked:
+        st.session_state["separation"] = (positions, longest, int(seed))
     if (asked := st.session_state.get("separation")) is None:
         return None
     from sentviz.papers.sentiformer.solvers import Setting
 
     if asked != (positions, longest, seed):
         st.caption(f"Below: {POSITIONS[asked[0]]} positions, up to {asked[1]} words, seed {asked[2]}. Train again for what you chose now.")
-    return Setting(*asked)
+    setting = Setting(*asked)
+    if clicked:  # again, where it was stopped
+        st.session_state.get("stopped", set()).discard(str(setting))
+    return setting
 
 
 def _said(made: Separation) -> list[str]:
@@ -169,7 +171,7 @@ def _ask(made: Separation) -> None:
             shown, hide_index=True, height="content", key="prop2-table", column_config={"p(positive)": number, "p(positive) ": number}
         )
         st.caption(f"Beside it “{shell.md(twin)}”. A model that does not see the first word gives both the same answer.")
-    trace = replace(made.solvers.transformer.trace(text.lower()), run="proposition-2")
+    trace = made.solvers.transformer.trace(text.lower())
     with right:
         for head in range(2):
             row = trace.rows(0, 0, 1, head, "effective")[0]
