@@ -33,6 +33,7 @@ __all__ = [
     "real",
     "several_of",
     "strengths",
+    "switches",
     "whole",
 ]
 
@@ -84,6 +85,7 @@ class Field:
         moved: whether a value, old and new, counts as a change for the fields that go back after it.
         fits: the value that a model of these capabilities can show.
         private: what a visitor typed; in a link only if asked for.
+        of_text: it means something beside its text only; in a link with that text.
         by_hand: an intervention, absent from the model as it was trained.
         of_classes: the chip is a function of the names of the classes, too.
         of_pairs: it means nothing beside a run that reads single texts, which shows no chip of it.
@@ -100,6 +102,7 @@ class Field:
     moved: Callable[[Any, Any], bool] = changed
     fits: Callable[[Any, Capabilities], Any] | None = None
     private: bool = False
+    of_text: bool = False
     by_hand: bool = False
     of_classes: bool = False
     of_pairs: bool = False
@@ -253,6 +256,22 @@ def strengths(**more: Any) -> Any:
         return tuple((term, factor) for term, factor in found.items() if factor != 1), ()
 
     return _field((), read, write=lambda value: "~".join(f"{term}:{factor:.4g}" for term, factor in value), **more)
+
+
+def switches(*states: str, **more: Any) -> Any:
+    """Places that are in one of a few states, as in `2:open~4:shut`; what follows a mistake is left out."""
+
+    def read(value: str, known: Known) -> Reading:
+        found: dict[int, str] = {}
+        for part in value.split("~"):
+            at, _, state = part.partition(":")
+            place = _place(at)
+            if place is None or state not in states:
+                return tuple(sorted(found.items())), (part,)
+            found[place] = state
+        return tuple(sorted(found.items())), ()
+
+    return _field((), read, write=lambda value: "~".join(f"{place}:{state}" for place, state in value), **more)
 
 
 # ---- values

@@ -26,6 +26,7 @@ from app.fields import (
     real,
     several_of,
     strengths,
+    switches,
     whole,
 )
 from sentviz.errors import SentvizError
@@ -36,12 +37,12 @@ from sentviz.shapes import Capabilities
 from sentviz.testset.rows import OVER
 from sentviz.testset.slices import Slice
 
-__all__ = ["DEFAULT_RUN", "PRIVATE", "TEXT_IN_URL", "Focus", "choices"]
+__all__ = ["DEFAULT_RUN", "PRIVATE", "TEXT_IN_URL", "WITH_TEXT", "Focus", "choices"]
 
 DEFAULT_RUN = "sst2/ndt-unit-2"
 NOTES = 3  # that a visitor reads of one link
 LOOKS = {"maps": "maps", "long": "long texts", "bertviz": "BertViz", "layers": "layers and heads", "scores": "explanations"}
-LOOKS |= {"lexicon": "lexicon"}
+LOOKS |= {"lexicon": "lexicon", "gates": "gates and positions"}
 
 
 # ---- words of chips
@@ -73,6 +74,11 @@ def _off(value: Sequence[tuple[int, int]]) -> str:
 
 def _strong(value: Sequence[tuple[str, float]]) -> str:
     return ", ".join(f"{term} × {factor:g}" for term, factor in value)
+
+
+def _gates(value: Sequence[tuple[int, str]]) -> str:
+    states = {state: [f"{place}" for place, each in value if each == state] for state in ("open", "shut")}
+    return "; ".join(f"gates {state} by hand: {', '.join(places)}" for state, places in states.items() if places)
 
 
 def _beside(value: Sequence[str]) -> str:
@@ -129,6 +135,10 @@ def _turned(value: tuple[tuple[str, float], ...], has: Capabilities) -> tuple[tu
     return tuple((term, factor) for term, factor in value if term in there)
 
 
+def _gated(value: tuple[tuple[int, str], ...], has: Capabilities) -> tuple[tuple[int, str], ...]:
+    return value if has.gate else ()
+
+
 RUN, TEXT = on("run"), on("run", "text", "row")
 
 
@@ -157,6 +167,17 @@ class Focus:
     )
     strength: tuple[tuple[str, float], ...] = strengths(  # of terms of the scores, where it was changed
         resets=RUN, by_hand=True, fits=_turned, chip=_strong, called="the strength", instead="the trained one is used"
+    )
+    gates: tuple[tuple[int, str], ...] = switches(  # of tokens of the text, open or shut in every layer
+        "open",
+        "shut",
+        resets=TEXT,
+        by_hand=True,
+        of_text=True,
+        fits=_gated,
+        chip=_gates,
+        called="the gates",
+        instead="those named before it are changed",
     )
     token: int = whole(0, resets=TEXT)  # of the text; 0 = the page's choice
     # which rows the Test set pages are about: a stored split, the demo set, the visitor's own file
@@ -215,12 +236,25 @@ class Focus:
         """The same view of the model as it was trained: nothing changed by hand."""
         return replace(self, **{name: field.default for name, field in FIELDS.items() if field.by_hand})
 
+    @property
+    def by_hand(self) -> tuple[Any, ...]:
+        """Every intervention."""
+        return tuple(getattr(self, name) for name, field in FIELDS.items() if field.by_hand)
+
+    def beside(self, old: Focus) -> Focus:
+        """What a URL without a text says, beside the text that stood there: what is of that text stays if the run does."""
+        if not old.text:
+            return replace(self, pair=old.pair)
+        stays = {name: old if FIELDS[name].private or old.run == self.run else Focus() for name in WITH_TEXT}
+        return replace(self, **{name: getattr(of, name) for name, of in stays.items()})
+
     def query(self, *, with_text: bool = False) -> dict[str, str]:
         """As URL parameters, defaults left out. A text is private: it is there only if asked for or if it came from a link."""
+        hidden = () if with_text or self.shared else WITH_TEXT if self.text else PRIVATE
         return {
             name: field.write(value)
             for name, field in FIELDS.items()
-            if field.read and (value := getattr(self, name)) != field.default and (with_text or self.shared or not field.private)
+            if field.read and (value := getattr(self, name)) != field.default and name not in hidden
         }
 
     def chips(self, classes: Sequence[str] = (), *, pairs: bool = False) -> dict[str, str]:
@@ -265,6 +299,7 @@ class Focus:
 
 FIELDS = declared(Focus)
 PRIVATE = tuple(name for name, field in FIELDS.items() if field.private)
+WITH_TEXT = tuple(name for name, field in FIELDS.items() if field.private or field.of_text)
 
 
 def choices(name: str) -> tuple[str, ...]:

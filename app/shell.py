@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 from urllib.parse import urlencode
@@ -12,7 +11,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from app import store
-from app.focus import PRIVATE, TEXT_IN_URL, Focus
+from app.focus import PRIVATE, TEXT_IN_URL, WITH_TEXT, Focus
 from sentviz._browser import find_browser
 from sentviz.errors import SentvizError
 from sentviz.explain import SCORES
@@ -51,7 +50,7 @@ def begin(page: str) -> None:
     elif (query or page == before) and query != state["query"] and not touched:
         # the visitor went back or forward; a switch to another page drops the query, and a fast hand sends the one before the last
         linked, state["notes"] = Focus.parse(query, list(store.runs()), SCORES)
-        state["focus"] = linked if linked.text or linked.row else replace(linked, text=focus().text, pair=focus().pair)
+        state["focus"] = linked if linked.text or linked.row else linked.beside(focus())
     if (has := store.shape(focus().run)) is not None:
         state["focus"], notes = focus().fit(has)
         state["notes"] = [*state.get("notes", []), *notes]
@@ -135,7 +134,7 @@ def _link() -> None:
     st.caption("This view, for someone else. The link holds the sentence you typed, in the clear.")
     if sum(len(with_text.get(name, "")) for name in PRIVATE) > TEXT_IN_URL:
         st.caption(f"The text is longer than {TEXT_IN_URL:,} characters, too long for a link: it is left out.")
-        with_text = {name: value for name, value in with_text.items() if name not in PRIVATE}
+        with_text = {name: value for name, value in with_text.items() if name not in WITH_TEXT}
     st.code(f"{base}?{urlencode(with_text)}" if with_text else base, language=None, wrap_lines=True)
 
 

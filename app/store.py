@@ -46,6 +46,7 @@ __all__ = [
 ]
 
 KEPT_TRACES = 8
+KEPT_TOKENS = 12_000  # of these traces together: a long text's holds tens of kilobytes a token
 KEPT_TABLES = 4
 
 
@@ -100,15 +101,15 @@ def example(of: Run) -> Trace:
 
 
 @st.cache_resource(max_entries=6, show_spinner=False)
-def _model(name: str, digest: str) -> Any:
+def _model(name: str, digest: str, max_length: int) -> Any:
     from sentviz.models.loading import load
 
-    return load(runs()[name])
+    return load(runs()[name], max_length=max_length)
 
 
 def model(of: Run) -> Any:
     """The read-only model of a run, one for all visitors."""
-    return _model(of.name, of.digest)
+    return _model(of.name, of.digest, of.max_length)
 
 
 @st.cache_resource(max_entries=3, show_spinner="Reading the data set")
@@ -275,11 +276,12 @@ def texts(focus: Focus) -> tuple[str, str | None]:
     raise InputError(f"{name} has no row {focus.row!r}.")
 
 
-def trace(focus: Focus, *, scored: bool = True, exact: bool = False) -> Trace:
+def trace(focus: Focus, *, scored: bool = True, exact: bool = False, longest: int = 0) -> Trace:
     """The trace of the text in focus under the interventions in focus, kept for this visit only.
 
     Unless `scored` is off, with its removal scores and the score in focus: they ask the model once a word, which long texts feel.
-    An `exact` one is never the run's stored example, whose maps are of half precision: small differences need it.
+    An `exact` one is never the run's stored example, whose maps are of half precision: small differences need it. With `longest`, the
+    run reads so many tokens, more than it was trained on (`Run.longer`).
 
     Raises:
         SentvizError: in one sentence for the visitor.
@@ -287,10 +289,11 @@ def trace(focus: Focus, *, scored: bool = True, exact: bool = False) -> Trace:
     source, (wanted, pair) = run(focus.run), texts(focus)
     stored = example(source)
     whole = focus.score in available(stored) and (stored.polarity is not None or not injects(source))
-    if whole and not exact and (wanted, pair) == (stored.text, stored.text_pair) and not change(source, focus):
+    if whole and not exact and not longest and (wanted, pair) == (stored.text, stored.text_pair) and not change(source, focus):
         return stored
+    source = source.longer(longest) if longest else source
     kept: dict[Any, Trace] = st.session_state.setdefault("traces", {})
-    key = (source.digest, wanted, pair, focus.mix, focus.off, focus.strength)
+    key = (source.digest, wanted, pair, focus.by_hand)
     if key not in kept:
         with st.spinner("Asking the model"):
             loaded, changes = model(source), change(source, focus)
@@ -299,8 +302,8 @@ def trace(focus: Focus, *, scored: bool = True, exact: bool = False) -> Trace:
     if scored and (missing := [name for name in asked if name not in available(kept[key])]):
         with st.spinner("Asking the model without each word" if "removal" in missing else "Explaining the answer"):
             kept[key] = explained(model(source), kept[key], missing, **change(source, focus))
-    while len(kept) > KEPT_TRACES:
-        kept.pop(next(iter(kept)))
+    while len(kept) > KEPT_TRACES or (len(kept) > 1 and sum(len(one.tokens) for one in kept.values()) > KEPT_TOKENS):
+        kept.pop(next(iter(other for other in kept if other != key)))
     return kept[key]
 
 
@@ -311,6 +314,8 @@ def change(of: Run, focus: Focus) -> dict[str, Any]:
     changed: dict[str, Any] = {"heads_off": tuple((layer - 1, head - 1) for layer, head in focus.off)} if focus.off else {}
     if focus.strength:
         changed["strength"] = dict(focus.strength)
+    if focus.gates:
+        changed |= {f"gates_{state}": [place - 1 for place, each in focus.gates if each == state] for state in ("open", "shut")}
     if not focus.mix:
         return changed
     has = of.capabilities
@@ -334,7 +339,7 @@ def explanations(focus: Focus) -> tuple[Trace, Any]:
 
     source = run(focus.run)
     seen, loaded, changes = trace(focus), model(source), change(source, focus)
-    key = (source.digest, seen.text, seen.text_pair, focus.mix, focus.off, focus.strength)
+    key = (source.digest, seen.text, seen.text_pair, focus.by_hand)
     if st.session_state.get("explanations", (None,))[0] == key:
         kept: tuple[Any, tuple[Trace, Any]] = st.session_state["explanations"]
         return kept[1]

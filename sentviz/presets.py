@@ -1,6 +1,7 @@
 """Models by name: the presets of the papers.
 
-A name of a paper's `injections` behind any of them, as in `cls-last-scaled`, puts a polarity lexicon into the model's scores.
+A name of a paper's `injections` behind any of them, as in `cls-last-scaled`, puts a polarity lexicon into the model's scores; one of its
+`additions`, as in `ndt-unit-2-gated`, adds a part of that paper's model. Several may follow each other.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from sentviz.errors import InputError
 from sentviz.registry import Preset, papers
 from sentviz.shapes import CONFIGS, ModelConfig
 
-__all__ = ["CONSTRAINT_SIGNS", "check_shape", "injections", "named", "preset", "presets", "split"]
+__all__ = ["CONSTRAINT_SIGNS", "additions", "check_shape", "injections", "named", "preset", "presets", "split"]
 
 CONSTRAINT_SIGNS = {"unit": "[0,1]", "symmetric": "[-1,1]", "nonneg": "[0,inf)", "free": "(-inf,inf)"}  # of a mixing
 
@@ -28,31 +29,35 @@ def injections() -> dict[str, Mapping[str, Any]]:
     return {name: settings for paper in papers().values() for name, settings in paper.injections.items()}
 
 
+def additions() -> dict[str, Mapping[str, Any]]:
+    """What else can be put behind a preset's name: settings of its shape, by name."""
+    return {name: settings for paper in papers().values() for name, settings in paper.additions.items()}
+
+
 def split(name: str) -> tuple[str, str]:
-    """A preset's name without its injection, and the injection ("" if none): ``"cls-last-scaled"`` -> ``("cls", "last-scaled")``."""
-    for injection in sorted(injections(), key=len, reverse=True):
-        base = name.removesuffix(f"-{injection}")
-        if base != name and _found(base):
-            return base, injection
-    return name, ""
+    """A preset's name, and what stands behind it ("" if nothing): ``"cls-gated-last-scaled"`` -> ``("cls", "gated-last-scaled")``."""
+    base, behind = _parsed(name)
+    return base, "-".join(behind)
 
 
 def named(name: str) -> Preset:
-    """What a name stands for, its injection included.
+    """What a name stands for, with all that stands behind it.
 
     Raises:
-        InputError: no such preset.
+        InputError: no such preset, or one that cannot have what stands behind it.
     """
-    base, injection = split(name)
-    found = _found(base)
-    if found is None or (injection and not _fits(found)):
-        fitting = [one for one, preset in presets().items() if _fits(preset)]
+    base, behind = _parsed(name)
+    found, endings = _found(base), {**injections(), **additions()}
+    settings = {key: value for ending in behind for key, value in endings[ending].items()}
+    twice = len(settings) < sum(len(endings[ending]) for ending in behind)
+    if found is None or twice or not _has(found, settings):
+        fitting = [one for one, preset in presets().items() if _has(preset, {"lexicon": "", "gate": ""})]
         others = [one for one in presets() if one not in fitting]
         raise InputError(
             f"There is no model {name!r}; there are {', '.join(others)}, and {', '.join(fitting)}, each of the latter also with"
-            f" {', '.join(injections())}."
+            f" {', '.join(endings)}."
         )
-    return replace(found, shape={**found.shape, **injections()[injection]}) if injection else found
+    return replace(found, shape={**found.shape, **settings}) if behind else found
 
 
 def preset(name: str, *, vocab_size: int, classes: int, max_length: int, **changes: Any) -> ModelConfig:
@@ -83,9 +88,22 @@ def check_shape(name: str, shape: Mapping[str, Any]) -> None:
     preset(name, vocab_size=9, classes=2, max_length=9, **shape)
 
 
-def _fits(found: Preset) -> bool:
-    """Whether a lexicon can enter the scores of models of its kind."""
-    return any(item.name == "lexicon" for item in fields(CONFIGS[found.kind]))
+def _parsed(name: str) -> tuple[str, list[str]]:
+    """A name without what stands behind it, and that, in order; of two ways to read it the one with the longest last part."""
+    if _found(name):
+        return name, []
+    for ending in sorted({**injections(), **additions()}, key=len, reverse=True):
+        base = name.removesuffix(f"-{ending}")
+        if base != name and base:
+            first, before = _parsed(base)
+            if _found(first):
+                return first, [*before, ending]
+    return name, []
+
+
+def _has(found: Preset, settings: Mapping[str, Any]) -> bool:
+    """Whether models of its kind have these settings."""
+    return settings.keys() <= {item.name for item in fields(CONFIGS[found.kind])}
 
 
 def _found(name: str) -> Preset | None:

@@ -76,6 +76,7 @@ class Paper:
     presets: Mapping[str, Preset] = field(default_factory=dict)
     family: Callable[[str], Preset | None] = lambda name: None  # presets that are too many to list
     injections: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # behind any preset's name: how a lexicon enters its scores
+    additions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # ... what else of its model can be there: settings of a shape
     studies: Mapping[str, Study] = field(default_factory=dict)
     claims: str = ""  # a sequence of Claim
     makers: str = ""  # a mapping from items, and from names of what we add, to a Maker; it makes nothing where no run is here
@@ -236,6 +237,7 @@ def _wrong(paper: Any, others: Iterable[Paper]) -> str:
             "heading": [paper.short] * (paper.short == other.short),
             "preset": [name for name in paper.presets if other.preset(name)],
             "injection": [name for name in paper.injections if name in other.injections],
+            "addition": [name for name in paper.additions if name in other.additions or name in other.injections],
             "study": [name for name in paper.studies if name in other.studies],
         }
         for what, names in taken.items():

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["reads_pairs", "remarks"]
 
+NAMED = 5  # tokens that a sentence names
+
 
 def reads_pairs(run: Run) -> bool:
     """Whether a run was trained on pairs of texts."""
@@ -43,6 +45,13 @@ def remarks(trace: Trace, run: Run) -> list[tuple[str, str]]:
     if split := _in_bytes(trace):
         shown = ", ".join(f"“{letter}”" for letter in split[:3])
         said.append(("unknown", f"The model has no token of its own for {shown}: it reads the bytes, and each stands here once a piece."))
+    if (strange := trace.tags.count("X")) * 2 > words:
+        said.append(
+            (
+                "unknown",
+                f"The model reads parts of speech, and its tagger is English only: it knows none for {strange} of these {words} tokens.",
+            )
+        )
     spread = np.exp((trace.logits - trace.logits.max()) / run.calibration)
     calibrated = percent(float(spread.max() / spread.sum()))
     said.append(("calibrated", f"Calibrated on validation (logits / {run.calibration:.2f}): {calibrated}."))
@@ -52,6 +61,11 @@ def remarks(trace: Trace, run: Run) -> list[tuple[str, str]]:
     if trace.heads_off:
         heads = ", ".join(f"{head + 1} of layer {layer + 1}" for layer, head in trace.heads_off)
         said.append(("changed", f"This is an intervention: silenced {'is head' if len(trace.heads_off) == 1 else 'are heads'} {heads}."))
+    for state, places in (("open", trace.gates_open), ("shut", trace.gates_shut)):
+        if places:
+            named = ", ".join(f"“{trace.tokens[place]}” ({place + 1})" for place in places[:NAMED])
+            more = f" and {len(places) - NAMED} more" if len(places) > NAMED else ""
+            said.append(("changed", f"This is an intervention: {state} in every layer is the gate of {named}{more}."))
     for term, strength in trace.strength.items():
         how = f"without its {term}" if not strength else f"with {strength:g} times the trained strength of its {term}"
         said.append(("changed", f"This is an intervention: the model is asked {how}."))

@@ -28,7 +28,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -111,6 +111,7 @@ class Run:
     name: str
     folder: Path
     weights: str = "model.safetensors"  # the file of it that `sentviz.load` reads
+    max_length: int = 0  # tokens that its model reads at most, where they are not those that it was trained on
 
     @classmethod
     def open(cls, folder: str | Path, name: str | None = None) -> Run:
@@ -149,8 +150,9 @@ class Run:
         """The shape of its model, whichever version stored it."""
         from sentviz.shapes import read_config
 
+        changes = {"max_length": self.max_length} if self.max_length else {}
         try:
-            return read_config(self.config["model"])
+            return read_config(self.config["model"] | changes)
         except ValueError as error:
             raise RunError(f"{self.name}: config.json describes no model that this version knows ({str(error).rstrip('.')}).") from error
 
@@ -161,9 +163,9 @@ class Run:
 
     @cached_property
     def digest(self) -> str:
-        """Twelve hex digits that change when anything of the run changes; those of an epoch are its own."""
-        epoch = self.weights.removeprefix("model.safetensors")
-        return hashlib.sha256((self.folder / "config.json").read_bytes() + epoch.encode()).hexdigest()[:12]
+        """Twelve hex digits that change when anything of the run changes; those of an epoch and of another length are its own."""
+        other = self.weights.removeprefix("model.safetensors") + (f"@{self.max_length}" if self.max_length else "")
+        return hashlib.sha256((self.folder / "config.json").read_bytes() + other.encode()).hexdigest()[:12]
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -199,7 +201,20 @@ class Run:
         if epoch not in self.epochs:
             kept = f"those of {', '.join(map(str, self.epochs))} were" if self.epochs else "its recipe keeps none"
             raise RunError(f"{self.name}: the weights of epoch {epoch} were not kept; {kept}.")
-        return Run(self.name, self.folder, f"epochs/{epoch}.safetensors")
+        return replace(self, weights=f"epochs/{epoch}.safetensors")
+
+    def longer(self, max_length: int) -> Run:
+        """The run with a model that reads so many tokens; places beyond those that it was trained on continue the formula of the others.
+
+        Raises:
+            RunError: its positions are learned one by one, so that there are none beyond; not more tokens than it reads anyway.
+        """
+        trained = self.config["model"]["max_length"]
+        if not self.capabilities.extends:
+            raise RunError(f"{self.name} has learned a position for each of its {trained:,} places; it has none beyond.")
+        if max_length < trained:
+            raise RunError(f"{self.name} reads {trained:,} tokens; it can be asked to read more, not {max_length:,}.")
+        return replace(self, max_length=max_length)
 
     def path(self, file: str) -> Path:
         """A file of the run, its digest checked.

@@ -62,11 +62,13 @@ class Capabilities:
     lambdas: bool = False  # components mixed by learned weights
     gate: bool = False  # a learned bias on each key, which can be opened and shut token by token
     tags: bool = False  # reads the part of speech of each token
+    aware: bool = False  # positions are a sum of signals, each weighed by a learned scalar
     lexicon: bool = False  # polarities in the scores
     cls: bool = False  # the classifier reads [CLS] instead of the mean
     pairs: bool = False  # two texts, told apart
     pattern: bool = False  # some keys are out of a query's sight
     silence: bool = True  # heads can be silenced
+    extends: bool = False  # can read longer texts than it was trained on: no row of a table is learned for each place
     moving: bool = False  # tokens are points that move from layer to layer: leaders, clusters
     dials: tuple[Dial, ...] = ()  # terms of its scores whose strength can be changed
     scalars: tuple[str, ...] = ()  # names of the learned scalars that its history records
@@ -243,10 +245,12 @@ class EncoderConfig(Kind):
             lambdas=self.mixing != "none",
             gate=self.gate,
             tags=self.tags > 0,
+            aware=self.positions == "aware",
             lexicon=self.lexicon != "none",
             cls=self.pooling == "cls",
             pairs=self.segments > 1,
             pattern=self.window > 0,
+            extends=self.positions != "learned",
             dials=(GATE,) * self.gate + (LEXICON,) * (self.lexicon != "none"),
             scalars=("lambda",) * (self.mixing != "none")
             + ("temperature",) * self.qk_norm
@@ -373,7 +377,7 @@ class RecurrentConfig(Kind):
     @cached_property
     def capabilities(self) -> Capabilities:
         """What a model of this shape has."""
-        return Capabilities(self.layers, maps=False, softmax=False, silence=False)
+        return Capabilities(self.layers, maps=False, softmax=False, silence=False, extends=True)
 
 
 @dataclass(frozen=True)
@@ -409,7 +413,7 @@ class ConvolutionalConfig(Kind):
     @cached_property
     def capabilities(self) -> Capabilities:
         """What a model of this shape has."""
-        return Capabilities(1, maps=False, softmax=False, silence=False)
+        return Capabilities(1, maps=False, softmax=False, silence=False, extends=True)
 
 
 ModelConfig = EncoderConfig | HubConfig | HardmaxConfig | RecurrentConfig | ConvolutionalConfig  # every kind of model there is

@@ -76,15 +76,13 @@ class Terms:
         """Effective attention, (B, C, H, n, m) -> (B, H, n, m)."""
         return at.mix(maps, self.lambdas, out=out)
 
-    def band(self, q: Tensor, k: Tensor, start: int, stop: int) -> tuple[Tensor, Tensor]:
-        """A_c of the query rows [start, stop) on the keys in their reach: (B, C, H, rows, reach), and the places (reach,) of those keys.
+    def reach(self, start: int, stop: int, length: int) -> tuple[Tensor, Tensor]:
+        """Places of the query rows [start, stop) of a text, (rows,), and of the keys that any of them may see, (reach,), in order.
 
-        All other keys get no attention: with a window the reach is as narrow as window and rows together, without one it is all keys.
+        With a window the reach is as narrow as window and rows together, without one it is all keys.
         """
-        rows, length, pattern = torch.arange(start, stop, device=k.device), k.shape[-2], self.structure.pattern
-        keys = torch.arange(length, device=k.device) if pattern is None else pattern.reach(rows, length)
-        whole = len(keys) == length
-        return self.maps(q[..., start:stop, :], k if whole else k[..., keys, :], rows, None if whole else keys), keys
+        rows, pattern = torch.arange(start, stop, device=self.lambdas.device), self.structure.pattern
+        return rows, torch.arange(length, device=rows.device) if pattern is None else pattern.reach(rows, length)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """A V without keeping a map, (B, H, n, d_v)."""

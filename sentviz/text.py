@@ -6,7 +6,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
@@ -104,13 +104,15 @@ class Reading:
     ids: npt.NDArray[np.integer[Any]]  # (n,) entries of the vocabulary
     segments: npt.NDArray[np.integer[Any]] | None = None  # (n,) 0 = text, 1 = text_pair
     tags: npt.NDArray[np.integer[Any]] | None = None  # (n,) part of speech
+    places: npt.NDArray[np.integer[Any]] | None = None  # (n,) in the text that tokens were left out of
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def without(self, places: Sequence[int]) -> Reading:
-        """The text without some tokens; what follows them moves up."""
-        given = {item.name: part for item in fields(self) if (part := getattr(self, item.name)) is not None}
+        """The text without some tokens; what follows them moves up, and `places` says where it stood."""
+        whole = self if self.places is not None else replace(self, places=np.arange(len(self)))
+        given = {item.name: part for item in fields(whole) if (part := getattr(whole, item.name)) is not None}
         return Reading(**{name: np.delete(part, places) for name, part in given.items()})
 
 

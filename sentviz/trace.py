@@ -172,11 +172,15 @@ class Trace:
         import torch
 
         chosen = list(range(len(self.head_ids))) if heads is None else list(heads)
-        components = slice(None) if part is None else [part]
+        components = slice(None) if part is None else slice(part, part + 1)
         with torch.inference_mode():
             terms = self.terms[at].part(() if part is None else (part,), chosen if len(chosen) < len(self.head_ids) else ())
-            q, k = (torch.from_numpy(array[at][components][:, chosen].copy())[None] for array in (self.queries, self.keys))
-            a, keys = terms.band(q, k, start, stop)
+            rows, keys = terms.reach(start, stop, len(self.tokens))
+            whole = len(keys) == len(self.tokens)
+            q = torch.from_numpy(self.queries[at, components, :, start:stop][:, chosen])[None]
+            all_keys = self.keys[at, components]
+            k = torch.from_numpy(all_keys[:, chosen] if whole else all_keys[:, np.array(chosen)[:, None], keys.numpy()])[None]
+            a = terms.maps(q, k, rows, None if whole else keys)
             maps = (terms.mix(a) if part is None else a[:, 0])[0].numpy().astype(np.float32, copy=False)
         off = {head for layer, head in self.heads_off if layer == self.layer_ids[at]} if part is None else set()
         for i, head in enumerate(chosen):

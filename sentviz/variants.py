@@ -1,4 +1,4 @@
-"""Changes to a recipe by name: the controls of the lambda study, and a model that reads longer texts."""
+"""Changes to a recipe by name: the controls of the lambda study, longer texts, a higher rate."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ VARIANTS = {
     "swapped": "every lambda starts at the preset's value with the other sign",
     "frozen": "every lambda stays at the preset's start",
     "512": "reads the first 512 tokens",
+    "fast": "learns at a rate of 0.001",
 }
+PLAIN: dict[str, dict[str, Any]] = {"512": {"max_length": 512}, "fast": {"learning_rate": 1e-3}}
 EQUAL = 0.15
 
 
@@ -30,8 +32,8 @@ def changes(variant: str, model: str) -> dict[str, Any]:
         return {}
     if variant not in VARIANTS:
         raise InputError(f"There is no variant {variant!r}; there are {', '.join(VARIANTS)}.")
-    if variant == "512":
-        return {"max_length": 512}
+    if variant in PLAIN:
+        return dict(PLAIN[variant])
     config = preset(model, vocab_size=9, classes=2, max_length=9)
     if not isinstance(config, EncoderConfig) or config.mixing not in CONSTRAINT_SIGNS:
         raise InputError(f"{model} has no lambda with a start of its own, which the variant {variant} changes.")

@@ -58,6 +58,14 @@ def measured_gates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run.folder
 
 
+@pytest.fixture(scope="session")
+def gated_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that holds the runs toy/sentiformer and toy/sentiformer-sinusoid. Read-only: copy it to change it."""
+    root = tmp_path_factory.mktemp("gated")
+    makers.train_gated(root)
+    return root
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Whatever is neither slow nor of a browser is fast: ``pytest -m fast``."""
     for item in items:

@@ -20,8 +20,9 @@ from sentviz.models.model import Model, collate
 from sentviz.models.protocol import Inputs
 from sentviz.recipe import Recipe
 from sentviz.shapes import EncoderConfig
+from sentviz.tags import Tagger
 from sentviz.text import Reading, Tokenizer
-from sentviz.training import Trainer, subject_of
+from sentviz.training import Trainer, subject_of, train
 
 LABELS = ("negative", "positive")
 GOOD = ("bright", "warm", "clever", "tender", "splendid")
@@ -106,6 +107,24 @@ def hardmax_recipe(model: str = "hardmax-d2", **changes: Any) -> Recipe:
     """A few dozen steps of a hardmax classifier."""
     values: dict[str, Any] = {"dataset": "toy", "model": model, "min_count": 1, "batch_size": 16, "learning_rate": 0.1}
     return Recipe.of(values | {"example": "a warm garden and a clever song"} | changes)
+
+
+def gated_model(seed: int = 0, **changes: Any) -> Model:
+    """A random model of SentiFormer's parts over the words of the made-up set: gates, aware positions with tags, a window."""
+    shape: dict[str, Any] = {"positions": "aware", "gate": True, "window": 6, "global_drawn": 1, "pooling": "cls", "max_length": 48}
+    tokenizer = Tokenizer.train_words(toy_splits()["train"].frame["text"], 1)
+    config = {"vocab_size": tokenizer.vocab_size, "classes": 2, "width": 8, "layers": 3, "heads": 2, "ffn_width": 12} | shape | changes
+    network = randomise(Encoder(EncoderConfig(**config)), seed)
+    return Model("toy/gated", network, tokenizer, LABELS, cls=True, tagger=Tagger.load() if network.capabilities.tags else None)
+
+
+def train_gated(root: Path) -> None:
+    """Runs of the made-up set: toy/sentiformer, and toy/sentiformer-sinusoid, which reads no tags."""
+    shape = {"width": 16, "heads": 2, "ffn_width": 24, "layers": 2}
+    with pytest.MonkeyPatch.context() as patch:
+        use_toy_data(patch)
+        for name in ("sentiformer", "sentiformer-sinusoid"):
+            train(toy_recipe(name, shape=shape, max_length=64, epochs=6), root, progress=False)
 
 
 def randomise(encoder: Encoder, seed: int = 0) -> Encoder:

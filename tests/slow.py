@@ -265,3 +265,20 @@ def gate_mean(texts: Sequence[tuple[Sequence[float], Sequence[float]]]) -> tuple
                 variance += (s2 if a == b else -s2 / (len(all_) - 1)) / count**2
     half = float(t.ppf(0.975, n - 1)) * math.sqrt(n / (n - 1) * squares) if n > 1 else math.nan
     return value, half, chance - 1.96 * math.sqrt(max(variance, 0)), chance + 1.96 * math.sqrt(max(variance, 0))
+
+
+def positive_share(sequences: Sequence[Sequence[int]], positive: Sequence[bool], asked: Sequence[int], order: int, weight: float) -> float:
+    """The share of positive ones among sequences that end in the last `order` words of `asked`, drawn towards that for one word less.
+
+    Two sequences end alike where their last words are the same and both, or neither, begin within them.
+    """
+    share = 0.5
+    for k in range(order + 1):
+        rows = hits = 0
+        for sequence, label in zip(sequences, positive, strict=True):
+            alike = (len(sequence) >= k and len(asked) >= k) or len(sequence) == len(asked)
+            for back in range(1, min(k, len(sequence), len(asked)) + 1):
+                alike = alike and sequence[-back] == asked[-back]
+            rows, hits = rows + alike, hits + (alike and label)
+        share = (hits + weight * share) / (rows + weight)
+    return share

@@ -30,6 +30,7 @@ def made_run(
     classes: tuple[str, ...] = ("negative", "positive"),
     drift: float = 0.1,
     name: str = "",
+    variant: str = "",
     vectors: bool = False,
     also: tuple[str, ...] = (),
 ) -> Run:
@@ -57,16 +58,17 @@ def made_run(
         for c in range(1, shape.capabilities.components)
     ]
     frame = pd.DataFrame(history or [(0, 0.0, "train_loss", -1, -1, 1.0)], columns=["step", "epoch", "name", "layer", "component", "value"])
-    folder = name or model + (f"-s{seed}" if seed else "")
+    configuration = f"{model}-{variant}" if variant else model
+    folder = name or configuration + (f"-s{seed}" if seed else "")
     config: dict[str, Any] = {
         "model": stored_config(shape),
-        "preset": model,
+        "preset": configuration,
         "labels": list(classes),
         "tokenizer": {"kind": "words", "cls": model.startswith("cls")},
         "temperature": 1.0,
         "data": {"name": dataset},
         "recipe": {"seed": seed},
-        "best": {"accuracy": validation, "epoch": 1.0},
+        "best": {"accuracy": validation, "loss": 1 - validation, "epoch": 1.0},
         "parameters": 1_000_000 + 1_000 * shape.capabilities.components,
     }
     report = json.dumps(dict.fromkeys(("test", *also), metrics(test, resamples=200)))

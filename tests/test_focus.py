@@ -34,6 +34,7 @@ def test_a_focus_survives_its_url() -> None:
         mix=((1, 2, -0.25), (2, 2, 0.0)),
         off=((1, 4), (2, 1)),
         strength=(("lexicon", 0.5),),
+        gates=((2, "open"), (4, "shut")),
         token=3,
         look="lexicon",
         over="demo",
@@ -80,6 +81,9 @@ def test_a_typed_text_stays_out_of_the_url_until_it_is_shared() -> None:
         ({"strength": "11"}, "the strength"),
         ({"strength": "lexicon:1:2"}, "the strength"),
         ({"strength": "a b:1"}, "the strength"),
+        ({"gates": "0:open"}, "the gates"),
+        ({"gates": "2:ajar"}, "the gates"),
+        ({"gates": "2"}, "the gates"),
         ({"token": "0"}, "the token"),
         ({"over": "train"}, "the over"),
         ({"threshold": "2"}, "the threshold"),
@@ -119,8 +123,35 @@ def test_another_text_drops_the_token_and_keeps_the_changes() -> None:
     assert focus.with_(text="two", token=2).token == 2
 
 
+def test_gates_are_of_a_run_and_its_text() -> None:
+    """Another text, row or run takes them back; a model without gates does, with a note; another page of the same view does not."""
+    shut = ((3, "shut"),)
+    focus = Focus(text="one", gates=shut)
+    assert focus.with_(layer=2).gates == focus.with_(strength=(("gate", 2.0),)).gates == shut
+    assert [focus.with_(**change).gates for change in ({"text": "two"}, {"row": "test-1"}, {"run": "sst2/diff"})] == [()] * 3
+    assert focus.fit(Capabilities(2, gate=True)) == (focus, [])
+    fitted, notes = focus.fit(Capabilities(2))
+    assert fitted == Focus(text="one") and len(notes) == 1 and "no such gates" in notes[0]
+
+
+def test_what_is_of_a_private_text_stays_out_of_the_url_with_it() -> None:
+    """A place of a token means nothing beside another text; beside the example, a row or a text from a link it is said."""
+    shut = ((3, "shut"),)
+    assert Focus(text="mine", gates=shut).query() == {}
+    assert Focus(text="mine", gates=shut).query(with_text=True) == {"text": "mine", "gates": "3:shut"}
+    for focus in (Focus(gates=shut), Focus(row="test-1", gates=shut), Focus(text="sent", shared=True, gates=shut)):
+        assert focus.query()["gates"] == "3:shut"
+
+
+def test_going_back_keeps_the_typed_text_with_what_is_of_it() -> None:
+    typed = Focus(text="mine", gates=((3, "shut"),))
+    assert Focus(layer=2, gates=((1, "open"),)).beside(typed) == Focus(text="mine", layer=2, gates=((3, "shut"),))
+    assert Focus(run="sst2/diff", gates=((1, "open"),)).beside(typed) == Focus(run="sst2/diff", text="mine")
+    assert Focus(gates=((1, "open"),)).beside(Focus(layer=2)) == Focus(gates=((1, "open"),))
+
+
 def test_as_trained_takes_every_change_back_and_nothing_else() -> None:
-    focus = Focus(text="kept", layer=2, mix=((1, 2, 0.0),), off=((1, 1),), strength=(("lexicon", 2.0),))
+    focus = Focus(text="kept", layer=2, mix=((1, 2, 0.0),), off=((1, 1),), strength=(("lexicon", 2.0),), gates=((1, "open"),))
     assert focus.as_trained() == Focus(text="kept", layer=2)
 
 
@@ -175,6 +206,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "mix": st.lists(st.tuples(places, places, weights), max_size=8).map(tuple),
     "off": st.lists(st.tuples(places, places), max_size=8).map(tuple),
     "strength": st.dictionaries(st.sampled_from(["lexicon", "gate"]), halves, max_size=2).map(lambda chosen: tuple(chosen.items())),
+    "gates": st.dictionaries(places, st.sampled_from(["open", "shut"]), max_size=8).map(lambda chosen: tuple(sorted(chosen.items()))),
     "threshold": st.just(-1.0) | st.floats(0, 1),
     "plane": st.sampled_from(("spread", "decision")) | st.lists(places, min_size=2, max_size=2, unique=True).map("{0[0]}.{0[1]}".format),
     "data": st.sampled_from(("all", "sst2")),
@@ -280,6 +312,7 @@ def test_choices_may_come_from_a_registry() -> None:
         ({"mix": ((1, 2, -0.25),)}, "λ₂ of layer 1 = -0.25"),
         ({"off": ((1, 4), (2, 1))}, "silenced: layer 1 head 4, layer 2 head 1"),
         ({"strength": (("lexicon", 0.5), ("gate", 0.0))}, "lexicon × 0.5, gate × 0"),
+        ({"gates": ((2, "shut"), (3, "open"), (5, "shut"))}, "gates open by hand: 3; gates shut by hand: 2, 5"),
         ({"versus": ("a/b", "c/d")}, "beside a/b, c/d"),
         ({"score": "rollout"}, METHODS["rollout"].title),
         ({"over": "demo"}, "demo set"),

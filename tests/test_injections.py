@@ -5,12 +5,15 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+import torch
 
 from sentviz.errors import InputError
 from sentviz.models.encoder import Encoder
+from sentviz.models.protocol import Inputs
 from sentviz.papers.fused.presets import INJECTIONS
 from sentviz.presets import preset, split
 from sentviz.recipe import Recipe
+from sentviz.shapes import EncoderConfig
 
 
 @pytest.mark.parametrize("base", ["cls", "vanilla", "diff", "ndt-unit-2"])
@@ -25,6 +28,32 @@ def test_an_injection_changes_the_lexicon_and_nothing_else(base: str, injection:
     assert (fused.lexicon_heads == "last") == injection.startswith("last")
     assert fused.lexicon_scaled == injection.endswith("scaled")
     assert Encoder(plain).parameters_count() == Encoder(fused).parameters_count()
+
+
+@pytest.mark.parametrize("base", ["cls", "vanilla", "diff", "ndt-unit-2", "sentiformer-full"])
+@pytest.mark.parametrize("behind", ["gated", "aware", "windowed", "aware-windowed-gated", "gated-last-scaled", "all-gated"])
+def test_parts_of_sentiformer_go_behind_any_encoder(base: str, behind: str) -> None:
+    """Alone, together and beside an injection; the name is told apart again, the model runs."""
+    assert split(f"{base}-{behind}") == (base, behind)
+    plain, more = (preset(n, vocab_size=50, classes=2, max_length=64, width=16, heads=2) for n in (base, f"{base}-{behind}"))
+    assert isinstance(plain, EncoderConfig) and isinstance(more, EncoderConfig)
+    wanted = {"gate": "gated" in behind or plain.gate, "positions": "aware" if "aware" in behind else plain.positions}
+    wanted |= {
+        "window": 64 if "windowed" in behind else plain.window,
+        "lexicon": "none" if not {"last", "all"} & set(behind.split("-")) else "add",
+    }
+    assert {name: getattr(more, name) for name in wanted} == wanted
+    rest = {"gate", "positions", "tags", "window", "global_tokens", "global_drawn", "lexicon", "lexicon_heads", "lexicon_scaled"}
+    kept = {item.name for item in dataclasses.fields(plain)} - rest
+    assert {name: getattr(plain, name) for name in kept} == {name: getattr(more, name) for name in kept}
+    ids = torch.randint(4, 50, (2, 40))
+    assert Encoder(more).eval()(Inputs(ids)).logits.isfinite().all()
+
+
+@pytest.mark.parametrize("name", ["cnn-gated", "hardmax-d2-aware", "bilstm-last", "nothing-gated"])
+def test_what_a_kind_cannot_have_is_refused(name: str) -> None:
+    with pytest.raises(InputError, match=f"There is no model '{name}'"):
+        Recipe.read("sst2", model=name)
 
 
 def test_an_injection_needs_a_lexicon() -> None:

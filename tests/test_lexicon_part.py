@@ -123,7 +123,7 @@ def test_a_pinned_model_without_lexicon_cannot_follow() -> None:
     app.selectbox(key="focus-run").set_value(ALL).run()
     app.button(key="strength-lexicon-off").click().run()
     app.toggle(key="change-both").set_value(True).run()
-    assert "no such layers, heads, components or lexicon" in said(app)
+    assert "no such layers, heads, components, lexicon or gates" in said(app)
 
 
 def test_a_strength_for_a_model_without_lexicon_gives_way_with_a_note() -> None:

@@ -21,6 +21,14 @@ from tests.makers import small_model
 REVIEW = "the garden was bright. was it? what a song!\n\na warm, clever soup we saw ... I say"
 
 
+FORMS: dict[str, dict[str, Any]] = {
+    "ndt": {"components": 3, "mixing": "free"},
+    "diff": {"components": 2, "mixing": "differential", "head_norm": True, "lambda_std": 0.1},
+    "rope, qk-norm": {"positions": "rotary", "qk_norm": True},
+    "gate and window": {"gate": True, "window": 4, "global_tokens": (0, -1, 2, -300)},
+}
+
+
 def by_hand(values: np.ndarray, unit: Units, queries: str, keys: str) -> np.ndarray:
     """Keys of each unit first, then its queries, one entry at a time."""
 
@@ -40,6 +48,25 @@ def test_units_are_what_loops_make_of_tokens(queries: Any, keys: Any) -> None:
     for kind in KINDS:
         made = longmap.tile(source, units(trace, kind), queries=queries, keys=keys)
         np.testing.assert_allclose(made, by_hand(trace.map(1, 2), units(trace, kind), queries, keys), atol=1e-6)
+
+
+@pytest.mark.parametrize("keys", HOWS)
+@pytest.mark.parametrize("queries", HOWS)
+@pytest.mark.parametrize("band_bytes", [1, 2_000, 1 << 20])
+def test_keys_out_of_reach_count_as_nothing(queries: Any, keys: Any, band_bytes: int) -> None:
+    """Units of a windowed map that is read on reached keys only, against loops over the whole map; the overview against means of blocks."""
+    model = small_model(max_length=40, cls=True, **FORMS["gate and window"])
+    trace = model.trace(REVIEW, maps=False, projections=True)
+    whole, tokens = trace.map(1, 0), units(trace)
+    source = longmap.held(trace, 1, 0, band_bytes=band_bytes)
+    assert len(source.read(5, 6)[1]) <= 4 + 1 + 3 < len(tokens)
+    for kind in KINDS:
+        unit = units(trace, kind)
+        expected = by_hand(whole, unit, queries, keys)
+        np.testing.assert_allclose(longmap.tile(source, unit, queries=queries, keys=keys), expected, atol=1e-6)
+        made, block = longmap.overview(source, unit, queries=queries, keys=keys, cells=5)
+        steps = [range(i, min(i + block, len(unit))) for i in range(0, len(unit), block)]
+        np.testing.assert_allclose(made, [[expected[np.ix_(a, b)].mean() for b in steps] for a in steps], atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -139,14 +166,6 @@ def test_the_bytes_say_where_everything_is() -> None:
         np.testing.assert_allclose(layer["scale"] * read * np.abs(read), original.values(), rtol=1e-5)
 
 
-FORMS: dict[str, dict[str, Any]] = {
-    "ndt": {"components": 3, "mixing": "free"},
-    "diff": {"components": 2, "mixing": "differential", "head_norm": True, "lambda_std": 0.1},
-    "rope, qk-norm": {"positions": "rotary", "qk_norm": True},
-    "gate and window": {"gate": True, "window": 4, "global_tokens": (0, -1, 2, -300)},
-}
-
-
 @pytest.mark.parametrize("name", FORMS)
 def test_tiles_are_the_whole_map(name: str) -> None:
     """Read in bands of a few rows from the model: every head and component, words and a part, against the trace that holds it all."""
@@ -160,7 +179,7 @@ def test_tiles_are_the_whole_map(name: str) -> None:
             whole = longmap.held(trace, 1, head, component)
             np.testing.assert_allclose(longmap.tile(source, unit), longmap.tile(whole, unit), atol=1e-6)
             exact = longmap.tile(source, units(trace), (3, 8), (2, 5))
-            np.testing.assert_allclose(exact, whole.read(3, 8)[:, 2:5], atol=1e-6)
+            np.testing.assert_allclose(exact, trace.rows(1, 3, 8, head, component)[:, 2:5], atol=1e-6)
 
 
 def test_interventions_reach_the_tiles() -> None:
@@ -168,7 +187,7 @@ def test_interventions_reach_the_tiles() -> None:
     model = small_model(components=2, mixing="free")
     lambdas = [[1, -0.5], [1, 0.25]]
     source = longmap.tiled(model, "a bright song", layer=1, head=0, lambdas=lambdas)
-    np.testing.assert_allclose(source.read(0, 3), model.trace("a bright song", lambdas=lambdas).map(1, 0), atol=1e-6)
+    np.testing.assert_allclose(source.read(0, 3)[0], model.trace("a bright song", lambdas=lambdas).map(1, 0), atol=1e-6)
 
 
 @pytest.mark.parametrize("cells", [1, 3, 4, 100])
@@ -176,7 +195,7 @@ def test_an_overview_is_the_mean_of_blocks(cells: int) -> None:
     """Against loops, also where the last block is smaller; whole where it fits."""
     trace = fake_trace(n=11)
     values = trace.map(0, 0)
-    source = Source(11, lambda a, b: values[a:b], 2)
+    source = Source(11, lambda a, b: (values[a:b], np.arange(11)), 2)
     made, block = longmap.overview(source, units(trace), cells=cells)
     steps = [range(i, min(i + block, 11)) for i in range(0, 11, block)]
     expected = [[np.mean([values[i, j] for i in rows for j in columns]) for columns in steps] for rows in steps]

@@ -166,15 +166,6 @@ def test_the_stored_latency_is_whole() -> None:
         assert rows["hardware"].str.len().min() > 3
 
 
-def test_interleaving_runs_every_candidate_in_every_round() -> None:
-    order: list[str] = []
-    seconds = latency.interleaved({name: lambda name=name: order.append(name) for name in "abc"}, 5)
-    assert [len(values) for values in seconds.values()] == [5, 5, 5]
-    for i in range(6):  # a warm-up and five rounds
-        assert sorted(order[3 * i : 3 * i + 3]) == ["a", "b", "c"]
-    assert len({tuple(order[3 * i : 3 * i + 3]) for i in range(1, 6)}) > 1
-
-
 def test_silhouettes_and_parameters_of_no_runs_are_the_print() -> None:
     frame = tables.silhouettes([]).frame.set_index("model")
     with (Path(prints.__file__).parent / "printed" / "silhouette.csv").open(encoding="utf-8") as file:

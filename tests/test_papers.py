@@ -371,6 +371,7 @@ def test_a_paper_that_raises_on_import_is_a_sentence(made_up: Paper) -> None:
         ({"presets": {"hardmax-d77": Preset()}}, "its preset 'hardmax-d77' is Hardmax transformer's already"),
         ({"injections": {"all": {"lexicon": "add"}}}, "its injection 'all' is Sentiment-Fused Attention's already"),
         ({"injections": {"near": {"width": 3}}}, "its injection 'near' may set lexicon, lexicon_heads, lexicon_scaled and nothing else"),
+        ({"additions": {"gated": {"gate": True}}}, "its addition 'gated' is SentiFormer's already"),
         ({"studies": {"ndt": None}}, "its study 'ndt' is NDT's already"),
         ({"page": Page("x", icon="star")}, "icon 'star' is not"),
         ({"page": Page("x", script=Path("nowhere.py"))}, "nowhere.py is not there"),

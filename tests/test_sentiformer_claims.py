@@ -12,7 +12,7 @@ from sentviz.papers.sentiformer import PAPER, reach
 from sentviz.papers.sentiformer.answer import asked
 from sentviz.papers.sentiformer.claims import CLAIMS
 from sentviz.papers.sentiformer.export import MAKERS
-from sentviz.papers.sentiformer.study import ablations, beside, readings, worded
+from sentviz.papers.sentiformer.study import ablations, against_baselines, beside, readings, worded
 from sentviz.papers.sentiformer.tables import ablation, accuracy
 from sentviz.runs import Run
 from sentviz.studies.made import Table
@@ -80,6 +80,15 @@ def test_against_baselines(whole: int, lstm: int, verdict: str, tmp_path: Path) 
     assert one.verdict == verdict and "BiLSTM" in one.evidence and "n = 200" in one.evidence
     assert found(BEATS, runs[:3]).verdict == "cannot be told"
     assert next(one for one in asked(runs) if "BiLSTM" in one.question).verdict == verdict
+
+
+def test_each_side_has_the_rate_that_validation_chose(tmp_path: Path) -> None:
+    runs = seeds(tmp_path, "sentiformer", 30) + seeds(tmp_path, "bilstm", 90) + seeds(tmp_path, "cnn", 90)
+    assert found(BEATS, runs).verdict == "holds"
+    runs += made_seeds(tmp_path, "sst5_trees", "cnn", 3, wrong=5, validation=0.95, variant="fast")
+    assert set(against_baselines(runs, "sst5_trees")) == {"bilstm", "cnn-fast"}
+    assert found(BEATS, runs).verdict == "does not hold" and "rate 1e-3" in found(BEATS, runs).evidence
+    assert beside(runs, "sst5_trees").set_index("model").loc["CNN, rate 1e-3", "value"] == pytest.approx(0.975)
 
 
 def test_one_seed_of_everything_tells_nothing(tmp_path: Path) -> None:

@@ -169,7 +169,9 @@ def test_every_reader_follows_a_changed_term(tilted: Model) -> None:
             wanted = by_hand(tilted, layer, head)
             np.testing.assert_allclose(held.map(layer, head), wanted, atol=1e-5)
             np.testing.assert_allclose(lean.map(layer, head), wanted, atol=1e-5)
-            np.testing.assert_allclose(longmap.tiled(tilted, TEXT, layer=layer, head=head, band_bytes=1).read(2, 6), wanted[2:6], atol=1e-5)
+            np.testing.assert_allclose(
+                longmap.tiled(tilted, TEXT, layer=layer, head=head, band_bytes=1).read(2, 6)[0], wanted[2:6], atol=1e-5
+            )
             for source in (held, lean, TEXT):
                 taken = cell(tilted, source, layer, head, 4, 6)
                 assert taken.attention == pytest.approx(wanted[4, 6], abs=1e-5)

@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 
 from app import shell, store
+from app.fields import LARGEST
 from app.views.getdata_part import offer
 from sentviz.errors import SentvizError
 from sentviz.figures import component_name, heatmap
@@ -20,6 +21,7 @@ __all__ = [
     "asked",
     "attends",
     "component_choice",
+    "gate_switches",
     "interventions",
     "map_controls",
     "map_figure",
@@ -72,6 +74,8 @@ def notebook(run: Run, figure: str, trace: Trace, **options: Any) -> str:
         lambdas=mixed,
         heads_off=trace.heads_off or None,
         strength=dict(trace.strength) or None,
+        gates_open=trace.gates_open or None,
+        gates_shut=trace.gates_shut or None,
         **options,
     )
 
@@ -150,7 +154,7 @@ def map_figure(
 
 
 def interventions(run: Run, trace: Trace) -> None:
-    """What if? Lambdas and the strengths of terms as sliders, and heads to silence; answer, scores and maps follow."""
+    """What if? Lambdas and the strengths of terms as sliders, gates of tokens, and heads to silence; answer, scores and maps follow."""
     has = run.capabilities
     if not (has.lambdas or has.dials or has.silence):
         return
@@ -159,6 +163,8 @@ def interventions(run: Run, trace: Trace) -> None:
             _lambdas(run, trace)
         for dial in has.dials:
             strength(dial)
+        if has.gate:
+            gate_switches(trace)
         if not has.silence:
             return
         heads = [(layer + 1, head + 1) for layer in range(trace.lambdas.shape[0]) for head in range(len(trace.head_ids))]
@@ -208,6 +214,31 @@ def strength(dial: Dial) -> None:
         back: dict[str, Any] = {"type": "tertiary", "on_click": put}
         st.button("trained", key=f"{key}-trained", args=(1.0,), disabled=now == 1, help="Once, as in training", **back)
         st.button("off", key=f"{key}-off", args=(0.0,), disabled=now == 0, help=f"Without the {dial.term}", **back)
+
+
+def gate_switches(trace: Trace) -> None:
+    """Tokens whose gate is opened or shut in every layer, whatever the model learned."""
+    now = dict(shell.focus().gates)
+
+    def take(state: str) -> None:
+        chosen = st.session_state[f"gates-{state}"]
+        others = {place: each for place, each in now.items() if each != state}
+        shell.go(gates=tuple(sorted({**others, **dict.fromkeys(chosen, state)}.items())))
+
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        st.markdown("**Gates of tokens** · what if these were let through, or faded out?", help=tip("gate"))
+        for state, mark in (("open", "○"), ("shut", "●")):
+            st.session_state[f"gates-{state}"] = [place for place, each in now.items() if each == state]
+            st.multiselect(
+                f"{mark} {state}",
+                range(1, min(len(trace.tokens), LARGEST) + 1),
+                format_func=lambda place: f"{place} · {trace.tokens[place - 1]}",
+                placeholder="choose tokens",
+                key=f"gates-{state}",
+                on_change=take,
+                args=(state,),
+                width=260,
+            )
 
 
 def _lambdas(run: Run, trace: Trace) -> None:

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 __all__ = ["listed", "options_of"]
 
 AXES = ("layer", "head", "component")  # of the model
-PLACES = (*AXES, "token", "query", "key")  # counted from 1, as people read them
+GATES = ("gates_open", "gates_shut")
+PLACES = (*AXES, "token", "query", "key", *GATES)  # counted from 1, as people read them
 STATES = ("particles", "embeddings", "silhouette")  # whose layer 0 is what stands before the first
 OPTIONS = ("text", "pair", "layer", "head", "component", "score", "versus")  # of the command itself
 BY_CODE = ("lambdas", "heads_off")  # no words of a command line
@@ -86,10 +87,15 @@ def options_of(spec: Spec, named: Mapping[str, Any], more: Sequence[str], run: R
 def _value(name: str, typed: str, spec: Spec) -> Any:
     """A typed value of the kind that the option's default has; places are counted from 1."""
     default, whole = spec.options[name], typed.removeprefix("-").isdecimal() and len(typed) < 10
+    if isinstance(default, tuple):
+        parts = typed.split(",")
+        if name not in PLACES:
+            return tuple(parts)
+        if not all(part.strip().isdecimal() and len(part) < 10 for part in parts):
+            raise InputError(f"{name} takes places of tokens, counted from 1, as in {name}=2,5, not {typed!r}.")
+        return tuple(int(part) - 1 for part in parts)
     if name in PLACES and whole:
         return int(typed) - (spec.name not in STATES)
-    if isinstance(default, tuple):
-        return tuple(typed.split(","))
     if default is None and name not in PLACES and whole:
         return int(typed)
     if default is None or isinstance(default, str):

@@ -15,12 +15,14 @@ if TYPE_CHECKING:
 
 
 def _models() -> list[tuple[str, str]]:
-    from sentviz.presets import injections
+    from sentviz.presets import additions, injections
     from sentviz.recipe import recipe_names
     from sentviz.registry import papers
 
     rows = [(paper.short, ", ".join(paper.presets)) for paper in papers().values() if paper.presets]
-    return [*rows, ("with a lexicon", f"-{', -'.join(injections())} behind a name"), ("recipes", ", ".join(recipe_names()))]
+    behind = {"with a lexicon": injections(), "with more": additions()}
+    rows += [(title, f"-{', -'.join(endings)} behind a name") for title, endings in behind.items()]
+    return [*rows, ("recipes", ", ".join(recipe_names()))]
 
 
 def _studies() -> list[tuple[str, str]]:

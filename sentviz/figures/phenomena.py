@@ -17,13 +17,14 @@ _SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x")
 _ALL = "all"
 
 
-def phenomena(frame: pd.DataFrame, *, chance: float = 0.5, chosen: str = "", theme: Theme = "light") -> Figure:
+def phenomena(frame: pd.DataFrame, *, chance: float = 0.5, chosen: str = "", sided: bool = False, theme: Theme = "light") -> Figure:
     """A row of dots per phenomenon, the easiest on top, "all" below; colour and symbol tell the runs apart.
 
     Args:
         frame: run, phenomenon, n, accuracy, low, high, as `sentviz.testset.phenomena.accuracy_by_phenomenon` gives; at most 6 runs.
         chance: accuracy of guessing, drawn as a dotted line.
         chosen: a phenomenon to stand out.
+        sided: answers on the side of the label were counted as right.
     Raises:
         InputError: no run, or too many.
     """
@@ -90,6 +91,7 @@ def phenomena(frame: pd.DataFrame, *, chance: float = 0.5, chosen: str = "", the
     caption = sentence(
         [
             "Share of the demo set's sentences that each run answers right, by phenomenon; the number of sentences stands in brackets.",
+            "Of more than two classes, those on the side of the label are right, and the middle is wrong." if sided else "",
             "Bars are Wilson's 95% intervals over sentences; the phenomena are sorted by the mean over the runs drawn.",
             "Intervals that overlap do not show that two runs are alike: the sentences are the same, so a paired test decides.",
         ]

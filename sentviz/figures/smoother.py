@@ -16,7 +16,7 @@ __all__ = ["smoother"]
 _PANELS = (("weight", "weight", 0.30), ("value_norm", "× size of value", 0.30), ("along", "→ share of the output", 0.40))
 
 
-def smoother(cell: CellArithmetic, *, top: int = 8, width: int = 640, theme: Theme = "light") -> Figure:
+def smoother(cell: CellArithmetic, *, top: int = 8, kernel: bool = False, width: int = 640, theme: Theme = "light") -> Figure:
     """The keys that move the head's output most, in text order: weight, size of the value vector, share of the output.
 
     Attention as a kernel smoother (SentiFormer, Definition 1): the output at the query is the sum of weight x value over all keys.
@@ -24,6 +24,7 @@ def smoother(cell: CellArithmetic, *, top: int = 8, width: int = 640, theme: The
     Args:
         cell: names the row; its key is always shown, and marked.
         top: so many keys with the largest |weight x value|; the others are summed in the last row.
+        kernel: show exp(S) of each component too, against the largest of the row.
         width: in pixels.
     Frame:
         `CellArithmetic.smoother`, all keys, and `shown`.
@@ -39,7 +40,8 @@ def smoother(cell: CellArithmetic, *, top: int = 8, width: int = 640, theme: The
     shown, rest = frame[frame["shown"]], frame[~frame["shown"]]
     names, left = row_names(list(shown["key_token"]), list(shown["key"]), cell.key, len(rest))
     columns = []
-    for column, heading, part in _PANELS:
+    kernels = [(f"kernel_a{i + 1}", f"kernel {i + 1}" if len(cell.parts) > 1 else "kernel", 0.3) for i in range(len(cell.parts) * kernel)]
+    for column, heading, part in (*kernels, *_PANELS):
         values = shown[column].to_numpy()
         if len(rest):
             values = np.append(values, rest[column].mean() if column == "value_norm" else rest[column].sum())
@@ -59,22 +61,23 @@ def smoother(cell: CellArithmetic, *, top: int = 8, width: int = 640, theme: The
         file_safe("smoother", cell.run, f"layer{cell.layer + 1}", f"head{cell.head + 1}", f"query{cell.query + 1}"),
         plot,
         frame,
-        _caption(cell, frame, rest),
+        _caption(cell, frame, rest, kernel),
     )
 
 
 def _said(column: str, value: float) -> str:
     if column == "along":
         return "0%" if abs(value) < 0.005 else f"{'−' if value < 0 else '+'}{abs(value):.0%}"
-    return number(value, 3 if column == "weight" else 2)
+    return number(value, 2 if column == "value_norm" else 3)
 
 
-def _caption(cell: CellArithmetic, frame: pd.DataFrame, rest: pd.DataFrame) -> str:
+def _caption(cell: CellArithmetic, frame: pd.DataFrame, rest: pd.DataFrame, kernel: bool) -> str:
     shares = "Shares of the output are signed and sum to 100%: negative ones pull against it."
     return sentence(
         [
             f"Run {cell.run}: the row of “{cell.tokens[cell.query]}” in layer {cell.layer + 1}, head {cell.head + 1} as a kernel smoother.",
             f"The head's output is the sum of weight × value over {len(frame):,} keys; weights sum to {number(float(cell.row.sum()))}.",
+            "The kernel is exp(S), divided by the largest of the row; the weight is its share of the row's sum." if kernel else "",
             shares,
             f"The {len(rest):,} keys that move the output least are summed (size of value: their mean)." if len(rest) > 1 else "",
             "The norm behind the head comes after this sum and keeps its direction only up to its learned weights."

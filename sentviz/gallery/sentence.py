@@ -10,16 +10,20 @@ import numpy as np
 from sentviz.errors import InputError
 from sentviz.gallery.registry import capability, figure
 from sentviz.gallery.subjects import Sentence, sourced
-from sentviz.runs import find
+from sentviz.runs import Run, find
 
 if TYPE_CHECKING:
     from sentviz.figures.figure import Figure, Theme
     from sentviz.trace import Trace
 
-__all__ = ["MAPS", "MOVING", "strip"]
+__all__ = ["AWARE", "GATE", "MAPS", "MOVING", "strip"]
 
 MAPS = capability("maps", "attention maps")
 SOFTMAX = capability("softmax", "softmax", "The attention of {run} is no softmax of scores that could be taken apart.")
+GATE = capability("gate", "gates", "{run} has no gates: a run of the preset sentiformer has them.")
+AWARE = capability(
+    "aware", "positions of several signals", "The positions of {run} are of one piece: a run of the preset sentiformer has three."
+)
 MOVING = capability(
     "moving",
     "tokens that move as points",
@@ -102,11 +106,44 @@ def _overview(of: Sentence, *, component: int | str = "effective", theme: Theme 
 
 
 @figure("smoother", "One row as a sum of weight times value", Sentence, "smoother:smoother", MAPS, SOFTMAX)
-def _smoother(of: Sentence, *, layer: int = 0, head: int = 0, query: int = 0, key: int = 0, top: int = 8, theme: Theme = "light") -> Figure:
+def _smoother(
+    of: Sentence,
+    *,
+    layer: int = 0,
+    head: int = 0,
+    query: int = 0,
+    key: int = 0,
+    top: int = 8,
+    kernel: bool = False,
+    theme: Theme = "light",
+) -> Figure:
     from sentviz.figures.smoother import smoother
     from sentviz.maps.arithmetic import cell
 
-    return smoother(cell(of.model, of.trace, layer, head, query, key), top=top, theme=theme)
+    return smoother(cell(of.model, of.trace, layer, head, query, key), top=top, kernel=kernel, theme=theme)
+
+
+@figure("gates", "The gate of each token, layer by layer", Sentence, "gates:gate_cells", GATE)
+def _gates(of: Sentence, *, theme: Theme = "light") -> Figure:
+    from sentviz.figures.gates import gate_cells
+
+    trace = of.trace if of.trace.terms else of.asked(maps=False, projections=True)
+    return gate_cells(trace, tagger=tagger(of.run), theme=theme)
+
+
+@figure("positions", "What the position of each token is made of", Sentence, "positions:position_signals", AWARE)
+def _positions(of: Sentence, *, theme: Theme = "light") -> Figure:
+    from sentviz.figures.positions import position_signals
+    from sentviz.maps.tokenwise import signals
+
+    return position_signals(of.trace, signals(of.model, of.trace), tagger=tagger(of.run), theme=theme)
+
+
+def tagger(run: Run) -> str:
+    """What gave the tags of a run's tokens, in a sentence; empty where it reads none."""
+    from sentviz.tags import described
+
+    return described(run.config["tagger"]["version"]) if run.capabilities.tags else ""
 
 
 @figure("verdict-by-layer", "The classifier on every layer's states", Sentence, "layers:verdict_lines")

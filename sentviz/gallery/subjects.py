@@ -70,7 +70,7 @@ def _together(runs: Sequence[Run], split: str) -> str:
 
 @dataclass
 class Sentence:
-    """A sentence asked of a run, its stored example unless given; lambdas, heads_off and strength are interventions as in `Model.trace`."""
+    """A sentence asked of a run, its stored example unless given; what comes after the texts are interventions as in `Model.trace`."""
 
     run: Run
     text: str | None = None
@@ -78,6 +78,8 @@ class Sentence:
     lambdas: Any = None
     heads_off: Sequence[tuple[int, int]] = ()
     strength: float | Mapping[str, float] = 1.0
+    gates_open: Sequence[int] = ()
+    gates_shut: Sequence[int] = ()
     held: bool = field(default=False, init=False)  # the trace was given
 
     SAYS: ClassVar[str] = "of a sentence, the run's example unless another is given"
@@ -94,7 +96,8 @@ class Sentence:
     @property
     def change(self) -> dict[str, Any]:
         """The interventions as `Model.trace` takes them."""
-        return {"lambdas": self.lambdas, "heads_off": self.heads_off, "strength": self.strength}
+        names = ("lambdas", "heads_off", "strength", "gates_open", "gates_shut")
+        return {name: getattr(self, name) for name in names}
 
     @cached_property
     def texts(self) -> tuple[str, str | None]:
@@ -115,7 +118,7 @@ class Sentence:
     def trace(self) -> Trace:
         """The stored trace of the example, which needs no torch, or what the model says of another text or under interventions."""
         example = self.run.example()
-        as_stored = self.lambdas is None and not self.heads_off and self.strength == 1
+        as_stored = self.lambdas is None and not (self.heads_off or self.gates_open or self.gates_shut) and self.strength == 1
         return example if as_stored and self.texts == (example.text, example.text_pair) else self.fresh
 
     @cached_property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from sentviz.errors import InputError
@@ -101,11 +102,14 @@ def _reliability(of: Answers, *, by: str = "width", theme: Theme = "light") -> F
 
 
 @figure("phenomena", "Accuracy by phenomenon on the demo set", Runs, "phenomena:phenomena", WEIGHTS)
-def _phenomena(of: Runs, *, theme: Theme = "light") -> Figure:
+def _phenomena(of: Runs, *, only: Sequence[str] = (), sided: bool = False, theme: Theme = "light") -> Figure:
     from sentviz.figures.phenomena import phenomena
     from sentviz.testset.phenomena import accuracy_by_phenomenon
 
     rows = {run.name: answered(run, "demo") for run in of.sources}
-    chance = 1 / max(len(each.classes) for each in rows.values())
-    made = phenomena(accuracy_by_phenomenon(rows), chance=chance, theme=theme)
+    chance = 0.5 if sided else 1 / max(len(each.classes) for each in rows.values())
+    frame = accuracy_by_phenomenon(rows, sided=sided)
+    if only:
+        frame = frame[frame["phenomenon"].isin(list(only))]
+    made = phenomena(frame, chance=chance, sided=sided, theme=theme)
     return sourced(made, *of.sources, rows=rows[of.run.name])

@@ -193,11 +193,8 @@ def cell(model: Model, source: Trace | str, layer: int, head: int, query: int, k
         text, pair = (source, None) if isinstance(source, str) else (source.text, source.text_pair)
         if lambdas is None and isinstance(source, Trace) and not np.allclose(source.lambdas, model.lambdas(), atol=2e-3):
             lambdas = source.lambdas
-        change: dict[str, Any] = {
-            "lambdas": lambdas,
-            "heads_off": off - {(layer, head)},
-            "strength": {} if isinstance(source, str) else source.strength,
-        }
+        change: dict[str, Any] = {} if isinstance(source, str) else source.change
+        change |= {"lambdas": lambdas, "heads_off": off - {(layer, head)}}
         source = model.trace(text, pair, layers=(layer,), heads=(head,), queries=(query,), maps=False, projections=True, **change)
     if not 0 <= key < len(source.tokens):
         raise InputError(f"There is no key {key}; they are counted from 0 to {len(source.tokens) - 1}.")

@@ -1,7 +1,8 @@
 """One attention map of any text, small enough for a browser: tokens put together, 8 bits a weight, blocks where it is long.
 
-A map is read through a `Source`, a band of query rows at a time, so that the map of a text of 10,000 tokens never stands in memory as a
-whole. Tokens become words or sentences (`Units`). First the key columns of a unit are put together, then its query rows:
+A map is read through a `Source`, a band of query rows at a time on the keys that they may see, so that the map of a text of 10,000 tokens
+never stands in memory as a whole, and what a window leaves out is never made. Tokens become words or sentences (`Units`). First the key
+columns of a unit are put together, then its query rows:
 
     over keys      sum: a unit receives what its tokens receive together, so every row keeps its sum (the default)
     over queries   mean: a unit looks where its tokens look on average (the default)
@@ -35,6 +36,7 @@ __all__ = [
     "How",
     "Kind",
     "Packed",
+    "Sight",
     "Source",
     "Units",
     "held",
@@ -43,6 +45,7 @@ __all__ = [
     "pack",
     "payload",
     "sentence_spans",
+    "sight",
     "tile",
     "tiled",
     "units",
@@ -134,16 +137,20 @@ def _sentence_starts(trace: Trace) -> Ints:
     return np.append(0, np.flatnonzero(new) + 1)
 
 
-def _together(values: Floats, starts: Ints, how: How, axis: int) -> Floats:
-    """Runs of rows (axis 0) or columns (axis 1) that begin at `starts` put together."""
-    if len(starts) == values.shape[axis]:
+def _together(values: Floats, starts: Ints, how: How, axis: int, sizes: Ints | None = None) -> Floats:
+    """Runs of rows (axis 0) or columns (axis 1) that begin at `starts` put together.
+
+    Args:
+        sizes: how many each run stands for, where those that are 0 were left out; as many as there are unless told.
+    """
+    if len(starts) == values.shape[axis] and (how != "mean" or sizes is None):
         return values
     if how == "max":
         high, low = (reduce.reduceat(values, starts, axis=axis) for reduce in (np.maximum, np.minimum))
         return np.asarray(np.where(-low > high, low, high), dtype=np.float32)
     total = np.add.reduceat(values, starts, axis=axis, dtype=np.float64)
     if how == "mean":
-        sizes = np.diff(starts, append=values.shape[axis])
+        sizes = np.diff(starts, append=values.shape[axis]) if sizes is None else sizes
         total /= sizes[:, None] if axis == 0 else sizes
     return total.astype(np.float32)
 
@@ -153,10 +160,10 @@ def _together(values: Floats, starts: Ints, how: How, axis: int) -> Floats:
 
 @dataclass(frozen=True)
 class Source:
-    """One map over tokens, (n, n), read a band of query rows at a time."""
+    """One map over tokens, (n, n), read a band of query rows at a time; keys out of reach of all of its rows are left out."""
 
     tokens: int  # n
-    read: Callable[[int, int], Floats]  # (start, stop) -> (stop - start, n)
+    read: Callable[[int, int], tuple[Floats, Ints]]  # (start, stop) -> (stop - start, reach) weights, (reach,) places of the keys in order
     band: int  # rows to read at a time
 
 
@@ -172,10 +179,10 @@ def held(trace: Trace, layer: int, head: int | str = "mean", component: int | st
     n = len(trace.tokens)
     if trace.query_ids != tuple(range(n)):
         raise InputError("A long map needs the trace of every query.")
-    trace.rows(layer, 0, 1, head, component)
+    trace.band(layer, 0, 1, head, component)
     heads = len(trace.head_ids) if isinstance(head, str) else 1
     band = n if trace.attention is not None else max(1, band_bytes // (4 * n * heads * (3 * trace.lambdas.shape[1] + 2)))
-    return Source(n, lambda start, stop: trace.rows(layer, start, stop, head, component), min(band, n))
+    return Source(n, lambda start, stop: trace.band(layer, start, stop, head, component), min(band, n))
 
 
 def tiled(
@@ -206,6 +213,44 @@ def tiled(
     return held(trace, layer, head, component, band_bytes=band_bytes)
 
 
+@dataclass(frozen=True, eq=False)
+class Sight:
+    """What a window lets each unit of a text see; a unit sees what any of its tokens sees."""
+
+    window: int
+    globals: Ints  # (g,) places of the tokens that all see
+    share: float  # of the pairs of tokens, those that are seen
+    low: Ints  # (u,) first key unit in the window of each unit
+    high: Ints  # (u,) last one
+    everywhere: Ints  # units that hold a global token
+
+
+def sight(trace: Trace, units: Units, layer: int) -> Sight | None:
+    """What the units of a text see in a layer; None where every token sees all, or where the trace holds no terms.
+
+    Raises:
+        KeyError: the trace is not of that layer.
+    """
+    if layer not in trace.layer_ids:
+        raise KeyError(f"the trace holds no layer {layer}")
+    pattern = trace.terms[trace.layer_ids.index(layer)].structure.pattern if trace.terms else None
+    n = units.tokens
+    if pattern is None or pattern.window // 2 >= n - 1:
+        return None
+    reach, held = pattern.window // 2, pattern.globals[0].numpy()
+    held, rows = held[held >= 0], np.arange(n)
+    first, last = np.maximum(rows - reach, 0), np.minimum(rows + reach, n - 1)
+    beyond = n * len(held) - sum(int(last[place] - first[place]) + 1 for place in held)  # as many see a token in their window as it sees
+    return Sight(
+        window=pattern.window,
+        globals=held,
+        share=(int((last - first + 1).sum()) + beyond) / n**2,
+        low=units.starts.searchsorted(first[units.starts], side="right") - 1,
+        high=units.starts.searchsorted(last[units.ends - 1], side="right") - 1,
+        everywhere=np.unique(units.starts.searchsorted(held, side="right") - 1),
+    )
+
+
 def tile(
     source: Source,
     units: Units,
@@ -225,24 +270,45 @@ def tile(
     (top, bottom), (left, right) = (span or (0, len(units)) for span in (rows, columns))
     if not (0 <= top < bottom <= len(units) and 0 <= left < right <= len(units)):
         raise InputError(f"There are {len(units):,} units; rows {top} to {bottom} and columns {left} to {right} are no part of them.")
+    values, reached = _strip(source, units, top, bottom, queries, keys)
+    if len(reached) == len(units):
+        return values[:, left:right]
+    inside = (reached >= left) & (reached < right)
+    made = np.zeros((bottom - top, right - left), dtype=np.float32)
+    made[:, reached[inside] - left] = values[:, inside]
+    return made
+
+
+def _strip(source: Source, units: Units, top: int, bottom: int, queries: How, keys: How) -> tuple[Floats, Ints]:
+    """Query units [top, bottom) on the key units in their reach: (bottom - top, reach) weights, (reach,) places of those units."""
     first, last = int(units.starts[top]), int(units.ends[bottom - 1])
-    bands = [
-        _together(source.read(start, min(start + source.band, last)), units.starts, keys, axis=1)[:, left:right]
-        for start in range(first, last, source.band)
-    ]
-    return _together(bands[0] if len(bands) == 1 else np.concatenate(bands), units.starts[top:bottom] - first, queries, axis=0)
+    parts = []
+    for start in range(first, last, source.band):
+        values, places = source.read(start, min(start + source.band, last))
+        reached, firsts = np.unique(units.starts.searchsorted(places, side="right") - 1, return_index=True)
+        parts.append((_together(values, firsts, keys, 1, (units.ends - units.starts)[reached]), reached))
+    if len(parts) == 1:
+        values, reached = parts[0]
+    else:
+        reached = np.unique(np.concatenate([there for _, there in parts]))
+        values, at = np.zeros((last - first, len(reached)), dtype=np.float32), 0
+        for part, there in parts:
+            values[at : at + len(part), reached.searchsorted(there)] = part
+            at += len(part)
+    return _together(values, units.starts[top:bottom] - first, queries, 0), reached
 
 
 def overview(source: Source, units: Units, *, queries: How = "mean", keys: How = "sum", cells: int = OVERVIEW_CELLS) -> tuple[Floats, int]:
     """The whole map as averages of blocks x blocks units, at most `cells` a side, and the size of a block; 1 = exact."""
-    u = len(units)
-    block = -(-u // cells)
-    starts = np.arange(0, u, block)
-    parts = []
+    block = -(-len(units) // cells)
+    sizes = np.diff(np.arange(0, len(units), block), append=len(units))
+    made = np.zeros((len(sizes), len(sizes)), dtype=np.float32)
     for top, bottom in _bands(units, block, source.band):
-        exact = tile(source, units, (top, bottom), queries=queries, keys=keys)
-        parts.append(_together(_together(exact, starts, "mean", axis=1), np.arange(0, bottom - top, block), "mean", axis=0))
-    return (parts[0] if len(parts) == 1 else np.concatenate(parts)), block
+        values, reached = _strip(source, units, top, bottom, queries, keys)
+        columns, firsts = np.unique(reached // block, return_index=True)
+        values = _together(values, firsts, "mean", 1, sizes[columns])
+        made[top // block : -(-bottom // block), columns] = _together(values, np.arange(0, bottom - top, block), "mean", 0)
+    return made, block
 
 
 def _bands(units: Units, block: int, tokens: int) -> Iterator[tuple[int, int]]:

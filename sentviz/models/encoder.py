@@ -12,7 +12,7 @@ Architectural choices:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import torch
@@ -82,7 +82,7 @@ class Attention(nn.Module):
         factor, pattern = None, None
         if self.gate is not None:
             term = change.of("gate") * F.logsigmoid(self.gate(x)).squeeze(-1)
-            biases.append(at.KeyTerm("gate", change.gates(term)[:, None, None, :]))
+            biases.append(at.KeyTerm("gate", change.gates(term, inputs.places)[:, None, None, :]))
         if config.lexicon != "none":
             assert inputs.polarity is not None
             injected = injection(config, inputs.polarity.to(x), change.of("lexicon"), config.key_size**-0.5)
@@ -172,7 +172,7 @@ class FeedForward(nn.Module):
         if self.kind == "swiglu":
             gate, value = x.chunk(2, dim=-1)
             return self.down(F.silu(gate) * value)  # type: ignore[no-any-return]
-        return self.down(F.relu(x) if self.kind == "relu" else F.gelu(x))  # type: ignore[no-any-return]
+        return self.down(torch.relu_(x) if self.kind == "relu" else F.gelu(x))  # type: ignore[no-any-return]
 
 
 class Block(nn.Module):
@@ -206,18 +206,18 @@ class AwarePositions(nn.Module):
         self.tags = nn.Embedding(config.tags, config.width)
         nn.init.normal_(self.tags.weight, std=0.02)
 
-    def parts(self, inputs: Inputs) -> tuple[Tensor, Tensor, Tensor]:
-        """The three signals before they are weighed: (n, d), (B, n, d), (B, n, d). A text without tags has those of specials."""
+    def parts(self, inputs: Inputs) -> dict[str, Tensor]:
+        """The three signals as they are weighed: (n, d), (B, n, d), (B, n, d). A text without tags has those of specials."""
         n, width = inputs.ids.shape[1], self.sinusoid.shape[1]
         angle = torch.pi * torch.arange(n, device=inputs.ids.device) / inputs.lengths[:, None]
         recency = torch.stack([angle.sin(), angle.cos()], dim=-1).repeat(1, 1, -(-width // 2))[..., :width]
         tags = self.tags(torch.zeros_like(inputs.ids) if inputs.tags is None else inputs.tags)
-        return self.sinusoid[:n], recency.to(tags), tags
+        return {"sinusoid": self.alpha * self.sinusoid[:n], "recency": self.beta * recency.to(tags), "tag": self.gamma * tags}
 
     def forward(self, inputs: Inputs) -> Tensor:
         """(B, n, d)."""
-        sinusoid, recency, tags = self.parts(inputs)
-        return self.alpha * sinusoid + self.beta * recency + self.gamma * tags
+        sinusoid, recency, tags = self.parts(inputs).values()
+        return sinusoid + recency + tags
 
 
 def _norm(config: EncoderConfig) -> nn.Module:
@@ -269,6 +269,10 @@ class Encoder(Network):
     def table(self) -> Tensor:
         """(V, d)."""
         return self.embedding.weight
+
+    def signals(self, inputs: Inputs) -> Mapping[str, Tensor]:
+        """Of aware positions."""
+        return {} if self.aware is None else self.aware.parts(inputs)
 
     def ready(self, inputs: Inputs) -> Inputs:
         """The inputs with the polarities of their tokens where a lexicon is injected."""

@@ -30,6 +30,7 @@ class Inputs:
     mask: Tensor | None = None  # (B, n) True = a real token
     segments: Tensor | None = None  # (B, n) which of two texts a token is of
     tags: Tensor | None = None  # (B, n) part of speech
+    places: Tensor | None = None  # (B, n) of tokens in the text as it was asked, where some were left out of it
     polarity: Tensor | None = None  # (B, n, 3) lambda(x) of each token, instead of the network's own table
     vectors: Tensor | None = None  # (B, n, e) rows in place of those of the embedding table, for gradients
 
@@ -72,18 +73,19 @@ class Change:
     heads_off: frozenset[tuple[int, int]] = frozenset()  # (layer, head) whose output is zero
     values_off: Tensor | None = None  # (B, n) True = the token's value vectors are zero
     strength: Mapping[str, float] = field(default_factory=dict)  # factor on a term of the scores, by its name; 1 as trained, 0 = none
-    gates_open: frozenset[int] = frozenset()  # places of tokens, in every text, whose gate is 1 in every layer
+    gates_open: frozenset[int] = frozenset()  # places of tokens, in every text as it was asked, whose gate is 1 in every layer
     gates_shut: frozenset[int] = frozenset()  # ... is 0, whatever the gate's strength
 
     def of(self, term: str) -> float:
         """The strength of a term."""
         return self.strength.get(term, 1.0)
 
-    def gates(self, term: Tensor) -> Tensor:
-        """The term of the gates (.., m) with that of open and shut ones in its place."""
-        for places, value in ((self.gates_open, 0.0), (self.gates_shut, SHUT)):
-            if chosen := [place for place in sorted(places) if place < term.shape[-1]]:
-                term = term.index_fill(-1, torch.tensor(chosen, device=term.device), value)
+    def gates(self, term: Tensor, places: Tensor | None = None) -> Tensor:
+        """The term of the gates (B, m) with that of open and shut ones in its place; `places` (B, m) are 0 to m - 1 unless told."""
+        for forced, value in ((self.gates_open, 0.0), (self.gates_shut, SHUT)):
+            if forced:
+                here = torch.arange(term.shape[-1], device=term.device) if places is None else places
+                term = term.masked_fill(torch.isin(here, torch.tensor(sorted(forced), device=term.device)), value)
         return term
 
     def silence(self, layer: int, out: Tensor) -> Tensor:
@@ -164,6 +166,10 @@ class Network(nn.Module):
             return x.mean(dim=1)
         weight = mask.to(x.dtype).unsqueeze(-1)
         return (x * weight).sum(dim=1) / weight.sum(dim=1).clamp_min(1)
+
+    def signals(self, inputs: Inputs) -> Mapping[str, Tensor]:
+        """What the positions are the sum of, each weighed as learned, (n, d) or (B, n, d) by name; empty where they are of one piece."""
+        return {}
 
     def ready(self, inputs: Inputs) -> Inputs:
         """The inputs with whatever the layers read beside the tokens."""

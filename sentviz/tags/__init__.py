@@ -27,9 +27,10 @@ from sentviz.shapes import TAGS
 if TYPE_CHECKING:
     from sentviz.text import Tokenized
 
-__all__ = ["ENGLISH", "TAGS", "Tagger", "pieces", "tags_of"]
+__all__ = ["ENGLISH", "TAGS", "Tagger", "described", "pieces", "tags_of"]
 
 ENGLISH = Path(__file__).with_name("english.json.gz")
+STATED = {"english-1": (0.934, 21_885)}  # share of the words of a test split that were tagged right, by version of the tagger
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
@@ -157,6 +158,14 @@ class Tagger:
         shape = ("X" if word[:1].isupper() else "x") + "d" * any(c.isdigit() for c in word)
         endings = (f"suf{size} {lower[-size:]}" for size in (1, 2, 3))
         return [self._row(name) for name in ("bias", *endings, f"pre1 {lower[:1]}", f"shape {shape}", f"w {lower}")]
+
+
+def described(version: str) -> str:
+    """A tagger in a sentence: its version, how often it is right as far as that is stated, its language."""
+    if version not in STATED:
+        return f"Tags are a guess of the run's own tagger ({version}), made for English."
+    share, words = STATED[version]
+    return f"Tags are a guess of the tagger {version}, which is English only and gets {share:.1%} of {words:,} words of web text right."
 
 
 def pieces(text: str) -> list[tuple[list[str], list[int]]]:

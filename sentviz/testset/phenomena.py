@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from sentviz.errors import InputError
 from sentviz.evaluation import wilson
+from sentviz.testset import demo
 from sentviz.testset.rows import Rows
 
 if TYPE_CHECKING:
@@ -17,10 +20,11 @@ __all__ = ["EVERY", "accuracy_by_phenomenon"]
 EVERY = "all"
 
 
-def accuracy_by_phenomenon(rows_by_run: Mapping[str, Rows]) -> pd.DataFrame:
+def accuracy_by_phenomenon(rows_by_run: Mapping[str, Rows], *, sided: bool = False) -> pd.DataFrame:
     """run, phenomenon, n, right, accuracy, low, high: a row for each run and tag over its labelled rows, and one for all of them.
 
-    Accuracy is a share (0..1) with Wilson's 95 % interval.
+    Accuracy is a share (0..1) with Wilson's 95 % interval. With `sided` an answer on the side of the label is right: "very positive" for
+    "positive"; "neutral" never is.
 
     Raises:
         InputError: a run's rows have no tags or no labels; the sentence names it.
@@ -32,6 +36,9 @@ def accuracy_by_phenomenon(rows_by_run: Mapping[str, Rows]) -> pd.DataFrame:
         if "tag" not in rows.frame:
             raise InputError(f"The rows of {run} have no tags; the demo set has.")
         known = rows.frame[rows.frame["label"] >= 0]
+        if sided:
+            side = np.array(demo.sides(rows.classes))
+            known = known.assign(right=side[known["label"]] == side[known["predicted"]])
         if known.empty:
             raise InputError(f"The classes of {run} ({', '.join(rows.classes)}) are not those of the demo set, so its rows have no labels.")
         parts = [(str(tag), part) for tag, part in known.groupby("tag", sort=False)]

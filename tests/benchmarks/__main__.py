@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from tests.benchmarks import app, explanations, hardmax, hub, models, points, projection, views, words
+from tests.benchmarks import app, explanations, hardmax, hub, models, points, projection, sparse, views, words
 
 ALL = {
     "trace": models.trace,
@@ -26,6 +26,10 @@ ALL = {
     "growth": hardmax.growth,
     "sphere": hardmax.worst,
     "words": words.words,
+    "band": sparse.band,
+    "throughput": sparse.throughput,
+    "crossing": sparse.crossing,
+    "tags": sparse.tags,
 }
 
 for name in sys.argv[1:] or ALL:

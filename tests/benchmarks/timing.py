@@ -6,20 +6,15 @@ import statistics
 import time
 from collections.abc import Callable, Mapping
 
+from sentviz.studies.timing import interleaved
+
 __all__ = ["ratios", "say"]
 
 
 def ratios(candidates: Mapping[str, Callable[[], object]], *, rounds: int = 15) -> dict[str, float]:
     """Median seconds of each candidate over rounds that run all of them in turn, after one warm-up each."""
-    for run in candidates.values():
-        run()
-    seconds: dict[str, list[float]] = {name: [] for name in candidates}
-    for _ in range(rounds):
-        for name, run in candidates.items():
-            start = time.perf_counter()
-            run()
-            seconds[name].append(time.perf_counter() - start)
-    return {name: statistics.median(values) for name, values in seconds.items()}
+    seconds = interleaved(candidates, rounds, clock=time.perf_counter)
+    return {name: statistics.median(values.tolist()) for name, values in seconds.items()}
 
 
 def say(title: str, seconds: Mapping[str, float], *bases: str) -> None:

@@ -13,7 +13,7 @@ import streamlit as st
 from sentviz.figures import palette
 from sentviz.figures.text import visible
 from sentviz.kit import front
-from sentviz.maps.longmap import Packed, Units, payload
+from sentviz.maps.longmap import Packed, Sight, Units, payload
 
 __all__ = ["Layer", "Picked", "attention_map", "content", "picked"]
 
@@ -35,7 +35,7 @@ class Picked:
     window: tuple[int, int, int, int] | None = None  # top, bottom, left, right: the part of an overview to be sent exactly
 
 
-def content(units: Units, layers: Sequence[Layer], title: str, mark: tuple[int, int] | None = None) -> bytes:
+def content(units: Units, layers: Sequence[Layer], title: str, mark: tuple[int, int] | None = None, sight: Sight | None = None) -> bytes:
     """The bytes that the browser gets; the token text in them is data and is only ever drawn or set as text."""
     looks = {theme: palette(theme) for theme in ("light", "dark")}
     head = {
@@ -43,6 +43,7 @@ def content(units: Units, layers: Sequence[Layer], title: str, mark: tuple[int, 
         "kind": units.kind,
         "title": title,
         "mark": mark,
+        "sight": None if sight is None else {name: getattr(sight, name).tolist() for name in ("low", "high", "everywhere")},
         "labels": [visible(label if len(label) <= LABEL else f"{label[: LABEL - 1]}…") for label in units.labels],
         "palettes": {theme: {"sequential": look.sequential, "diverging": look.diverging} for theme, look in looks.items()},
     }
@@ -54,7 +55,9 @@ def picked(units: Units, key: str) -> Picked:
     return _picked(st.session_state.get(key) or {}, units)
 
 
-def attention_map(units: Units, layers: Sequence[Layer], *, title: str, key: str, mark: tuple[int, int] | None = None) -> Picked:
+def attention_map(
+    units: Units, layers: Sequence[Layer], *, title: str, key: str, mark: tuple[int, int] | None = None, sight: Sight | None = None
+) -> Picked:
     """Draw a map and say what was picked.
 
     Args:
@@ -63,8 +66,9 @@ def attention_map(units: Units, layers: Sequence[Layer], *, title: str, key: str
         title: what a screen reader calls it.
         key: Streamlit's key.
         mark: a cell (query unit, key unit) that is outlined as long as none is picked.
+        sight: what a window lets each unit see, drawn as edges, and units that all see, drawn as columns.
     """
-    data = content(units, layers, title, mark)
+    data = content(units, layers, title, mark, sight)
     return _picked(_RENDER(data=data, key=key, on_cell_change=_rerun, on_window_change=_rerun), units)
 
 

@@ -2,10 +2,11 @@
 
 import { pixelRatio } from "../../../sentviz/kit/canvas.js"
 import { fitText } from "../../../sentviz/kit/format.js"
-import { ink, lines, say } from "../../../sentviz/kit/pen.js"
-import { drawn, labelStep, units } from "./tiles.js"
+import { ink, lines, path, say } from "../../../sentviz/kit/pen.js"
+import { drawn, labelStep, stairs, units } from "./tiles.js"
 
 const MINI = 104
+const EDGED = 24 // pixels of a window from which its edges are drawn
 export const READABLE = 14 // pixels of a unit from which words are written
 
 export function paint(view) {
@@ -26,6 +27,7 @@ export function paint(view) {
     pen.drawImage(view.pictures[i], ...corner(camera, layer.row, layer.column), layer.columns * size, layer.rows * size)
   }
   if (camera.scale >= 9) grid(pen, view)
+  if (head.sight) seen(pen, view)
   if (view.match !== null) cross(pen, view, [view.match, view.match], look.accent, 0.06, 1, [4, 3])
   if (view.chosen) cross(pen, view, view.chosen, look.accent, 0.05, 2, [])
   else if (head.mark) outline(pen, view, head.mark, look.accent, 2)
@@ -49,6 +51,25 @@ function grid(pen, { head, camera, look }) {
   })
   lines(pen, pairs)
   ink(pen, { line: look.ground })
+}
+
+/** Where a window ends, as stairs where it is wide enough to be told from the diagonal, and the columns of units that all see. */
+function seen(pen, { head, camera, look }) {
+  const { low, high, everywhere } = head.sight, [first, last] = units(camera, 1, head.labels.length)
+  const wide = (high[first] - low[first] + 1) * camera.scale
+  if (wide >= EDGED) {
+    for (const side of [low, high.map(i => i + 1)]) {
+      path(pen, stairs(side, first, last).map(([column, row]) => corner(camera, row, column)))
+      ink(pen, { line: look.muted, alpha: 0.8 })
+    }
+  }
+  const [top, bottom] = [0, head.labels.length].map(row => camera.along(1, row))
+  for (const i of everywhere) {
+    const [x, next] = [camera.along(0, i), camera.along(0, i + 1)], middle = (x + next) / 2
+    lines(pen, next - x < 4 ? [[[middle, top], [middle, bottom]]] : [[[x, top], [x, bottom]], [[next, top], [next, bottom]]])
+    ink(pen, { line: look.muted, alpha: 0.5, dash: [3, 3] })
+  }
+  pen.globalAlpha = 1
 }
 
 /** A row and a column marked by their edges, and the cell where they meet. */
@@ -94,7 +115,7 @@ function gutters(pen, view) {
   const name = i => (words ? head.labels[i] : String(i + 1))
   pen.font = view.font
   for (const [side, put] of [[0, leftLabel], [1, topLabel]]) {
-    const marked = new Map()
+    const marked = new Map(side ? (head.sight?.everywhere || []).map(i => [i, look.muted]) : [])
     if (view.match !== null) marked.set(view.match, look.accent)
     if (view.chosen) marked.set(view.chosen[side], look.accent)
     if (view.cursor) marked.set(view.cursor[side], look.ink)

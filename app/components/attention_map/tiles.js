@@ -1,4 +1,4 @@
-// The map as it came and which of its layers are seen: decode, weightAt, drawn, missing, labelStep; picture colours a layer.
+// The map as it came and which of its layers are seen: decode, weightAt, drawn, missing, stairs, labelStep; picture colours a layer.
 
 import { gradient } from "../../../sentviz/kit/colour.js"
 
@@ -47,6 +47,9 @@ export function missing({ layers, labels }, camera) {
   const [before, after] = [first => Math.max(first - 60, 0), last => Math.min(last + 60, labels.length)]
   return layers.some(holds) ? null : [before(top), after(bottom), before(left), after(right)]
 }
+
+/** Corners [column, row] of the edge of rows [first, last), each at its own column. */
+export const stairs = (columns, first, last) => columns.slice(first, last).flatMap((column, i) => [[column, first + i], [column, first + i + 1]])
 
 /** Every how many units a position is written, where a unit is so many pixels. */
 export const labelStep = zoom => [5, 10, 20, 25, 50, 100, 200, 250, 500, 1000, 2000, 5000].find(step => step * zoom >= 44) || 10000

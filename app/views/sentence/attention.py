@@ -6,7 +6,7 @@ import streamlit as st
 
 from app import shell, store
 from app.views.parts import asked, attends, sentence_box
-from app.views.sentence import bertviz_part, layers_part, lexicon_part, map_part, maps_part, scores_part
+from app.views.sentence import bertviz_part, gates_part, layers_part, lexicon_part, map_part, maps_part, scores_part
 from sentviz.errors import SentvizError
 
 focus = shell.focus()
@@ -16,7 +16,9 @@ shell.intro(
     "High attention does not prove that a word matters: ask word removal on Explore.",
 )
 try:
-    trace = store.trace(focus, scored=focus.look == "scores", exact=focus.look == "lexicon")
+    # a stored example knows neither its terms nor its window
+    exact = focus.look in ("lexicon", "gates") or (focus.look == "long" and run.capabilities.pattern)
+    trace = store.trace(focus, scored=focus.look == "scores", exact=exact)
 except SentvizError as error:
     st.warning(shell.md(str(error)), icon=":material/edit:")
     st.stop()
@@ -35,8 +37,11 @@ LOOKS = {
     "layers": "Layers and heads",
     "scores": "Explanations side by side",
     "lexicon": "Lexicon",
+    "gates": "Gates and positions",
 }
-shown = [look for look in LOOKS if look != "lexicon" or store.injects(run) or focus.look == look]
+has = run.capabilities
+offered = {"lexicon": has.lexicon, "gates": has.gate or has.aware}
+shown = [look for look in LOOKS if offered.get(look, True) or focus.look == look]
 shell.choose(st.segmented_control, "Look", "look", shown, format_func=LOOKS.get, label_visibility="collapsed")
 match focus.look:
     case "long":
@@ -49,5 +54,7 @@ match focus.look:
         scores_part.show(trace, run)
     case "lexicon":
         lexicon_part.show(trace, run)
+    case "gates":
+        gates_part.show(trace, run)
     case _:
         maps_part.show(trace, run)

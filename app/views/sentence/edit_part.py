@@ -34,6 +34,7 @@ def remember(trace: Trace) -> None:
     changed = [f"L{layer} λ{component} {value:+.2f}" for layer, component, value in focus.mix]
     changed += [f"L{layer} H{head} silenced" for layer, head in focus.off]
     changed += [f"{term} × {factor:g}" for term, factor in focus.strength]
+    changed += [f"gate of {trace.tokens[place - 1]} ({place}) {state}" for place, state in focus.gates]
     pair = {} if trace.text_pair is None else {"second text": trace.text_pair}
     row: dict[str, Any] = {"run": trace.run, "text": trace.text, **pair, "changed": ", ".join(changed) or "nothing"}
     row |= {"answer": trace.label, "probability": trace.confidence}
@@ -115,11 +116,13 @@ def swap_words(run: Run, trace: Trace) -> None:
         )
         if chosen is None:
             return
-        frame = suggestions(store.model(run), trace, chosen, store.lexicon(), **trace.change)
+        of_any_text = trace.replace(gates_open=(), gates_shut=()).change
+        frame = suggestions(store.model(run), trace, chosen, store.lexicon(), **of_any_text)
         if frame.empty:
             st.caption("The model does not know this word, so it has no neighbours; type another word instead.")
             return
-        st.caption(f"What the probability of “{trace.label}” ({trace.confidence:.0%}) would become.")
+        forced = " Gates opened or shut by hand belong to this text and are as trained in another." if shell.focus().gates else ""
+        st.caption(f"What the probability of “{shell.md(trace.label)}” ({trace.confidence:.0%}) would become.{forced}")
         for source, rows in frame.groupby("source", sort=False):
             with st.container(horizontal=True, gap="small", vertical_alignment="center"):
                 st.caption(str(source), width=180)
@@ -135,16 +138,18 @@ def swap_words(run: Run, trace: Trace) -> None:
             st.caption("Opposites from a polarity lexicon need SENTVIZ_DATA with lexicon_en_opinion or lexicon_en_vader.")
 
 
-def _changed_too(pinned: Trace) -> Trace:
-    """The pinned sentence under the interventions in focus.
+def _changed_too(pinned: Trace, trace: Trace) -> Trace:
+    """The pinned sentence under the interventions in focus, those of the trace on the page.
 
     Raises:
-        InputError: its model has no such layer, head, component or lexicon.
+        InputError: its model has no such layer, head, component, term or gate, or its tokens are not those whose gates were changed.
     """
     focus, of = shell.focus(), store.run(pinned.run)
     fitting, notes = replace(focus, run=pinned.run).fit(of.capabilities)
-    if notes and (fitting.mix, fitting.off, fitting.strength) != (focus.mix, focus.off, focus.strength):
-        raise InputError(f"{of.name} has no such layers, heads, components or lexicon, so the changes cannot hold for both.")
+    if notes and fitting.by_hand != focus.by_hand:
+        raise InputError(f"{of.name} has no such layers, heads, components, lexicon or gates, so the changes cannot hold for both.")
+    if focus.gates and pinned.tokens != trace.tokens:
+        raise InputError("Gates are changed token by token, and the pinned sentence has other tokens, so the changes cannot hold for both.")
     return store.trace(replace(fitting, text=pinned.text, pair=pinned.text_pair or "", row="", score="removal"))
 
 
@@ -168,11 +173,12 @@ def side_by_side(run: Run, trace: Trace) -> None:
     focus = shell.focus()
     if both:
         try:
-            pinned = _changed_too(pinned)
+            pinned = _changed_too(pinned, trace)
         except SentvizError as error:
             st.caption(shell.md(str(error)))
             return
-    same = all(getattr(pinned, name) == getattr(trace, name) for name in ("run", "text", "text_pair", "heads_off", "strength"))
+    alike = ("run", "text", "text_pair", "heads_off", "strength", "gates_open", "gates_shut")
+    same = all(getattr(pinned, name) == getattr(trace, name) for name in alike)
     if same and bool((pinned.lambdas == trace.lambdas).all()):
         st.caption("Pinned. Now edit the sentence, change the model or choose another one.")
         return

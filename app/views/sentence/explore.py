@@ -75,6 +75,10 @@ with left:
         if st.button("How it enters attention", icon=":material/menu_book:", type="tertiary", key="to-lexicon"):
             shell.go(look="lexicon")
             st.switch_page("views/sentence/attention.py")
+    parts = ["gates"] * run.capabilities.gate + ["positions"] * run.capabilities.aware
+    if parts and st.button(f"The {' and '.join(parts)} of its tokens", icon=":material/door_open:", type="tertiary", key="to-gates"):
+        shell.go(look="gates")
+        st.switch_page("views/sentence/attention.py")
 
 with right:
     if attends(run):

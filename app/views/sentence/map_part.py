@@ -21,7 +21,7 @@ from sentviz.figures.smoother import smoother
 from sentviz.gallery import sourced
 from sentviz.maps import longmap
 from sentviz.maps.arithmetic import CellArithmetic, cell, plain
-from sentviz.maps.longmap import HOWS, KINDS, How, Kind, Packed, Source, Units
+from sentviz.maps.longmap import HOWS, KINDS, How, Kind, Packed, Sight, Source, Units
 from sentviz.runs import Run
 from sentviz.trace import Trace
 
@@ -29,6 +29,7 @@ __all__ = ["show"]
 
 T = TypeVar("T")
 KEY = "long-map"
+LONGEST = 10_000  # tokens that are read where a text is longer than those that the model was trained on
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,8 @@ def show(trace: Trace, run: Run) -> None:
 
     A trace without maps (`Model.trace(..., maps=False)`, of a text too long to hold them) is read from the model, tile by tile.
     """
+    if trace.dropped and run.capabilities.extends:
+        trace, run = _to_its_end(trace, run)
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         with st.container(width="content"):
             map_controls(trace)
@@ -77,6 +80,23 @@ def show(trace: Trace, run: Run) -> None:
     _map(trace, run, _View(focus.layer - 1, place(focus.head), place(focus.component), kind, queries, keys))
 
 
+def _to_its_end(trace: Trace, run: Run) -> tuple[Trace, Run]:
+    """Offer to read what the model's own length cuts off; the trace and the run as they are then."""
+    trained, total = len(trace.tokens), len(trace.tokens) + trace.dropped
+    help = "Its positions follow a formula that goes on, so that it can; it was never trained on such places."
+    if not st.toggle(
+        f"Read {'all' if total <= LONGEST else f'{LONGEST:,} of'} {total:,} tokens, not {trained:,}", key="map-whole", help=help
+    ):
+        return trace, run
+    whole = store.trace(shell.focus(), scored=False, longest=LONGEST)
+    said = [f"{one.label} ({one.confidence:.0%})" for one in (whole, trace)]
+    beyond = f" The last {whole.dropped:,} are still not read." if whole.dropped else ""
+    answers = f"Of {len(whole.tokens):,} tokens {run.name} says {said[0]}, of the first {trained:,} {said[1]}."
+    warning = f"It was trained on {trained:,} at most: what it makes of places beyond was never trained."
+    st.caption(shell.md(f"{answers} {warning}{beyond}"))
+    return whole, run.longer(LONGEST)
+
+
 @st.fragment
 def _map(trace: Trace, run: Run, view: _View) -> None:
     """The map and its arithmetic; a click runs no more than this again."""
@@ -86,8 +106,9 @@ def _map(trace: Trace, run: Run, view: _View) -> None:
         with left:
             source = _source(trace, view)
             layers, largest = _layers(source, units, view, picked(units, KEY).window, run)
-            seen = attention_map(units, layers, mark=largest, title=view.words, key=KEY)
-            _below(trace, run, view, units, layers)
+            sight = longmap.sight(trace, units, view.layer)
+            seen = attention_map(units, layers, mark=largest, title=view.words, key=KEY, sight=sight)
+            _below(trace, run, view, units, layers, sight)
         with right:
             _arithmetic(trace, run, view, units, source, seen.cell or largest, clicked=seen.cell is not None)
     except (SentvizError, KeyError) as error:
@@ -116,7 +137,7 @@ def _layers(
         row, column = np.unravel_index(int(np.abs(exact).argmax()), exact.shape)
         return [(longmap.pack(exact), 0, 0, 1)], (int(row), int(column))
     focus = shell.focus()
-    key = (view, run.digest, units.labels, focus.mix, focus.off, focus.strength)
+    key = (view, run.digest, units.labels, focus.by_hand)
     with st.spinner(f"Reading a map of {len(units):,} × {len(units):,}", show_time=True):
         averages, block = _kept("overview", key, lambda: _overview(source, units, view))
     layers: list[Layer] = [(averages, 0, 0, block)]
@@ -134,10 +155,11 @@ def _overview(source: Source, units: Units, view: _View) -> tuple[Packed, int]:
     return longmap.pack(averages), block
 
 
-def _below(trace: Trace, run: Run, view: _View, units: Units, layers: Sequence[Layer]) -> None:
+def _below(trace: Trace, run: Run, view: _View, units: Units, layers: Sequence[Layer], sight: Sight | None) -> None:
     packed, _, _, block = layers[0]
     said = [
         f"{view.words}: {len(units):,} {view.kind} a side.",
+        "" if sight is None else _sight(sight),
         view.together,
         f"Each cell is the mean of {block} × {block} until you zoom in." if block > 1 else "",
         "Orange is negative." if packed.signed else "",
@@ -151,7 +173,19 @@ def _below(trace: Trace, run: Run, view: _View, units: Units, layers: Sequence[L
             )
             lines = notebook(run, "attention", trace, layer=view.layer, head=view.head, component=view.component)
             made = partial(_figure, trace, run, view, units)
-            shell.export_menu(made, name, KEY, code=lines if view.kind == "tokens" else "")
+            shell.export_menu(made, name, KEY, code=lines if view.kind == "tokens" and not run.max_length else "")
+
+
+def _sight(sight: Sight) -> str:
+    """What a window leaves to be seen, in a sentence."""
+    places = [f"{place + 1:,}" for place in sight.globals]
+    listed = f"{', '.join(places[:-1])} and {places[-1]}" if len(places) > 1 else "".join(places)
+    share = f"{sight.share:.1%}" if sight.share < 0.995 else "nearly all"
+    return (
+        f"Every token sees {sight.window // 2} tokens to each side"
+        + (f" and the global token{'s' * (len(places) > 1)} {listed} (dashed)" if places else "")
+        + f": {share} of the map. The rest is never computed."
+    )
 
 
 def _figure(trace: Trace, run: Run, view: _View, units: Units, theme: Theme) -> Figure:
@@ -175,7 +209,7 @@ def _arithmetic(trace: Trace, run: Run, view: _View, units: Units, source: Sourc
         st.markdown("##### Cell arithmetic")
         st.caption("Click a cell of the map to read, in numbers, how its weight comes about.")
         return
-    query, key, note = _token_cell(source, units, at)
+    query, key, note = _token_cell(source, units, longmap.units(trace), at)
     head, more = _head(trace, view, query, key)
     made = cell(store.model(run), trace, view.layer, head, query, key)
     tokens = [f"“{shell.md(trace.tokens[i])}”" for i in (query, key)]
@@ -184,15 +218,15 @@ def _arithmetic(trace: Trace, run: Run, view: _View, units: Units, source: Sourc
         st.caption(shell.md(remark))
     _steps(made)
     lines = notebook(run, "smoother", trace, layer=view.layer, head=head, query=query, key=key)
-    shell.figure(lambda theme: sourced(smoother(made, theme=theme), run), "smoother", code=lines)
+    shell.figure(lambda theme: sourced(smoother(made, theme=theme), run), "smoother", code="" if run.max_length else lines)
 
 
-def _token_cell(source: Source, units: Units, at: tuple[int, int]) -> tuple[int, int, str]:
+def _token_cell(source: Source, units: Units, tokens: Units, at: tuple[int, int]) -> tuple[int, int, str]:
     """Query and key tokens of a cell; of larger units the strongest pair of tokens within."""
     (top, bottom), (left, right) = ((int(units.starts[i]), int(units.ends[i])) for i in at)
     if bottom - top == right - left == 1:
         return top, left, ""
-    inside = source.read(top, bottom)[:, left:right]
+    inside = longmap.tile(source, tokens, (top, bottom), (left, right))
     row, column = np.unravel_index(int(np.abs(inside).argmax()), inside.shape)
     return top + int(row), left + int(column), f"The strongest of the {inside.size:,} pairs of tokens in this cell."
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +13,8 @@ import pandas as pd
 import streamlit as st
 
 from app import shell, store
-from sentviz.background import Job, Jobs
+from app.waiting import wait
+from sentviz.background import Jobs
 from sentviz.embeddings.cache import Cache, digest, layer_vectors, pictures, stored_sample
 from sentviz.embeddings.neighbourhood import measures
 from sentviz.embeddings.projection import METHODS, Projection
@@ -207,7 +207,7 @@ def begun(of: Source, method: str, dims: int, layer: int) -> bool:
     def work(tick: Any) -> dict[int, Projection]:
         return pictures(cache, of.key, vectors, method, dims, layer, SEED, disk=of.disk, tick=tick)
 
-    return _wait(_key(of, method, dims, layer), f"{METHODS[method]} of {_layer(layer)}", work)
+    return wait(_jobs(), _key(of, method, dims, layer), f"{METHODS[method]} of {_layer(layer)}", work)
 
 
 def _asked(of: Source, run: Run, cache: Cache) -> bool:
@@ -231,7 +231,7 @@ def _asked(of: Source, run: Run, cache: Cache) -> bool:
         cache.put(key, {"layers": vectors}, disk=of.disk)
         return vectors
 
-    return _wait(key, f"The vectors of {len(frame):,} rows", work)
+    return wait(_jobs(), key, f"The vectors of {len(frame):,} rows", work)
 
 
 def _layer(layer: int) -> str:
@@ -264,46 +264,12 @@ def placed(of: Source, found: dict[int, Projection], text: str, pair: str | None
         return at
     if job is not None and job.state == "failed":
         raise InputError(job.error)
-    _wait(key, "Your sentence", work)
+    wait(_jobs(), key, "Your sentence", work)
     return None
 
 
 def _key(of: Source, method: str, dims: int, layer: int) -> str:
     return digest(of.key, method, dims, layer, SEED, "picture")
-
-
-def _wait(key: str, title: str, work: Any) -> bool:
-    """Start a job for this visitor, or go on waiting for it; True while there is something to wait for."""
-    who: str = st.session_state.setdefault("visitor", uuid.uuid4().hex)
-    stopped: set[str] = st.session_state.setdefault("stopped", set())
-    job = _jobs().get(key)
-    if job is not None and job.state == "failed":
-        st.warning(shell.md(job.error), icon=":material/block:")
-    if key in stopped or (job is not None and job.state == "failed"):
-        st.button(f"Compute {title}", key=f"again-{key}", icon=":material/play_arrow:", on_click=_again, args=(key, title, work, who))
-        return False
-    _watch(key, _jobs().start(key, title, work, who), who)
-    return True
-
-
-def _again(key: str, title: str, work: Any, who: str) -> None:
-    st.session_state["stopped"].discard(key)
-    _jobs().start(key, title, work, who)
-
-
-def _stop(key: str, who: str) -> None:
-    st.session_state["stopped"].add(key)
-    _jobs().leave(key, who)
-
-
-@st.fragment(run_every=0.5)
-def _watch(key: str, job: Job, who: str) -> None:
-    """A bar that moves while the page stands still; the page follows when the job is over."""
-    if job.over or key in st.session_state["stopped"]:
-        st.rerun()
-    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        st.progress(job.share, f"{job.title}: {job.doing}")
-        st.button("Stop", key=f"stop-{key}", icon=":material/stop:", on_click=_stop, args=(key, who))
 
 
 def sentence_of(focus: Any) -> tuple[str, str | None]:

@@ -6,44 +6,26 @@ processor time of one thread, which other processes disturb less than the clock 
 
 from __future__ import annotations
 
-import os
-import platform
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sentviz.atomic import replacing
-from sentviz.evaluation import Floats, bounds
 from sentviz.papers.ndt import prints
 from sentviz.papers.ndt.presets import PRESETS
 from sentviz.papers.ndt.study import CONTROL, printed_name
+from sentviz.studies import timing
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FILE", "MODELS", "interleaved", "measure", "measured", "printed_ratios"]
+__all__ = ["FILE", "MODELS", "measure", "measured", "printed_ratios"]
 
 FILE = Path(__file__).parent / "measured" / "latency.csv"
 NUMBERS = [f"to_{base}{end}" for base in ("vanilla", "matched") for end in ("", "_low", "_high")]
 MODELS = ("vanilla", CONTROL, "diff", "ndt-unit-2", "ndt-unit-3", "ndt-unit-4")  # a constraint costs no time
 BATCHES = {"imdb": 391, "sst2": 160, "yelp_full": 411}  # the paper's number of test batches, from its milliseconds and whole seconds
-
-
-def interleaved(candidates: Mapping[str, Callable[[], object]], rounds: int, *, seed: int = 0) -> dict[str, Floats]:
-    """Processor seconds (rounds,) of each candidate; a round runs them all, in an order of its own, after one warm-up each."""
-    rng, names = np.random.default_rng(seed), list(candidates)
-    for run in candidates.values():
-        run()
-    seconds = {name: np.empty(rounds) for name in names}
-    for i in range(rounds):
-        for name in (names[j] for j in rng.permutation(len(names))):
-            start = time.thread_time()
-            candidates[name]()
-            seconds[name][i] = time.thread_time() - start
-    return seconds
 
 
 def measure(dataset: str, *, batches: int = 2, rounds: int = 9, note: str = "", seed: int = 0) -> pd.DataFrame:
@@ -78,22 +60,18 @@ def measure(dataset: str, *, batches: int = 2, rounds: int = 9, note: str = "", 
             for batch in inputs:
                 encoders[name](batch)
 
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        seconds = interleaved({name: lambda name=name: forward(name) for name in MODELS}, rounds, seed=seed)  # type: ignore[misc]
-    finally:
-        torch.set_num_threads(before)
+    with timing.threads(1):
+        seconds = timing.interleaved({name: lambda name=name: forward(name) for name in MODELS}, rounds, seed=seed)  # type: ignore[misc]
     bases = {"vanilla": "vanilla", "matched": CONTROL}
     out = []
     for name in MODELS:
         row: dict[str, object] = {"dataset": dataset, "model": name, "parameters": encoders[name].parameters_count()}
         row["milliseconds"] = float(np.median(seconds[name])) * 1e3 / len(inputs)
         for word, base in bases.items():
-            value, low, high = _median(seconds[name] / seconds[base], seed)
+            value, low, high = timing.median(seconds[name] / seconds[base], seed)
             row |= {f"to_{word}": value, f"to_{word}_low": low, f"to_{word}_high": high}
         row |= {"batch": size, "batches": len(inputs), "tokens": max(batch.ids.shape[1] for batch in inputs), "rounds": rounds}
-        out.append(row | {"hardware": _hardware(), "torch": torch.__version__, "note": note})
+        out.append(row | {"note": note})
     return pd.DataFrame(out)
 
 
@@ -131,31 +109,10 @@ def printed_ratios(dataset: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["model", "value", "low", "high"]).astype(dict.fromkeys(("value", "low", "high"), float))
 
 
-def _median(values: Floats, seed: int) -> tuple[float, float, float]:
-    rng = np.random.default_rng(seed)
-    draws = np.median(values[rng.integers(0, len(values), size=(2_000, len(values)))], axis=1)
-    return float(np.median(values)), *bounds(draws)
-
-
-def _hardware() -> str:
-    """The processor's name as the system gives it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        lines = []
-    name = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.processor())
-    return f"{name or platform.machine()}, {os.cpu_count()} cores"
-
-
 def main(names: Sequence[str], note: str = "") -> None:
     """Measure data sets and store them in place of their old rows."""
-    import pandas as pd
-
-    new = pd.concat([measure(name, note=note) for name in names])
-    old = [frame[~frame["dataset"].isin(names)] for frame in ([measured()] if FILE.is_file() else [])]
-    FILE.parent.mkdir(exist_ok=True)
-    with replacing(FILE) as part:
-        pd.concat([*old, new]).to_csv(part, index=False, float_format="%.4g")
+    for name in names:
+        timing.keep(measure(name, note=note), FILE, ("dataset",))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sentviz.papers.sentiformer.presets import ABLATIONS, BASELINES, PRESETS
+from sentviz.papers.sentiformer.presets import ABLATIONS, ADDITIONS, BASELINES, PRESETS
 from sentviz.registry import Page, Paper, Study
 
 __all__ = ["PAPER"]
@@ -21,11 +21,15 @@ PAPER = Paper(
         parts=("results", "parts", "gates", "speed", "theory", "claims", "items"),
     ),
     presets=PRESETS,
+    additions=ADDITIONS,
     studies={
         "sentiformer": Study(
             "SentiFormer and two baselines without attention",
             ("sst5_trees", "sst5_trees_binary", "imdb", "yelp_polarity", "tweeteval_sentiment"),
             ("sentiformer", *BASELINES),
+        ),
+        "sentiformer-rates": Study(
+            "the same three at ten times the printed rate", ("sst5_trees", "sst5_trees_binary"), ("sentiformer", *BASELINES), ("", "fast")
         ),
         "sentiformer-ablations": Study(
             "SentiFormer without each of its parts", ("sst5_trees", "sst5_trees_binary"), ("sentiformer", *ABLATIONS)

@@ -10,7 +10,7 @@ from typing import Any
 
 from sentviz.registry import Preset
 
-__all__ = ["ABLATIONS", "BASELINES", "PRESETS"]
+__all__ = ["ABLATIONS", "ADDITIONS", "BASELINES", "PRESETS"]
 
 WHOLE: dict[str, Any] = {
     "width": 256,
@@ -33,8 +33,13 @@ ABLATIONS: dict[str, dict[str, Any]] = {
     "sentiformer-full": {"window": 0, "global_drawn": 0},
     "sentiformer-no-norm": {"norm": "none"},
 }
+ADDITIONS: dict[str, dict[str, Any]] = {  # behind the name of any encoder
+    "gated": {"gate": True},
+    "aware": {"positions": "aware"},
+    "windowed": {name: WHOLE[name] for name in ("window", "global_tokens", "global_drawn")},
+}
 PLAIN = {"cls": False}
-WITHOUT = {"cls": False, "lexicon": "", "injection": "", "variant": ""}
+WITHOUT = {"cls": False, "lexicon": "", "injection": ""}
 BASELINES = {
     "bilstm": Preset({"hidden": 256, "layers": 2}, "recurrent", PLAIN, WITHOUT),
     "cnn": Preset({"filters": 100, "widths": (3, 4, 5)}, "convolutional", PLAIN, WITHOUT),

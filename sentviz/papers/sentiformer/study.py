@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -16,7 +16,19 @@ from sentviz.studies.seeds import seed_noise
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["DATASETS", "MODELS", "READINGS", "WHOLE", "Reading", "ablations", "against_baselines", "beside", "configurations", "readings"]
+__all__ = [
+    "DATASETS",
+    "MODELS",
+    "READINGS",
+    "WHOLE",
+    "Reading",
+    "ablations",
+    "against_baselines",
+    "beside",
+    "chosen",
+    "configurations",
+    "readings",
+]
 
 WHOLE = "sentiformer"
 DATASETS = {
@@ -26,7 +38,9 @@ DATASETS = {
     "yelp_polarity": "Yelp polarity",
     "tweeteval_sentiment": "Twitter",
 }
-MODELS = {WHOLE: "SentiFormer", "bilstm": "BiLSTM", "cnn": "CNN"} | prints.TITLES
+COMPARED = {WHOLE: "SentiFormer", "bilstm": "BiLSTM", "cnn": "CNN"}
+RATES = {f"{name}-fast": f"{title}, rate 1e-3" for name, title in COMPARED.items()}  # the printed rate is SentiFormer's
+MODELS = COMPARED | RATES | prints.TITLES
 READINGS = {"sst5_trees": "five", "sst5_trees_binary": "two"}  # classes that the printed SST-5 numbers may count
 
 
@@ -36,21 +50,32 @@ def configurations(runs: Iterable[Run], dataset: str) -> dict[str, list[Run]]:
 
 
 def beside(runs: Iterable[Run], dataset: str) -> pd.DataFrame:
-    """Table I on a data set, on SST-5 table II behind it: model (title), printed, value, low, high (0..1), n, seeds; NaN = unknown."""
+    """Table I on a data set, then what the print lacks, on SST-5 table II behind it: model (title), printed, value, low, high, n, seeds.
+
+    Accuracies are shares (0..1); NaN is unknown.
+    """
     import pandas as pd
 
     said = prints.accuracies(dataset)
     found = collected.summary(configurations(runs, dataset))
     here = found[found["metric"] == "accuracy"].assign(model=lambda frame: frame["model"].map(MODELS)).drop(columns="metric")
-    frame = said.merge(here, on="model", how="left")
-    return frame.astype(dict.fromkeys(("printed", "value", "low", "high", "n", "seeds"), float)) if len(frame) else pd.DataFrame()
+    order = [*said["model"], *(title for title in RATES.values() if title in set(here["model"]))]
+    frame = pd.DataFrame({"model": order}).merge(said, on="model", how="left").merge(here, on="model", how="left")
+    return frame.astype(dict.fromkeys(("printed", "value", "low", "high", "n", "seeds"), float))
+
+
+def chosen(here: Mapping[str, Sequence[Run]], model: str) -> str:
+    """Of a model's rates that are here the one of the least loss on validation, as a preset; "" where none is."""
+    rates = [name for name in (model, f"{model}-fast") if name in here]
+    return min(rates, key=lambda name: sum(run.config["best"]["loss"] for run in here[name]) / len(here[name]), default="")
 
 
 def against_baselines(runs: Iterable[Run], dataset: str) -> dict[str, Comparison]:
-    """SentiFormer against each baseline that is here, by its preset; empty without a run of SentiFormer."""
+    """SentiFormer against each baseline that is here, each at the rate chosen on validation, by the baseline's preset."""
     here = configurations(runs, dataset)
     noise = seed_noise(here.values())
-    return {name: mixed(here[WHOLE], here[name], noise=noise) for name in BASELINES if name in here and WHOLE in here}
+    own, others = chosen(here, WHOLE), [name for model in BASELINES if (name := chosen(here, model))]
+    return {name: mixed(here[own], here[name], noise=noise) for name in others} if own else {}
 
 
 def ablations(runs: Iterable[Run], dataset: str) -> pd.DataFrame:

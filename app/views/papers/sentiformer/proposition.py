@@ -1,0 +1,186 @@
+"""Proposition 2: three kinds of models learn "first word *not*, last word *good*" while the visitor waits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import streamlit as st
+
+from app import shell
+from app.waiting import wait
+from sentviz.background import Jobs
+from sentviz.errors import SentvizError
+from sentviz.figures import heatmap
+from sentviz.figures.separation import accuracy_by_length
+from sentviz.gallery import code
+from sentviz.glossary import tip
+from sentviz.papers.sentiformer.figures import learned_by
+from sentviz.papers.sentiformer.separation import FIRST, WORDS
+
+if TYPE_CHECKING:
+    from sentviz.papers.sentiformer.solvers import Separation
+
+__all__ = ["show"]
+
+POSITIONS = {"aware": "SentiFormer's", "learned": "learned", "sinusoid": "sinusoid", "rotary": "rotary"}
+LONGEST = (8, 16, 24, 32)
+EXAMPLE = "not the film was bad very long good"
+
+
+@st.cache_resource(show_spinner=False)
+def _jobs() -> Jobs:
+    return Jobs(kept=8, at_once=1)
+
+
+def show() -> None:
+    """What is claimed, the training, who still sees the first word, and answers to a typed sequence."""
+    st.markdown("##### Proposition 2: what sees only the last words cannot tell, attention can", help=tip("markov-model"))
+    st.markdown(
+        "A sequence is *positive* if its first word is **not** and its last is **good**, else *neutral*. A k-th order Markov model answers"
+        " from the last k words (definition 2), so it misses the first of any longer sequence. One layer with two heads can hold the two"
+        " places. The paper goes on to RNNs of bounded state; a GRU is trained here to test that."
+    )
+    setting = _setting()
+    if setting is None:
+        st.caption("Nothing is stored: the models learn on this machine when you ask, from sequences drawn over eight words.")
+        return
+    key = str(setting)
+    job = _jobs().get(key)
+    if job is None or job.state != "done":
+        wait(_jobs(), key, "Proposition 2", lambda tick: _separate(setting, tick))
+        return
+    made: Separation = job.result
+    lines = code("all", "separation", positions=setting.positions, longest=setting.longest, seed=setting.seed)
+    left, right = shell.halves("separation", 1.6, 1.0)
+    with left:
+        shell.figure(
+            lambda theme: learned_by(accuracy_by_length(made.accuracy, trained=setting.longest, theme=theme), setting),
+            "separation",
+            code=lines,
+        )
+    with right:
+        st.markdown("\n".join(f"- {line}" for line in _said(made)))
+    _ask(made)
+
+
+def _separate(setting: Any, tick: Any) -> Any:
+    """The job; torch is loaded on its thread."""
+    from sentviz.papers.sentiformer.solvers import separate
+
+    return separate(setting, tick)
+
+
+def _setting() -> Any:
+    """What this visitor asked for, a `solvers.Setting`; None before anything was."""
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+        positions = st.segmented_control(
+            "Positions of the transformer",
+            list(POSITIONS),
+            default="aware",
+            format_func=lambda name: POSITIONS[name],
+            required=True,
+            key="prop2-positions",
+            help="The proof takes learned ones. SentiFormer's tell how far the end is.",
+        )
+        longest = st.segmented_control("Longest training sequence", LONGEST, default=24, required=True, key="prop2-longest")
+        seed = st.number_input("Seed", 0, 9_999, 0, key="prop2-seed", width=110)
+        if st.button("Train all models", type="primary", icon=":material/play_arrow:", key="prop2-train"):
+            st.session_state["separation"] = (positions, longest, int(seed))
+            st.session_state.get("stopped", set()).clear()
+    if (asked := st.session_state.get("separation")) is None:
+        return None
+    from sentviz.papers.sentiformer.solvers import Setting
+
+    if asked != (positions, longest, seed):
+        st.caption(f"Below: {POSITIONS[asked[0]]} positions, up to {asked[1]} words, seed {asked[2]}. Train again for what you chose now.")
+    return Setting(*asked)
+
+
+def _said(made: Separation) -> list[str]:
+    """What came out, in sentences."""
+    frame, longest = made.accuracy, made.setting.longest
+    inside, beyond = frame[frame["length"] <= longest], frame[frame["length"] > longest]
+    lines = []
+    for model, rows in inside[inside["order"] == 0].groupby("model", sort=False):
+        worst = rows.sort_values("accuracy", kind="stable").iloc[0]
+        line = f"**{model}**: {rows['right'].sum() / rows['n'].sum():.1%} up to {longest} words, as in training"
+        line += "." if worst["accuracy"] == 1 else f"; least {worst['accuracy']:.1%} at {worst['length']} words."
+        far = beyond[beyond["model"] == model]
+        if len(far):
+            line += f" Beyond: {_span(far['accuracy'])}."
+        lines.append(line)
+    blind = frame[(frame["order"] > 0) & (frame["length"] > frame["order"])]
+    if len(blind):
+        lines.append(
+            f"**Markov models** in sequences of more than k words: {_span(blind['accuracy'])}. No function of"
+            " the last k words can expect more than 50% there. At k words they cannot know that the first is the first."
+        )
+    gru = inside[(inside["model"] == "GRU") & (inside["length"] > 6)]
+    if len(gru) and gru["low"].min() > 0.9:
+        lines.append(
+            "So the separation is from Markov models. **It is not from every RNN, as the paper says:** a GRU can carry “the first word is"
+            " not” in its state, and this one does."
+        )
+    elif len(gru):
+        lines.append("This GRU did not learn it; that does not show that none could.")
+    lines.append(
+        "The proposition says that a transformer *can represent* the rule at each length, not that training finds it for all lengths."
+    )
+    took = ", ".join(f"{name.split(',')[0]} {value:.1f} s" for name, value in made.seconds.items())
+    lines.append(f"Learned from {made.setting.rows:,} sequences in {sum(made.seconds.values()):.0f} s here ({took}).")
+    return lines
+
+
+def _span(shares: pd.Series[float]) -> str:
+    """ "97.2% to 100.0%", or the one where they are alike."""
+    low, high = f"{shares.min():.1%}", f"{shares.max():.1%}"
+    return low if low == high else f"{low} to {high}"
+
+
+def _ask(made: Separation) -> None:
+    """A typed sequence: each model's answer, beside that to the sequence with another first word, and the two heads."""
+    text = st.text_input("A sequence", EXAMPLE, key="prop2-text", help=f"Of the words {', '.join(WORDS)}", placeholder="not ... good")
+    st.caption(f"Words to choose from: {', '.join(WORDS)}.")
+    try:
+        answers = made.solvers.answers(text)
+    except SentvizError as error:
+        st.warning(shell.md(str(error)), icon=":material/edit:")
+        return
+    first, *others = text.lower().split()
+    twin = " ".join(["was" if first == FIRST else FIRST, *others])
+    other = made.solvers.answers(twin)
+    shown = pd.DataFrame(
+        {
+            "model": answers["model"],
+            "answer": answers["answer"],
+            "p(positive)": answers["positive"],
+            "right": answers["right"],
+            "first word exchanged": other["answer"],
+            "p(positive) ": other["positive"],
+            "right ": other["right"],
+        }
+    )
+    left, right = shell.halves("prop2-answers", 1.2, 1.0)
+    with left:
+        number = st.column_config.NumberColumn(format="%.3f")
+        st.dataframe(
+            shown, hide_index=True, height="content", key="prop2-table", column_config={"p(positive)": number, "p(positive) ": number}
+        )
+        st.caption(f"Beside it “{shell.md(twin)}”. A model that does not see the first word gives both the same answer.")
+    trace = replace(made.solvers.transformer.trace(text.lower()), run="proposition-2")
+    with right:
+        for head in range(2):
+            row = trace.rows(0, 0, 1, head, "effective")[0]
+            best = int(row.argmax())
+            st.markdown(
+                f"Head {head + 1}: [CLS], which alone is read, gives {row[best]:.0%} to “{shell.md(trace.tokens[best])}”, token"
+                f" {best + 1} of {len(trace.tokens)}."
+            )
+    for head, column in enumerate(shell.halves("prop2-heads")):
+        with column:
+            shell.figure(
+                lambda theme, head=head: learned_by(heatmap(trace, 0, head, "effective", side=440, theme=theme), made.setting),  # type: ignore[misc]
+                f"prop2-head-{head}",
+            )

@@ -1,0 +1,131 @@
+"""Definition 1: what a head takes for a token is an average of values, weighted by a kernel."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from app import shell, store
+from app.views.parts import notebook, sentence_box
+from sentviz.errors import SentvizError
+from sentviz.figures.smoother import smoother
+from sentviz.gallery import sourced
+from sentviz.glossary import tip
+from sentviz.maps.arithmetic import CellArithmetic, cell
+from sentviz.runs import Run
+from sentviz.trace import Trace
+
+__all__ = ["show"]
+
+FORMULA = (
+    r"o_i = \frac{\sum_j K(x_i, x_j)\, x_j W_V}{\sum_j K(x_i, x_j)}, \quad K(x_i, x_j) = \exp\frac{(x_i W_Q)(x_j W_K)^\top}{\sqrt{d_k}}"
+)
+
+
+def show() -> None:
+    """A token of a sentence, a layer and a head: the kernel value of every other token, and the average that it makes."""
+    st.markdown("##### Definition 1: attention is a kernel smoother", help=tip("kernel-smoother"))
+    st.latex(FORMULA)
+    names = [name for name, run in store.models().items() if run.capabilities.maps and run.capabilities.softmax]
+    if not names:
+        st.info("No run with weights and attention is here. `sentviz train sst2` trains one.", icon=":material/inventory_2:")
+        return
+    if shell.focus().run not in names:
+        st.caption(f"{shell.md(shell.focus().run)} has no softmax to take apart; choose another model.")
+        st.selectbox("Model", names, None, placeholder="choose one with attention", key="smooth-model", on_change=_take, width=300)
+        return
+    run = store.run(shell.focus().run)
+    try:
+        trace = store.trace(shell.focus(), scored=False, exact=True)
+    except SentvizError as error:
+        st.warning(shell.md(str(error)), icon=":material/edit:")
+        return
+    with st.container(horizontal=True, gap="small"):
+        shell.choose(st.selectbox, "Model", "run", names, label_visibility="collapsed", width=260)
+        sentence_box(run, trace.text, trace.text_pair, "smooth-sentence")
+    layer, head, query = _row(trace)
+    try:
+        row = cell(store.model(run), trace, layer, head, query, 0)
+    except SentvizError as error:
+        st.warning(shell.md(str(error)), icon=":material/block:")
+        return
+    best = int(np.argmax(np.abs(row.row)))
+    made = cell(store.model(run), trace, layer, head, query, best)
+    lines = notebook(run, "smoother", trace, layer=layer, head=head, query=query, key=best, kernel=True)
+    left, right = shell.halves("smoothing", 1.5, 1.0)
+    with left:
+        shell.figure(lambda theme: sourced(smoother(made, kernel=True, theme=theme), run, trace=trace), "kernel", code=lines)
+    with right:
+        _words(made, trace, run)
+
+
+def _take() -> None:
+    shell.go(run=st.session_state["smooth-model"])
+
+
+def _row(trace: Trace) -> tuple[int, int, int]:
+    """Layer, head and query, counted from 0."""
+    layers, heads = trace.lambdas.shape[0], len(trace.head_ids)
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
+        shell.choose(st.selectbox, "Layer", "layer", [str(i + 1) for i in range(layers)], width=90)
+        shell.choose(st.selectbox, "Head", "head", [str(i + 1) for i in range(heads)], width=90)
+        query = st.selectbox(
+            "Token",
+            range(len(trace.tokens)),
+            format_func=lambda place: f"{place + 1} · {trace.tokens[place]}",
+            key=f"smooth-token-{hash((trace.text, trace.text_pair))}",
+            width=220,
+            help="Whose output is averaged; type to search.",
+        )
+    head = shell.focus().head
+    return shell.focus().layer - 1, int(head) - 1 if head.isdecimal() else 0, int(query or 0)
+
+
+def _words(made: CellArithmetic, trace: Trace, run: Run) -> None:
+    """What goes into the kernel of this run, and the check that the average is the head's output."""
+    has, frame = run.capabilities, made.smoother()
+    top, second = frame["weight"].abs().nlargest(2).index.tolist() if len(frame) > 1 else (0, 0)
+    seen = int(frame["seen"].sum())
+    said = [
+        f"**{shell.md(made.tokens[made.query])}** is averaged over {seen:,} of {len(frame):,} tokens. It takes most from"
+        f" **{shell.md(made.tokens[top])}** ({frame['weight'][top]:.1%})"
+        + (f" and **{shell.md(made.tokens[second])}** ({frame['weight'][second]:.1%})." if len(frame) > 1 else ".")
+    ]
+    if made.window:
+        said.append(f"The kernel is 0 outside a window of {made.window} tokens and the global ones.")
+    if has.gate:
+        said.append("Here the kernel has a factor more: the gate of the other token, between 0 and 1, which is the same for every query.")
+    if len(made.parts) > 1:
+        said.append(
+            f"This run has {len(made.parts)} kernels per head; the weights are λ-mixed averages of them, so this is no kernel smoother in"
+            " the strict sense: weights need not sum to 1 and can be negative."
+        )
+    if made.head_norm is not None:
+        said.append("The average is normed behind the head; that is not drawn.")
+    said.append(
+        f"**The average is the head's output:** the fused computation, which never makes a weight, gives the same vector but for"
+        f" {_apart(made, trace):.1g} of its length."
+    )
+    st.markdown("\n\n".join(said))
+    with st.expander("Every token in numbers"):
+        kernels = {name: name.removeprefix("kernel_a") for name in frame.columns if name.startswith("kernel_")}
+        several = len(kernels) > 1
+        titles = {name: f"kernel {number}" if several else "kernel" for name, number in kernels.items()}
+        shown = frame[["key_token", *kernels, "weight", "value_norm", "along"]].rename(
+            columns=titles | {"key_token": "token", "value_norm": "size of value", "along": "share of output"}
+        )
+        st.dataframe(shown, hide_index=True, height=260, column_config={"token": st.column_config.TextColumn(pinned=True)})
+
+
+def _apart(made: CellArithmetic, trace: Trace) -> float:
+    """How far the average is from what the fused kernels give for the same row, against its length."""
+    import torch
+
+    assert trace.queries is not None and trace.keys is not None and trace.values is not None
+    at, head = trace.layer_ids.index(made.layer), trace.head_ids.index(made.head)
+    terms = trace.terms[at].part(heads=(head,))
+    arrays = (trace.queries[at][:, [head]], trace.keys[at][:, [head]], trace.values[at][[head]])
+    with torch.inference_mode():
+        q, k, v = (torch.from_numpy(array)[None] for array in arrays)
+        out = terms.attend(q, k, v)[0, 0, made.query].double().numpy()
+    return float(np.linalg.norm(out - made.output) / (np.linalg.norm(made.output) or 1.0))

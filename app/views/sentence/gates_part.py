@@ -1,0 +1,91 @@
+"""What a model makes of each token: how far its gate is open in every layer, and what its position is the sum of."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app import shell, store
+from app.views.parts import gate_switches, notebook, strength
+from sentviz.figures.gates import gate_cells
+from sentviz.figures.positions import position_signals
+from sentviz.gallery import sourced
+from sentviz.gallery.sentence import tagger
+from sentviz.glossary import tip
+from sentviz.maps.tokenwise import signals
+from sentviz.runs import Run
+from sentviz.shapes import GATE
+from sentviz.trace import Trace
+
+__all__ = ["show"]
+
+NEXT = {"": "shut", "shut": "open", "open": ""}  # what a click makes of a gate
+
+
+def show(trace: Trace, run: Run) -> None:
+    """Gates and position signals, each where the run has them; a sentence in their place for a model that has neither."""
+    has = run.capabilities
+    if not (has.gate or has.aware):
+        having = [name for name, each in store.models().items() if each.capabilities.gate or each.capabilities.aware]
+        some = (
+            f" These have some: {', '.join(having[:6])}."
+            if having
+            else " `sentviz train sst5_trees --model sentiformer` trains one that has."
+        )
+        st.info(
+            f"{shell.md(run.name)} has no gates, and its positions are of one piece.{shell.md(some) if having else some}",
+            icon=":material/door_open:",
+        )
+        return
+    if has.gate:
+        strength(GATE)
+        gate_switches(trace)
+    _before(trace)
+    drawn = [draw for draw, there in ((_gates, has.gate), (_positions, has.aware)) if there]
+    for column, draw in zip(shell.halves("gates"), drawn, strict=False):
+        with column:
+            draw(trace, run)
+
+
+def _before(trace: Trace) -> None:
+    """The answer as trained beside that on the page, where something was changed by hand."""
+    focus = shell.focus()
+    plain = focus.as_trained()
+    if plain == focus:
+        return
+    before = store.trace(plain, scored=False)
+    moved = [
+        f"{shell.md(label)} {old:.1%} → **{new:.1%}**"
+        for label, old, new in zip(trace.labels, before.probabilities.tolist(), trace.probabilities.tolist(), strict=True)
+    ]
+    st.markdown(f"As trained **{shell.md(before.label)}**, as changed **{shell.md(trace.label)}** · {', '.join(moved)}")
+
+
+def _gates(trace: Trace, run: Run) -> None:
+    layers = len(trace.layer_ids)
+
+    def take() -> None:
+        points = st.session_state["plot-gates"]["selection"]["points"]
+        if points:
+            place, now = int(points[0]["point_index"]) // layers + 1, dict(shell.focus().gates)
+            now[place] = NEXT[now.get(place, "")]
+            shell.go(gates=tuple(sorted((at, state) for at, state in now.items() if state)))
+
+    about, lines = tagger(run), notebook(run, "gates", trace)
+    shell.figure(
+        lambda theme: sourced(gate_cells(trace, tagger=about, theme=theme), run, trace=trace),
+        "gates",
+        code=lines,
+        on_select=take,
+        selection_mode=("points",),
+    )
+    st.caption("Click a token: its gate is shut, at the next click open, then again as trained.", help=tip("gate"))
+
+
+def _positions(trace: Trace, run: Run) -> None:
+    found, about = signals(store.model(run), trace), tagger(run)
+    shell.figure(
+        lambda theme: sourced(position_signals(trace, found, tagger=about, theme=theme), run, trace=trace),
+        "positions",
+        code=notebook(run, "positions", trace),
+    )
+    st.caption("Added to the embedding of each token before the first layer.", help=f"{tip('aware-positions')}\n\n{tip('tag')}")

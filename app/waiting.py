@@ -1,0 +1,47 @@
+"""Waiting for work beside the page, with progress, a stop, and the page as soon as it is over."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import streamlit as st
+
+from app import shell
+from sentviz.background import Job, Jobs
+
+__all__ = ["wait"]
+
+
+def wait(jobs: Jobs, key: str, title: str, work: Any) -> bool:
+    """Start a job for this visitor, or go on waiting for it; True while there is something to wait for."""
+    who: str = st.session_state.setdefault("visitor", uuid.uuid4().hex)
+    stopped: set[str] = st.session_state.setdefault("stopped", set())
+    job = jobs.get(key)
+    if job is not None and job.state == "failed":
+        st.warning(shell.md(job.error), icon=":material/block:")
+    if key in stopped or (job is not None and job.state == "failed"):
+        st.button(f"Compute {title}", key=f"again-{key}", icon=":material/play_arrow:", on_click=_again, args=(jobs, key, title, work, who))
+        return False
+    _watch(jobs, key, jobs.start(key, title, work, who), who)
+    return True
+
+
+def _again(jobs: Jobs, key: str, title: str, work: Any, who: str) -> None:
+    st.session_state["stopped"].discard(key)
+    jobs.start(key, title, work, who)
+
+
+def _stop(jobs: Jobs, key: str, who: str) -> None:
+    st.session_state["stopped"].add(key)
+    jobs.leave(key, who)
+
+
+@st.fragment(run_every=0.5)
+def _watch(jobs: Jobs, key: str, job: Job, who: str) -> None:
+    """A bar that moves while the page stands still; the page follows when the job is over."""
+    if job.over or key in st.session_state["stopped"]:
+        st.rerun()
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        st.progress(job.share, f"{job.title}: {job.doing}")
+        st.button("Stop", key=f"stop-{key}", icon=":material/stop:", on_click=_stop, args=(jobs, key, who))

@@ -1,0 +1,82 @@
+"""What the positions of a sentence are made of."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from sentviz.figures.figure import Figure, Theme, base_layout, file_safe, palette, sentence
+from sentviz.figures.text import as_text
+from sentviz.maps.tokenwise import Signals
+from sentviz.trace import Trace
+
+__all__ = ["position_signals"]
+
+_LABELLED, _SLANTED = 32, 14  # tokens
+_NAMES = {"sinusoid": ("α · sinusoid", "alpha"), "recency": ("β · recency", "beta"), "tag": ("γ · tag", "gamma")}
+
+
+def position_signals(trace: Trace, found: Signals, *, tagger: str = "", theme: Theme = "light") -> Figure:
+    """The length of each part of the position signal at every token, of their sum, and of the word itself for comparison.
+
+    Args:
+        found: of the same text, as `sentviz.maps.tokenwise.signals` gives it.
+        tagger: in words, what gave the tags of the tokens.
+    Frame:
+        place (counted from 0), token, tag, part (sinusoid, recency, tag, sum, word), length (Euclidean norm).
+    """
+    colours, n = palette(theme), len(trace.tokens)
+    tags, places = trace.tags or ("",) * n, np.arange(n)
+    lengths = {**found.parts, "sum": found.total, "word": found.word}
+    plot = go.Figure(
+        layout=base_layout(
+            theme,
+            title="What the positions are made of",
+            width=560,
+            height=360,
+            margin=(52, 84, 20, 112),
+            legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
+        )
+    )
+    for i, (name, values) in enumerate(lengths.items()):
+        said = _NAMES.get(name, (name, ""))[0]
+        plot.add_scatter(
+            x=places,
+            y=values,
+            mode="lines+markers" if n <= _LABELLED else "lines",
+            name=said,
+            line={"color": colours.muted if name == "word" else colours.lines[i], "width": 2, "dash": "dot" if name == "word" else "solid"},
+            marker={"size": 6},
+            customdata=[
+                f"“{as_text(token, 120)}” ({k + 1}){f', {tag}' if tag else ''}"
+                for k, (token, tag) in enumerate(zip(trace.tokens, tags, strict=True))
+            ],
+            hovertemplate="%{customdata}<br>" + said + ": %{y:.2f}<extra></extra>",
+        )
+    if n <= _LABELLED:
+        muted = f'<span style="color:{colours.muted};font-size:10px">'
+        named = [as_text(token, 11) + (f" {muted}{tag}</span>" if tag else "") for token, tag in zip(trace.tokens, tags, strict=True)]
+        plot.update_xaxes(tickvals=places, ticktext=named, tickangle=-45 if n <= _SLANTED else -90)
+    else:
+        plot.update_xaxes(title_text="token")
+    plot.update_yaxes(rangemode="tozero", title_text="length of the vector", automargin=False)
+    frame = pd.DataFrame(
+        {
+            "place": np.tile(places, len(lengths)),
+            "token": list(trace.tokens) * len(lengths),
+            "tag": list(tags) * len(lengths),
+            "part": np.repeat(list(lengths), n),
+            "length": np.concatenate(list(lengths.values())),
+        }
+    )
+    weights = [f"{_NAMES[name][0][0]} = {found.weights[scalar]:.2f}" for name, (_, scalar) in _NAMES.items() if scalar in found.weights]
+    caption = sentence(
+        [
+            f"Learned weights: {', '.join(weights)}." if weights else "",
+            "Sinusoid and recency, sines and cosines of angles, are as long at every token: where it stands is in their direction."
+            " The word itself is drawn for comparison.",
+            tagger if trace.tags else "",
+        ]
+    )
+    return Figure(file_safe("positions", trace.run), plot, frame, caption)

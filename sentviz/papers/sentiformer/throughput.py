@@ -1,0 +1,277 @@
+"""How fast SentiFormer is, measured beside what the paper prints: texts a second beside BERT-base and DistilBERT, and time against length.
+
+`python -m sentviz.papers.sentiformer.throughput` measures anew; the numbers that ship are in `measured/`. Weights are random, which
+cost the same; tokens and tags are given, so a tokenizer's and the tagger's time is in none of the numbers. The printed ones are of a V100,
+on which neither was measured here: only ratios within one process can be compared.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sentviz.errors import SentvizError
+from sentviz.papers.sentiformer import prints
+from sentviz.studies import timing
+from sentviz.studies.made import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sentviz.evaluation import Floats
+
+__all__ = ["GROWTH", "SPEEDS", "crossing", "curves", "growth", "growth_table", "measured", "promised", "speeds", "speeds_table"]
+
+FOLDER = Path(__file__).parent / "measured"
+SPEEDS, GROWTH = FOLDER / "throughput.csv", FOLDER / "growth.csv"
+OURS, BASES = "SentiFormer", ("BERT-base", "DistilBERT", "DistilBERT INT8")  # as printed; INT8 is ours to add
+LENGTHS = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
+LONG = 2048  # tokens at which the paper says "above 100 x"
+VOCABULARY, CLASSES = 30_522, 5  # BERT's words, for all of them
+
+
+# ---- measuring
+
+
+def speeds(*, batch: int = 128, tokens: int = 128, rounds: int = 5, threads: int = 1, note: str = "", seed: int = 0) -> pd.DataFrame:
+    """Texts a second of the whole model and of BERT-base and DistilBERT of their own shapes, one forward pass in turn.
+
+    Columns: model, parameters, texts_per_second (median), times (how many times as many texts SentiFormer reads, median of the ratios
+    within a round) with a 95 % bootstrap interval low and high; batch, tokens, threads, rounds, note.
+    DistilBERT INT8, dynamically quantised in onnxruntime, is left out where that package is missing.
+
+    Raises:
+        RunError: transformers is not installed.
+    """
+    import pandas as pd
+    import torch
+
+    from sentviz.models.encoder import Encoder
+    from sentviz.models.hub.encoder import transformers
+    from sentviz.models.protocol import Inputs
+    from sentviz.presets import preset
+
+    torch.manual_seed(seed)
+    hub, ids = transformers(), torch.randint(4, VOCABULARY, (batch, tokens))
+    shape = {"vocab_size": VOCABULARY, "num_labels": CLASSES}
+    networks: dict[str, Any] = {
+        OURS: Encoder(preset("sentiformer", vocab_size=VOCABULARY, classes=CLASSES, max_length=512)),  # type: ignore[arg-type]
+        "BERT-base": hub.BertForSequenceClassification(hub.BertConfig(**shape)),
+        "DistilBERT": hub.DistilBertForSequenceClassification(hub.DistilBertConfig(**shape)),
+    }
+    sizes = {name: sum(p.numel() for p in network.eval().parameters()) for name, network in networks.items()}
+    inputs = Inputs(ids, tags=torch.randint(0, networks[OURS].config.tags, ids.shape))
+    runs: dict[str, Callable[[], object]] = {OURS: partial(networks[OURS], inputs)}
+    runs |= {name: partial(networks[name], input_ids=ids) for name in BASES[:2]}
+    if quantised := _quantised(networks["DistilBERT"], ids, threads):
+        runs[BASES[2]], sizes[BASES[2]] = quantised, sizes["DistilBERT"]
+    with timing.threads(threads), torch.inference_mode():
+        seconds = timing.interleaved(runs, rounds, seed=seed, clock=_clock(threads))
+    rows = []
+    for name, taken in seconds.items():
+        times, low, high = timing.median(taken / seconds[OURS], seed)
+        rows.append((name, sizes[name], batch / float(np.median(taken)), times, low, high))
+    frame = pd.DataFrame(rows, columns=["model", "parameters", "texts_per_second", "times", "low", "high"])
+    return frame.assign(batch=batch, tokens=tokens, threads=threads, rounds=rounds, note=note)
+
+
+def _quantised(network: Any, ids: Any, threads: int) -> Callable[[], object] | None:
+    """A pass through the model with 8-bit weights in onnxruntime; None where that cannot be had."""
+    import tempfile
+
+    import torch
+
+    try:
+        import onnxruntime
+        from onnxruntime.quantization import QuantType, quantize_dynamic
+    except ImportError:
+        return None
+
+    class Logits(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.network = network
+
+        def forward(self, ids: Any) -> Any:
+            return self.network(input_ids=ids).logits
+
+    with tempfile.TemporaryDirectory() as folder:
+        whole, small = (str(Path(folder) / name) for name in ("whole.onnx", "small.onnx"))
+        torch.onnx.export(Logits().eval(), (ids,), whole, input_names=["ids"], dynamo=True, external_data=False, verbose=False)
+        quantize_dynamic(whole, small, weight_type=QuantType.QInt8)
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+        session = onnxruntime.InferenceSession(small, options, providers=["CPUExecutionProvider"])
+    given = {"ids": ids.numpy()}
+    return partial(session.run, None, given)
+
+
+def growth(lengths: Sequence[int] = LENGTHS, *, rounds: int = 5, threads: int = 1, note: str = "", seed: int = 0) -> pd.DataFrame:
+    """Time of one text of so many tokens with full and with sparse attention, of one layer's attention alone and of the whole model.
+
+    Columns: of ("attention" | "model"), tokens, full and sparse (seconds, medians), times (full over sparse, median of the ratios within a
+    round) with a 95 % bootstrap interval low and high; rounds (more for short texts), threads, note. Both have the gates; full is the
+    ablation's attention.
+    """
+    import pandas as pd
+    import torch
+
+    rows = []
+    for tokens in lengths:
+        turns = rounds * max(1, LONG // 2 // tokens)  # short texts take little time and are disturbed most
+        for of, make in (("attention", _layer), ("model", _model)):
+            with timing.threads(threads), torch.inference_mode():
+                seconds = timing.interleaved(make(tokens, seed), turns, seed=seed, clock=_clock(threads))
+            times, low, high = timing.median(seconds["full"] / seconds["sparse"], seed)
+            rows.append((of, tokens, float(np.median(seconds["full"])), float(np.median(seconds["sparse"])), times, low, high, turns))
+    frame = pd.DataFrame(rows, columns=["of", "tokens", "full", "sparse", "times", "low", "high", "rounds"])
+    return frame.assign(threads=threads, note=note)
+
+
+def _layer(tokens: int, seed: int) -> Mapping[str, Callable[[], object]]:
+    import torch
+
+    from sentviz.attention import KeyTerm, Pattern, Structure, attend
+
+    of, rng = _shape(), torch.Generator().manual_seed(seed)
+    q, k = (torch.randn(1, 1, of["heads"], tokens, of["width"] // of["heads"], generator=rng) for _ in range(2))
+    v, gate = torch.randn(k[:, 0].shape, generator=rng), KeyTerm("gate", torch.randn(1, 1, 1, tokens, generator=rng))
+    places = torch.tensor([[0, tokens // 3, tokens // 2, tokens - 1]])
+    structures = {"full": Structure(None, (gate,)), "sparse": Structure(None, (gate,), None, Pattern(of["window"], places))}
+    return {name: partial(attend, q, k, v, torch.ones(1), k.shape[-1] ** -0.5, structure) for name, structure in structures.items()}
+
+
+def _model(tokens: int, seed: int) -> Mapping[str, Callable[[], object]]:
+    import torch
+
+    from sentviz.models.encoder import Encoder
+    from sentviz.models.protocol import Inputs
+    from sentviz.presets import preset
+
+    torch.manual_seed(seed)
+    names = {"full": "sentiformer-full", "sparse": "sentiformer"}
+    shape = {"vocab_size": VOCABULARY, "classes": CLASSES, "max_length": tokens}
+    networks = {name: Encoder(preset(of, **shape)).eval() for name, of in names.items()}  # type: ignore[arg-type]
+    inputs = Inputs(torch.randint(4, VOCABULARY, (1, tokens)), tags=torch.randint(0, 2, (1, tokens)))
+    return {name: partial(network, inputs) for name, network in networks.items()}
+
+
+def _shape() -> dict[str, Any]:
+    from sentviz.papers.sentiformer.presets import PRESETS
+
+    return dict(PRESETS["sentiformer"].shape)
+
+
+def _clock(threads: int) -> Callable[[], float]:
+    return time.thread_time if threads == 1 else time.perf_counter
+
+
+# ---- what was measured
+
+
+def measured(path: Path = SPEEDS) -> pd.DataFrame:
+    """What was measured and stored: rows of `speeds` (`SPEEDS`) or of `growth` (`GROWTH`), with hardware and torch.
+
+    Raises:
+        SentvizError: nothing was.
+    """
+    import pandas as pd
+
+    if not path.is_file():
+        raise SentvizError("Speed was not measured here yet; `python -m sentviz.papers.sentiformer.throughput` does.")
+    return pd.read_csv(path, keep_default_na=False)
+
+
+def printed_times() -> dict[str, float]:
+    """How many times as many texts a second the paper prints for SentiFormer: 5.3 of BERT-base, 3.6 of DistilBERT."""
+    rates = prints.table("throughput").set_index("model")["sentences_per_second"]
+    return {str(name): float(rates[OURS] / rate) for name, rate in rates.items()}
+
+
+def promised(tokens: int = LONG) -> float:
+    """n / (k + s), how many times fewer weights the paper's pattern has (section III-D) with its own window k and globals s."""
+    shape = _shape()
+    return tokens / float(shape["window"] + len(shape["global_tokens"]) + shape["global_drawn"])
+
+
+def crossing(tokens: Floats, times: Floats) -> float | None:
+    """The length from which full attention takes longer than sparse for good, between measured lengths on log scales.
+
+    None where it never does, 0 where it does at every length measured.
+    """
+    cheaper = np.flatnonzero(np.asarray(times) <= 1)
+    if not len(cheaper):
+        return 0.0
+    last = int(cheaper[-1])
+    if last + 1 == len(times):
+        return None
+    (x0, x1), (y0, y1) = np.log(tokens[last : last + 2]), np.log(times[last : last + 2])
+    return float(np.exp(x0 - y0 * (x1 - x0) / (y1 - y0)))
+
+
+def curves(threads: int = 1) -> pd.DataFrame:
+    """The stored rows of `growth` with so many threads."""
+    frame = measured(GROWTH)
+    return frame[frame["threads"] == threads].sort_values(["of", "tokens"]).reset_index(drop=True)
+
+
+def speeds_table() -> Table:
+    """Texts a second and how many times as many SentiFormer reads, measured (with intervals) and printed."""
+    frame = measured()
+    frame["printed_times"] = frame["model"].map(printed_times())
+    rates = prints.table("throughput").set_index("model")["sentences_per_second"]
+    frame["printed_per_second"] = frame["model"].map(rates)
+    kept = ["model", "parameters", "threads", "texts_per_second", "times", "low", "high", "printed_per_second", "printed_times"]
+    size = frame.iloc[0]
+    words = (
+        f"Texts of {size['tokens']} tokens, {size['batch']} at a time, random weights, a second; times is how many times as many"
+        f" SentiFormer reads, median over rounds within one process with a 95% interval, {_machine(frame)}. Tokenizing and tagging are not"
+        " in it. The print is of a V100."
+    )
+    return Table("throughput", "Texts a second", frame[kept], words)
+
+
+def growth_table() -> Table:
+    """Time of one text with full and sparse attention by its length, and the paper's n / (k + s) beside."""
+    frame = measured(GROWTH)
+    frame["formula"] = [promised(tokens) for tokens in frame["tokens"]]
+    frame["full"], frame["sparse"] = frame["full"] * 1e3, frame["sparse"] * 1e3
+    here = frame[(frame["tokens"] == LONG) & (frame["threads"] == 1)].set_index("of")
+    said = [f"{value:.1f} × for {'one layer' if of == 'attention' else 'the whole model'}" for of, value in here["times"].items()]
+    words = (
+        f"Milliseconds of one text, and full over sparse, median over rounds within one process with a 95% interval, {_machine(frame)}."
+        + (f" At {LONG:,} tokens: {' and '.join(said)}; n / (k + s) gives {promised():.0f} ×, the paper says above 100 ×." if said else "")
+    )
+    kept = ["of", "tokens", "threads", "full", "sparse", "times", "low", "high", "formula"]
+    return Table("growth", "Time against length", frame[kept], words)
+
+
+def _machine(frame: pd.DataFrame) -> str:
+    hardware, torch, note = ("; ".join(filter(None, dict.fromkeys(frame[name].astype(str)))) for name in ("hardware", "torch", "note"))
+    return f"on {hardware}, torch {torch}{'; ' + note if note else ''}"
+
+
+def main(threads: Sequence[int], what: Sequence[str], rounds: int, note: str) -> None:
+    """Measure and store in place of the rows of as many threads."""
+    for number in threads:
+        if "speeds" in what:
+            timing.keep(speeds(threads=number, rounds=rounds, note=note), SPEEDS, ("threads",))
+        if "growth" in what:
+            timing.keep(growth(threads=number, rounds=rounds, note=note), GROWTH, ("threads",))
+
+
+if __name__ == "__main__":
+    import argparse
+
+    parser = argparse.ArgumentParser(description="Measure texts a second and time against length.")
+    parser.add_argument("--what", nargs="+", choices=["speeds", "growth"], default=["speeds", "growth"])
+    parser.add_argument("--threads", type=int, nargs="+", default=[1])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--note", default="", help="What else ran on the machine.")
+    given = parser.parse_args()
+    main(given.threads, given.what, given.rounds, given.note)

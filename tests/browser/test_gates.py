@@ -1,0 +1,71 @@
+"""A person shuts a gate by a click on its token, opens it by the next one, and sees the answer change."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from tests.browser.conftest import serving
+from tests.browser.test_first_light import settled
+
+pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::ResourceWarning")]  # Playwright's own sockets
+TEXT = "a warm garden, and not a dull song"
+LAYERS = 2
+
+
+@pytest.fixture(scope="module")
+def server(gated_runs: Path) -> Iterator[str]:
+    """The app on small runs with gates."""
+    with serving(SENTVIZ_RUNS=str(gated_runs)) as address:
+        yield address
+
+
+def opened(page: Any, server: str, where: str, **query: str) -> None:
+    page.goto(f"{server}/{where}?{urlencode({'run': 'toy/sentiformer', 'text': TEXT, **query})}")
+    page.wait_for_selector(".main-svg", timeout=120_000)
+    settled(page)
+
+
+def probabilities(page: Any) -> list[str]:
+    """The bars of the verdict in words."""
+    return re.findall(r"\d+\.\d%", page.locator(".st-key-plot-verdict").inner_text())
+
+
+def test_clicks_shut_and_open_a_gate(page: Any, server: str) -> None:
+    """Each click is the next state: in the URL, in the lists above, in the sentence that compares the answers; the third is as trained."""
+    opened(page, server, "attention", look="gates")
+    assert page.get_by_text("as changed").count() == 0
+    said = []
+    for state in ("shut", "open"):
+        cell = page.locator(".st-key-plot-gates .bars .point path").nth(2 * LAYERS)
+        box = cell.bounding_box()
+        page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        page.wait_for_url(re.compile(rf"gates=3(%3A|:){state}"), timeout=30_000)
+        settled(page)
+        assert page.locator(f".st-key-gates-{state}").inner_text().count("3 · warm") == 1
+        said.append(page.get_by_text("as changed").inner_text())
+    assert len(set(said)) == 2
+    box = page.locator(".st-key-plot-gates .bars .point path").nth(2 * LAYERS).bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.wait_for_function("!location.search.includes('gates=')", timeout=30_000)
+    settled(page)
+    assert page.get_by_text("as changed").count() == 0 and page.outside == []
+
+
+def test_a_gate_shut_by_the_list_changes_the_answer_on_explore(page: Any, server: str) -> None:
+    opened(page, server, "")
+    before = probabilities(page)
+    page.locator(".st-key-gates-shut input").click()
+    page.get_by_role("option", name="3 · warm").click()
+    page.get_by_text("shut in every layer is the gate of").wait_for(timeout=30_000)
+    settled(page)
+    assert len(before) == 2 and probabilities(page) != before
+    page.locator(".st-key-chip-gates button").first.click()
+    page.wait_for_function("!location.search.includes('gates=')", timeout=30_000)
+    settled(page)
+    assert probabilities(page) == before

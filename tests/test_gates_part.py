@@ -1,0 +1,178 @@
+"""Gates, tags and positions in the app with Streamlit's AppTest, on small runs made here."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from sentviz.models.loading import load
+from sentviz.runs import Run
+from sentviz.trace import Trace
+from tests.test_app import opened, words
+
+pytestmark = pytest.mark.slow
+
+GATED, UNTAGGED, PLAIN = "toy/sentiformer", "toy/sentiformer-sinusoid", "toy/vanilla-matched"
+TEXT = "a warm garden, and not a dull song"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def folder(tmp_path_factory: pytest.TempPathFactory, tiny_runs: Path, gated_runs: Path) -> Iterator[Path]:
+    """Runs with and without gates."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SENTVIZ_HOME", str(tmp_path_factory.mktemp("home")))
+        patch.setenv("SENTVIZ_RUNS", f"{gated_runs}:{tiny_runs}")
+        st.cache_resource.clear()
+        yield gated_runs
+    st.cache_resource.clear()
+
+
+def said(app: AppTest) -> str:
+    """All text of the page without markdown's escapes."""
+    return words(app).replace("\\", "")
+
+
+def asked(app: AppTest) -> Trace:
+    """What the model was asked last."""
+    return list(app.session_state["traces"].values())[-1]
+
+
+def test_gates_are_offered_for_models_that_have_them() -> None:
+    app = opened(run=GATED)
+    assert {"gates-open", "gates-shut"} <= {each.key for each in app.multiselect}
+    assert "strength-gate" in [each.key for each in app.slider]
+    app = opened(run=PLAIN)
+    assert not app.multiselect and "gates" not in said(app)
+
+
+def test_a_shut_gate_changes_the_answer_the_url_and_the_history(folder: Path) -> None:
+    """The list writes the focus; the trace is that of the changed model; remark, chip and history say so; back by the chip."""
+    app = opened(run=GATED, text=TEXT)
+    app.multiselect(key="gates-shut").set_value([3, 8]).run()
+    assert not app.exception, app.exception
+    assert app.query_params["gates"] == "3:shut~8:shut"
+    assert "shut in every layer is the gate of “warm” (3), “a” (8)" in said(app)
+    assert "gate of warm (3) shut" in app.session_state["tries"][-1]["changed"]
+    model = load(Run.open(folder / GATED, GATED))
+    np.testing.assert_allclose(asked(app).logits, model.trace(TEXT, gates_shut=[2, 7]).logits, atol=1e-5)
+    assert np.abs(asked(app).logits - model.trace(TEXT).logits).max() > 1e-4
+    app.multiselect(key="gates-open").set_value([3]).run()
+    assert app.query_params["gates"] == "3:open~8:shut"
+    assert app.multiselect(key="gates-shut").value == [8]
+    app.button(key="chip-gates").click().run()
+    assert "gates" not in app.query_params and "This is an intervention" not in said(app)
+
+
+def test_word_removal_and_faithfulness_are_asked_of_the_changed_model(folder: Path) -> None:
+    from sentviz.explain.leave_out import removal
+
+    app = opened(run=GATED, text=TEXT, gates="3:shut")
+    model = load(Run.open(folder / GATED, GATED))
+    trace = model.trace(TEXT, gates_shut=[2])
+    np.testing.assert_allclose(asked(app).token_scores["removal"], removal(model, trace, gates_shut=[2]), atol=1e-5)
+
+
+def test_another_sentence_takes_the_gates_back() -> None:
+    app = opened(run=GATED, text=TEXT, gates="3:shut")
+    app.text_input(key="sentence").set_value("what a cold song").run()
+    assert "gates" not in app.query_params and not asked(app).gates_shut
+    app.multiselect(key="gates-shut").set_value([3]).run()
+    assert asked(app).gates_shut == (2,)
+    assert "gates" not in app.query_params, "the text that they are of is private"
+
+
+def test_swapped_words_are_asked_without_the_gates_of_this_text(folder: Path) -> None:
+    """What a button promises is what the page says after it, and that there are no gates by hand then is said before."""
+    app = opened(run=GATED, text=TEXT, gates="3:shut")
+    app.session_state["swap-section"] = True
+    app.run()
+    assert "belong to this text and are as trained in another" in said(app)
+    promised = next(button for button in app.button if str(button.key).startswith("swap-near"))
+    promised.click().run()
+    assert not app.exception and not asked(app).gates_shut
+    shown = dict(zip(asked(app).labels, asked(app).probabilities, strict=True))
+    before = load(Run.open(folder / GATED, GATED)).trace(TEXT, gates_shut=[2])
+    assert promised.label.endswith(f"{shown[before.label]:.0%}")
+
+
+def test_both_can_change_where_the_tokens_are_the_same() -> None:
+    """The pinned answer as trained, then under the gates of the page; of another sentence there are no such tokens."""
+    app = opened(run=GATED, text=TEXT)
+    app.button(key="pin").click().run()
+    app.multiselect(key="gates-shut").set_value([3]).run()
+    assert "**Pinned**" in said(app) and "**Current**" in said(app)
+    app.toggle(key="change-both").set_value(True).run()
+    assert not app.exception and "**Current**" not in said(app)
+    app.text_input(key="sentence").set_value("what a cold song").run()
+    app.multiselect(key="gates-open").set_value([2]).run()
+    assert "the pinned sentence has other tokens" in said(app)
+
+
+@pytest.mark.parametrize(
+    ("query", "sentence"),
+    [
+        ({"run": PLAIN, "gates": "3:shut"}, "has no such gates"),
+        ({"run": GATED, "gates": "3:ajar"}, "The link asks for the gates “3:ajar”, which is not here"),
+        ({"run": GATED, "gates": "60:shut"}, "There is no token 60 whose gate could be changed; the text has"),
+    ],
+)
+def test_a_link_that_asks_for_gates_that_are_not_there(query: dict[str, str], sentence: str) -> None:
+    app = opened(text=TEXT, **query)
+    assert [sentence in str(each.value).replace("\\", "") for each in (*app.info, *app.warning)] == [True]
+
+
+def test_the_look_shows_gates_tags_and_positions() -> None:
+    app = opened("attention", run=GATED, look="gates", text=TEXT, gates="3:shut")
+    assert "The gate multiplies a token's weight" in said(app) and "● 1 shut" in said(app)
+    assert "Learned weights: α = " in said(app) and "93.4% of 21,885 words" in said(app)
+    assert "As trained **" in said(app)
+    looks = next(item for item in app.button_group if item.key == "focus-look")
+    assert "Gates and positions" in looks.options
+    app = opened("attention", run=GATED, look="gates", text=TEXT)
+    assert "As trained **" not in said(app)
+
+
+def test_a_run_that_reads_no_tags_shows_its_gates_only() -> None:
+    app = opened("attention", run=UNTAGGED, look="gates", text=TEXT)
+    assert "The gate multiplies" in said(app) and "Learned weights" not in said(app) and "Tags are" not in said(app)
+
+
+def test_a_model_without_either_says_so_and_names_some() -> None:
+    app = opened("attention", run=PLAIN, look="gates")
+    assert "has no gates" in app.info[0].value.replace("\\", "") and "sentiformer" in app.info[0].value
+    looks = next(item for item in opened("attention", run=PLAIN).button_group if item.key == "focus-look")
+    assert "Gates and positions" not in looks.options
+
+
+def test_explore_leads_to_them() -> None:
+    app = opened(run=GATED)
+    app.button(key="to-gates").click().run()
+    assert not app.exception and app.session_state["focus"].look == "gates"
+    assert "to-gates" not in [button.key for button in opened(run=PLAIN).button]
+
+
+def test_another_language_is_said_once() -> None:
+    assert said(opened(run=GATED, text="영화는 차갑다")).count("tagger is English only: it knows none for") == 1
+
+
+@pytest.mark.parametrize("text", ["?!", "warm " * 20_000, "<script>alert(1)</script> $x$ **b**"])
+def test_odd_texts_are_no_trouble(text: str) -> None:
+    for page in ("attention", "explore"):
+        app = opened(page, run=GATED, look="gates", text=text)
+        assert not app.warning and "<script>" not in words(app) and "**b**" not in words(app)
+
+
+def test_a_damaged_table_of_tags_is_one_sentence(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(folder / GATED, tmp_path / GATED)
+    (tmp_path / GATED / "tagger.json.gz").write_bytes(b"tags")
+    monkeypatch.setenv("SENTVIZ_RUNS", str(tmp_path))
+    st.cache_resource.clear()
+    app = opened(run=GATED, text=TEXT)
+    assert ["tagger.json.gz is damaged" in str(each.value).replace("\\", "") for each in app.warning] == [True]
+    st.cache_resource.clear()

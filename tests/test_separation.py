@@ -1,0 +1,217 @@
+"""Proposition 2: suffixes against counting loops, the proof's transformer written by hand, and what training finds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from sentviz.background import Stopped
+from sentviz.errors import InputError
+from sentviz.figures.separation import accuracy_by_length
+from sentviz.models.encoder import Encoder
+from sentviz.models.model import Model
+from sentviz.papers.sentiformer.separation import FIRST, LAST, LONGEST, WORDS, Suffixes, drawn, f_star, places_of
+from sentviz.papers.sentiformer.solvers import GRU, TRANSFORMER, Gru, Separation, Setting, Solvers, counted, separate, smallest
+from sentviz.shapes import EncoderConfig
+from tests import slow
+
+TINY = Setting("aware", longest=6, rows=3_000, epochs=4, tested=60)
+
+
+def sequences(seed: int, count: int, longest: int) -> tuple[list[Any], list[bool]]:
+    """Drawn sequences with their labels."""
+    rng = np.random.default_rng(seed)
+    found = drawn(rng, rng.integers(2, longest + 1, count))
+    return found, [f_star(each) for each in found]
+
+
+def test_the_rule_is_the_first_and_the_last_word() -> None:
+    for text, positive in [
+        ("not good", True),
+        ("not bad good", True),
+        ("good not", False),
+        ("the not good", False),
+        ("not good bad", False),
+    ]:
+        assert f_star(places_of(text)) == positive == (text.split()[0] == "not" and text.split()[-1] == "good")
+
+
+def test_drawn_sequences_hide_the_rule_in_the_middle() -> None:
+    """Half begin with "not", half end in "good", one apart from the other; both words stand in the middle as often as any."""
+    found, positive = sequences(0, 4_000, 12)
+    texts = [[WORDS[place] for place in each] for each in found]
+    assert {len(each) for each in texts} == set(range(2, 13))
+    shares = [np.mean([each[0] == FIRST for each in texts]), np.mean([each[-1] == LAST for each in texts]), 2 * np.mean(positive)]
+    assert np.abs(np.array(shares) - 0.5).max() < 0.03
+    middle = [word for each in texts for word in each[1:-1]]
+    assert [middle.count(word) / len(middle) for word in WORDS] == pytest.approx([1 / len(WORDS)] * len(WORDS), abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("not a good", "“a” is none of the 8 words: not, good, bad"),
+        ("not", "2 to 128 words, this one 1"),
+        ("not " * (LONGEST + 1), "this one 129"),
+        ("  ", "empty"),
+        ("not " + "x" * 200, "…” is none"),
+    ],
+)
+def test_what_is_typed_is_checked(text: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        places_of(text)
+
+
+def test_suffixes_arecounted() -> None:
+    """Every order against a loop over all training sequences, also where a suffix was never seen and where the edge is."""
+    known, positive = sequences(1, 120, 5)
+    asked, _ = sequences(2, 40, 7)
+    made = Suffixes(known, positive, 6, weight=0.7)
+    for sequence in asked:
+        for order in range(7):
+            expected = slow.positive_share([each.tolist() for each in known], positive, sequence.tolist(), order, 0.7)
+            assert made.probability(sequence, order) == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_markov_model_answers_alike_where_only_the_first_word_differs() -> None:
+    """The proof: with k < n both sequences of such a pair get one answer, so one of them is wrong; short ones differ."""
+    known, positive = sequences(3, 2_000, 8)
+    made = Suffixes(known, positive, 6)
+    for n in range(2, 9):
+        one = np.array([WORDS.index(FIRST)] + [WORDS.index("film")] * (n - 2) + [WORDS.index(LAST)])
+        two = one.copy()
+        two[0] = WORDS.index("the")
+        assert f_star(one) and not f_star(two)
+        for k in range(1, 7):
+            same = made.probability(one, k) == made.probability(two, k)
+            assert same or k >= n
+            assert not same or n > 2 or k == 1
+
+
+def by_hand(longest: int) -> Model:
+    """The proof's transformer: [CLS] looks at the first word with one head and at the last with the other; the ReLU is their "and".
+
+    Width 24: a place for each entry of the vocabulary, the position, "I am token 1", and what the heads found.
+    """
+    model = smallest("learned")
+    size, sharp = model.tokenizer.vocab_size, 40.0
+    place, is_first, found = size, size + 1, (size + 2, size + 3)
+    config = EncoderConfig(size, 2, longest + 2, 24, 1, 2, positions="learned", norm="none", norm_first=False, ffn="relu", ffn_width=1,
+                           pooling="cls", dropout=0.0, embedding_scale=1.0)  # fmt: skip
+    network: Any = Encoder(config)
+    cls, sep = (model.encode("not good").ids[i] for i in (0, -1))
+    word = {name: int(model.encode(f"{name} {name}").ids[1]) for name in WORDS}
+    block = network.blocks[0]
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.zero_()
+        network.embedding.weight[:, :size] = torch.eye(size)
+        network.position[:, place] = torch.arange(longest + 2)
+        network.position[1, is_first] = 1
+        q, k, v = block.attention.project.weight.split([24, 24, 24])
+        q[0, cls] = q[12, cls] = sharp
+        k[0, is_first] = 1  # head 1 finds token 1
+        k[12, place], k[12, sep] = 1, -longest  # head 2 the furthest token that is not [SEP]
+        v[0, word[FIRST]] = v[12, word[LAST]] = 1
+        block.attention.output.weight[found[0], 0] = block.attention.output.weight[found[1], 12] = 1
+        block.ffn.up.weight[0, list(found)] = 1
+        block.ffn.up.bias[0] = -1.5
+        block.ffn.down.weight[is_first, 0] = 2
+        network.classifier.weight[1, is_first], network.classifier.bias[0] = 20, 10
+    return Model("proof", network, model.tokenizer, model.labels, cls=True)
+
+
+def test_the_proofs_transformer_computes_the_rule() -> None:
+    """Weights written by hand: right on all sequences of up to 3 words and on drawn ones of up to 128, and it looks at the two places."""
+    model = by_hand(LONGEST)
+    every = [np.array(each) for n in range(2, 4) for each in product(range(len(WORDS)), repeat=n)]
+    rng = np.random.default_rng(4)
+    every += drawn(rng, rng.integers(4, LONGEST + 1, 100))
+    texts = [" ".join(WORDS[place] for place in each) for each in every]
+    assert (model.predict(texts)["label"] == [("neutral", "positive")[f_star(each)] for each in every]).all()
+    trace = model.trace("not the film was good")
+    assert [trace.rows(0, 0, 1, head, "effective")[0].argmax() for head in range(2)] == [1, 5]
+
+
+@pytest.fixture(scope="module")
+def learned() -> Separation:
+    return separate(TINY)
+
+
+@pytest.mark.slow
+def test_attention_and_a_gru_learn_what_markov_models_cannot(learned: Separation) -> None:
+    """On sequences as long as in training; with one last word nothing is known of the first, with two from three words on."""
+    table = learned.accuracy.pivot(index="model", columns="length", values="accuracy")
+    assert table.loc[TRANSFORMER, [2, 3, 4, 5, 6]].min() > 0.95
+    assert table.loc[GRU, [2, 3, 4, 5, 6]].min() > 0.95
+    blind = learned.accuracy[(learned.accuracy["order"] > 0) & (learned.accuracy["length"] > learned.accuracy["order"])]
+    assert (blind["right"].sum() / blind["n"].sum()) == pytest.approx(0.5, abs=0.03)
+    assert (learned.accuracy["low"] <= learned.accuracy["accuracy"]).all() and (learned.accuracy["n"] == TINY.tested).all()
+
+
+@pytest.mark.slow
+def test_answers_to_a_typed_sequence(learned: Separation) -> None:
+    """Both sequences of a pair that differs in the first word; the labels follow the probabilities."""
+    one, two = learned.solvers.answers("not was good"), learned.solvers.answers("film was good")
+    assert one["answer"].iloc[:2].tolist() == ["positive"] * 2 and two["answer"].iloc[:2].tolist() == ["neutral"] * 2
+    assert one["positive"].iloc[2:4].tolist() == two["positive"].iloc[2:4].tolist()
+    assert (one["right"] == (one["answer"] == "positive")).all() and one["order"].tolist() == [0, 0, 1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.slow
+def test_the_same_seed_learns_the_same_and_leaves_chance_alone() -> None:
+    """Twice the same accuracies; the process's own random numbers go on as if nothing had been trained."""
+    few = replace(TINY, rows=200, epochs=1, tested=20)
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    one, two = separate(few), separate(few)
+    assert torch.equal(torch.rand(3), expected)
+    assert one.accuracy.equals(two.accuracy)
+    weights = [dict(each.solvers.gru.named_parameters()) for each in (one, two)]
+    assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
+    assert not any(parameter.requires_grad for parameter in weights[0].values())
+
+
+def test_it_stops_when_nobody_waits() -> None:
+    heard: list[float] = []
+
+    def tick(share: float, doing: str) -> None:
+        heard.append(share)
+        if len(heard) == 3:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        separate(replace(TINY, rows=300), tick)
+    assert len(heard) == 3 and heard == sorted(heard)
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [({"positions": "none"}, "Positions are"), ({"longest": 1}, "not 1"), ({"longest": 500}, "not 500"), ({"epochs": 0}, "one epoch")],
+)
+def test_settings_are_checked(changed: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        replace(TINY, **changed)
+
+
+@pytest.mark.slow
+def test_the_picture_has_every_number() -> None:
+    """A line for each model, the ground of longer sequences, the frame as given."""
+    suffixes = Suffixes(*sequences(6, 50, 5), 2)
+    model = smallest()
+    frame = counted(Solvers(model, Gru(), suffixes).probabilities, replace(TINY, tested=5), lambda share: None)
+    for theme in ("light", "dark"):
+        made = accuracy_by_length(frame, trained=8, theme=theme)  # type: ignore[arg-type]
+        assert len(made.plot.data) == 4 and made.frame.equals(frame)
+        for line in made.plot.data:
+            assert np.allclose(line.y, frame.loc[frame["model"] == line.name, "accuracy"])
+        assert made.plot.layout.shapes and "longer than in training" in str(made.plot.layout)
+    assert "longer than in training" not in str(accuracy_by_length(frame, trained=64).plot.layout)
+    with pytest.raises(InputError, match="No model"):
+        accuracy_by_length(frame[:0], trained=8)

@@ -1,0 +1,143 @@
+"""The theory of SentiFormer on its page with Streamlit's AppTest: the smoother of a gated run, Proposition 2, the failure modes."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+import sentviz
+from app.views.papers.sentiformer import proposition
+from sentviz.maps.arithmetic import cell
+from sentviz.papers.sentiformer import solvers
+from sentviz.training import train
+from tests import makers
+from tests.test_app import words
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[1]
+TEXT = "what a warm, clever song we saw!"
+THEORY = """
+from app import shell, store
+from app.views.papers.sentiformer import failures, theory
+shell.begin("sentiformer")
+theory.show()
+failures.show()
+shell.end()
+"""
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with toy/sentiformer, gated and with a window, and toy/bilstm, which has no attention."""
+    root = tmp_path_factory.mktemp("theory")
+    with pytest.MonkeyPatch.context() as patch:
+        makers.use_toy_data(patch)
+        shape: dict[str, Any] = {"width": 16, "layers": 2, "heads": 2, "ffn_width": 24, "window": 4, "global_drawn": 1}
+        train(makers.toy_recipe("sentiformer", shape=shape, cls=True, epochs=1, example=TEXT), root, progress=False)
+        train(makers.toy_recipe("bilstm", shape={"hidden": 8, "layers": 1}, epochs=1, example=TEXT), root, progress=False)
+    return root
+
+
+@pytest.fixture
+def page(runs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A function that opens the theory on a toy run, with trainings of seconds."""
+    monkeypatch.setenv("SENTVIZ_RUNS", str(runs))
+    full = solvers.separate
+    few = {"rows": 300, "epochs": 1, "tested": 20}
+    monkeypatch.setattr(solvers, "separate", lambda setting, tick: full(replace(setting, **few), tick))
+    st.cache_resource.clear()
+
+    def opened(run: str = "toy/sentiformer", **query: str) -> AppTest:
+        app = AppTest.from_string(THEORY, default_timeout=120)
+        for name, value in {"run": run, **query}.items():
+            app.query_params[name] = value
+        app.run()
+        assert not app.exception, app.exception
+        return app
+
+    yield opened
+    st.cache_resource.clear()
+
+
+def test_the_smoother_of_a_gated_run_with_a_window(page: Any, runs: Path) -> None:
+    """The average is that of the head, as the page says; the kernel has the gate as a factor and is 0 beyond the window."""
+    app = page(layer="2", head="2")
+    said = words(app).replace("\\", "")
+    assert "the gate of the other token" in said and "outside a window of 4 tokens" in said
+    apart = re.search(r"same vector but for ([\d.e-]+) of its length", said)
+    assert apart is not None and float(apart[1]) < 1e-4
+    model = sentviz.load("toy/sentiformer", runs)
+    made = cell(model, TEXT, 1, 1, 0, 0)
+    frame = made.smoother()
+    assert made.parts[0].biases.keys() == {"gate"} and not frame["seen"].all()
+    assert (frame.loc[~frame["seen"], "kernel_a1"] == 0).all()
+    kernel = frame["kernel_a1"].to_numpy()
+    assert np.allclose(kernel / kernel.sum(), frame["weight"], atol=1e-6)
+    assert np.allclose(kernel @ made.values / kernel.sum(), made.output, atol=1e-6)
+
+
+def test_a_run_without_attention_is_offered_another(page: Any) -> None:
+    app = page("toy/bilstm")
+    assert "no softmax to take apart" in words(app)
+    app.selectbox(key="smooth-model").set_value("toy/sentiformer").run()
+    assert "The average is the head" in words(app)
+
+
+def learned(app: AppTest) -> AppTest:
+    """The page once the job is done."""
+    app.button(key="prop2-train").click().run()
+    for _ in range(240):
+        if any(each.key == "prop2-text" for each in app.text_input):
+            assert not app.exception, app.exception
+            return app
+        time.sleep(0.5)
+        app.run()
+    raise AssertionError("the training did not end")
+
+
+def test_proposition_2_is_learned_when_asked(page: Any) -> None:
+    """Nothing before the button; then what came out, the answers to both sequences of a pair, the two heads; bad words are refused."""
+    app = page()
+    assert "learn on this machine when you ask" in words(app) and not app.text_input(key="smooth-sentence").disabled
+    app = learned(app)
+    said = words(app).replace("\\", "")
+    assert "up to 24 words, as in training" in said and "Head 2: [CLS]" in said
+    assert "6,000" not in said and "Learned from 300 sequences" in said
+    table = app.dataframe[-1].value if "first word exchanged" in app.dataframe[-1].value else app.dataframe[-2].value
+    assert len(table) == 8
+    markov = table[table["model"].str.startswith("last")]
+    assert (markov["answer"] == markov["first word exchanged"]).all()
+    app.text_input(key="prop2-text").set_value("not a clue").run()
+    assert "is none of the 8 words" in words(app).replace("\\", "") and not app.exception
+
+
+def test_other_settings_say_what_is_shown(page: Any) -> None:
+    app = learned(page())
+    app.button_group(key="prop2-longest").set_value(8).run()
+    assert "Below: SentiFormer's positions, up to 24 words, seed 0" in words(app).replace("\\", "")
+
+
+def test_visitors_share_what_was_learned() -> None:
+    """One job for a setting, none for who did not ask."""
+    st.cache_resource.clear()
+    assert proposition._jobs() is proposition._jobs()
+    assert proposition._jobs().get(str(solvers.Setting())) is None
+
+
+def test_the_failure_modes_are_counted_by_side(page: Any) -> None:
+    """The three groups and the plain one, with every sentence of the chosen one."""
+    app = page()
+    said = words(app).replace("\\", "")
+    assert "three failure modes" in said and "by phenomenon" in said
+    table = next(each.value for each in app.dataframe if "gold" in each.value)
+    assert len(table) == 30 and set(table["gold"]) == {"negative", "positive"} and "toy/sentiformer" in table
