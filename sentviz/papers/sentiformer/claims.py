@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sentviz.claim import Claim, Finding
-from sentviz.papers.sentiformer import prints, reach
+from sentviz.claim import Claim, Finding, Verdict
+from sentviz.papers.sentiformer import prints, reach, separation, throughput
 from sentviz.papers.sentiformer.answer import NEAR
 from sentviz.papers.sentiformer.gates import gated, over_seeds
 from sentviz.papers.sentiformer.presets import ABLATIONS, BASELINES
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["CLAIMS"]
 
 Test = Callable[[Sequence[Run]], Finding]
+Lengths = Callable[["pd.DataFrame"], "pd.Series[bool]"]  # which sequences are meant
 BERT = "BERT-base"
 BERT_PARAMETERS = 110e6  # as the paper counts them, section I
 PARAMETERS = 22e6
@@ -117,6 +118,73 @@ def _size(_: Sequence[Run]) -> Finding:
     return Finding("cannot be told", f"{said} which is not printed")
 
 
+# ---- what was measured without a run
+
+
+def _trained(rows: pd.DataFrame) -> pd.Series[bool]:
+    return (rows["length"] <= rows["longest"]) & (rows["positions"] == "aware")
+
+
+def _unseen(rows: pd.DataFrame) -> pd.Series[bool]:
+    return rows["length"] > rows["order"]
+
+
+def _beyond_state(rows: pd.DataFrame) -> pd.Series[bool]:
+    return rows["length"] - 1 > STATE
+
+
+def _learned(model: str, asked: Lengths) -> tuple[float, float, float, int, int]:
+    """Of a model of Proposition 2 over all seeds and positions: the share right with its interval, sequences, seeds."""
+    from sentviz.evaluation import wilson
+
+    frame = separation.measured()
+    rows = frame[frame["model"].str.startswith(model)]
+    rows = rows[asked(rows)]
+    right, n = int(rows["right"].sum()), int(rows["n"].sum())
+    low, high = wilson(right, n) if n else (0.0, 1.0)
+    return right / n if n else 0.0, float(low), float(high), n, int(rows["seed"].nunique())
+
+
+def _proposition(model: str, asked: Lengths, right: Verdict, wrong: Verdict, says: str) -> Test:
+    """The verdict where a model is right in nearly all sequences, and where it is no better than chance."""
+
+    def test(_: Sequence[Run]) -> Finding:
+        share, low, high, n, seeds = _learned(model, asked)
+        if not n:
+            return _missing("a measurement of Proposition 2")
+        verdict: Verdict = right if low > SOLVED else wrong if high < CHANCE else "cannot be told"
+        said = f"{says} {share:.1%} [{low:.1%}, {high:.1%}] of {n:,} sequences right"
+        return Finding(verdict, f"{said}; {seeds} seeds")
+
+    return test
+
+
+def _speed(model: str) -> Test:
+    def test(_: Sequence[Run]) -> Finding:
+        frame = throughput.measured()
+        rows = frame[(frame["model"] == model) & (frame["threads"] == 1)]
+        if rows.empty:
+            return _missing("a measurement of speed")
+        (row,) = rows.to_dict("records")
+        printed = throughput.printed_times()[model]
+        verdict: Verdict = "holds" if row["low"] >= printed else "does not hold" if row["high"] < printed else "cannot be told"
+        said = f"{row['times']:.1f} [{row['low']:.1f}, {row['high']:.1f}] times as many texts a second, printed {printed:.1f}"
+        return Finding(verdict, f"{said}; {row['tokens']} tokens, {row['batch']} at a time, one thread of a CPU, the print is of a V100")
+
+    return test
+
+
+def _slower(_: Sequence[Run]) -> Finding:
+    frame = throughput.measured(throughput.GROWTH)
+    rows = frame[(frame["of"] == "model") & (frame["tokens"] == 512) & (frame["threads"] == 1)]
+    if rows.empty:
+        return _missing("a measurement of speed")
+    (row,) = rows.to_dict("records")
+    verdict: Verdict = "does not hold" if row["high"] < 2 else "holds" if row["low"] > 2 else "cannot be told"
+    said = f"a forward pass of 512 tokens takes {row['times']:.2f} [{row['low']:.2f}, {row['high']:.2f}] times as long"
+    return Finding(verdict, f"{said}; on one thread of a CPU, and forward only: the print is of training")
+
+
 # ---- the runs here
 
 
@@ -168,6 +236,8 @@ def _window(runs: Sequence[Run]) -> Finding:
     return Finding(verdict, "; ".join(filter(None, (said, same))))  # type: ignore[arg-type]
 
 
+STATE = 32  # numbers in the GRU's state
+SOLVED, CHANCE = 0.99, 0.55  # shares of balanced sequences
 LITTLE = 0.005  # a gain of less than half a point is none
 
 
@@ -230,6 +300,35 @@ CLAIMS = (
     Claim("It has one fifth of BERT-base's parameters", "abstract", "its own tables", _fifth),
     Claim("At k = 128, s = 2 and n = 2048 the window is over 100 times as fast in theory", "section III-D", "its own tables", _hundred),
     Claim("It has about 22 M parameters", "section IV-C", "its own tables", _size),
+    Claim("It reads 5.3 times as many texts a second as BERT-base", "section VI-B", "simulated runs", _speed("BERT-base")),
+    Claim("It reads 3.6 times as many as DistilBERT", "section VI-B", "simulated runs", _speed("DistilBERT")),
+    Claim("Full attention is about three times as slow", "section V-D", "simulated runs", _slower),
+    Claim(
+        "A transformer of one layer and two heads can tell “first not, last good”",
+        "proposition 2",
+        "simulated runs",
+        _proposition(
+            "transformer",
+            _trained,
+            "holds",
+            "cannot be told",
+            "learned in seconds, with SentiFormer's positions, as long as in training, it gets",
+        ),
+    ),
+    Claim(
+        "No Markov model of order k can in more than k words",
+        "proposition 2",
+        "simulated runs",
+        _proposition("last ", _unseen, "does not hold", "holds", "orders 1 to 6 get"),
+    ),
+    Claim(
+        "Nor can an RNN whose state has fewer than n − 1 numbers",
+        "section VI-A",
+        "simulated runs",
+        _proposition(
+            "GRU", _beyond_state, "does not hold", "cannot be told", "of 48 and 64 words, more than it learned from, a GRU of 32 gets"
+        ),
+    ),
     Claim("The printed SST-5 accuracies are of five classes", "table I", "runs here", _reading),
     *(
         Claim(f"SentiFormer beats the BiLSTM and the CNN on {title}", "table I", "runs here", _baselines(dataset))

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +21,18 @@ import numpy.typing as npt
 from sentviz.errors import InputError
 from sentviz.text import check_text
 
-__all__ = ["FIRST", "LABELS", "LAST", "LONGEST", "WORDS", "Suffixes", "drawn", "f_star", "places_of"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["COLUMNS", "FILE", "FIRST", "LABELS", "LAST", "LONGEST", "WORDS", "Suffixes", "drawn", "f_star", "measured", "places_of"]
 
 FIRST, LAST = "not", "good"
 WORDS = (FIRST, LAST, "bad", "the", "film", "was", "very", "long")
 LABELS = ("neutral", "positive")
 LONGEST = 128  # words that can be asked about
+
+FILE = Path(__file__).parent / "measured" / "separation.csv"
+COLUMNS = ["positions", "longest", "seed", "model", "order", "length", "right", "n"]
 
 Places = npt.NDArray[np.int64]
 """(n,) words of a sequence as places in `WORDS`."""
@@ -91,3 +99,14 @@ class Suffixes:
             suffix = self._last(sequence, k)
             share = (self.positive[suffix] + self.weight * share) / (self.rows[suffix] + self.weight)
         return share
+
+
+def measured() -> pd.DataFrame:
+    """What `python -m sentviz.papers.sentiformer.solvers` stored: `COLUMNS`; may be empty."""
+    import pandas as pd
+
+    return (
+        pd.read_csv(FILE)
+        if FILE.is_file()
+        else pd.DataFrame(columns=["positions", "longest", "seed", "model", "order", "length", "right", "n"])
+    )

@@ -224,3 +224,26 @@ def counted(
             rows.append((model, order, length, len(labels), right, right / len(labels), low, high))
         tick((i + 1) / len(LENGTHS))
     return pd.DataFrame(rows, columns=["model", "order", "length", "n", "right", "accuracy", "low", "high"])
+
+
+def main(positions: Sequence[str], seeds: int) -> None:
+    """Learn and store, in place of the rows of the same positions."""
+    import pandas as pd
+
+    from sentviz.papers.sentiformer.separation import COLUMNS, FILE
+    from sentviz.studies.timing import keep
+
+    for name in positions:
+        frames = [separate(Setting(name, seed=seed)).accuracy.assign(seed=seed) for seed in range(seeds)]  # type: ignore[arg-type]
+        frame = pd.concat(frames).assign(positions=name, longest=Setting().longest)
+        keep(frame[COLUMNS], FILE, ("positions",))
+
+
+if __name__ == "__main__":
+    import argparse
+
+    parser = argparse.ArgumentParser(description="Learn Proposition 2 with several seeds.")
+    parser.add_argument("--positions", nargs="+", choices=POSITIONS, default=["learned", "aware"])
+    parser.add_argument("--seeds", type=int, default=3)
+    given = parser.parse_args()
+    main(given.positions, given.seeds)
