@@ -43,8 +43,9 @@ def test_the_median_lies_in_its_interval() -> None:
 
 
 def test_the_formula_is_the_papers() -> None:
-    """n / (k + s) with k = 64 and s = 4, and what 8,000 texts a second are of 1,500 and 2,200."""
+    """n / (k + s) with k = 64 and s = 4, with others, and what 8,000 texts a second are of 1,500 and 2,200."""
     assert throughput.promised(2048) == pytest.approx(2048 / 68)
+    assert throughput.promised(2048, 128, 2) == pytest.approx(2048 / 130)
     printed = throughput.printed_times()
     assert printed == pytest.approx({"SentiFormer": 1, "BERT-base": 16 / 3, "DistilBERT": 40 / 11})
 
