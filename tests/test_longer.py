@@ -92,7 +92,7 @@ def test_the_page_reads_on_and_says_what_that_is_worth(page: AppTest) -> None:
     switch.set_value(True).run()
     said = words()
     assert "trained on 16 at most: what it makes of places beyond was never trained" in said
-    assert "sees 3 tokens to each side and the global tokens 1, " in said and "The rest is never computed" in said
+    assert "sees 3 tokens to each side and the global tokens 1, " in said and "Nothing else is seen" in said
     assert "16 tokens a side" not in said and "The strongest cell: “" in said
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sentviz.errors import InputError, SentvizError
+from sentviz.errors import InputError
 from sentviz.figures.crossing import crossing_curves
 from sentviz.papers.sentiformer import throughput
 from sentviz.papers.sentiformer.export import growth_figure
@@ -43,8 +43,9 @@ def test_the_median_lies_in_its_interval() -> None:
 
 
 def test_the_formula_is_the_papers() -> None:
-    """n / (k + s) with k = 64 and s = 4, and what 8,000 texts a second are of 1,500 and 2,200."""
+    """n / (k + s) with k = 64 and s = 4, with others, and what 8,000 texts a second are of 1,500 and 2,200."""
     assert throughput.promised(2048) == pytest.approx(2048 / 68)
+    assert throughput.promised(2048, 128, 2) == pytest.approx(2048 / 130)
     printed = throughput.printed_times()
     assert printed == pytest.approx({"SentiFormer": 1, "BERT-base": 16 / 3, "DistilBERT": 40 / 11})
 
@@ -76,24 +77,27 @@ def test_time_against_length_is_measured() -> None:
 
 
 def test_what_ships_is_whole() -> None:
-    """Machine and torch named, each model once for a number of threads, SentiFormer at 1; every length with both kinds."""
-    frame = throughput.measured()
+    """Machine named, each model once for a number of threads, SentiFormer at 1; every length with both kinds; the print beside."""
+    frame, curves = throughput.measured(), throughput.curves(1)
     for _, rows in frame.groupby("threads"):
         assert {throughput.OURS, "BERT-base", "DistilBERT"} <= set(rows["model"]) and rows["model"].is_unique
         assert rows.set_index("model").loc[throughput.OURS, "times"] == 1
-    assert frame["hardware"].str.len().min() > 3
-    assert ((frame["low"] <= frame["times"]) & (frame["times"] <= frame["high"])).all()
-    curves = throughput.curves(1)
     assert set(curves["tokens"]) == set(throughput.LENGTHS) and len(curves) == 2 * len(throughput.LENGTHS)
-    table = throughput.speeds_table().frame.set_index("model")
+    for one in (frame, curves):
+        assert one["hardware"].map(len).gt(3).all()
+        assert ((one["low"] <= one["times"]) & (one["times"] <= one["high"])).all()
+    table = throughput.speeds_table().frame.drop_duplicates("model").set_index("model")
     assert table["printed_times"].dropna().to_dict() == pytest.approx(throughput.printed_times())
 
 
-def test_nothing_measured_is_said(tmp_path: Path) -> None:
-    with pytest.raises(SentvizError, match=r"not measured here yet; `python -m sentviz.papers.sentiformer.throughput`"):
-        throughput.measured(tmp_path / "none.csv")
+def test_nothing_measured_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The print alone with the command that measures; no figure."""
+    monkeypatch.setattr(throughput, "measured", lambda path=throughput.SPEEDS: pd.DataFrame(columns=throughput.COLUMNS[path.name]))
+    table = throughput.speeds_table()
+    assert table.frame["printed_per_second"].tolist() == [8000, 1500, 2200] and table.frame["times"].isna().all()
+    assert "Not measured here yet; `python -m sentviz.papers.sentiformer.throughput` does." in table.caption
     with pytest.raises(InputError, match="was not measured"):
-        growth_figure(threads=63)
+        growth_figure()
 
 
 def test_the_curves_mark_where_they_cross() -> None:

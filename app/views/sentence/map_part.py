@@ -184,7 +184,7 @@ def _sight(sight: Sight) -> str:
     return (
         f"Every token sees {sight.window // 2} tokens to each side"
         + (f" and the global token{'s' * (len(places) > 1)} {listed} (dashed)" if places else "")
-        + f": {share} of the map. The rest is never computed."
+        + f": {share} of the map. Nothing else is seen."
     )
 
 

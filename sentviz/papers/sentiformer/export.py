@@ -65,7 +65,7 @@ def growth_figure(threads: int = 1, theme: Theme = "light") -> Figure:
     """Time of one text by its length, full and sparse attention, as measured and stored.
 
     Raises:
-        SentvizError: nothing was, or not with so many threads.
+        InputError: nothing was, or not with so many threads.
     """
     from sentviz.figures.crossing import crossing_curves
 

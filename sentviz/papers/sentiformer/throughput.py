@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sentviz.errors import SentvizError
 from sentviz.papers.sentiformer import prints
 from sentviz.studies import timing
 from sentviz.studies.made import Table
@@ -29,6 +28,11 @@ __all__ = ["GROWTH", "SPEEDS", "crossing", "curves", "growth", "growth_table", "
 
 FOLDER = Path(__file__).parent / "measured"
 SPEEDS, GROWTH = FOLDER / "throughput.csv", FOLDER / "growth.csv"
+SAID = ["threads", "rounds", "note", "hardware", "torch"]
+COLUMNS = {
+    SPEEDS.name: ["model", "parameters", "texts_per_second", "times", "low", "high", "batch", "tokens", *SAID],
+    GROWTH.name: ["of", "tokens", "full", "sparse", "times", "low", "high", *SAID],
+}
 OURS, BASES = "SentiFormer", ("BERT-base", "DistilBERT", "DistilBERT INT8")  # as printed; INT8 is ours to add
 LENGTHS = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
 LONG = 2048  # tokens at which the paper says "above 100 x"
@@ -175,16 +179,10 @@ def _clock(threads: int) -> Callable[[], float]:
 
 
 def measured(path: Path = SPEEDS) -> pd.DataFrame:
-    """What was measured and stored: rows of `speeds` (`SPEEDS`) or of `growth` (`GROWTH`), with hardware and torch.
-
-    Raises:
-        SentvizError: nothing was.
-    """
+    """What was measured and stored: rows of `speeds` (`SPEEDS`) or of `growth` (`GROWTH`), with hardware and torch; may be empty."""
     import pandas as pd
 
-    if not path.is_file():
-        raise SentvizError("Speed was not measured here yet; `python -m sentviz.papers.sentiformer.throughput` does.")
-    return pd.read_csv(path, keep_default_na=False)
+    return pd.read_csv(path, keep_default_na=False) if path.is_file() else pd.DataFrame(columns=COLUMNS[path.name])
 
 
 def printed_times() -> dict[str, float]:
@@ -193,10 +191,11 @@ def printed_times() -> dict[str, float]:
     return {str(name): float(rates[OURS] / rate) for name, rate in rates.items()}
 
 
-def promised(tokens: int = LONG) -> float:
-    """n / (k + s), how many times fewer weights the paper's pattern has (section III-D) with its own window k and globals s."""
+def promised(tokens: int = LONG, window: int = 0, others: int = 0) -> float:
+    """n / (k + s), how many times fewer weights a pattern has (section III-D); of the paper's model's own k and s unless told."""
     shape = _shape()
-    return tokens / float(shape["window"] + len(shape["global_tokens"]) + shape["global_drawn"])
+    seen = (window or shape["window"]) + (others or len(shape["global_tokens"]) + shape["global_drawn"])
+    return tokens / float(seen)
 
 
 def crossing(tokens: Floats, times: Floats) -> float | None:
@@ -221,19 +220,22 @@ def curves(threads: int = 1) -> pd.DataFrame:
 
 
 def speeds_table() -> Table:
-    """Texts a second and how many times as many SentiFormer reads, measured (with intervals) and printed."""
-    frame = measured()
+    """Texts a second and how many times as many SentiFormer reads: measured with intervals, a row for each number of threads; printed."""
+    frame = measured().merge(prints.table("throughput")[["model", "sentences_per_second"]], on="model", how="outer")
+    frame = frame.rename(columns={"sentences_per_second": "printed_per_second"})
     frame["printed_times"] = frame["model"].map(printed_times())
-    rates = prints.table("throughput").set_index("model")["sentences_per_second"]
-    frame["printed_per_second"] = frame["model"].map(rates)
+    order = {name: place for place, name in enumerate((OURS, *BASES))}
+    frame = frame.sort_values(["threads", "model"], key=lambda column: column.map(order) if column.name == "model" else column)
     kept = ["model", "parameters", "threads", "texts_per_second", "times", "low", "high", "printed_per_second", "printed_times"]
-    size = frame.iloc[0]
+    ours = measured()
     words = (
-        f"Texts of {size['tokens']} tokens, {size['batch']} at a time, random weights, a second; times is how many times as many"
-        f" SentiFormer reads, median over rounds within one process with a 95% interval, {_machine(frame)}. Tokenizing and tagging are not"
-        " in it. The print is of a V100."
+        f"Texts of {ours['tokens'].iloc[0]} tokens, {ours['batch'].iloc[0]} at a time, random weights, a second; times is how many times as"
+        f" many SentiFormer reads, median over rounds within one process with a 95% interval, {_machine(ours)}. Tokenizing and tagging are"
+        " not in it."
+        if len(ours)
+        else "Not measured here yet; `python -m sentviz.papers.sentiformer.throughput` does."
     )
-    return Table("throughput", "Texts a second", frame[kept], words)
+    return Table("throughput", "Texts a second", frame[kept].reset_index(drop=True), f"{words} The print is of a V100.")
 
 
 def growth_table() -> Table:
@@ -245,7 +247,12 @@ def growth_table() -> Table:
     said = [f"{value:.1f} × for {'one layer' if of == 'attention' else 'the whole model'}" for of, value in here["times"].items()]
     words = (
         f"Milliseconds of one text, and full over sparse, median over rounds within one process with a 95% interval, {_machine(frame)}."
-        + (f" At {LONG:,} tokens: {' and '.join(said)}; n / (k + s) gives {promised():.0f} ×, the paper says above 100 ×." if said else "")
+        + (
+            f" At {LONG:,} tokens: {' and '.join(said)}; n / (k + s) gives {promised():.0f} ×, and"
+            f" {promised(LONG, 128, 2):.0f} × for k = 128 and s = 2, where the paper says above 100 ×."
+            if said
+            else ""
+        )
     )
     kept = ["of", "tokens", "threads", "full", "sparse", "times", "low", "high", "formula"]
     return Table("growth", "Time against length", frame[kept], words)
