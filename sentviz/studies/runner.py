@@ -180,7 +180,7 @@ def light(run: Run, folder: Path) -> None:
     import json
     import shutil
 
-    heavy = {"model.safetensors", "tokenizer.json", "embeddings.safetensors", "example.safetensors"}
+    heavy = {"model.safetensors", "tokenizer.json", "tagger.json.gz", "embeddings.safetensors", "example.safetensors"}
     kept = {file: digest for file, digest in run.config["files"].items() if file not in heavy and not file.startswith("epochs/")}
     if not kept:
         raise SentvizError(f"{run.name} has nothing to keep.")

@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sentviz.claim import Verdict
+from sentviz.papers.sentiformer import separation, throughput
 from sentviz.papers.sentiformer.gates import gated, over_seeds
 from sentviz.papers.sentiformer.study import DATASETS, MODELS, READINGS, ablations, against_baselines, readings, worded
 from sentviz.runs import Run
 from sentviz.studies.against import in_points
 
-__all__ = ["NEAR", "Answer", "answers", "asked"]
+__all__ = ["NEAR", "SOLVED", "Answer", "answers", "asked"]
 
 _SAID = {"better": "beats", "worse": "is behind", "cannot be told": "cannot be told from"}
+SOLVED = 0.99  # a share of balanced sequences
 NEAR = 0.1  # what "close to zero" is taken to mean of a gate
 _ANSWER = {"holds": "yes", "does not hold": "no", "cannot be told": "cannot be told"}
 
@@ -36,7 +38,7 @@ class Answer:
 
 def asked(runs: Sequence[Run]) -> list[Answer]:
     """What a reader of the paper wants to know first, in that order."""
-    return [_baselines(runs), _reading(runs), _parts(runs), _gates(runs)]
+    return [_baselines(runs), _reading(runs), _parts(runs), _gates(runs), _speed(), _theory()]
 
 
 def answers(runs: Sequence[Run]) -> list[str]:
@@ -120,3 +122,38 @@ def _gates(runs: Sequence[Run]) -> Answer:
         numbers.append(f"{DATASETS[dataset]}: {span} against words of sentiment, {seeds}, n = {int(own['n']):,}")
     verdict = verdicts.pop() if len(verdicts) == 1 else "cannot be told"
     return Answer(question, verdict, "; ".join(short), f"0 is shut, 1 open. {'; '.join(numbers)}.", "gates")
+
+
+def _speed() -> Answer:
+    question = "Is it 5.3 times as fast as BERT-base and 3.6 times as fast as DistilBERT?"
+    frame = throughput.measured()
+    rows = [row for row in frame[frame["threads"] == 1].to_dict("records") if row["model"] in ("BERT-base", "DistilBERT")]
+    printed = throughput.printed_times()
+    slower = any(row["high"] < printed[row["model"]] for row in rows)
+    faster = all(row["low"] >= printed[row["model"]] for row in rows)
+    verdict: Verdict = "does not hold" if slower else "holds" if faster else "cannot be told"
+    short = ", ".join(f"{row['times']:.1f} × {row['model']}" for row in rows)
+    spans = ", ".join(f"[{row['low']:.1f}, {row['high']:.1f}] (printed {printed[row['model']]:.1f})" for row in rows)
+    here = throughput.curves()
+    long = here[(here["tokens"] == throughput.LONG) & (here["of"] == "model")].to_dict("records")
+    said = [f"at {row['tokens']:,} tokens the window makes it {row['times']:.1f} × as fast, “above 100 ×” in theory" for row in long]
+    return Answer(question, verdict, f"{short}, on one thread of a CPU", "; ".join([spans, *said]) + ".", "speed")
+
+
+def _theory() -> Answer:
+    question = "Can attention tell what no Markov model, and no RNN, can?"
+    frame = separation.measured()
+    rows = {
+        "transformer": frame[(frame["order"] == 0) & (frame["model"] != "GRU") & (frame["positions"] == "aware")],
+        "GRU": frame[frame["model"] == "GRU"],
+        "Markov models of fewer words": frame[(frame["order"] > 0) & (frame["length"] > frame["order"])],
+    }
+    inside = {name: each[each["length"] <= each["longest"]] for name, each in rows.items()}
+    shares = {name: each["right"].sum() / each["n"].sum() for name, each in inside.items()}
+    verdict: Verdict = "does not hold" if shares["GRU"] > SOLVED else "cannot be told"
+    said = ", ".join(f"{name} {share:.1%}" for name, share in shares.items())
+    n, seeds = int(inside["GRU"]["n"].sum()), int(frame["seed"].nunique())
+    short = "What Markov models cannot, yes; a GRU can too" if verdict == "does not hold" else "It cannot be told"
+    return Answer(
+        question, verdict, short, f"Right in sequences as long as in training: {said}; {seeds} seeds, n = {n:,} for the GRU.", "theory"
+    )

@@ -83,8 +83,9 @@ def ablations(runs: Iterable[Run], dataset: str) -> pd.DataFrame:
 
     Columns besides: title, printed (a share; NaN where the paper prints none).
     """
-    here = {name: seeds for name, seeds in configurations(runs, dataset).items() if name == WHOLE or name in ABLATIONS}
-    frame = compared(here, WHOLE)
+    every = configurations(runs, dataset)
+    here = {name: seeds for name, seeds in every.items() if name == WHOLE or name in ABLATIONS}
+    frame = compared(here, WHOLE, noise=seed_noise(every.values()))
     said = prints.accuracies(dataset).set_index("model")["printed"]
     gains = {name: said[MODELS[name]] - said[MODELS[WHOLE]] for name in ABLATIONS if MODELS[name] in said.index}
     return frame.assign(title=frame["model"].map(MODELS), printed=frame["model"].map(gains).astype(float))

@@ -59,6 +59,7 @@ def show(runs: Sequence[Run]) -> None:
     )
     many = int(means["seeds"].max())
     over = f"other texts and other seeds, {many} here" if many > 1 else "other texts; one seed, so another training may differ"
-    st.caption(f"Mean over layers, with 95% intervals for {over}. n: texts that have such a token. Below, seed by seed.")
-    for run in here[dataset][:1]:
-        gates_part.show(run)
+    st.caption(
+        f"Mean over layers, with 95% intervals for {over}. n: texts that have such a token. Below: {shell.md(here[dataset][0].name)}."
+    )
+    gates_part.show(here[dataset][0])

@@ -69,4 +69,4 @@ def _wide(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[Any, Any]]:
         ours, printed = f"{data}, ours", f"{data}, print"
         columns |= {printed: numbers["printed"], ours: numbers["value"]}
         forms |= {printed: "{:.1f}", ours: with_interval(numbers["value"], numbers["low"], numbers["high"])}
-    return pd.DataFrame(columns), forms
+    return pd.DataFrame(columns).reindex(list(dict.fromkeys(frame["model"]))), forms
