@@ -31,7 +31,9 @@ def test_the_stored_trace_is_what_the_model_says(run: Run) -> None:
     fresh = explained(model, model.trace(stored.text, stored.text_pair))
     assert stored.tokens == fresh.tokens
     np.testing.assert_allclose(stored.probabilities, fresh.probabilities, atol=1e-5)
-    np.testing.assert_allclose(stored.attention, fresh.attention, atol=1e-3)
+    assert (stored.attention is None) == (not run.capabilities.maps)
+    if stored.attention is not None:
+        np.testing.assert_allclose(stored.attention, fresh.attention, atol=1e-3)
     np.testing.assert_allclose(stored.token_scores["removal"], fresh.token_scores["removal"], atol=1e-3)
 
 
@@ -73,7 +75,7 @@ def test_no_text_of_a_data_set_ships(run: Run) -> None:
 
 def test_what_ships_stays_small() -> None:
     total = sum(path.stat().st_size for path in ROOT.rglob("*") if path.is_file())
-    assert total <= 150e6
+    assert total <= 200e6
 
 
 @pytest.mark.slow
