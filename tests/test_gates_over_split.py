@@ -11,7 +11,8 @@ import pytest
 from scipy.stats import t
 
 from sentviz.errors import InputError
-from sentviz.maps.gates import CONTRASTS, FILE, NAMES, Groups, gates_of, over_split, table, verdict
+from sentviz.maps.gates import CONTRASTS, FILE, NAMES, Groups, over_split, table, verdict
+from sentviz.maps.tokenwise import gates_of
 from sentviz.maps.wordclasses import WordClasses, own_lists
 from sentviz.models.model import Model, collate
 from sentviz.models.protocol import Watch

@@ -18,16 +18,16 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
+from sentviz.maps.tokenwise import gates_of
 from sentviz.maps.wordclasses import CLASSES, WordClasses
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from sentviz.models.model import Model, Progress
-    from sentviz.terms import Terms
     from sentviz.text import Encoded
 
-__all__ = ["CONTRASTS", "FILE", "OTHER", "Groups", "gates_of", "over_split", "table", "verdict"]
+__all__ = ["CONTRASTS", "FILE", "OTHER", "Groups", "over_split", "table", "verdict"]
 
 Ints = npt.NDArray[np.int64]
 Doubles = npt.NDArray[np.float64]
@@ -52,19 +52,6 @@ class Groups:
     kind: str  # all, class, tag, word
     names: Sequence[str]
     of: Ints  # (T,)
-
-
-def gates_of(terms: Terms) -> npt.NDArray[np.float32]:
-    """(B, m) the gates of a layer, 0 to 1.
-
-    Raises:
-        InputError: the layer has none.
-    """
-    found = [bias for bias in terms.structure.biases if bias.name == "gate"]
-    if not found:
-        raise InputError("This layer has no gates.")
-    values: npt.NDArray[np.float32] = found[0].dense()[:, 0, 0, 0].exp().numpy()
-    return values
 
 
 def over_split(model: Model, frame: pd.DataFrame, classes: WordClasses, progress: Progress | None = None) -> pd.DataFrame:

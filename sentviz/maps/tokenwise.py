@@ -13,8 +13,9 @@ from sentviz.trace import Trace
 
 if TYPE_CHECKING:
     from sentviz.models.model import Model
+    from sentviz.terms import Terms
 
-__all__ = ["Signals", "forced", "gates", "signals"]
+__all__ = ["Signals", "forced", "gates", "gates_of", "signals"]
 
 Floats = npt.NDArray[np.float32]
 GATE = "gate"
@@ -31,10 +32,23 @@ def gates(trace: Trace) -> Floats:
     """
     if not trace.terms:
         raise InputError(f"This trace of {trace.run} was made without its layers' terms; `Model.trace(..., projections=True)` keeps them.")
-    found = [term.values for terms in trace.terms for term in terms.structure.biases if term.name == GATE and hasattr(term, "values")]
+    try:
+        return np.stack([gates_of(terms)[0] for terms in trace.terms])
+    except InputError:
+        raise InputError(f"{trace.run} has no gates.") from None
+
+
+def gates_of(terms: Terms) -> Floats:
+    """(B, m) the gates of a layer, 0 to 1; their mean over heads and components where each has its own.
+
+    Raises:
+        InputError: the layer has none.
+    """
+    found = [bias.values for bias in terms.structure.biases if bias.name == GATE and hasattr(bias, "values")]
     if not found:
-        raise InputError(f"{trace.run} has no gates.")
-    return np.stack([np.exp(values[0].float().numpy()).mean(axis=(0, 1)) for values in found])
+        raise InputError("This layer has no gates.")
+    gates: Floats = found[0].float().exp().mean(dim=(1, 2)).numpy()
+    return gates
 
 
 def forced(trace: Trace) -> list[str]:
