@@ -30,8 +30,8 @@ THEORY = """
 from app import shell, store
 from app.views.papers.sentiformer import failures, theory
 shell.begin("sentiformer")
-theory.show()
-failures.show()
+theory.show([])
+failures.show([])
 shell.end()
 """
 

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.browser
 
 def test_proposition_2_is_learned_and_asked(page: Any, server: str) -> None:
     """Short sequences are learned; the transformer's answer to a typed sequence and to a word that there is not."""
-    page.goto(f"{server}/sentiformer")
+    page.goto(f"{server}/sentiformer?part=theory")
     button = page.get_by_role("button", name="Train all models")
     button.wait_for(timeout=60_000)
     page.get_by_role("radio", name="8", exact=True).click()

@@ -57,7 +57,7 @@ def ablation(runs: Sequence[Run]) -> Table:
         "n",
         "test",
     ]
-    frame = pd.concat([one for one in frames if len(one)] or frames[:1], ignore_index=True)[[*columns, "n", "test"]]
+    frame = pd.concat([one for one in frames if len(one)] or frames[:1], ignore_index=True)[columns]
     words = (
         "Accuracy without a part minus accuracy of the whole on the same test rows, beside the printed difference. "
         f"{SEEDS_IN_WORDS} p after Holm is over the parts."

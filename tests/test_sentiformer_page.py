@@ -1,0 +1,119 @@
+"""The page of SentiFormer with Streamlit's AppTest: on made-up runs, with a run of all its models, and with none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from sentviz.papers.sentiformer import PAPER
+from sentviz.papers.sentiformer.study import DATASETS
+from sentviz.runs import Run, attach
+from tests.studies import made_seeds
+from tests.test_app import words
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[1]
+PARTS = PAPER.page.parts
+FIVE = ("very negative", "negative", "neutral", "positive", "very positive")
+WRONG = {"sentiformer": 60, "bilstm": 90, "cnn": 95, "sentiformer-no-gate": 100, "sentiformer-full": 60}
+Opened = Callable[..., AppTest]
+
+
+@pytest.fixture
+def page(monkeypatch: pytest.MonkeyPatch) -> Iterator[Opened]:
+    """A function that opens a part of the page on the runs of one folder alone."""
+
+    def opened(folder: Path, part: str = "results") -> AppTest:
+        monkeypatch.setattr("sentviz.runs.roots", lambda folders=(): [folder])
+        st.cache_resource.clear()
+        st.cache_data.clear()
+        app = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=240).run()
+        app.switch_page("views/papers/sentiformer/page.py").run()
+        if part != "results":
+            app.button_group(key="focus-part").set_value(part).run()
+        assert not app.exception, app.exception
+        return app
+
+    yield opened
+    st.cache_resource.clear()
+    st.cache_data.clear()
+
+
+def gated(run: Run) -> Run:
+    """The run with its gates measured: function words 0.3, words of sentiment 0.6, in both layers."""
+    rows = [
+        (kind, name, against, layer, value, value - 0.01, value + 0.01, 0.4, 0.5, p, 100, 50, "made up", "english-1")
+        for kind, name, against, value, p in (
+            ("all", "all tokens", "", 0.45, float("nan")),
+            ("class", "function words", "", 0.3, float("nan")),
+            ("class", "positive words", "", 0.6, float("nan")),
+            ("tag", "DET", "", 0.3, float("nan")),
+            ("tag", "ADJ", "", 0.6, float("nan")),
+            ("word", "the", "", 0.3, float("nan")),
+            ("word", "is", "", 0.3, float("nan")),
+            ("difference", "function words", "content words", -0.3, 0.001),
+            ("difference", "function words", "polar words", -0.3, 0.001),
+        )
+        for layer in (-1, 0, 1)
+    ]
+    names = ["kind", "name", "against", "layer", "value", "low", "high", "shuffled_low", "shuffled_high", "p", "tokens", "n"]
+    return attach(run, "gates.parquet", pd.DataFrame(rows, columns=[*names, "lexicon", "tagger"]))
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    """Three seeds of five models on SST-5, SentiFormer on both readings, its gates measured."""
+    for model, wrong in WRONG.items():
+        for run in made_seeds(tmp_path, "sst5_trees", model, 3, wrong=wrong, classes=FIVE):
+            if model == "sentiformer":
+                gated(run)
+    made_seeds(tmp_path, "sst5_trees_binary", "sentiformer", 3, wrong=16)
+    return tmp_path
+
+
+def test_it_answers_first(page: Opened, study: Path) -> None:
+    """Each question with its verdict, what it rests on, and the way to its part; then tables I with print and measurement."""
+    app = page(study)
+    said = words(app).replace("\\", "")
+    for line in (
+        "Does it beat a BiLSTM and a CNN? **SST-5: yes**",
+        "No, two classes fit better",
+        "without gates: matters, without the window: cannot be told",
+        "SST-5: 0.30 on average, lower than words of sentiment",
+        "3 seeds",
+    ):
+        assert line in said, line
+    table = app.dataframe[0].value
+    assert list(table.index)[:5] == ["BiLSTM", "CNN", "DistilBERT", "BERT-base", "SentiFormer"]
+    assert table.loc["SentiFormer", "SST-5, print"] == pytest.approx(92.3) and table.loc["SentiFormer", "SST-5, ours"] == pytest.approx(70)
+    app.button(key="sentiformer-answer-2").click().run()
+    assert app.button_group(key="focus-part").value == "parts" and not app.exception
+    shown = app.dataframe[0].value
+    assert set(shown["title"]) == {"without gates", "without the window"} and "▼ worse" in set(shown["verdict"])
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_every_part_stands_with_and_without_runs(part: str, page: Opened, study: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    for folder in (study, tmp_path_factory.mktemp("empty")):
+        app = page(folder, part)
+        assert not app.error, [one.value for one in app.error]
+
+
+def test_gates_stand_beside_what_the_paper_says(page: Opened, study: Path) -> None:
+    app = page(study, "gates")
+    said = words(app)
+    assert "learn gate values close to zero" in said and "3 here" in said
+    table = app.dataframe[0].value
+    assert table.set_index(["group", "minus"])["mean gate"][("function words", "polar words")] == pytest.approx(-0.3)
+
+
+def test_what_is_missing_is_said_with_its_command(page: Opened, tmp_path: Path) -> None:
+    app = page(tmp_path)
+    assert f"No run of {', '.join(DATASETS.values())} is here" in words(app) + "".join(one.value for one in app.info)
+    assert "sentviz gates sst5_trees/sentiformer" in "".join(one.value for one in page(tmp_path, "gates").info)
