@@ -99,7 +99,7 @@ def test_every_run_that_ships_is_known_by_its_recipe() -> None:
         run = finished(wanted, ROOT)
         assert run is not None and run.folder == folder
         with pytest.raises(RunError, match="another recipe"):
-            finished(replace(wanted, select="loss"), ROOT)
+            finished(replace(wanted, batch_size=wanted.batch_size + 1), ROOT)
         seen += 1
     assert seen
 

@@ -66,9 +66,10 @@ def gated(run: Run) -> Run:
     return attach(run, "gates.parquet", pd.DataFrame(rows, columns=[*names, "lexicon", "tagger"]))
 
 
-@pytest.fixture
-def study(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three seeds of five models on SST-5, SentiFormer on both readings, its gates measured."""
+    tmp_path = tmp_path_factory.mktemp("study")
     for model, wrong in WRONG.items():
         for run in made_seeds(tmp_path, "sst5_trees", model, 3, wrong=wrong, classes=FIVE):
             if model == "sentiformer":

@@ -61,6 +61,7 @@ def test_a_gate_shut_by_the_list_changes_the_answer_on_explore(page: Any, server
     opened(page, server, "")
     before = probabilities(page)
     page.locator(".st-key-gates-shut input").click()
+    page.keyboard.type("warm")  # the list that a click opens closes where the page scrolls to it
     page.get_by_role("option", name="3 · warm").click()
     page.get_by_text("shut in every layer is the gate of").wait_for(timeout=30_000)
     settled(page)
