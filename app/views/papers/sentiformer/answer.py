@@ -27,7 +27,7 @@ def show(runs: Sequence[Run]) -> None:
 
     st.markdown("##### What holds, what does not")
     for i, one in enumerate(_asked(digests(of_paper(PAPER, runs)), runs)):
-        said, way = st.columns([12, 1], vertical_alignment="center")
+        said, way = st.columns([6, 1], vertical_alignment="center")
         with said.container(gap=None):
             st.markdown(f"{ICONS[one.verdict]} {shell.md(one.question)} **{shell.md(one.short)}**")
             st.caption(shell.md(one.numbers))
