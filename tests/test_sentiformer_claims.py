@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from sentviz.claim import Finding
+from sentviz.evaluation import holm
 from sentviz.papers.sentiformer import PAPER, reach
 from sentviz.papers.sentiformer.answer import asked
 from sentviz.papers.sentiformer.claims import CLAIMS
@@ -86,7 +87,10 @@ def test_each_side_has_the_rate_that_validation_chose(tmp_path: Path) -> None:
     runs = seeds(tmp_path, "sentiformer", 30) + seeds(tmp_path, "bilstm", 90) + seeds(tmp_path, "cnn", 90)
     assert found(BEATS, runs).verdict == "holds"
     runs += made_seeds(tmp_path, "sst5_trees", "cnn", 3, wrong=5, validation=0.95, variant="fast")
-    assert set(against_baselines(runs, "sst5_trees")) == {"bilstm", "cnn-fast"}
+    pairs = against_baselines(runs, "sst5_trees")
+    assert set(pairs) == {"bilstm", "cnn-fast"}
+    adjusted = holm({name: one.p for name, (one, _) in pairs.items()})
+    assert {name: word for name, (_, word) in pairs.items()} == {name: one.word(adjusted[name]) for name, (one, _) in pairs.items()}
     assert found(BEATS, runs).verdict == "does not hold" and "rate 1e-3" in found(BEATS, runs).evidence
     assert beside(runs, "sst5_trees").set_index("model").loc["CNN, rate 1e-3", "value"] == pytest.approx(0.975)
 

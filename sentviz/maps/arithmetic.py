@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from sentviz.models.model import Model
 
-__all__ = ["CellArithmetic", "Component", "cell", "plain"]
+__all__ = ["CellArithmetic", "Component", "apart", "cell", "plain"]
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -298,3 +298,17 @@ def _term(absolute: str, part: Component) -> str:
 
 def _cut(text: str, limit: int = 24) -> str:
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def apart(made: CellArithmetic, trace: Trace) -> float:
+    """How far the average is from what the fused kernels give for the same row, against its length."""
+    import torch
+
+    assert trace.queries is not None and trace.keys is not None and trace.values is not None
+    at, head = trace.layer_ids.index(made.layer), trace.head_ids.index(made.head)
+    terms = trace.terms[at].part(heads=(head,))
+    arrays = (trace.queries[at][:, [head]], trace.keys[at][:, [head]], trace.values[at][[head]])
+    with torch.inference_mode():
+        q, k, v = (torch.from_numpy(array)[None] for array in arrays)
+        out = terms.attend(q, k, v)[0, 0, made.query].double().numpy()
+    return float(np.linalg.norm(out - made.output) / (np.linalg.norm(made.output) or 1.0))

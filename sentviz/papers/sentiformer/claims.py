@@ -203,8 +203,8 @@ def _baselines(dataset: str) -> Test:
         found = against_baselines(runs, dataset)
         if len(found) < len(BASELINES):
             return _missing(f"SentiFormer or a baseline of {DATASETS[dataset]}")
-        said = "; ".join(f"{MODELS[name]} {one.numbers}" for name, one in found.items())
-        return Finding(worded([one.word() for one in found.values()]), f"SentiFormer minus {said}")
+        said = "; ".join(f"{MODELS[name]} {one.numbers}" for name, (one, _) in found.items())
+        return Finding(worded([word for _, word in found.values()]), f"SentiFormer minus {said}")
 
     return test
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from sentviz.evaluation import holm
 from sentviz.papers.sentiformer import prints
 from sentviz.papers.sentiformer.presets import ABLATIONS, BASELINES
 from sentviz.runs import Run
@@ -70,12 +71,14 @@ def chosen(here: Mapping[str, Sequence[Run]], model: str) -> str:
     return min(rates, key=lambda name: sum(run.config["best"]["loss"] for run in here[name]) / len(here[name]), default="")
 
 
-def against_baselines(runs: Iterable[Run], dataset: str) -> dict[str, Comparison]:
-    """SentiFormer against each baseline that is here, each at the rate chosen on validation, by the baseline's preset."""
+def against_baselines(runs: Iterable[Run], dataset: str) -> dict[str, tuple[Comparison, Word]]:
+    """SentiFormer against each baseline here, both at the rate chosen on validation, by the baseline's preset; the word is after Holm."""
     here = configurations(runs, dataset)
     noise = seed_noise(here.values())
     own, others = chosen(here, WHOLE), [name for model in BASELINES if (name := chosen(here, model))]
-    return {name: mixed(here[own], here[name], noise=noise) for name in others} if own else {}
+    found = {name: mixed(here[own], here[name], noise=noise) for name in others} if own else {}
+    adjusted = holm({name: one.p for name, one in found.items()})
+    return {name: (one, one.word(adjusted[name])) for name, one in found.items()}
 
 
 def ablations(runs: Iterable[Run], dataset: str) -> pd.DataFrame:

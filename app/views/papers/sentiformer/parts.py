@@ -13,7 +13,7 @@ from sentviz.figures import Figure, Theme
 from sentviz.gallery import code
 from sentviz.papers.sentiformer import tables
 from sentviz.papers.sentiformer.export import ablation_figure
-from sentviz.papers.sentiformer.study import READINGS, ablations
+from sentviz.papers.sentiformer.study import DATASETS, READINGS
 from sentviz.runs import Run
 from sentviz.studies.made import Table
 
@@ -31,7 +31,8 @@ def _figure(dataset: str, theme: Theme, key: tuple[str, ...], _runs: Sequence[Ru
 
 
 def show(runs: Sequence[Run]) -> None:
-    here = [dataset for dataset in READINGS if len(ablations(runs, dataset))]
+    made = _table(digests(runs), runs)
+    here = [dataset for dataset in READINGS if DATASETS[dataset] in set(made.frame["data"])]
     if not here:
         st.info(
             "No ablation is here. `sentviz study sentiformer-ablations --dataset sst5_trees` trains them.", icon=":material/inventory_2:"
@@ -46,7 +47,6 @@ def show(runs: Sequence[Run]) -> None:
                 code=code(dataset, "sentiformer-parts"),
             )
     with right:
-        made = _table(digests(runs), runs)
         percent = ("difference", "low", "high", "printed", "accuracy")
         frame = made.frame.assign(verdict=made.frame["verdict"].map(WORDS), **{name: 100 * made.frame[name] for name in percent})
         form: dict[Any, Any] = {"difference": with_interval(frame["difference"], frame["low"], frame["high"], "+")}

@@ -11,7 +11,7 @@ from sentviz.errors import SentvizError
 from sentviz.figures.smoother import smoother
 from sentviz.gallery import sourced
 from sentviz.glossary import tip
-from sentviz.maps.arithmetic import CellArithmetic, cell
+from sentviz.maps.arithmetic import CellArithmetic, apart, cell
 from sentviz.runs import Run
 from sentviz.trace import Trace
 
@@ -104,7 +104,7 @@ def _words(made: CellArithmetic, trace: Trace, run: Run) -> None:
         said.append("The average is normed behind the head; that is not drawn.")
     said.append(
         f"**The average is the head's output:** the fused computation, which never makes a weight, gives the same vector but for"
-        f" {_apart(made, trace):.1g} of its length."
+        f" {apart(made, trace):.1g} of its length."
     )
     st.markdown("\n\n".join(said))
     with st.expander("Every token in numbers"):
@@ -115,17 +115,3 @@ def _words(made: CellArithmetic, trace: Trace, run: Run) -> None:
             columns=titles | {"key_token": "token", "value_norm": "size of value", "along": "share of output"}
         )
         st.dataframe(shown, hide_index=True, height=260, column_config={"token": st.column_config.TextColumn(pinned=True)})
-
-
-def _apart(made: CellArithmetic, trace: Trace) -> float:
-    """How far the average is from what the fused kernels give for the same row, against its length."""
-    import torch
-
-    assert trace.queries is not None and trace.keys is not None and trace.values is not None
-    at, head = trace.layer_ids.index(made.layer), trace.head_ids.index(made.head)
-    terms = trace.terms[at].part(heads=(head,))
-    arrays = (trace.queries[at][:, [head]], trace.keys[at][:, [head]], trace.values[at][[head]])
-    with torch.inference_mode():
-        q, k, v = (torch.from_numpy(array)[None] for array in arrays)
-        out = terms.attend(q, k, v)[0, 0, made.query].double().numpy()
-    return float(np.linalg.norm(out - made.output) / (np.linalg.norm(made.output) or 1.0))
