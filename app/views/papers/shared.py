@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
+from app import shell
 from sentviz.runs import Run
 
-__all__ = ["MINUS", "WORDS", "digests", "plain", "with_interval"]
+__all__ = ["MINUS", "WORDS", "digests", "picked", "plain", "with_interval"]
 
 MINUS = str.maketrans("-", "−")
 WORDS = {"better": "▲ better", "worse": "▼ worse", "cannot be told": "? cannot be told"}
@@ -19,6 +20,15 @@ WORDS = {"better": "▲ better", "worse": "▼ worse", "cannot be told": "? cann
 def digests(runs: Sequence[Run], dataset: str = "") -> tuple[str, ...]:
     """What a cached result of these runs depends on."""
     return tuple(run.name + run.digest for run in runs if dataset in ("", run.config["data"]["name"]))
+
+
+def picked(label: str, field: str, titles: Mapping[str, str]) -> str:
+    """What a visitor looks at of a few things by their titles; the first where the link names none of them."""
+    shell.choose(
+        st.segmented_control, label, field, list(titles), format_func=titles.__getitem__, required=True, label_visibility="collapsed"
+    )
+    chosen = str(getattr(shell.focus(), field))
+    return chosen if chosen in titles else next(iter(titles))
 
 
 def plain(frame: pd.DataFrame, *, key: str, digits: int = 3, **formats: str) -> None:

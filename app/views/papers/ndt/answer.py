@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app import shell
-from app.views.papers.shared import digests
+from app.views.papers.shared import digests, picked
 from sentviz.papers.ndt.answer import Answer, answer
 from sentviz.papers.ndt.study import DATASETS
 from sentviz.runs import Run
@@ -40,14 +40,4 @@ def show(runs: Sequence[Run]) -> str:
         "Each data set's NDT is the configuration best on validation, so the test rows did not choose it. “Cannot be told” means p above"
         f" 0.05, or one seed of everything. Differences are in percentage points. {SEEDS_IN_WORDS}"
     )
-    shell.choose(
-        st.segmented_control,
-        "Data set",
-        "study",
-        list(DATASETS),
-        required=True,
-        format_func=lambda name: DATASETS[name],
-        label_visibility="collapsed",
-    )
-    chosen = shell.focus().study
-    return chosen if chosen in DATASETS else next(iter(DATASETS))
+    return picked("Data set", "study", DATASETS)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
 from app import shell, store
 from app.views.papers.ndt import answer, compare, cost, items, lambdas, panels, results
+from app.views.papers.shared import picked
 
 PARTS = {
     "results": results.show,
@@ -23,13 +22,4 @@ shell.intro(
 runs = list(store.runs().values())
 dataset = answer.show(runs)
 TITLES = {"items": "Every item"}
-shell.choose(
-    st.segmented_control,
-    "Part",
-    "part",
-    list(PARTS),
-    format_func=lambda name: TITLES.get(name, name.capitalize()),
-    required=True,
-    label_visibility="collapsed",
-)
-PARTS.get(shell.focus().part, results.show)(runs, dataset)
+PARTS[picked("Part", "part", {name: TITLES.get(name, name.capitalize()) for name in PARTS})](runs, dataset)

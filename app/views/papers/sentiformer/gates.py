@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from app import shell
-from app.views.papers.shared import digests, with_interval
+from app.views.papers.shared import digests, picked, with_interval
 from app.views.testset import gates_part
 from sentviz.papers.sentiformer.gates import gated, over_seeds
 from sentviz.papers.sentiformer.study import DATASETS
@@ -38,16 +38,7 @@ def show(runs: Sequence[Run]) -> None:
             icon=":material/inventory_2:",
         )
         return
-    shell.choose(
-        st.segmented_control,
-        "Data set",
-        "study",
-        list(here),
-        required=True,
-        format_func=lambda name: DATASETS[name],
-        label_visibility="collapsed",
-    )
-    dataset = shell.focus().study if shell.focus().study in here else next(iter(here))
+    dataset = picked("Data set", "study", {name: DATASETS[name] for name in here})
     frame = _together(dataset, digests(here[dataset]), here[dataset])
     means = frame[(frame["layer"] < 0) & frame["kind"].isin(["class", "difference"])]
     forms: dict[Any, Any] = {"mean gate": with_interval(means["value"], means["low"], means["high"]), "n": "{:,.0f}"}
