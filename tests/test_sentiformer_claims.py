@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from sentviz.claim import Finding
@@ -13,6 +14,7 @@ from sentviz.papers.sentiformer import PAPER, reach
 from sentviz.papers.sentiformer.answer import asked
 from sentviz.papers.sentiformer.claims import CLAIMS
 from sentviz.papers.sentiformer.export import MAKERS
+from sentviz.papers.sentiformer.separation import COLUMNS
 from sentviz.papers.sentiformer.study import ablations, against_baselines, beside, readings, worded
 from sentviz.papers.sentiformer.tables import ablation, accuracy
 from sentviz.runs import Run
@@ -148,3 +150,29 @@ def test_what_the_window_leaves_out_was_measured() -> None:
     """A share for each windowed run that ships, of texts longer than its own window."""
     for row in reach.measured().to_dict("records"):
         assert row["within"] == 33 and 0 <= row["beyond"] <= 1 and (row["beyond"] > 0) == (row["longest"] > 33)
+
+
+@pytest.mark.parametrize(("low", "high", "verdict"), [(5.4, 6, "holds"), (4, 5, "does not hold"), (5, 6, "cannot be told")])
+def test_speed_is_held_against_the_printed_ratio(low: float, high: float, verdict: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = {"model": "BERT-base", "threads": 1, "times": (low + high) / 2, "low": low, "high": high, "tokens": 128, "batch": 128}
+    monkeypatch.setattr("sentviz.papers.sentiformer.throughput.measured", lambda path=None: pd.DataFrame([row]))
+    assert found("It reads 5.3 times as many texts a second as BERT-base", []).verdict == verdict
+
+
+@pytest.mark.parametrize(("right", "verdict"), [(500, "holds"), (999, "does not hold"), (700, "cannot be told")])
+def test_markov_models_are_held_against_chance(right: int, verdict: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """1,000 balanced sequences of more than k words; what is shorter does not count."""
+    rows = [("aware", 24, 0, "last 2 words", 2, 8, right, 1000), ("aware", 24, 0, "last 2 words", 2, 2, 1000, 1000)]
+    monkeypatch.setattr("sentviz.papers.sentiformer.separation.measured", lambda: pd.DataFrame(rows, columns=COLUMNS))
+    assert found("No Markov model of order k can in more than k words", []).verdict == verdict
+    assert found("Nor can an RNN whose state has fewer than n − 1 numbers", []).verdict == "cannot be told"
+
+
+@pytest.mark.parametrize(("low", "high", "verdict"), [(0, 0.05, "holds"), (0.3, 0.5, "does not hold"), (0.05, 0.3, "cannot be told")])
+@pytest.mark.parametrize("seeds", [1, 2])
+def test_gates_are_held_against_zero(low: float, high: float, verdict: str, seeds: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [("word", name, "", -1, (low + high) / 2, low, high, seeds, 90) for name in ("the", "is")]
+    names = ["kind", "name", "against", "layer", "value", "low", "high", "seeds", "n"]
+    monkeypatch.setattr("sentviz.papers.sentiformer.claims.over_seeds", lambda runs: pd.DataFrame(rows, columns=names))
+    one = found("On SST-5 “the” and “is” learn gates close to zero", [])
+    assert one.verdict == (verdict if seeds > 1 else "cannot be told")

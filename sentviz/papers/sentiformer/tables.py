@@ -26,7 +26,8 @@ def accuracy(runs: Sequence[Run]) -> Table:
         "Test accuracy beside the print: measured with 95% intervals over test rows and, with several seeds, over seeds. The printed SST-5"
         " column stands beside both readings of its labels. Pretrained weights of DistilBERT and BERT-base cannot be downloaded here; Yelp"
         " polarity is a sample (1 and 2 against 4 and 5 stars). Our training is shorter than the printed one, and its"
-        " rate is SentiFormer's: rows with a rate of 1e-3 show what it costs the others; comparisons take the rate chosen on validation."
+        " rate is SentiFormer's: rows with a rate of 1e-3 show what it costs the others; comparisons take the rate that validation"
+        " chose of those trained here."
     )
     return Table("accuracy", "Accuracy on four data sets", frame[["data", "model", "printed", "value", "low", "high", "n", "seeds"]], words)
 
