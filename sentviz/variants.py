@@ -1,4 +1,4 @@
-"""Changes to a recipe by name: the controls of the lambda study, longer texts, a higher rate."""
+"""Changes to a recipe by name: the controls of the lambda study, longer texts, a higher rate, kept epochs."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ VARIANTS = {
     "frozen": "every lambda stays at the preset's start",
     "512": "reads the first 512 tokens",
     "fast": "learns at a rate of 0.001",
+    "epochs": "keeps the weights after each epoch, to be looked through",
 }
-PLAIN: dict[str, dict[str, Any]] = {"512": {"max_length": 512}, "fast": {"learning_rate": 1e-3}}
+PLAIN: dict[str, dict[str, Any]] = {"512": {"max_length": 512}, "fast": {"learning_rate": 1e-3}, "epochs": {"keep_epochs": 100}}
 EQUAL = 0.15
 
 
