@@ -220,6 +220,8 @@ class Focus:
     top: int = whole(0, chip="top {} tokens")  # tokens shown of a long text; 0 = as many as are readable
     scale: str = choice(("value", "change"), chip="change from the start")  # of lambda curves; or change, from the start
     axis: str = choice(("epoch", "step"), chip="by {}")  # of training curves; or step
+    travel: str = choice(("joint", "aligned"), chip="each epoch on its own axes")  # how rows become points after each epoch
+    seeds: str = choice(("lines", "bands"), chip="seeds as bands")  # of training curves
     shared: bool = hidden(False, resets=on("text", "row"))  # the text came in by a link, so the URL may keep it
 
     def with_(self, **changes: Any) -> Focus:

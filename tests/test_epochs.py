@@ -120,7 +120,7 @@ def test_a_run_without_kept_epochs_teaches_the_command(tiny_run: Path) -> None:
     done = CliRunner().invoke(main, ["epochs", str(tiny_run)])
     assert done.exit_code == 1
     assert "sentviz train toy --model ndt-unit-2 --keep-epochs 4" in done.output
-    with pytest.raises(RunError, match=r"were not kept: `sentviz train toy --model ndt-unit-2 --keep-epochs 4` keeps them"):
+    with pytest.raises(RunError, match=r"were not kept: `sentviz train toy --model ndt-unit-2 --keep-epochs 4` trains one that keeps"):
         course(Run.open(tiny_run))
 
 

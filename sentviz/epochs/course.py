@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.embeddings.projection import align, project
-from sentviz.epochs.measured import Measured
+from sentviz.epochs.measured import Measured, asked
 from sentviz.errors import InputError, RunError
 from sentviz.evaluation import confusion
 from sentviz.trace import Trace
@@ -18,9 +19,10 @@ from sentviz.trace import Trace
 if TYPE_CHECKING:
     import pandas as pd
 
+    from sentviz.models.model import Model
     from sentviz.runs import Run
 
-__all__ = ["KINDS", "PICTURES", "Course", "Events", "course", "events", "examples", "pictures"]
+__all__ = ["KINDS", "PICTURES", "Course", "Events", "asked_of", "course", "events", "examples", "missing", "pictures"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -136,16 +138,23 @@ def pictures(vectors: npt.ArrayLike, how: str = "joint") -> Floats:
     return np.stack(found)
 
 
+def missing(run: Run) -> str:
+    """Why a run has no course, with the command that makes one; empty where it has."""
+    if run.measured:
+        return ""
+    if run.epochs:
+        return f"The epochs of {run.name} are not measured yet: `sentviz epochs {run.name}` measures them."
+    return f"The weights of single epochs of {run.name} were not kept: `{run.keeping}` trains one that keeps and measures them."
+
+
 def course(run: Run) -> Course:
     """What was measured of a run after its epochs; an epoch whose file is missing or damaged is left out and named.
 
     Raises:
         RunError: nothing was measured, or nothing of it can be read.
     """
-    if not run.measured:
-        command = f"sentviz epochs {run.name}" if run.epochs else run.keeping
-        what = "are not measured yet" if run.epochs else "were not kept"
-        raise RunError(f"The epochs of {run.name} {what}: `{command}` {'measures' if run.epochs else 'keeps'} them.")
+    if why := missing(run):
+        raise RunError(why)
     found: list[Measured] = []
     problems: list[str] = []
     for epoch in run.measured:
@@ -163,11 +172,35 @@ def course(run: Run) -> Course:
 
 def examples(run: Run) -> tuple[dict[int, Trace], tuple[str, ...]]:
     """The stored trace of the run's example after each measured epoch, and a sentence for each that is missing or damaged."""
+    return _each(run.measured, lambda epoch: Trace.load(run.path(f"epochs/{epoch}.example.safetensors")))
+
+
+def asked_of(
+    run: Run, text: str, pair: str | None = None, model: Callable[[int], Model] | None = None
+) -> tuple[dict[int, Trace], tuple[str, ...]]:
+    """A sentence asked of the run with the weights after each epoch that it keeps, as `examples`.
+
+    Args:
+        model: the model after an epoch, where one is at hand; loaded unless given.
+    Raises:
+        InputError: a text that cannot be read.
+    """
+    from sentviz.models.loading import load
+
+    if not run.epochs:
+        return {}, (
+            f"{run.name} ships without the weights of its epochs: its example is shown. `{run.keeping}` trains one that keeps them.",
+        )
+    at = model or (lambda epoch: load(run, epoch=epoch))
+    return _each(run.epochs, lambda epoch: asked(at(epoch), text, pair))
+
+
+def _each(epochs: tuple[int, ...], trace: Callable[[int], Trace]) -> tuple[dict[int, Trace], tuple[str, ...]]:
     found: dict[int, Trace] = {}
     problems: list[str] = []
-    for epoch in run.measured:
+    for epoch in epochs:
         try:
-            found[epoch] = Trace.load(run.path(f"epochs/{epoch}.example.safetensors"))
+            found[epoch] = trace(epoch)
         except RunError as error:
             problems.append(str(error))
     return found, tuple(problems)
