@@ -58,7 +58,7 @@ class Course:
     @property
     def said(self) -> Ints:
         """(E, N) the most probable class."""
-        return self.probabilities.argmax(axis=2)
+        return np.asarray(self.probabilities.argmax(axis=2))
 
     @property
     def right(self) -> Bools:

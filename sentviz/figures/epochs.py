@@ -22,6 +22,7 @@ from sentviz.trace import Trace
 __all__ = ["epoch_answers", "epoch_confusions", "epoch_heads", "epoch_maps", "epoch_points"]
 
 READABLE = 24  # tokens that have their names beside a small map
+ACROSS = 4  # panels side by side
 WRITTEN = 6  # classes whose cells have room for numbers
 
 
@@ -181,7 +182,13 @@ def epoch_confusions(epochs: Sequence[int], counts: npt.ArrayLike, classes: Sequ
                 font = {"size": 13 if k < 4 else 10, "color": ink_on(fill)}
                 plot.add_annotation(x=j, y=i, text=f"{table[e, i, j]:,}", font=font, **place)
         plot.update_yaxes(
-            autorange="reversed", tickvals=list(range(k)), ticktext=names, showticklabels=place["col"] == 1, tickangle=0, **place
+            autorange="reversed",
+            tickvals=list(range(k)),
+            ticktext=names,
+            showticklabels=place["col"] == 1,
+            tickangle=0,
+            ticklabelstandoff=4,
+            **place,
         )
         plot.update_xaxes(tickvals=list(range(k)), ticktext=names, showticklabels=place["row"] == places[-1]["row"], **place)
     scale = [[i / (len(colours.diverging) - 1), stop] for i, stop in enumerate(colours.diverging)]
@@ -247,9 +254,7 @@ def epoch_points(
                 x=at[e, rows, 0],
                 y=at[e, rows, 1],
                 mode="markers",
-                name=as_text(name, 16),
-                legendgroup=name,
-                showlegend=e == 0,
+                showlegend=False,
                 marker={
                     "size": 6,
                     "opacity": 0.8,
@@ -263,6 +268,9 @@ def epoch_points(
             )
         plot.update_xaxes(range=[middle[0] - half, middle[0] + half], **place)
         plot.update_yaxes(range=[middle[1] - half, middle[1] + half], **place)
+    for k, name in enumerate(classes):
+        sign = {"size": 8, "color": colours.lines[k % len(colours.lines)], "symbol": SYMBOLS[k % len(SYMBOLS)]}
+        plot.add_scatter(x=[None], y=[None], mode="markers", name=as_text(name, 16), marker=sign)
     plot.update_layout(
         base_layout(
             theme,
@@ -307,8 +315,9 @@ def epoch_heads(frame: pd.DataFrame, measure: str = "entropy", *, theme: Theme =
         raise InputError(f"These epochs have no measure {measure!r}; there are {', '.join(dict.fromkeys(frame['measure']))}.")
     colours, epochs = palette(theme), sorted(part["epoch"].unique())
     plot = go.Figure(layout=base_layout(theme, title=MEASURE_TITLES.get(measure, measure), width=560, height=320, margin=(56, 52, 110, 52)))
-    for layer, rows in part.groupby("layer"):
-        colour, x = colours.lines[int(layer) % len(colours.lines)], rows["epoch"]
+    for layer in sorted(part["layer"].unique().tolist()):
+        rows = part[part["layer"] == layer]
+        colour, x = colours.lines[layer % len(colours.lines)], rows["epoch"]
         plot.add_scatter(
             x=[*x, *x[::-1]],
             y=[*rows["high"], *rows["low"][::-1]],
@@ -325,7 +334,7 @@ def epoch_heads(frame: pd.DataFrame, measure: str = "entropy", *, theme: Theme =
             mode="lines+markers",
             name=f"layer {layer + 1}",
             line={"color": colour, "width": 2},
-            marker={"size": 7, "symbol": SYMBOLS[int(layer) % len(SYMBOLS)]},
+            marker={"size": 7, "symbol": SYMBOLS[layer % len(SYMBOLS)]},
             customdata=rows[["low", "high"]],
             hovertemplate=f"layer {layer + 1}, epoch %{{x}}: %{{y:.4f}} [%{{customdata[0]:.4f}}, %{{customdata[1]:.4f}}]<extra></extra>",
         )
@@ -336,8 +345,8 @@ def epoch_heads(frame: pd.DataFrame, measure: str = "entropy", *, theme: Theme =
 
 
 def _panels(titles: Sequence[str], gap: float) -> tuple[go.Figure, list[dict[str, int]], int]:
-    """A grid with a panel a title, at most four a row, the place of each, and how many stand side by side."""
-    across = min(len(titles), 4)
-    down = -(-len(titles) // across)
+    """A grid with a panel a title, rows alike, the place of each, and how many stand side by side."""
+    down = -(-len(titles) // ACROSS)
+    across = -(-len(titles) // down)
     plot = make_subplots(rows=down, cols=across, subplot_titles=list(titles), horizontal_spacing=gap, vertical_spacing=0.24 / down)
     return plot, [{"row": i // across + 1, "col": i % across + 1} for i in range(len(titles))], across

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sentviz.errors import InputError, RunError
 from sentviz.gallery.registry import Need, figure
 from sentviz.gallery.sentence import MAPS
-from sentviz.gallery.subjects import Runs, sourced
+from sentviz.gallery.subjects import Runs
 from sentviz.runs import Run
 
 if TYPE_CHECKING:
@@ -60,8 +60,10 @@ class Epochs(Runs):
         return found
 
     def sourced(self, figure: Figure) -> Figure:
-        """The figure with its run, and the rows where it is of them."""
-        return sourced(figure, self.run)
+        """The figure with its run and the sample that was measured."""
+        first = self.course.first
+        rows = f"{len(first.ids):,} rows of {first.split} drawn with seed {first.seed}"
+        return replace(figure, source=f"{self.run.name} (seed {self.run.config['recipe']['seed']}, {rows}, digest {self.run.digest}).")
 
 
 @figure("epoch-answers", "The answer after each epoch", Epochs, "epochs:epoch_answers", MEASURED)
@@ -116,8 +118,5 @@ def _rows(of: Epochs, *, most: int = 40, theme: Theme = "light") -> Figure:
     found, n = events(seen.right), len(seen.first.ids)
     ever = int((found.forgotten > 0).sum())
     low, high = (float(side) for side in wilson(ever, n))
-    about = (
-        f"Forgotten at least once: {ever / n:.1%} [{low:.1%}, {high:.1%}]. Rows of {seen.first.split}, drawn with seed {seen.first.seed};"
-        " what happened between two epochs is not seen."
-    )
+    about = f"Forgotten at least once: {ever / n:.1%} [{low:.1%}, {high:.1%}]. What happened between two epochs is not seen."
     return forgetting(seen.epochs, seen.first.ids, seen.right, found.kinds, found.forgotten, most=most, about=about, theme=theme)

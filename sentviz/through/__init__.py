@@ -36,8 +36,11 @@ __all__ = ["HERE", "Film", "line_groups", "through_data", "through_html"]
 HERE = Path(__file__).parent
 TEXT, NAME = 240, 40  # characters
 TOKENS = 128  # of a map: more would be smaller than a pixel's worth
-LOSSES = {"train_loss": "training", "validation_loss": "validation"}
-METRICS = {"validation_accuracy": "accuracy", "validation_f1_macro": "macro F1"}
+CURVES = {
+    "Loss": {"train_loss": "training", "validation_loss": "validation"},
+    "On all of validation": {"validation_accuracy": "accuracy", "validation_f1_macro": "macro F1"},
+}
+LINE = {"y": "value", "low": "low", "high": "high"}
 
 Bytes = npt.NDArray[np.uint8]
 Doubles = npt.NDArray[np.float64]
@@ -152,31 +155,25 @@ def line_groups(film: Film) -> list[dict[str, Any]]:
     groups: list[dict[str, Any]] = []
     for measure in dict.fromkeys(heads["measure"]):
         mean = heads[(heads["measure"] == measure) & (heads["head"] < 0)].sort_values("epoch")
+        parts = {layer: mean[mean["layer"] == layer] for layer in sorted(mean["layer"].unique().tolist())}
         lines = [
             {"name": f"layer {layer + 1}", "x": part["epoch"].tolist(), **{to: _short(part[of]) for to, of in LINE.items()}}
-            for layer, part in mean.groupby("layer")
+            for layer, part in parts.items()
         ]
         groups.append({"panel": "heads", "title": MEASURE_TITLES.get(measure, measure), "lines": lines})
     history = film.history
-    for panel, title, names in (("losses", "Loss", LOSSES), ("metrics", "On all of validation", METRICS)):
+    for title, names in CURVES.items():
         found = {name: history[history["name"] == name] for name in names if (history["name"] == name).any()}
         lines = [{"name": names[name], "x": _short(part["epoch"]), "y": _short(part["value"])} for name, part in found.items()]
-        groups.append({"panel": panel, "title": title, "lines": lines})
+        groups.append({"panel": "curves", "title": title, "lines": lines})
     scalars = history[history["name"].isin(film.scalars) & ~((history["name"] == "lambda") & (history["component"] == 0))]
-    each = scalars.groupby(["name", "layer", "component"], sort=True)
-    lines = [
-        {
-            "name": scalar_label(str(name), int(component)) + (f", layer {layer + 1}" if layer >= 0 else ""),
-            "x": _short(part["epoch"]),
-            "y": _short(part["value"]),
-        }
-        for (name, layer, component), part in each
-    ]
+    lines = []
+    for _, part in scalars.groupby(["name", "layer", "component"], sort=True):
+        name, layer, component = (part[column].iloc[0] for column in ("name", "layer", "component"))
+        said = scalar_label(str(name), int(component)) + (f", layer {layer + 1}" if layer >= 0 else "")
+        lines.append({"name": said, "x": _short(part["epoch"]), "y": _short(part["value"])})
     groups.append({"panel": "scalars", "title": "Learned scalars", "lines": lines})
     return [group for group in groups if group["lines"]]
-
-
-LINE = {"y": "value", "low": "low", "high": "high"}
 
 
 def _short(values: pd.Series) -> list[float]:

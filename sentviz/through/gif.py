@@ -64,7 +64,7 @@ class _Stage:
         self.film, self.look, self.size = film, look, (width, height)
         self.maps = film.maps() if film.mapped else None
         self.places, self.right, self.counts = film.places(), film.seen.right, film.seen.counts
-        self.losses = next((group["lines"] for group in line_groups(film) if group["panel"] == "losses"), [])
+        self.losses: list[dict[str, Any]] = next((group["lines"] for group in line_groups(film) if group["title"] == "Loss"), [])
         top, gap = 34 * SCALE, 16 * SCALE
         shown = 3 if film.first is not None else 2
         wide, high = (width - gap * (shown + 1)) / shown, height - top - gap
@@ -136,9 +136,9 @@ class _Stage:
             at = names + (i + 0.5) * cell
             word = visible(token)[:10]
             pen.text((left + names - 6, top + at), word, fill=rgb(self.look.ink), font=letters, anchor="rm")
-            label = Image.new("RGB", (int(names), int(cell) + 2), rgb(self.look.paper))
-            _pen(label).text((0, label.height / 2), word, fill=rgb(self.look.ink), font=letters, anchor="lm")
-            image.paste(label.rotate(90, expand=True), (int(left + at - cell / 2), int(top) - 4))
+            name = Image.new("RGB", (int(names), int(cell) + 2), rgb(self.look.paper))
+            _pen(name).text((0, name.height / 2), word, fill=rgb(self.look.ink), font=letters, anchor="lm")
+            image.paste(name.rotate(90, expand=True), (int(left + at - cell / 2), int(top) - 4))
 
     def _points(self, pen: Any, time: float) -> None:
         left, top, wide, high = self.dots

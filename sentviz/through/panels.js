@@ -42,13 +42,14 @@ export function paintMap(view) {
     picture.data[4 * k + 3] = 255
   }
   small.putImageData(picture, 0, 0)
-  const names = named ? Math.min(92, width * 0.26) : 8, box = Math.min(width - names - 4, height - names - 4), cell = box / n
+  const [least, most] = [11 * 0.56, Math.min(110, width * 0.26)]
+  const names = named ? clamp(Math.max(...sentence.tokens.map(token => token.length)) * least + 12, 30, most) : 8, box = Math.min(width - names - 4, height - names - 4), cell = box / n
   view.grid = { left: names, top: names, cell, n }
   pen.imageSmoothingEnabled = false
   pen.drawImage(view.cells, names, names, box, box)
   if (!named) return
   const font = `${clamp(Math.floor(cell * 0.8), 7, 12)}px ${look.family}`
-  const letters = Math.floor((names - 8) / (clamp(cell * 0.8, 7, 12) * 0.56))
+  const letters = Math.floor((names - 8) / (clamp(cell * 0.8, 7, 12) * 0.52))
   for (const [i, token] of sentence.tokens.entries()) {
     const at = names + (i + 0.5) * cell, text = shorten(token, letters)
     say(pen, text, names - 5, at, { colour: look.ink, font, align: "right" })

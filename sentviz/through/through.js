@@ -14,9 +14,9 @@ import { advanced, epochAt, held, line, read, right, tally, timeOf, turned } fro
 const BEAT = 1200 // milliseconds from an epoch to the next
 const SNAP = 250 // milliseconds to the nearest epoch when the slider is let go
 const NEAR = 12 // pixels within which the pointer finds a point
-const LINES = ["heads", "scalars", "losses", "metrics"]
+const LINES = ["heads", "scalars", "curves"] // panels with lines; of several groups one is chosen
 const PARTS = ["deck", "back", "play", "forward", "time", "marks", "where", "what", "readout", "map-title", "map", "answer", "map-note", "points", "points-key",
-  "points-note", "tip", "counts", "measure", "kind", "rows-note", "list", "of-map", "of-points", "of-counts", ...LINES.flatMap(name => [name, `${name}-key`, `of-${name}`])]
+  "points-note", "tip", "counts", "kind", "rows-note", "list", "of-map", "of-points", "of-counts", ...LINES.flatMap(name => [name, `${name}-key`, `${name}-which`, `of-${name}`])]
 
 export function mount(root) {
   const view = {
@@ -56,14 +56,19 @@ function load(view, data) {
     button.onclick = () => travel(view, k)
     return button
   }))
-  const { sentence, groups } = film, measures = groups.filter(group => group.panel === "heads")
+  const { sentence } = film
   view.parts["of-map"].hidden = !sentence
   if (sentence) {
     view.parts["map-title"].textContent = sentence.maps ? sentence.title : "The sentence"
     view.parts.map.hidden = !sentence.maps
   }
-  view.parts.measure.replaceChildren(...measures.map((group, k) => html("option", group.title, { value: String(k) })))
-  for (const name of LINES) view.parts[`of-${name}`].hidden = !groups.some(group => group.panel === name)
+  for (const name of LINES) {
+    const groups = groupsOf(film, name), which = view.parts[`${name}-which`], now = which.value
+    view.parts[`of-${name}`].hidden = !groups.length
+    which.replaceChildren(...groups.map((group, k) => html("option", group.title, { value: String(k) })))
+    which.disabled = groups.length < 2
+    if (same && groups[Number(now)]) which.value = now
+  }
   const made = film.m < film.n ? `${film.m.toLocaleString("en")} of the rows` : "All rows"
   view.parts["points-note"].textContent = `${made}: what the classifier reads, PCA, ${film.picture}. Point at one for its way.`
   kinds(view)
@@ -145,10 +150,9 @@ function paint(view) {
   }
 }
 
-function linesOf({ film, parts }, name) {
-  const groups = film.groups.filter(group => group.panel === name)
-  return groups[name === "heads" ? Number(parts.measure.value) || 0 : 0]?.lines
-}
+const groupsOf = (film, name) => film.groups.filter(group => group.panel === name)
+
+const linesOf = ({ film, parts }, name) => groupsOf(film, name)[Number(parts[`${name}-which`].value)]?.lines
 
 /** The probabilities of the sentence as bars. */
 function answer({ film, look, parts, time }) {
@@ -261,7 +265,6 @@ function hands(view) {
     Home: () => travel(view, 0), End: () => travel(view, view.film.last),
   }
   parts.time.onkeydown = event => pressed(event, keys)
-  parts.measure.onchange = () => (view.toldKey = null, draw(view))
   parts.kind.onchange = () => (listed(view), draw(view))
   parts.points.onpointermove = event => hover(view, event)
   parts.points.onpointerleave = () => {
@@ -269,6 +272,7 @@ function hands(view) {
     parts.tip.hidden = true
   }
   for (const name of LINES) {
+    parts[`${name}-which`].onchange = () => (view.toldKey = null, draw(view))
     const seek = event => {
       const span = view.spans.get(parts[name])
       if (!span || !(event.buttons & 1 || event.type === "pointerdown")) return

@@ -132,7 +132,7 @@ def figures(run: Run, film: Film, code: Callable[..., str]) -> None:
     able = [name for name in FIGURES if film.first is not None or name not in ("epoch-maps", "epoch-answers")]
     able = [name for name in able if run.capabilities.maps or name not in ("epoch-maps", "epoch-heads")]
     name = st.segmented_control(
-        "Figure", able, default=able[0], format_func=FIGURES.get, label_visibility="collapsed", key="through-figure"
+        "Figure", able, default=able[0], format_func=lambda name: FIGURES[name], label_visibility="collapsed", key="through-figure"
     )
     if name is None:
         return
