@@ -65,7 +65,7 @@ const SIDES = [0, 4, 4, 12, 8]
 
 /** Every row at its place; wrong ones have a ring, the one pointed at its way through all epochs. */
 export function paintPoints(view) {
-  const { film, look, parts } = view, on = sheet(parts.points, width => Math.min(width * 0.82, 380))
+  const { film, look, parts } = view, on = sheet(parts.points, width => Math.min(width, 430))
   if (!on) return
   const { pen, width, height } = on, { m, labels } = film, stop = Math.round(view.time)
   const scale = Math.min(width, height) / 2 - 12
@@ -110,7 +110,7 @@ function shape(pen, [x, y], kind, size) {
 
 /** The confusion matrix: counts of the nearer epoch, colours on the way. */
 export function paintCounts(view) {
-  const { film, look, parts } = view, k = film.classes.length, on = sheet(parts.counts, width => Math.min(width * 0.82, 380))
+  const { film, look, parts } = view, k = film.classes.length, on = sheet(parts.counts, width => Math.min(width, 430))
   if (!on) return
   const { pen, width, height } = on, stop = Math.round(view.time), counts = film.counts[stop]
   const from = film.counts[Math.floor(view.time)], to = film.counts[Math.ceil(view.time)], part = view.time - Math.floor(view.time)
@@ -136,7 +136,7 @@ export function paintCounts(view) {
 
 /** Lines over the epochs, with a cursor; bands where there are intervals. */
 export function paintLines(view, canvas, lines, epoch) {
-  const { film, look } = view, on = sheet(canvas, width => Math.min(width * 0.5, 190))
+  const { film, look } = view, on = sheet(canvas, width => Math.min(width * 0.55, 210))
   if (!on) return
   const { pen, width, height } = on
   const [left, top, room, high] = [44, 8, width - 44 - 10, height - 8 - 22]
@@ -145,7 +145,7 @@ export function paintLines(view, canvas, lines, epoch) {
   const [least, most] = [Math.min(...all), Math.max(...all)], pad = 0.06 * (most - least) || 0.05 * Math.abs(most) || 1
   const [low, span] = [least - pad, most - least + 2 * pad]
   const x = value => left + ((value - start) / (end - start || 1)) * room, y = value => top + high - ((value - low) / span) * high
-  for (const [value, text] of ticks([low, low + span], high / span)) {
+  for (const [value, text] of ticks([low, low + span], (2 * high) / span)) {
     path(pen, [[left, y(value)], [left + room, y(value)]])
     ink(pen, { line: look.line })
     say(pen, text, left - 6, y(value), { colour: look.muted, font: `11px ${look.family}`, align: "right" })

@@ -89,8 +89,8 @@ function dress(view) {
     lines,
     diverging: table(diverging),
     sequential: table(sequential),
-    good: diverging.at(-3),
-    bad: diverging[2],
+    good: diverging.at(look.dark ? -2 : -3),
+    bad: diverging[look.dark ? 1 : 2],
     line: look.dark ? "#2b303b" : "#e6e9ef",
   }
   view.host.style.setProperty("--good", view.look.good)
