@@ -31,6 +31,7 @@ PAGES = (
     "components",
     "scalars",
     "curves",
+    "training/through",
     "ndt/page",
     "hardmax/page",
     "fused/page",

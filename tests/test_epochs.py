@@ -22,45 +22,35 @@ from sentviz.maps.heads import over_split
 from sentviz.models.loading import load
 from sentviz.runs import Run
 from sentviz.studies.runner import light
-from sentviz.training import train
 from tests import makers, slow
 
 
-@pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a run that keeps the weights of its last three epochs. Read-only: copy it to change it."""
-    root = tmp_path_factory.mktemp("kept")
-    with pytest.MonkeyPatch.context() as patch:
-        makers.use_toy_data(patch)
-        return train(makers.toy_recipe(keep_epochs=3), root, progress=False).folder
-
-
 @pytest.fixture
-def copy(kept: Path, tmp_path: Path) -> Path:
+def copy(kept_epochs: Path, tmp_path: Path) -> Path:
     """A copy of that run."""
-    return Path(shutil.copytree(kept, tmp_path / "toy" / "ndt-unit-2"))
+    return Path(shutil.copytree(kept_epochs, tmp_path / "toy" / "ndt-unit-2-epochs"))
 
 
 # ---- kept and measured
 
 
-def test_training_measures_what_it_keeps(kept: Path) -> None:
+def test_training_measures_what_it_keeps(kept_epochs: Path) -> None:
     """Epochs 2 to 4 with their answers to the same rows, without a text of the data set; small beside the weights."""
-    run = Run.open(kept)
+    run = Run.open(kept_epochs)
     assert run.epochs == run.measured == (2, 3, 4)
     seen = course(run)
     assert seen.epochs == (2, 3, 4) and not seen.problems
     assert seen.probabilities.shape == (3, 60, 2) and seen.counts.sum(axis=(1, 2)).tolist() == [60, 60, 60]
     assert sorted(seen.first.ids) == sorted(makers.toy_splits()["validation"].frame["id"])
-    stored = b"".join(path.read_bytes() for path in (kept / "epochs").glob("*.measured.safetensors"))
+    stored = b"".join(path.read_bytes() for path in (kept_epochs / "epochs").glob("*.measured.safetensors"))
     assert not any(text.encode() in stored for text in makers.toy_splits()["validation"].frame["text"])
 
 
-def test_a_loaded_epoch_is_its_codes_and_measures_as_stored(kept: Path) -> None:
+def test_a_loaded_epoch_is_its_codes_and_measures_as_stored(kept_epochs: Path) -> None:
     """Weights: stored codes times stored scales, bit for bit. Asked again, answers, vectors, heads and map are those in the files."""
-    run, split = Run.open(kept), makers.toy_splits()["validation"]
+    run, split = Run.open(kept_epochs), makers.toy_splits()["validation"]
     for epoch in run.epochs:
-        model, packed = load(run, epoch=epoch), load_file(kept / "epochs" / f"{epoch}.safetensors")
+        model, packed = load(run, epoch=epoch), load_file(kept_epochs / "epochs" / f"{epoch}.safetensors")
         for name, tensor in model.network.state_dict().items():
             plain = packed[name].float() if name in packed else packed[f"{name}.int8"].float() * packed[f"{name}.scale"].float()
             assert torch.equal(tensor, plain)
@@ -74,9 +64,9 @@ def test_a_loaded_epoch_is_its_codes_and_measures_as_stored(kept: Path) -> None:
         np.testing.assert_allclose(examples(run)[0][epoch].map(1), trace.map(1), atol=1e-3)  # stored in half precision
 
 
-def test_the_table_is_what_a_model_says_of_the_rows(kept: Path) -> None:
+def test_the_table_is_what_a_model_says_of_the_rows(kept_epochs: Path) -> None:
     """Ids beside answers: row by row against `Model.predict`, heads against their own measure over the same rows."""
-    run = Run.open(kept)
+    run = Run.open(kept_epochs)
     frame = makers.toy_splits()["validation"].frame.set_index("id")
     one, model = course(run).measured[1], load(run, epoch=3)
     for i in (0, 17, 59):
@@ -155,12 +145,12 @@ def test_an_epoch_measured_on_other_rows_is_left_out(copy: Path) -> None:
     assert seen.epochs == (2, 3) and "epoch 4 was measured on other rows" in seen.problems[0]
 
 
-def test_light_copies_keep_what_was_measured(kept: Path, tmp_path: Path) -> None:
+def test_light_copies_keep_what_was_measured(kept_epochs: Path, tmp_path: Path) -> None:
     """Without weights; figures of the course are the same."""
-    light(Run.open(kept), tmp_path / "toy" / "light")
+    light(Run.open(kept_epochs), tmp_path / "toy" / "light")
     run = Run.open(tmp_path / "toy" / "light")
     assert run.epochs == () and run.measured == (2, 3, 4) and not run.askable
-    np.testing.assert_array_equal(course(run).probabilities, course(Run.open(kept)).probabilities)
+    np.testing.assert_array_equal(course(run).probabilities, course(Run.open(kept_epochs)).probabilities)
     assert list(examples(run)[0]) == [2, 3, 4]
 
 

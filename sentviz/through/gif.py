@@ -112,7 +112,8 @@ class _Stage:
             y = top + high - bars + 20 * SCALE * k
             pen.text((left, y), visible(label)[:14], fill=rgb(self.look.ink), font=font(11 * SCALE))
             pen.text((left + wide, y), f"{share:.0%}", fill=rgb(self.look.ink), font=font(11 * SCALE), anchor="ra")
-            start, room = left + 96 * SCALE, wide - 96 * SCALE - 44 * SCALE
+            start = left + min(96 * SCALE, 0.36 * wide)
+            room = max(left + wide - 44 * SCALE - start, 1.0)
             pen.rectangle(
                 (start, y + 3 * SCALE, start + room * float(share), y + 12 * SCALE), fill=self.look.lines[k % len(self.look.lines)]
             )
@@ -157,7 +158,7 @@ class _Stage:
     def _counts(self, pen: Any, stop: int) -> None:
         left, top, wide, high = self.cells
         classes, counts = self.film.seen.first.classes, self.counts[stop]
-        k, names = len(classes), 76 * SCALE
+        k, names = len(classes), min(76 * SCALE, 0.3 * wide)
         across, down = (wide - names) / k, (high - 18 * SCALE) / k
         shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
         fills = blend(self.look.diverging, (np.where(np.eye(k, dtype=bool), shares, -shares).ravel() + 1) / 2)
