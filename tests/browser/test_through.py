@@ -52,7 +52,8 @@ def value(page: Any) -> float:
 def resting(page: Any, stop: int) -> None:
     """Wait until the slider lies at a stop."""
     page.wait_for_function(
-        "stop => [...document.querySelectorAll('*')].map(n => n.shadowRoot ?? n).some(r => Number(r.querySelector?.('.through .time')?.value) === stop)",
+        "stop => [...document.querySelectorAll('*')].map(node => node.shadowRoot ?? node)"
+        ".some(root => Number(root.querySelector('.through .time')?.value) === stop)",
         arg=stop,
         timeout=20_000,
     )
@@ -64,7 +65,7 @@ def shot(page: Any, name: str) -> np.ndarray:
 
 
 def test_the_slider_drives_every_panel(page: Any, server: str) -> None:
-    """Drag from the last epoch to the first: map, points, matrix and lines change, nothing is asked of the server, text says where we are."""
+    """Drag from the last epoch to the first: every panel changes, nothing is asked of the server, the text says where we are."""
     slider = opened(page, server)
     last = value(page)
     before = {name: shot(page, name) for name in ("map", "points", "counts", "heads", "scalars", "curves")}
