@@ -71,6 +71,7 @@ def test_the_slider_drives_every_panel(page: Any, server: str) -> None:
     before = {name: shot(page, name) for name in ("map", "points", "counts", "heads", "scalars", "curves")}
     sent: list[str] = []
     page.on("request", lambda request: sent.append(request.url))
+    slider.scroll_into_view_if_needed()
     box = slider.bounding_box()
     page.mouse.move(box["x"] + box["width"] - 8, box["y"] + box["height"] / 2)
     page.mouse.down()
@@ -115,6 +116,24 @@ def test_without_motion_it_jumps_from_epoch_to_epoch(page: Any, server: str) -> 
     resting(page, 2)
     film = np.array(page.evaluate("() => { cancelAnimationFrame(window.filming); return window.film }"))
     assert set(film[:, 1]) <= {0.0, 1.0, 2.0}
+
+
+def test_a_typed_sentence_moves_where_weights_are_kept(page: Any, server: str) -> None:
+    """Its answer and map are those of the epochs kept, 1, 3 and 6; at others the text says whose they are."""
+    slider = opened(page, server)
+    box = page.get_by_label("Sentence", exact=True)
+    box.fill("Not bad at all.")
+    box.press("Enter")
+    label = page.locator(f"{VIEW} canvas.map")
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('*')].map(node => node.shadowRoot ?? node)"
+        ".some(root => root.querySelector('.through canvas.map')?.getAttribute('aria-label')?.includes('“bad”'))",
+        timeout=60_000,
+    )
+    assert "after epoch 6" in label.get_attribute("aria-label")
+    slider.press("ArrowLeft")
+    resting(page, 4)
+    assert page.locator(f"{VIEW} .map-note").inner_text() == "The weights of epoch 5 are not here: this is epoch 3."
 
 
 def test_rows_can_be_listed_by_what_became_of_them(page: Any, server: str) -> None:

@@ -77,7 +77,7 @@ def sentence(run: Run, focus: Focus) -> Traces:
     if not (focus.text or focus.row):
         return _examples(run.name, run.digest)
     text, pair = store.texts(focus)
-    kept: dict[Any, Traces] = st.session_state.setdefault("through", {})
+    kept: dict[Any, Traces] = st.session_state.setdefault("through-traces", {})
     key = (run.digest, text, pair)
     if key not in kept:
         with st.spinner("Asking the model as it was after each epoch"):
