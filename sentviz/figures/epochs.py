@@ -116,8 +116,8 @@ def epoch_maps(
             coloraxis={"colorscale": scale, "cmin": -peak if signed else 0, "cmax": peak, "colorbar": bar},
         )
     )
-    plot.update_xaxes(showgrid=False, automargin=False)
-    plot.update_yaxes(showgrid=False, automargin=False)
+    plot.update_xaxes(showgrid=False, ticks="", automargin=False)
+    plot.update_yaxes(showgrid=False, ticks="", automargin=False)
     plot.update_annotations(selector=is_panel_title, font={"size": 12, "color": colours.muted})
     query, key = np.indices((n, n)).reshape(2, -1)
     words = np.array(first.tokens, dtype=object)
@@ -202,8 +202,8 @@ def epoch_confusions(epochs: Sequence[int], counts: npt.ArrayLike, classes: Sequ
             coloraxis={"colorscale": scale, "cmin": -1, "cmax": 1, "showscale": False},
         )
     )
-    plot.update_xaxes(showgrid=False, automargin=False)
-    plot.update_yaxes(showgrid=False, automargin=False)
+    plot.update_xaxes(showgrid=False, ticks="", automargin=False)
+    plot.update_yaxes(showgrid=False, ticks="", automargin=False)
     plot.update_annotations(selector=is_panel_title, font={"size": 12, "color": colours.muted})
     at, label, said = np.indices(table.shape).reshape(3, -1)
     frame = pd.DataFrame(

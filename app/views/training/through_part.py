@@ -39,13 +39,14 @@ def chosen_run() -> Run:
     able = [name for name, one in store.runs().items() if one.measured]
     if run.measured:
         return run
-    st.info(shell.md(missing(run)).replace("\\`", "`"), icon=":material/movie:")
+    parts = missing(run).split("`")  # the command stands between two of them
+    st.info("`".join(part if k % 2 else shell.md(part) for k, part in enumerate(parts)), icon=":material/movie:")
     if able:
 
         def take() -> None:
             shell.go(run=st.session_state["through-run"])
 
-        st.selectbox("Runs with measured epochs", able, None, placeholder="choose one", key="through-run", on_change=take, width=340)
+        st.pills("Runs that can be scrubbed through", able, key="through-run", on_change=take)
     st.stop()
 
 
