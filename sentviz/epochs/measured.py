@@ -84,7 +84,8 @@ class Measured:
             heads = pd.DataFrame({name: arrays.pop(f"heads.{name}") for name in COLUMNS})
             names = meta.pop("measures")
             heads["measure"] = [names[k] for k in heads["measure"]]
-            found = cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in meta.items()}, heads=heads, **arrays)
+            fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in meta.items()} | arrays
+            found = cls(**fields, heads=heads)
         except (OSError, SafetensorError, KeyError, IndexError, TypeError, ValueError, RecursionError) as error:
             raise RunError(f"{path.name} does not hold what was measured after an epoch ({error}).") from error
         if not len(found.ids) == len(found.labels) == len(found.probabilities) >= len(found.pooled):

@@ -285,10 +285,10 @@ def epoch_points(
     plot.update_xaxes(**frameless)
     plot.update_yaxes(**frameless)
     plot.update_annotations(selector=is_panel_title, font={"size": 12, "color": colours.muted})
-    e, row = np.indices(good.shape).reshape(2, -1)
+    at_epoch, row = np.indices(good.shape).reshape(2, -1)
     frame = pd.DataFrame(
         {
-            "epoch": np.asarray(epochs)[e],
+            "epoch": np.asarray(epochs)[at_epoch],
             "row": row,
             "label": [classes[k] for k in of[row]],
             "right": good.ravel(),

@@ -22,6 +22,7 @@ from sentviz.through import through_data, through_html
 from sentviz.through.gif import film_gif
 
 KEY = "through"
+AXES = " or ".join(PICTURES.values())
 
 shell.intro(
     "One slider over the epochs of a training run: what the model looked at, said and mistook after each of them.",
@@ -54,7 +55,8 @@ with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
             parts = ["effective", *(str(c + 1) for c in range(has.components))]
             names: dict[str, Any] = {"format_func": lambda name: component_name(place(name)), "width": 130}
             shell.choose(st.selectbox, "Component", "component", parts, **names, help=tip("component"))
-    shell.choose(st.selectbox, "Points", "travel", choices("travel"), format_func=PICTURES.get, width=240)
+    titles = {"joint": "one projection", "aligned": "each epoch's own"}
+    shell.choose(st.selectbox, "Points", "travel", choices("travel"), format_func=titles.get, width=180, help=f"PCA: {AXES}.")
 
 focus = shell.focus()
 film = film_of(run, seen, traces, focus)
