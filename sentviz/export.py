@@ -184,11 +184,15 @@ def _as_vectors(plot: go.Figure) -> go.Figure:
         else:
             traces.append(trace)
     layout = go.Layout(plot.layout)
-    if any(old.type == "heatmap" and new.type == "bar" for old, new in zip(plot.data, traces, strict=True)):
+    celled = [old for old, new in zip(plot.data, traces, strict=True) if old.type == "heatmap" and new.type == "bar"]
+    if celled:
         layout.barmode = "overlay"
         for axis in (*plot.select_xaxes(), *plot.select_yaxes()):
             if axis.range is None:
                 _fit(axis, plot, layout)
+        for trace in celled:
+            for letter in "xy":
+                _number(trace, letter, layout)
     return go.Figure(traces, layout)
 
 
@@ -203,6 +207,19 @@ def _fit(axis: Any, plot: go.Figure, layout: go.Layout) -> None:
     if sides:
         low, high = min(start for start, _ in sides), max(end for _, end in sides)
         layout[axis.plotly_name].update(range=[high, low] if axis.autorange == "reversed" else [low, high], autorange=None)
+
+
+def _number(trace: go.Heatmap, letter: str, layout: go.Layout) -> None:
+    """Where cells were named, bars stand at 0, 1, 2 ...: the axis counts, its ticks bear the names, and so do notes at a name."""
+    names = [] if trace[letter] is None else list(trace[letter])
+    if not any(isinstance(name, str) for name in names):
+        return
+    axis = getattr(trace, f"{letter}axis") or letter
+    ticks = {"type": "linear", "tickmode": "array", "tickvals": list(range(len(names))), "ticktext": names}
+    layout[f"{letter}axis{axis[1:]}"].update(ticks)
+    for note in layout.annotations:
+        if (note[f"{letter}ref"] or letter) == axis and note[letter] in names:
+            note[letter] = names.index(note[letter])
 
 
 def _edges(trace: go.Heatmap, letter: str) -> tuple[float, float]:
