@@ -87,7 +87,12 @@ def render(
         raise InputError("The scale must lie between 0.1 and 10, width and height between 50 and 10,000 pixels.")
     if format == "html":
         return _html(figure, width, height)
-    plot = go.Figure(figure.plot)
+    pixels = 0
+    if size is not None:
+        place = SIZES[size]
+        letters = (points or place.points) * 96 / 72 / _BASE_FONT
+        pixels = round(place.millimetres / 25.4 * 96 / letters)
+    plot = go.Figure(figure.at_width(width=pixels).plot if pixels and figure.at_width else figure.plot)
     if format in ("svg", "pdf"):
         plot = _as_vectors(plot)
     if size is None:
@@ -95,13 +100,10 @@ def render(
         high = _add_caption(plot, sentence([figure.caption, figure.source]), wide, high)
         factor = scale if format == "png" else 1.0
     elif plot.layout.meta == "whole":  # letters that are the picture: it shrinks as one
-        place = SIZES[size]
         wide, high = _size(plot, None, None)
         factor = place.millimetres / 25.4 * 96 / wide * (place.dpi / 96 if format == "png" else 1)
     else:
-        place = SIZES[size]
-        letters = (points or place.points) * 96 / 72 / _BASE_FONT
-        wide, high = fit_width(plot, round(place.millimetres / 25.4 * 96 / letters))
+        wide, high = fit_width(plot, pixels)
         factor = letters * (place.dpi / 96 if format == "png" else 1)
     picture = _BROWSER.render(plot.to_dict(), {"format": format, "width": wide, "height": high, "scale": factor})
     return embed_fonts(picture) if format == "svg" else picture
