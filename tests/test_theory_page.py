@@ -93,6 +93,14 @@ def test_a_run_without_attention_is_offered_another(page: Any) -> None:
     assert "The average is the head" in words(app)
 
 
+def test_a_blank_text_leaves_the_box_to_type_another(page: Any) -> None:
+    app = page()
+    app.text_input(key="smooth-sentence").set_value("   ").run()
+    assert "The text is empty" in words(app)
+    app.text_input(key="smooth-sentence").set_value(TEXT).run()
+    assert "The text is empty" not in words(app) and "The average is the head" in words(app)
+
+
 def learned(app: AppTest) -> AppTest:
     """The page once the job is done."""
     app.button(key="prop2-train").click().run()
