@@ -11,7 +11,7 @@ import streamlit as st
 from app import shell
 from sentviz.runs import Run
 
-__all__ = ["MINUS", "WORDS", "digests", "picked", "plain", "with_interval"]
+__all__ = ["MINUS", "WORDS", "digests", "picked", "plain", "signed", "with_interval"]
 
 MINUS = str.maketrans("-", "−")
 WORDS = {"better": "▲ better", "worse": "▼ worse", "cannot be told": "? cannot be told"}
@@ -33,13 +33,13 @@ def picked(label: str, field: str, titles: Mapping[str, str]) -> str:
 
 def plain(frame: pd.DataFrame, *, key: str, digits: int = 3, **formats: str) -> None:
     """Numbers with the same digits, sortable."""
-    wanted: dict[Any, Any] = {name: _signed(formats.get(str(name), f"{{:.{digits}f}}")) for name in frame.select_dtypes("number")}
+    wanted: dict[Any, Any] = {name: signed(formats.get(str(name), f"{{:.{digits}f}}")) for name in frame.select_dtypes("number")}
     config = {"model": st.column_config.Column(pinned=True, width=140)}
     style = frame.style.format(wanted, na_rep="–")
     st.dataframe(style, hide_index=True, height="content", key=key, placeholder="–", column_config=config)
 
 
-def _signed(form: str) -> Callable[[float], str]:
+def signed(form: str) -> Callable[[float], str]:
     """A number as written, with a minus sign."""
     return lambda value: form.format(value).translate(MINUS)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app import shell, store
-from app.views.papers.sentiformer import answer, claims, failures, gates, items, parts, results, speed, theory
+from app.views.papers.sentiformer import TITLES, answer, claims, failures, gates, items, parts, results, speed, theory
 from app.views.papers.shared import picked
 
 PARTS = {
@@ -16,7 +16,6 @@ PARTS = {
     "claims": claims.show,
     "items": items.show,
 }
-TITLES = {"results": "Table I", "parts": "Table II", "items": "Every item"}
 
 shell.intro(
     "What “A Theoretical Framework for Transformer-Based Sentiment Analysis” (Gupta et al.: SentiFormer) prints, beside what the runs here"
@@ -25,4 +24,4 @@ shell.intro(
 )
 runs = list(store.runs().values())
 answer.show(runs)
-PARTS[picked("Part", "part", {name: TITLES.get(name, name.capitalize()) for name in PARTS})](runs)
+PARTS[picked("Part", "part", TITLES)](runs)
