@@ -133,7 +133,7 @@ def _dots(
         rows=down,
         cols=across,
         shared_yaxes=True,
-        horizontal_spacing=0.04,
+        horizontal_spacing=0.08,
         vertical_spacing=52 / (down * (tall + 52)) if down > 1 else 0,
         subplot_titles=list(panels.values()),
     )
