@@ -53,7 +53,7 @@ def test_counts_above_dt_from_the_raw_file(dataset: str, said: int, statement: s
 def test_negative_lambdas_from_the_raw_file(dataset: str, title: str, low: float, high: float) -> None:
     """The range that the paper's text gives, against its table."""
     values = [float(row["lambda"]) for row in rows("lambdas") if row["constraint"] == "[-1,1]" and row["dataset"] == dataset]
-    found, words = evidence(f"Under [-1,1] lambdas on {title} are negative, from {low} to {high}")
+    found, words = evidence(f"Under [-1,1] lambdas on {title} are negative, from {low} to {high}".replace("-", "−"))
     assert f"{sum(v < 0 for v in values)} of {len(values)} are negative" in words
     assert f"{min(values):.4f} to {max(values):.4f}".replace("-", "−") in words
     assert (found == "holds") == ((min(values), max(values)) == (low, high))
