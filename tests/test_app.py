@@ -45,7 +45,7 @@ PAGES = (
 
 def started() -> AppTest:
     """The app before its first run."""
-    return AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60)
+    return AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=240)
 
 
 @cache
