@@ -51,7 +51,7 @@ class Tagger:
     certain: Mapping[str, int]  # lower-cased word -> the label that it always gets
     rows: Mapping[str, int]  # feature -> row of weights
     weights: Floats  # (features + 1, labels); the last row is zero
-    stored: bytes = field(repr=False)  # the file that it was read from
+    stored: bytes = field(default=b"", repr=False)  # the file that it was read from; empty of one made by hand
 
     @classmethod
     def load(cls, path: Path = ENGLISH) -> Tagger:
@@ -66,7 +66,13 @@ class Tagger:
             raise RunError(f"{Path(path).name} is not a table of tags ({' '.join(str(error).split())}).") from error
 
     def save(self, path: Path) -> None:
-        """Write what `load` read."""
+        """Write what `load` read.
+
+        Raises:
+            RunError: it was made by hand.
+        """
+        if not self.stored:
+            raise RunError(f"The tagger {self.version!r} was read from no file, so it cannot be stored with a run.")
         Path(path).write_bytes(self.stored)
 
     @cached_property

@@ -33,7 +33,7 @@ def over_seeds(runs: Sequence[Run]) -> pd.DataFrame:
     import pandas as pd
 
     frames = [run.frame(FILE) for run in runs if FILE in run.config["files"]]
-    found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    found: dict[tuple[Any, ...], list[dict[Any, Any]]] = {}
     for row in (row for frame in frames for row in frame[[*KEYS, "value", "low", "high", "n"]].to_dict("records")):
         found.setdefault(tuple(row[key] for key in KEYS), []).append(row)
     rows = [
