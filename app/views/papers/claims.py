@@ -20,12 +20,11 @@ shell.intro(
 for problem in problems():
     st.warning(shell.md(problem), icon=":material/extension_off:")
 focus = shell.focus()
-frame = verdicts(list(store.runs().values()))
 with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
     shell.choose(
         st.segmented_control, "Paper", "paper", choices("paper"), format_func=lambda name: PAPERS.get(name, f"all {len(PAPERS)} papers")
     )
-    of_paper = frame[frame["paper"] == PAPERS[focus.paper]] if focus.paper in PAPERS else frame
+    of_paper = verdicts(list(store.runs().values()), [focus.paper] if focus.paper in PAPERS else ())
     counts = of_paper["verdict"].value_counts()
     shell.choose(
         st.segmented_control,
@@ -44,5 +43,4 @@ for paper, group in shown.groupby("paper", sort=False):
     if focus.paper not in PAPERS and focus.verdict not in VERDICTS:
         counted(group)
     listed(group)
-table = shown.to_csv(index=False).encode("utf-8-sig")
-st.download_button("CSV", table, "sentviz-claims.csv", "text/csv", icon=":material/download:", on_click="ignore")
+shell.csv(shown, "sentviz-claims", "claims-csv")
