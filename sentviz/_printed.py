@@ -17,7 +17,7 @@ __all__ = ["fit_width"]
 NARROW = 180  # pixels below which a panel beside others is hard to read
 MOST = 4  # panels that are stacked
 LINE = 17  # pixels of a line of words
-TICK = 46  # pixels that a number on an axis needs
+TICK = 38  # pixels that a number on an axis needs
 
 
 def fit_width(plot: go.Figure, width: int) -> tuple[int, int]:

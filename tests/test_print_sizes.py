@@ -233,3 +233,11 @@ def test_names_at_ends_move_as_little_as_they_can() -> None:
                 owed[i] = back - slow
         np.testing.assert_allclose(pushed_apart(heights, least), slow, atol=1e-6)
     np.testing.assert_array_equal(pushed_apart([0.0, 1.0], 0.5), [0.0, 1.0])
+
+
+@pictures
+def test_an_axis_of_a_column_keeps_its_numbers() -> None:
+    """Fewer than on a page, but from at least three one can read a value."""
+    svg = render(accuracy(), "svg", size="column")
+    ticks = [e for e in ElementTree.fromstring(svg).iter() if e.attrib.get("class") == "xtick"]
+    assert len(ticks) >= 3
