@@ -179,6 +179,31 @@ def test_speed_is_held_against_the_printed_ratio(
     assert found(statement, []).verdict == "cannot be told"
 
 
+@pytest.mark.parametrize(
+    ("spans", "verdict"),
+    [
+        ([(0.9, 1.1), (1.7, 1.9)], "does not hold"),
+        ([(2.1, 2.4), (2.8, 3.3)], "holds"),
+        ([(0.9, 1.1), (2.8, 3.3)], "cannot be told"),
+        ([(1.8, 2.2), (1.9, 2.3)], "cannot be told"),
+    ],
+    ids=["fall", "hold", "open by length", "open by noise"],
+)
+def test_training_is_held_against_three_times(spans: list[tuple[float, float]], verdict: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps of 32 texts at two lengths; what the paper pads to is not printed, so both have to agree. Two threads count for nothing."""
+    rows: list[dict[str, object]] = [
+        {"tokens": tokens, "batch": 32, "threads": 1, "times": (low + high) / 2, "low": low, "high": high}
+        for tokens, (low, high) in zip((64, 512), spans, strict=True)
+    ]
+    two: list[dict[str, object]] = [row | {"threads": 2, "low": 0.1, "high": 9.0} for row in rows]
+    statement = "Full attention takes about three times as long to train"
+    stored(monkeypatch, "throughput.measured", rows + two)
+    one = found(statement, [])
+    assert one.verdict == verdict and "at 64" in one.evidence and "at 512" in one.evidence
+    stored(monkeypatch, "throughput.measured", two)
+    assert found(statement, []).verdict == "cannot be told"
+
+
 def learned(model: str, right: int, **other: object) -> dict[str, object]:
     return {"positions": "aware", "longest": 24, "seed": 0, "model": model, "order": 0, "length": 8, "right": right, "n": 1000} | other
 
