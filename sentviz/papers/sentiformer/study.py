@@ -115,11 +115,9 @@ class Reading:
     @property
     def numbers(self) -> str:
         """In words."""
-        said = [f"{value:.1%} [{low:.1%}, {high:.1%}] of {name} classes" for name, (value, low, high) in self._both()]
+        spans = {"five": self.five, "two": self.two}
+        said = [f"{value:.1%} [{low:.1%}, {high:.1%}] of {name} classes" for name, (value, low, high) in spans.items()]
         return f"{self.model}: printed {self.printed:.1%}, measured {' and '.join(said)}"
-
-    def _both(self) -> list[tuple[str, tuple[float, float, float]]]:
-        return [("five", self.five), ("two", self.two)]
 
 
 def readings(runs: Iterable[Run]) -> list[Reading]:
