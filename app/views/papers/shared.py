@@ -8,18 +8,29 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app import shell
+from app import shell, store
 from sentviz.runs import Run
 
-__all__ = ["MINUS", "WORDS", "digests", "picked", "plain", "with_interval"]
+__all__ = ["MINUS", "WORDS", "digests", "picked", "plain", "studied", "with_interval"]
 
 MINUS = str.maketrans("-", "−")
+NAMED = 3  # runs that a note names
 WORDS = {"better": "▲ better", "worse": "▼ worse", "cannot be told": "? cannot be told"}
 
 
 def digests(runs: Sequence[Run], dataset: str = "") -> tuple[str, ...]:
     """What a cached result of these runs depends on."""
     return tuple(run.name + run.digest for run in runs if dataset in ("", run.config["data"]["name"]))
+
+
+def studied() -> list[Run]:
+    """The runs that studies read; a note of those here that they do not."""
+    found = store.gathered()
+    if found.left_out:
+        named = "; ".join(f"{name}: {why}" for name, why in list(found.left_out.items())[:NAMED])
+        more = f"; and {len(found.left_out) - NAMED} more" if len(found.left_out) > NAMED else ""
+        st.info(shell.md(f"Left out of the papers' tables and claims: {named}{more}. All other pages show them."), icon=":material/rule:")
+    return found.runs
 
 
 def picked(label: str, field: str, titles: Mapping[str, str]) -> str:
