@@ -88,12 +88,43 @@ def test_each_side_has_the_rate_that_validation_chose(tmp_path: Path) -> None:
     runs = seeds(tmp_path, "sentiformer", 30) + seeds(tmp_path, "bilstm", 90) + seeds(tmp_path, "cnn", 90)
     assert found(BEATS, runs).verdict == "holds"
     runs += made_seeds(tmp_path, "sst5_trees", "cnn", 3, wrong=5, validation=0.95, variant="fast")
-    pairs = against_baselines(runs, "sst5_trees")
-    assert set(pairs) == {"bilstm", "cnn-fast"}
-    adjusted = holm({name: one.p for name, (one, _) in pairs.items()})
-    assert {name: word for name, (_, word) in pairs.items()} == {name: one.word(adjusted[name]) for name, (one, _) in pairs.items()}
+    one = found(BEATS, runs)
+    assert one.verdict == "cannot be told" and "CNN had a rate to choose" in one.evidence  # it had a choice that SentiFormer had not
+    runs += made_seeds(tmp_path, "sst5_trees", "sentiformer", 3, wrong=110, validation=0.3, variant="fast")  # chosen by none
+    pairs = {one.other: one for one in against_baselines(runs, "sst5_trees")}
+    assert set(pairs) == {"bilstm", "cnn-fast"} and {one.own for one in pairs.values()} == {"sentiformer"}
+    adjusted = holm({name: one.comparison.p for name, one in pairs.items()})
+    assert {name: one.adjusted for name, one in pairs.items()} == adjusted
+    assert pairs["cnn-fast"].word == "worse" and pairs["bilstm"].word == "cannot be told"  # SentiFormer beat it with a rate more
     assert found(BEATS, runs).verdict == "does not hold" and "rate 1e-3" in found(BEATS, runs).evidence
     assert beside(runs, "sst5_trees").set_index("model").loc["CNN, rate 1e-3", "value"] == pytest.approx(0.975)
+
+
+def test_every_model_has_the_same_freedom(tmp_path: Path) -> None:
+    """At the higher rate SentiFormer and the BiLSTM are better on validation, the CNN worse: three models, each at its own."""
+    runs = [run for model in ("sentiformer", "bilstm", "cnn") for run in seeds(tmp_path, model, 90)]
+    for model, wrong, validation in (("sentiformer", 10, 0.95), ("bilstm", 60, 0.92), ("cnn", 4, 0.5)):
+        runs += made_seeds(tmp_path, "sst5_trees", model, 3, wrong=wrong, validation=validation, variant="fast")
+    pairs = against_baselines(runs, "sst5_trees")
+    assert [(one.own, one.other, one.word) for one in pairs] == [
+        ("sentiformer-fast", "bilstm-fast", "better"),
+        ("sentiformer-fast", "cnn", "better"),
+    ]
+    one = found(BEATS, runs)
+    assert one.verdict == "holds" and one.evidence.startswith("SentiFormer, rate 1e-3 minus BiLSTM, rate 1e-3")
+    assert "to choose" not in one.evidence
+    assert "SentiFormer, rate 1e-3 beats BiLSTM, rate 1e-3" in asked(runs)[0].numbers
+
+
+def test_a_reading_is_of_the_rate_that_validation_chose(tmp_path: Path) -> None:
+    """Five classes at the higher rate, two at the printed one, where the other was not trained."""
+    runs = [
+        made_run(tmp_path, "sst5_trees", "bilstm", wrong=150, classes=FIVE),
+        made_run(tmp_path, "sst5_trees_binary", "bilstm", wrong=28),
+    ]
+    runs.append(made_run(tmp_path, "sst5_trees", "bilstm", wrong=100, classes=FIVE, validation=0.95, variant="fast"))
+    (one,) = readings(runs)
+    assert (one.model, one.five[0], one.two[0]) == ("BiLSTM", pytest.approx(0.5), pytest.approx(0.86))
 
 
 def test_one_seed_of_everything_tells_nothing(tmp_path: Path) -> None:

@@ -207,8 +207,8 @@ def _baselines(dataset: str) -> Test:
         found = against_baselines(runs, dataset)
         if len(found) < len(BASELINES):
             return _missing(f"SentiFormer or a baseline of {DATASETS[dataset]}")
-        said = "; ".join(f"{MODELS[name]} {one.numbers}" for name, (one, _) in found.items())
-        return Finding(worded([word for _, word in found.values()]), f"SentiFormer minus {said}")
+        said = "; ".join(one.numbers for one in found)
+        return Finding(worded([one.word for one in found]), f"{MODELS[found[0].own]} minus {said}")
 
     return test
 
