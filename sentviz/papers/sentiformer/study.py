@@ -164,12 +164,12 @@ def readings(runs: Iterable[Run]) -> list[Reading]:
     spans: list[dict[str, tuple[float, float, float]]] = []
     printed: dict[str, float] = {}
     for dataset in READINGS:
-        frame, found = beside(here, dataset).set_index("model"), configurations(here, dataset)
-        printed |= frame["printed"].dropna().to_dict()
+        rows, found = {str(row["model"]): row for _, row in beside(here, dataset).iterrows()}, configurations(here, dataset)
+        printed |= {title: float(row["printed"]) for title, row in rows.items() if row["printed"] == row["printed"]}
         own = {MODELS[name]: MODELS[best] for name in (*COMPARED, *ABLATIONS) if (best := chosen(found, name))}
-        spans.append({title: _span(frame.loc[best]) for title, best in own.items() if title in printed})
+        spans.append({title: _span(rows[best]) for title, best in own.items() if title in printed})
     five, two = spans
-    return [Reading(model, float(printed[model]), five[model], two[model]) for model in five if model in two]
+    return [Reading(model, printed[model], five[model], two[model]) for model in five if model in two]
 
 
 def worded(words: Sequence[Word]) -> Literal["holds", "does not hold", "cannot be told"]:
