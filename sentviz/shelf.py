@@ -38,11 +38,11 @@ def gathered(folders: Folders = ()) -> Gathered:
             continue
         other = everywhere[name]
         if not isinstance(other, Run) or other.digest != run.digest:
-            left_out[name] = "another run ships under this name and is read"
+            left_out[name] = "since another run ships under this name and is read"
         if not run.of_a_study or _same_rows(run, base := first.setdefault(run.config["data"]["name"], run)):
             kept.append(run)
         else:
-            left_out[name] = f"it was trained on other rows than {base.name}"
+            left_out[name] = f"trained on other rows than {base.name}"
     return Gathered(kept, left_out)
 
 

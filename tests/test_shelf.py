@@ -34,7 +34,7 @@ def test_a_private_run_does_not_stand_for_one_that_ships(places: tuple[Path, Pat
     assert runs.find("sst2/vanilla").digest == other.digest != one.digest
     found = gathered()
     assert {run.name: run.digest for run in found.runs}["sst2/vanilla"] == one.digest and len(found.runs) == 2
-    assert found.left_out == {"sst2/vanilla": "another run ships under this name and is read"}
+    assert found.left_out == {"sst2/vanilla": "since another run ships under this name and is read"}
 
 
 def test_runs_of_other_rows_are_left_out(places: tuple[Path, Path]) -> None:
@@ -47,7 +47,7 @@ def test_runs_of_other_rows_are_left_out(places: tuple[Path, Path]) -> None:
     made_run(own, "imdb", "vanilla", digest="c")
     found = gathered()
     assert {run.name for run in found.runs} == {"sst2/vanilla", "sst2/vanilla-s1", "sst2/my-own-try", "imdb/vanilla"}
-    assert found.left_out == {"sst2/vanilla-s2": "it was trained on other rows than sst2/vanilla"}
+    assert found.left_out == {"sst2/vanilla-s2": "trained on other rows than sst2/vanilla"}
     assert {name: [run.name for run in seeds] for name, seeds in study.configurations(found.runs, "sst2").items()} == {
         "vanilla": ["sst2/vanilla", "sst2/vanilla-s1"]
     }
@@ -78,6 +78,6 @@ def test_a_private_run_breaks_no_page_of_a_paper(tmp_path: Path, monkeypatch: py
         assert not app.exception and not app.error
         assert "n = 10,234" in words(app).replace("\\", "")
         (note,) = [one.value.replace("\\", "") for one in app.info if "Left out" in one.value]
-        assert "sst2/vanilla: another run ships under this name" in note and "sst2/ndt-unit-2-s1" in note
+        assert "another run ships under this name and is read: sst2/ndt-unit-2-s1, sst2/vanilla." in note
     finally:
         st.cache_resource.clear()

@@ -26,10 +26,15 @@ def digests(runs: Sequence[Run], dataset: str = "") -> tuple[str, ...]:
 def studied() -> list[Run]:
     """The runs that studies read; a note of those here that they do not."""
     found = store.gathered()
-    if found.left_out:
-        named = "; ".join(f"{name}: {why}" for name, why in list(found.left_out.items())[:NAMED])
-        more = f"; and {len(found.left_out) - NAMED} more" if len(found.left_out) > NAMED else ""
-        st.info(shell.md(f"Left out of the papers' tables and claims: {named}{more}. All other pages show them."), icon=":material/rule:")
+    for why in dict.fromkeys(found.left_out.values()):
+        names = [name for name, reason in found.left_out.items() if reason == why]
+        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        st.info(
+            shell.md(
+                f"Left out of the papers' tables and claims, {why}: {', '.join(names[:NAMED])}{more}. All other pages show what is here."
+            ),
+            icon=":material/rule:",
+        )
     return found.runs
 
 
