@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -85,18 +84,13 @@ def _foreign(trace: Trace, run: Run) -> str:
     """
     if not trace.tags or TAGGER not in run.config["files"]:
         return ""
-    some, words = known(_tagger(run, run.digest), " ".join(filter(None, (trace.text, trace.text_pair))))
+    some, words = known(Tagger.load(run.path(TAGGER)), " ".join(filter(None, (trace.text, trace.text_pair))))
     if words < LEAST or some >= KNOWN * words:
         return ""
     return (
         f"The model reads parts of speech, and its tagger is English only: it knows {some or 'none'} of these {words} words, so the tags of"
         " a text in another language mean little."
     )
-
-
-@lru_cache(maxsize=8)
-def _tagger(run: Run, digest: str) -> Tagger:
-    return Tagger.load(run.path(TAGGER))
 
 
 def _in_bytes(trace: Trace) -> list[str]:

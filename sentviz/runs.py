@@ -131,7 +131,8 @@ class Run:
         """config.json as written."""
         path = self.folder / "config.json"
         try:
-            config = json.loads(path.read_bytes())
+            with path.open("rb", buffering=0) as file:
+                config = json.loads(file.read())
         except FileNotFoundError:
             raise RunError(f"{self.name} is not a run: {path.name} is missing.") from None
         except (OSError, ValueError, RecursionError) as error:
@@ -151,9 +152,9 @@ class Run:
         """The shape of its model, whichever version stored it."""
         from sentviz.shapes import read_config
 
-        changes = {"max_length": self.max_length} if self.max_length else {}
+        stored = self.config["model"]
         try:
-            return read_config(self.config["model"] | changes)
+            return read_config(stored | {"max_length": self.max_length} if self.max_length else stored)
         except ValueError as error:
             raise RunError(f"{self.name}: config.json describes no model that this version knows ({str(error).rstrip('.')}).") from error
 

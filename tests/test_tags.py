@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -87,6 +88,19 @@ def test_a_token_has_the_tag_of_the_word_that_holds_its_first_character(tagger: 
 def test_it_is_kept_as_it_was_read(tagger: Tagger, tmp_path: Path) -> None:
     tagger.save(tmp_path / "again.json.gz")
     assert (tmp_path / "again.json.gz").read_bytes() == ENGLISH.read_bytes()
+
+
+def test_one_that_was_made_by_hand_is_not_kept(tagger: Tagger, tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="'english-1' was read from no file"):
+        replace(tagger, stored=b"").save(tmp_path / "again.json.gz")
+
+
+def test_equal_files_are_one_tagger(tagger: Tagger, tmp_path: Path) -> None:
+    """Whatever their names; nobody can change its weights for the others."""
+    (tmp_path / "again.json.gz").write_bytes(ENGLISH.read_bytes())
+    assert Tagger.load(tmp_path / "again.json.gz") is tagger
+    with pytest.raises(ValueError, match="read-only"):
+        tagger.weights[0, 0] = 1
 
 
 @pytest.mark.parametrize("damage", ["missing", "no gzip", "no table", "unknown tag", "no numbers", "beyond"])

@@ -21,12 +21,12 @@ shell.intro(
 for problem in problems():
     st.warning(shell.md(problem), icon=":material/extension_off:")
 focus = shell.focus()
-frame = verdicts(studied())
+runs = studied()
 with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
     shell.choose(
         st.segmented_control, "Paper", "paper", choices("paper"), format_func=lambda name: PAPERS.get(name, f"all {len(PAPERS)} papers")
     )
-    of_paper = frame[frame["paper"] == PAPERS[focus.paper]] if focus.paper in PAPERS else frame
+    of_paper = verdicts(runs, [focus.paper] if focus.paper in PAPERS else ())
     counts = of_paper["verdict"].value_counts()
     shell.choose(
         st.segmented_control,

@@ -29,12 +29,8 @@ def studied() -> list[Run]:
     for why in dict.fromkeys(found.left_out.values()):
         names = [name for name, reason in found.left_out.items() if reason == why]
         more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-        st.info(
-            shell.md(
-                f"Left out of the papers' tables and claims, {why}: {', '.join(names[:NAMED])}{more}. All other pages show what is here."
-            ),
-            icon=":material/rule:",
-        )
+        said = f"Left out of the papers' tables and claims, {why}: {', '.join(names[:NAMED])}{more}. All other pages show what is here."
+        st.info(shell.md(said), icon=":material/rule:")
     return found.runs
 
 
