@@ -34,6 +34,14 @@ def packages_are_scanned_once() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def nothing_waits_for_the_disk() -> Iterator[None]:
+    """Folders of tests need not outlive a power cut; what is atomic is so without it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda handle: None)
+        yield
+
+
 @pytest.fixture(scope="session")
 def tiny_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder that holds the runs toy/ndt-unit-2 and toy/vanilla-matched. Read-only: copy it to change it."""

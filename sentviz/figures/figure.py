@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 import plotly.graph_objects as go
 
-__all__ = ["MONOSPACE", "Figure", "Palette", "Theme", "base_layout", "blend", "file_safe", "ink_on", "palette"]
+__all__ = ["MONOSPACE", "SYMBOLS", "Figure", "Palette", "Theme", "base_layout", "blend", "file_safe", "ink_on", "palette"]
 
 Theme = Literal["light", "dark"]
 
@@ -55,6 +55,8 @@ class Palette:
     diverging: tuple[str, ...]  # negative orange, 0 neutral, positive blue
     lines: tuple[str, ...]  # 3:1 or better against paper
 
+
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "cross", "star")  # one per series, beside its colour
 
 _LIGHT = Palette(
     paper="#ffffff",

@@ -27,9 +27,10 @@ from sentviz.shapes import TAGS
 if TYPE_CHECKING:
     from sentviz.text import Tokenized
 
-__all__ = ["ENGLISH", "TAGS", "Tagger", "described", "pieces", "tags_of"]
+__all__ = ["ENGLISH", "TAGGER", "TAGS", "Tagger", "described", "known", "pieces", "tags_of"]
 
 ENGLISH = Path(__file__).with_name("english.json.gz")
+TAGGER = "tagger.json.gz"  # in the folder of a run that reads tags
 STATED = {"english-1": (0.934, 21_885)}  # share of the words of a test split that were tagged right, by version of the tagger
 
 Ints = npt.NDArray[np.int64]
@@ -37,6 +38,7 @@ Floats = npt.NDArray[np.float32]
 
 _PIECE = re.compile(r"\d+(?:[.,:]\d+)+|\w+?(?=n['’]t\b)|n['’]t\b|['’](?:s|re|ve|ll|d|m)\b|\w+|[.!?…]+", re.IGNORECASE)
 _LATIN = re.compile(r"[0-9a-z\u00c0-\u024f]", re.IGNORECASE)
+_NAMED = re.compile(r"[@#]\w+|https?://\S+")
 _ENDS = ".!?…"
 _START, _END = "<s>", "</s>"
 _CHUNK = 2048  # sentences tagged side by side
@@ -74,6 +76,11 @@ class Tagger:
         if not self.stored:
             raise RunError(f"The tagger {self.version!r} was read from no file, so it cannot be stored with a run.")
         Path(path).write_bytes(self.stored)
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The words that it knows by their form, lower-cased."""
+        return frozenset(self.certain) | {name.removeprefix("w ") for name in self.rows if name.startswith("w ")}
 
     @cached_property
     def places(self) -> Ints:
@@ -186,6 +193,13 @@ def pieces(text: str) -> list[tuple[list[str], list[int]]]:
             sentences[-1][0].append(found[0])
             sentences[-1][1].append(found.start())
     return sentences
+
+
+def known(tagger: Tagger, text: str) -> tuple[int, int]:
+    """How many of a text's words the tagger knows by their form, and how many there are; names, mentions, hashtags and links aside."""
+    words = [word.replace("’", "'") for sentence, _ in pieces(_NAMED.sub(" ", text)) for word in sentence]
+    plain = [word for word in words if word.islower()]
+    return sum(word in tagger.words for word in plain), len(plain)
 
 
 def tags_of(tagger: Tagger, encoded: Sequence[Tokenized], texts: Sequence[Sequence[str]]) -> list[Ints]:

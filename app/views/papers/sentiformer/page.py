@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from app import shell, store
+from app import shell
 from app.views.papers.sentiformer import TITLES, answer, claims, failures, gates, items, parts, results, speed, theory
-from app.views.papers.shared import picked
+from app.views.papers.shared import picked, studied
 
 PARTS = {
     "results": results.show,
@@ -22,6 +22,6 @@ shell.intro(
     " measure, with 95% intervals.",
     "The paper gives neither seeds nor intervals; ours have one budget for all models of a data set, said in each run.",
 )
-runs = list(store.runs().values())
+runs = studied()
 answer.show(runs)
 PARTS[picked("Part", "part", TITLES)](runs)
