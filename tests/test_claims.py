@@ -11,6 +11,7 @@ import pytest
 from sentviz.papers.ndt import prints
 from sentviz.registry import papers
 from sentviz.runs import Run
+from sentviz.studies.against import minus
 from sentviz.studies.claims import BROKEN, judged
 
 pytestmark = pytest.mark.slow
@@ -116,3 +117,9 @@ def test_the_page_filters_by_paper_and_verdict() -> None:
     assert shown and all(ICONS["does not hold"] in claim and claim.endswith("**does not hold**") for claim in shown)
     everything = words(opened("claims"))
     assert all(f"##### {paper}" in everything.replace("\\", "") for paper in (one.short for one in papers().values() if one.claims))
+
+
+def test_signs_are_minus_signs_and_names_keep_their_hyphens() -> None:
+    assert minus("SST-2 -0.5, ndt-unit-2: -.25 [-1, +2], p = 1e-05, 3-5") == "SST-2 −0.5, ndt-unit-2: −.25 [−1, +2], p = 1e-05, 3-5"
+    said = judged([]).set_index("claim").loc["Silhouette and accuracy go together on the binary tasks", "evidence"]
+    assert "SST-2 " in said
