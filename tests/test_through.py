@@ -107,6 +107,7 @@ def test_the_file_is_of_one_piece_and_inert(film: Film) -> None:
     assert stored and json.loads(stored[1])["mark"] == through_data(film)["mark"]
 
 
+@pytest.mark.slow
 def test_a_film_shows_every_epoch(film: Film) -> None:
     """A GIF of the size asked for that differs between epochs; the same bytes again; sizes are bounded."""
     made = film_gif(film, width=480, height=240)
@@ -143,6 +144,7 @@ def test_measured_without_heads_is_read_again(film: Film, tmp_path: Path) -> Non
 # ---- figures
 
 
+@pytest.mark.slow
 def test_figures_hold_the_numbers_that_they_draw(kept_epochs: Path, film: Film) -> None:
     """By name, against course and traces; the source says which rows."""
     seen, name = film.seen, str(kept_epochs)
