@@ -267,7 +267,8 @@ def epoch_points(
                 **place,
             )
         plot.update_xaxes(range=[middle[0] - half, middle[0] + half], **place)
-        plot.update_yaxes(range=[middle[1] - half, middle[1] + half], **place)
+        anchor = "x" if e == 0 else f"x{e + 1}"
+        plot.update_yaxes(range=[middle[1] - half, middle[1] + half], scaleanchor=anchor, **place)
     for k, name in enumerate(classes):
         sign = {"size": 8, "color": colours.lines[k % len(colours.lines)], "symbol": SYMBOLS[k % len(SYMBOLS)]}
         plot.add_scatter(x=[None], y=[None], mode="markers", name=as_text(name, 16), marker=sign)
