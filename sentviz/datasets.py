@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.cleaning import cleaned
 from sentviz.errors import DataMissingError, InputError, SentvizError
 from sentviz.home import home
 from sentviz.text import is_blank
@@ -113,6 +114,7 @@ class DatasetInfo:
     cuts: tuple[Cut, ...]
     hub: Hub
     relabel: tuple[int, ...] = ()  # our label for each of those that the parts have, -1 = such rows are left out; empty = as they are
+    cleaning: str = ""  # one of sentviz.cleaning, of which something has to be left of a row; "" = anything that can be seen will do
 
     @property
     def splits(self) -> dict[str, int]:
@@ -138,7 +140,7 @@ class Split:
     split: str
     frame: pd.DataFrame  # id (str, unique within the data set), text, [text_pair], label (int64, or float64 similarity)
     labels: tuple[str, ...]
-    dropped: int  # rows without visible text in the files the split is cut from; they are in none of its splits
+    dropped: int  # rows without a text to read in the files the split is cut from; they are in none of its splits
     digest: str  # 12 hex digits of the ids and labels in their order
 
     def __len__(self) -> int:
@@ -182,6 +184,13 @@ def datasets() -> pd.DataFrame:
 def _registry() -> Mapping[str, DatasetInfo]:
     stored = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
     return {name: _info(name, **entry) for name, entry in stored.items()}
+
+
+@cache
+def _cut() -> frozenset[tuple[str, str]]:
+    """The files that splits are cut from, each by the data set that has it and its part; others are side tables."""
+    items = _registry().values()
+    return frozenset(origin(item.name, part) for item in items for cut in item.cuts for part in cut.parts)
 
 
 def _info(
@@ -248,7 +257,7 @@ def load_file(name: str, part: str) -> pd.DataFrame:
 
     name, part = origin(name, part)
     item, path = info(name), _path(name, part)
-    if not any(part in cut.parts for cut in item.cuts):
+    if (name, part) not in _cut():
         columns, types = None, {}
     else:
         columns = ["id", "text", *(["text_pair"] if item.pair else []), "label"]
@@ -339,7 +348,7 @@ def load_split(name: str, split: str) -> Split:
 
     Args:
         name: data set.
-        split: ``"train"``, ``"validation"``, ``"test"``, where the data set has it; sst2 also ``"official_test"``.
+        split: ``"train"``, ``"validation"``, ``"test"``, where the data set has it; sst2 and sentiment140 also ``"official_test"``.
     Raises:
         InputError: there is no such data set or split.
         DataMissingError: a file is not on this machine or cannot be read.
@@ -355,6 +364,8 @@ def load_split(name: str, split: str) -> Split:
     seen = ~whole["text"].map(is_blank)
     if item.pair:
         seen &= ~whole["text_pair"].map(is_blank)
+    if item.cleaning:
+        seen &= whole["text"].map(lambda text: bool(cleaned(text, item.cleaning)))
     frame = whole[seen].reset_index(drop=True)
     if item.relabel:
         frame = frame.assign(label=np.array(item.relabel, dtype=np.int64)[frame["label"]])
