@@ -11,7 +11,7 @@ import json
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -37,6 +37,7 @@ __all__ = [
     "content",
     "datasets",
     "digest",
+    "fewer",
     "folders",
     "info",
     "load_file",
@@ -380,9 +381,26 @@ def load_split(name: str, split: str) -> Split:
     if split == "train":
         rows = rng.permutation(rows)
     frame = frame.iloc[rows].reset_index(drop=True)
+    return Split(name, split, frame, item.labels, int((~seen).sum()), _mark(frame))
+
+
+def fewer(split: Split, rows: int) -> Split:
+    """The first rows of a split in its order, as many of each class: what is fewer is part of what is more.
+
+    Raises:
+        InputError: a class has not so many, or the classes cannot have as many each.
+    """
+    each, rest = divmod(rows, len(split.labels))
+    kept = split.frame[split.frame.groupby("label").cumcount() < each].reset_index(drop=True)
+    if rest or len(kept) < rows:
+        counts = ", ".join(f"{count:,}" for count in split.frame["label"].value_counts(sort=False).sort_index())
+        raise InputError(f"{rows:,} rows, as many of each class, cannot be taken from the {split.split} split of {split.name} ({counts}).")
+    return replace(split, frame=kept, digest=_mark(kept))
+
+
+def _mark(frame: pd.DataFrame) -> str:
     lines = "".join(f"{key}\t{label}\n" for key, label in zip(frame["id"], frame["label"], strict=True))
-    mark = hashlib.sha256(lines.encode()).hexdigest()[:12]
-    return Split(name, split, frame, item.labels, int((~seen).sum()), mark)
+    return hashlib.sha256(lines.encode()).hexdigest()[:12]
 
 
 def stratified(labels: npt.NDArray[np.integer[Any]], sizes: list[int], rng: np.random.Generator) -> list[npt.NDArray[np.int64]]:

@@ -108,6 +108,14 @@ class Encoded:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def filled(self, length: int, padding: str) -> Encoded:
+        """Filled up to a length with padding, which is special."""
+        more = length - len(self)
+        given = {item.name: part for item in fields(self) if isinstance(part := getattr(self, item.name), np.ndarray)}
+        made = {name: np.pad(part, [(0, more)] + [(0, 0)] * (part.ndim - 1)) for name, part in given.items()}
+        made["specials"][len(self) :] = True
+        return replace(self, **made, tokens=(*self.tokens, *[padding] * more))
+
     @property
     def reading(self) -> Reading:
         """What a network reads of it."""
@@ -125,6 +133,11 @@ class Reading:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def filled(self, length: int) -> Reading:
+        """Filled up to a length with padding."""
+        given = {item.name: part for item in fields(self) if (part := getattr(self, item.name)) is not None}
+        return Reading(**{name: np.pad(part, (0, length - len(self))) for name, part in given.items()})
 
     def without(self, places: Sequence[int]) -> Reading:
         """The text without some tokens; what follows them moves up, and `places` says where it stood."""
@@ -148,6 +161,13 @@ class Tokenizer:
         self.specials = _KINDS[self.kind][1]
 
     # ---- making, storing -------------------------------------------------------------------------------------------
+
+    @classmethod
+    def train(cls, kind: str, texts: Iterable[str], *, min_count: int, vocab_size: int) -> Tokenizer:
+        """A tokenizer of a kind: of words with those seen `min_count` times, else with `vocab_size` entries."""
+        if kind == "words":
+            return cls.train_words(texts, min_count)
+        return cls.train_tweets(texts, vocab_size) if kind == "tweets" else cls.train_bpe(texts, vocab_size)
 
     @classmethod
     def train_words(cls, texts: Iterable[str], min_count: int = 5) -> Tokenizer:

@@ -41,8 +41,9 @@ def leaving_out(
     **change: Any,
 ) -> Floats:
     """Logits (N, K) of the text without the tokens of each of N sets; what follows a token moves up. One forward call."""
-    reading = model.encode(trace.text, trace.text_pair).reading
-    return model.forward([reading.without(list(some)) for some in removed], model.change(**change))[0]
+    changed = model.change(**change)
+    reading = model.encode(trace.text, trace.text_pair, changed).reading
+    return model.forward([reading.without(list(some)) for some in removed], changed)[0]
 
 
 def removal(model: Model, trace: Trace, **change: Any) -> Floats:

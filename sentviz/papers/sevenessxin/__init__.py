@@ -1,0 +1,33 @@
+"""7ess-Xin: sentiment analysis with transformers (Guenfoudi and Liu)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sentviz.papers.sevenessxin.presets import ADDITIONS, PRESETS, ROPE, VERSIONS
+from sentviz.registry import Page, Paper, Study
+
+__all__ = ["PAPER"]
+
+DATA = ("sentiment140",)
+SEEDED = ("7ess-v1", "7ess-v2", "7ess-v6")
+
+PAPER = Paper(
+    name="sevenessxin",
+    short="7ess-Xin",
+    title="7ess-Xin: Sentiment analysis with Transformers",
+    citation="Guenfoudi and Liu",
+    folder=Path(__file__).parent,
+    page=Page("Guenfoudi and Liu: ten small encoders for tweets, with sinusoids and with RoPE.", url="sevenessxin"),
+    presets=PRESETS,
+    additions=ADDITIONS,
+    studies={
+        "sevenessxin": Study(
+            "ten versions, each with sinusoids and with RoPE and QK-norm", DATA, (*VERSIONS, *(f"{v}-{ROPE}" for v in VERSIONS))
+        ),
+        "sevenessxin-seeds": Study("V1, V2 and V6 in both phases, for several seeds", DATA, (*SEEDED, *(f"{v}-{ROPE}" for v in SEEDED))),
+        "sevenessxin-curve": Study(
+            "V1 in both phases on 5,000 to 80,000 tweets", DATA, ("7ess-v1", f"7ess-v1-{ROPE}"), ("5k", "10k", "20k", "40k", "80k")
+        ),
+    },
+)
