@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sentviz.papers.sevenessxin.presets import ADDITIONS, PRESETS, ROPE, VERSIONS
+from sentviz.papers.sevenessxin.presets import ADDITIONS, PRESETS, UNMASKED, VERSIONS, both
 from sentviz.registry import Page, Paper, Study
 
 __all__ = ["PAPER"]
 
 DATA = ("sentiment140",)
-SEEDED = ("7ess-v1", "7ess-v2", "7ess-v6")
 
 PAPER = Paper(
     name="sevenessxin",
@@ -22,12 +21,11 @@ PAPER = Paper(
     presets=PRESETS,
     additions=ADDITIONS,
     studies={
-        "sevenessxin": Study(
-            "ten versions, each with sinusoids and with RoPE and QK-norm", DATA, (*VERSIONS, *(f"{v}-{ROPE}" for v in VERSIONS))
-        ),
-        "sevenessxin-seeds": Study("V1, V2 and V6 in both phases, for several seeds", DATA, (*SEEDED, *(f"{v}-{ROPE}" for v in SEEDED))),
+        "sevenessxin": Study("ten versions, each with sinusoids and with RoPE and QK-norm", DATA, both(VERSIONS)),
         "sevenessxin-curve": Study(
-            "V1 in both phases on 5,000 to 80,000 tweets", DATA, ("7ess-v1", f"7ess-v1-{ROPE}"), ("5k", "10k", "20k", "40k", "80k")
+            "V1 in both phases on 5,000 to 80,000 tweets", DATA, both(VERSIONS[:1]), ("5k", "10k", "20k", "40k", "80k")
         ),
+        "sevenessxin-seeds": Study("V1, V2 and V6 in both phases, for several seeds", DATA, both(("7ess-v1", "7ess-v2", "7ess-v6"))),
+        "sevenessxin-padding": Study("V1 with padding that is masked and that is read", DATA, ("7ess-v1", f"7ess-v1-{UNMASKED}")),
     },
 )

@@ -6,11 +6,12 @@ means 2. Ours: no dropout on attention maps and inside the feed-forward layers; 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sentviz.registry import Preset
 
-__all__ = ["ADDITIONS", "PRESETS", "ROPE", "TITLES", "UNMASKED", "VERSIONS"]
+__all__ = ["ADDITIONS", "PRESETS", "ROPE", "TITLES", "UNMASKED", "VERSIONS", "both"]
 
 ROPE, UNMASKED = "rope", "unmasked"
 ADDITIONS: dict[str, dict[str, Any]] = {  # behind the name of any encoder
@@ -47,6 +48,13 @@ TITLES = {
     "7ess-v10": "V10 (long seq.)",
 }
 VERSIONS = tuple(TITLES)
+
+
+def both(versions: Sequence[str]) -> tuple[str, ...]:
+    """Versions, each in its first and second phase."""
+    return tuple(name for version in versions for name in (version, f"{version}-{ROPE}"))
+
+
 PRESETS = dict(
     zip(
         VERSIONS,
