@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import io
+import json
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from sentviz.errors import InputError
-from sentviz.testset import upload
-from sentviz.testset.upload import guess, labelled, read_table
+from sentviz.testset.table import Limits, parsed
+from sentviz.testset.upload import LIMITS, guess, labelled, read_table
 
 CLASSES = ("negative", "positive")
 TABLE = pd.DataFrame({"id": ["7", "8", "9"], "review": ["Ein schöner Film.", " ", "a; b"], "sentiment": ["Positive", "negative", "1"]})
@@ -18,23 +21,36 @@ TABLE = pd.DataFrame({"id": ["7", "8", "9"], "review": ["Ein schöner Film.", " 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
 @pytest.mark.parametrize("mark", [",", ";", "\t"])
 def test_a_csv_is_read_whatever_its_encoding_and_separator(encoding: str, mark: str) -> None:
-    frame, remarks = read_table(TABLE.to_csv(index=False, sep=mark).encode(encoding), "mine.csv")
+    frame, remarks = parsed(TABLE.to_csv(index=False, sep=mark).encode(encoding), "mine.csv", LIMITS)
     pd.testing.assert_frame_equal(frame, TABLE, check_dtype=False)
     assert bool(remarks) == (encoding in ("utf-16", "cp1252"))
 
 
 def test_korean_in_its_old_encoding_is_read() -> None:
-    frame, remarks = read_table("text,label\n정말 재미있는 영화,1\n".encode("cp949"), "k.csv")
+    frame, remarks = parsed("text,label\n정말 재미있는 영화,1\n".encode("cp949"), "k.csv", LIMITS)
     assert frame.loc[0, "text"] == "정말 재미있는 영화"
     assert "cp949" in remarks[0]
 
 
-def test_a_parquet_is_read_and_a_damaged_one_named() -> None:
+def parquet(table: pd.DataFrame | pa.Table) -> bytes:
     data = io.BytesIO()
-    TABLE.to_parquet(data)
-    assert read_table(data.getvalue(), "mine.parquet")[0].equals(TABLE)
+    pq.write_table(table if isinstance(table, pa.Table) else pa.Table.from_pandas(table), data)
+    return data.getvalue()
+
+
+def test_a_parquet_is_read_and_a_damaged_one_named() -> None:
+    assert parsed(parquet(TABLE), "mine.parquet", LIMITS)[0].equals(TABLE)
     with pytest.raises(InputError, match=r"mine\.parquet is a damaged parquet file"):
-        read_table(data.getvalue()[:200], "mine.parquet")
+        parsed(parquet(TABLE)[:200], "mine.parquet", LIMITS)
+
+
+def test_parquet_files_that_others_write() -> None:
+    """Metadata of pandas that names a column which is not there, and a text that is not UTF-8."""
+    named = pa.table({"text": ["a"]}).replace_schema_metadata({"pandas": json.dumps({"index_columns": ["gone"], "columns": []})})
+    assert parsed(parquet(named), "x.parquet", LIMITS)[0]["text"].tolist() == ["a"]
+    broken = pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\2\0\0\0"), pa.py_buffer(b"\xff\xfe")])
+    with pytest.raises(InputError, match="a text in it is not UTF-8"):
+        parsed(parquet(pa.table({"text": broken})), "x.parquet", LIMITS)
 
 
 @pytest.mark.parametrize(
@@ -42,22 +58,61 @@ def test_a_parquet_is_read_and_a_damaged_one_named() -> None:
     [
         *((b"", "is empty"), (b"  \n", "is empty"), (b"text,label\n", "no rows")),
         *((bytes(range(256)), "not a table of text"), (b'a,b\n"x', "table")),
+        (b",".join(b"c%d" % i for i in range(20_000)) + b"\n1\n", "20,000 columns; files of at most 200"),
+        (parquet(pa.table({f"c{i}": [1] for i in range(300)})), "300 columns"),
+        (parquet(pa.Table.from_arrays([pa.array(["a"])] * 2, names=["t", "t"])), "several columns named 't'"),
     ],
+    ids=["nothing", "blank", "header", "bytes", "quote", "wide", "wide parquet", "twice"],
 )
 def test_what_is_no_table_is_one_sentence(data: bytes, said: str) -> None:
     with pytest.raises(InputError, match=said) as error:
-        read_table(data, "x.csv")
+        parsed(data, "x.csv", LIMITS)
     assert "\n" not in str(error.value)
 
 
-def test_too_large_and_too_long_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upload, "ROWS", 2)
-    frame, remarks = read_table(TABLE.to_csv(index=False).encode(), "x.csv")
+def test_too_large_and_too_long_files() -> None:
+    data = TABLE.to_csv(index=False).encode()
+    frame, remarks = parsed(data, "x.csv", Limits(rows=2))
     assert len(frame) == 2
     assert "first 2 rows" in remarks[0]
-    monkeypatch.setattr(upload, "BYTES", 10)
+    assert len(parsed(parquet(pd.concat([TABLE] * 1_000)), "x.parquet", Limits(rows=2))[0]) == 2
     with pytest.raises(InputError, match="at most"):
-        read_table(TABLE.to_csv(index=False).encode(), "x.csv")
+        read_table(data, "x.csv", Limits(size=10))
+
+
+def test_a_parquet_that_swells_is_not_read_to_its_end() -> None:
+    """A text written once and named a thousand times."""
+    data = parquet(pa.table({"text": pa.array(["x" * 10_000] * 1_000)}))
+    assert len(data) < 50_000
+    with pytest.raises(InputError, match="more than 4 MB of text"):
+        parsed(data, "x.parquet", Limits(content=4 * 2**20))
+
+
+# ---- in a process of its own
+
+
+@pytest.mark.slow
+def test_a_file_is_read_apart_and_comes_back_whole() -> None:
+    frame, remarks = read_table(TABLE.to_csv(index=False, sep=";").encode("cp1252"), "-\0mine.csv")
+    pd.testing.assert_frame_equal(frame, TABLE, check_dtype=False)
+    assert "cp1252" in remarks[0]
+    with pytest.raises(InputError, match=r"^no\.csv has a header but no rows"):
+        read_table(b"text,label\n", "no.csv")
+
+
+@pytest.mark.slow
+def test_quotes_that_take_a_sniffer_for_ever_are_read_at_once() -> None:
+    data = b'text,label\n,"a",b\n,' + b'"' * 2_300 + b"x"
+    assert list(read_table(data, "quotes.csv", Limits(seconds=60))[0].columns) == ["text", "label"]
+
+
+@pytest.mark.slow
+def test_what_takes_too_long_or_too_much_is_ended() -> None:
+    data = TABLE.to_csv(index=False).encode()
+    with pytest.raises(InputError, match=r"takes longer than 0\.01 seconds"):
+        read_table(data, "x.csv", Limits(seconds=0.01))
+    with pytest.raises(InputError, match="takes more than 100 MB of memory"):
+        read_table(data, "x.csv", Limits(memory=100 * 2**20))
 
 
 def test_columns_are_guessed_by_name_then_by_length() -> None:

@@ -2,64 +2,50 @@
 
 from __future__ import annotations
 
-import csv
-import io
+import json
+import subprocess
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sentviz.errors import InputError
+from sentviz.testset.table import REFUSED, Limits, arguments
 from sentviz.text import is_blank
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["BYTES", "ROWS", "guess", "labelled", "read_table"]
+__all__ = ["LIMITS", "guess", "labelled", "read_table"]
 
-BYTES = 200 * 2**20
-ROWS = 50_000
-ENCODINGS = ("utf-8-sig", "cp949", "cp1252")
+LIMITS = Limits()
+CUT = "Cut it down or save it as CSV (UTF-8)."
 TEXT_NAMES = ("text", "sentence", "review", "document", "comment", "content", "tweet", "body", "message")
 LABEL_NAMES = ("label", "sentiment", "polarity", "class", "target", "rating", "stars", "y")
 
 
-def read_table(data: bytes, name: str) -> tuple[pd.DataFrame, list[str]]:
-    """The rows of a file, at most `ROWS`, and remarks on how it was read.
+def read_table(data: bytes, name: str, limits: Limits = LIMITS) -> tuple[pd.DataFrame, list[str]]:
+    """The rows of a file, at most `limits.rows`, and remarks on how it was read.
+
+    It is read in a process of its own, so that no file, however made, holds up or takes the memory of whoever else is served.
 
     Raises:
-        InputError: too large, empty, or neither a CSV nor a parquet file.
+        InputError: too large, too slow to read, empty, or neither a CSV nor a parquet file.
     """
-    import pandas as pd
+    import pyarrow as pa
 
-    if len(data) > BYTES:
-        raise InputError(f"{name} has {len(data) / 2**20:,.0f} MB; files of at most {BYTES // 2**20} MB are read.")
-    if not data.strip():
-        raise InputError(f"{name} is empty.")
-    remarks: list[str] = []
-    if data[:4] == b"PAR1":
-        try:
-            frame = pd.read_parquet(io.BytesIO(data))
-        except (OSError, ValueError) as error:
-            raise InputError(f"{name} is a damaged parquet file ({error}).") from error
-    else:
-        text, encoding = _decoded(data, name)
-        if encoding != "utf-8-sig":
-            remarks.append(f"{name} is not UTF-8; it was read as {encoding}. If letters look wrong, save it as UTF-8.")
-        try:
-            mark = csv.Sniffer().sniff(text[:20_000], delimiters=",;\t|").delimiter
-        except csv.Error:
-            mark = ","
-        try:
-            frame = pd.read_csv(io.StringIO(text), sep=mark, nrows=ROWS + 1, dtype=str, keep_default_na=False)
-        except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
-            raise InputError(f"{name} cannot be read as a table with a header line ({str(error).splitlines()[0]}).") from error
-    if frame.empty:
-        raise InputError(f"{name} has a header but no rows.")
-    if len(frame) > ROWS:
-        remarks.append(f"Only the first {ROWS:,} rows are read.")
-        frame = frame.head(ROWS)
-    frame.columns = [str(column) for column in frame.columns]
-    return frame, remarks
+    if len(data) > limits.size:
+        raise InputError(f"{name} has {len(data) / 2**20:,.0f} MB; files of at most {limits.size // 2**20} MB are read.")
+    try:
+        done = subprocess.run(arguments(name, limits), input=data, capture_output=True, timeout=limits.seconds, check=False)
+    except subprocess.TimeoutExpired:
+        raise InputError(f"{name} takes longer than {limits.seconds:g} seconds to read: is it a table? {CUT}") from None
+    if done.returncode == REFUSED:
+        raise InputError(done.stdout.decode())
+    if done.returncode:
+        raise InputError(f"{name} takes more than {limits.memory // 2**20:,} MB of memory to read. {CUT}")
+    with pa.ipc.open_stream(done.stdout) as stream:
+        table = stream.read_all()
+    return table.to_pandas(), json.loads(table.schema.metadata[b"remarks"])
 
 
 def guess(frame: pd.DataFrame, labels: bool = False) -> str:
@@ -100,22 +86,3 @@ def labelled(frame: pd.DataFrame, text: str, label: str, classes: tuple[str, ...
             f"{unknown:,} labels are none of {', '.join(classes)} (nor 0 to {len(classes) - 1}); those rows count as unlabelled."
         )
     return made.reset_index(drop=True), remarks
-
-
-def _decoded(data: bytes, name: str) -> tuple[str, str]:
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        encodings: tuple[str, ...] = ("utf-16",)
-    else:
-        encodings = ENCODINGS
-    for encoding in encodings:
-        try:
-            text = data.decode(encoding)
-        except UnicodeDecodeError:
-            continue
-        if "\0" in text:
-            break
-        beyond = [letter for letter in text if letter > "\x7f"]
-        if encoding == "cp949" and 2 * sum("\uac00" <= letter <= "\ud7a3" for letter in beyond) < len(beyond):
-            continue
-        return text, encoding
-    raise InputError(f"{name} is not a table of text: save it as CSV (UTF-8) or parquet.")

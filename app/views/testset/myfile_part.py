@@ -56,7 +56,8 @@ def chosen(run: Run) -> bool:
             kept: MyFile | None = st.session_state.get("mine")
             if kept is None or kept.digest != digest:
                 try:
-                    frame, remarks = read_table(data, file.name)
+                    with st.spinner("Reading your file"):
+                        frame, remarks = read_table(data, file.name)
                 except SentvizError as error:
                     st.warning(shell.md(str(error)), icon=":material/block:")
                     return False

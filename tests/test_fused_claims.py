@@ -1,0 +1,264 @@
+"""Every claim of Sentiment-Fused Attention on planted data: it must be able to hold, to fall and, where chance is in it, to stay open."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sentviz.claim import Finding
+from sentviz.papers.fused import claims, coverage, study
+from sentviz.papers.fused.claims import CLAIMS
+from sentviz.papers.fused.study import DATASETS, ENCODERS, INJECTED
+from sentviz.runs import Run
+from tests.studies import made_run, made_seeds, with_heads
+
+pytestmark = pytest.mark.slow
+
+ROWS = {"cls-xia": "xia2021_hadamard", "cls-all": "all_heads", "cls-all-scaled": "all_heads_scaled"}
+ROWS |= {"cls-last": "last_head", "cls-last-scaled": "last_head_scaled"}
+BASELINE = (90.0, 91.0, 92.0, 89.0, 90.5)
+
+
+def told(statement: str, runs: list[Run] | None = None) -> Finding:
+    (found,) = (one for one in CLAIMS if one.statement == statement)
+    return found.test(runs or [])
+
+
+def test_no_claim_is_left_out() -> None:
+    assert {*TABLES, *STORED, *ABOUT_RUNS} == {one.statement for one in CLAIMS}
+
+
+# ---- its own tables, rewritten
+
+
+@pytest.fixture
+def printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Writes table 1 anew from gains in points by setting (one for all encoders, or one each), table 3 from gains by case."""
+    monkeypatch.setattr(study, "FOLDER", shutil.copytree(study.FOLDER, tmp_path / "printed"))
+
+    def write(gains: dict[str, float | tuple[float, ...]], tasks: tuple[float, ...] = (), swapped: bool = True) -> None:
+        known = {"cls-xia": -0.5} | dict.fromkeys(INJECTED, 0.6) | gains
+        lines: dict[str, tuple[float, ...]] = {"baseline": BASELINE}
+        for model, gain in known.items():
+            each = gain if isinstance(gain, tuple) else (gain,) * len(ENCODERS)
+            lines[ROWS[model]] = tuple(base + one for base, one in zip(BASELINE, each, strict=True))
+        frame = pd.DataFrame.from_dict(lines, orient="index", columns=list(ENCODERS)).rename_axis("injection").reset_index()
+        frame.to_csv(study.FOLDER / "nsmc_accuracy.csv", index=False)
+        statistics = study.statistics().set_index("model")
+        table = pd.read_csv(study.FOLDER / "gain_statistics.csv")
+        names = {row: model for model, row in ROWS.items()}
+        own = statistics.loc[[names[row] for row in table["injection"]]]
+        one, two = ("variance", "deviation") if swapped else ("deviation", "variance")
+        table.assign(printed_sigma=own[one].round(3).to_numpy(), printed_sigma_squared=own[two].round(3).to_numpy()).to_csv(
+            study.FOLDER / "gain_statistics.csv", index=False
+        )
+        if tasks:
+            frame = pd.read_csv(study.FOLDER / "out_of_domain.csv").astype(dict.fromkeys(ENCODERS, float))
+            base = frame["variant"] == "baseline"
+            frame.loc[base, list(ENCODERS)] = 80.0
+            frame.loc[~base, list(ENCODERS)] = 80 + np.array(tasks).reshape(-1, len(ENCODERS))
+            frame.to_csv(study.FOLDER / "out_of_domain.csv", index=False)
+
+    return write
+
+
+def first(gain: float, rest: float) -> tuple[float, ...]:
+    return (gain, *(rest,) * (len(ENCODERS) - 1))
+
+
+def near(spread: float) -> tuple[float, ...]:
+    """Gains of five encoders about 0.6, `spread` apart."""
+    return tuple(0.6 + spread * step for step in (-2, -1, 0, 1, 2))
+
+
+def zigzag(spread: float) -> tuple[float, ...]:
+    return tuple(0.6 + spread * step for step in (1, -2, 2, -1, 0.1))
+
+
+MOST = dict.fromkeys(INJECTED, (0.5, 0.5, 0.5, 0.9, 0.1))
+CASES = (*(0.5,) * 13, *(-0.5,) * 5, 0.0, 0.0)
+ONLY = tuple(-0.5 if name in ("kr-electra", "kc-electra") else 0.5 for _ in range(4) for name in ENCODERS)
+Gains = dict[str, float | tuple[float, ...]]
+STABLE: Gains = {"cls-last-scaled": zigzag(0.001), "cls-all": near(0.1), "cls-all-scaled": near(0.11), "cls-last": near(0.12)}
+UNSTABLE: Gains = {"cls-last-scaled": zigzag(0.2), "cls-all": near(0.001), "cls-all-scaled": near(0.1), "cls-last": near(0.12)}
+
+# statement -> gains (and cases, and whether sigma is printed as sigma squared) under which it holds, and under which it does not
+TABLES: dict[str, tuple[list[tuple[object, ...]], list[tuple[object, ...]]]] = {
+    "Every setting gains over the baseline with every encoder": (
+        [({},)], [({"cls-all": first(-0.1, 0.6)},), ({"cls-last": first(0.0, 0.6)},)]),
+    "Every setting is better than Xia et al.'s product with every encoder": (
+        [({},), ({"cls-xia": 0.5},)], [({"cls-xia": 0.7},), ({"cls-xia": first(0.7, -1)},)]),
+    "Xia et al.'s product does the opposite: it loses against the baseline": (
+        [({},)], [({"cls-xia": first(0.1, -0.5)},), ({"cls-xia": first(0.0, -0.5)},)]),
+    "The three ELECTRA encoders gain more than 0.5 points in every setting": (
+        [({},), ({"cls-all": (0.6, 0.6, 0.6, -1, -1)},)], [({"cls-all": first(0.4, 0.6)},)]),
+    "xlm-roberta-base gains most and kr-bert least": (
+        [(MOST,)], [({**MOST, "cls-all": (0.9, 0.5, 0.5, 0.5, 0.1)},), ({**MOST, "cls-all": (0.1, 0.5, 0.5, 0.9, 0.5)},)]),
+    "The gains mean 250 to almost 500 more right answers on average": (
+        [({},)], [(dict.fromkeys(INJECTED, 0.4),), (dict.fromkeys(INJECTED, 1.1),)]),
+    "The best accuracy, 92.65, is the unscaled last head's": ([({"cls-last": 0.7},)], [({"cls-last-scaled": 0.7},)]),
+    "The unscaled last head has the largest mean gain": ([({"cls-last": 0.7},)], [({"cls-all": 0.7},)]),
+    "Last head ÷ √d has the smallest spread of gains": ([(STABLE,)], [(UNSTABLE,)]),
+    "So it is more stable than the other settings": ([(STABLE,)], [(UNSTABLE,)]),
+    "Table 2 prints standard deviation and variance under σ and σ²": ([(STABLE, (), False)], [(STABLE, (), True)]),
+    "Out of domain 13 of 20 cases rise, 5 fall and 2 stay": (
+        [({}, CASES)], [({}, (*CASES[:-1], 0.5)), ({}, (*CASES[:-2], -0.5, 0.0)), ({}, tuple(-case for case in CASES))]),
+    "Only kr-electra and kc-electra fall": ([({}, ONLY)], [({}, (-0.5, *ONLY[1:])), ({}, tuple(abs(case) for case in ONLY))]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("statement", TABLES)
+def test_sentences_about_its_tables(statement: str, printed: Callable[..., None]) -> None:
+    for cases, verdict in zip(TABLES[statement], ("holds", "does not hold"), strict=True):
+        for case in cases:
+            printed(*case)
+            assert told(statement).verdict == verdict, case
+
+
+def test_spreads_alike_leave_stability_open(printed: Callable[..., None]) -> None:
+    printed({"cls-last-scaled": zigzag(0.1), "cls-all": near(0.1), "cls-all-scaled": near(0.11), "cls-last": near(0.12)})
+    assert told("So it is more stable than the other settings").verdict == "cannot be told"
+
+
+# ---- what is simulated or stored
+
+
+def shares(knu: float, others: float, monkeypatch: pytest.MonkeyPatch, without: str = "") -> None:
+    rows = [(name, "lexicon_ko_knu", knu if name == "nsmc" else others, 1_000, ". 이") for name in coverage.PAPER if name != without]
+    frame = pd.DataFrame(rows, columns=["dataset", "lexicon", "neutral", "tokens", "frequent"])
+    monkeypatch.setattr(coverage, "measured", lambda: frame)
+
+
+def moved(own: float, towards: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claims, "simulated", lambda: (np.full(3, own), np.full(3, towards)))
+
+
+FIXED = "σ cannot move the row of a neutral [CLS] while Q and K stay as they are"
+UNTOUCHED = "[CLS] has no polarity, so attention towards it hardly moves while its own does"
+COVERED, EVEN = "About half of NSMC's tokens stay neutral", "The share hardly differs between the five tasks"
+STORED: dict[str, tuple[Callable[..., None], tuple[float, float], list[tuple[float, float]]]] = {
+    FIXED: (moved, (1e-16, 0.1), [(0.01, 0.1)]),
+    UNTOUCHED: (moved, (0.1, 1e-16), [(1e-16, 0.1)]),
+    COVERED: (shares, (0.5, 0.9), [(0.39, 0.5), (0.61, 0.5)]),
+    EVEN: (shares, (0.5, 0.5), [(0.5, 0.7), (0.7, 0.5)]),
+}
+
+
+@pytest.mark.parametrize("statement", STORED)
+def test_what_is_simulated_or_counted(statement: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant, true, false = STORED[statement]
+    plant(*true, monkeypatch)
+    assert told(statement).verdict == "holds"
+    for case in false:
+        plant(*case, monkeypatch)
+        assert told(statement).verdict == "does not hold"
+
+
+def test_coverage_that_is_not_there_leaves_it_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    shares(0.5, 0.5, monkeypatch, without="nsmc")
+    assert told(COVERED).verdict == told(EVEN).verdict == "cannot be told"
+
+
+# ---- the runs here, made up
+
+
+def settings(root: Path, dataset: str, wrong: int, **others: int) -> list[Run]:
+    """Two seeds of every injected setting and of those named."""
+    counts = dict.fromkeys(INJECTED, wrong) | {name.replace("_", "-"): count for name, count in others.items()}
+    return [run for model, count in counts.items() for run in made_seeds(root, dataset, model, 2, wrong=count)]
+
+
+GAINS = {f"Every setting gains over the baseline on {title}": (data, "cls") for data, title in DATASETS.items()}
+GAINS |= {f"Every setting is better than Xia et al.'s product on {title}": (data, "cls-xia") for data, title in DATASETS.items()}
+
+
+@pytest.mark.parametrize("statement", GAINS)
+def test_every_setting_against_another(statement: str, tmp_path: Path) -> None:
+    data, base = GAINS[statement]
+    name = base.replace("-", "_")
+    good = settings(tmp_path / "good", data, 10, **{name: 70})
+    assert told(statement, good).verdict == "holds" and "for other seeds as well" in told(statement, good).evidence
+    assert told(statement, good[2:]).verdict == "cannot be told"  # a setting is not here
+    assert told(statement, settings(tmp_path / "bad", data, 70, **{name: 10})).verdict == "does not hold"
+    one = settings(tmp_path / "one", data, 10, **{name: 40, "cls_last": 100})
+    assert told(statement, one).verdict == "does not hold"
+    assert told(statement, settings(tmp_path / "same", data, 30, **{name: 30})).verdict == "cannot be told"
+
+
+STEADY = {f"Last head ÷ √d varies least on {title} (paper: over encoders, here: over seeds)": data for data, title in DATASETS.items()}
+
+
+@pytest.mark.parametrize("statement", STEADY)
+def test_spread_over_seeds(statement: str, tmp_path: Path) -> None:
+    data = STEADY[statement]
+
+    def seeds(model: str, *wrong: int) -> list[Run]:
+        return [made_run(tmp_path / f"{model}-{wrong}", data, model, seed, wrong=count) for seed, count in enumerate(wrong)]
+
+    def shelf(own: tuple[int, ...], others: tuple[int, ...]) -> list[Run]:
+        return [run for model in INJECTED for run in seeds(model, *(own if model == "cls-last-scaled" else others))]
+
+    close, wide = (20, 21, 20, 21), (10, 60, 90, 30)
+    assert told(statement, shelf(close, wide)).verdict == "holds"
+    assert told(statement, shelf(wide, close)).verdict == "does not hold"
+    assert told(statement, shelf(wide, wide)).verdict == "cannot be told"
+    assert told(statement, [*seeds("cls-last-scaled", *close), *seeds("cls-all", *wide)]).verdict == "cannot be told"  # two are not here
+    assert told(statement, seeds("cls-last-scaled", *close)).verdict == told(statement).verdict == "cannot be told"
+
+
+CHANGES = {f"On {title} the injection changes how unevenly [CLS] looks at the others": (data, 0, 1) for data, title in DATASETS.items()}
+CHANGES |= {
+    f"On {title} it leaves the others' attention towards [CLS] as it was, within a tenth": (data, 1, 0) for data, title in DATASETS.items()
+}
+
+
+@pytest.mark.parametrize("statement", CHANGES)
+def test_deviations_about_cls(statement: str, tmp_path: Path) -> None:
+    """Only the measure that is asked about moves; the other one would give the opposite verdict."""
+    data, column, if_moved = CHANGES[statement]
+
+    def shelf(shift: float, noise: float, seeds: int = 3) -> list[Run]:
+        made = []
+        for model, by in (("cls", 0.0), ("cls-last-scaled", shift)):
+            for i, run in enumerate(made_seeds(tmp_path / f"{model}{shift}{noise}{seeds}", data, model, seeds)):
+                moving, still = (tuple(0.2 + each + noise * (i - 1) + 0.01 * layer for layer in range(2)) for each in (by, 0.1 - by))
+                made.append(with_heads(run, moving, still) if column == 0 else with_heads(run, still, moving))
+        return made
+
+    verdicts = ("does not hold", "holds")
+    assert told(statement, shelf(0.1, 0.001)).verdict == verdicts[if_moved]
+    assert told(statement, shelf(0.0001, 0.0001)).verdict == verdicts[not if_moved]
+    assert told(statement, shelf(0.02, 0.03)).verdict == "cannot be told"
+    assert told(statement, shelf(0.1, 0.001, seeds=1)).verdict == told(statement).verdict == "cannot be told"
+
+
+MOST_TASKS = "Out of domain the injection gains in most tasks"
+TASKS = ("klue_nli", "korean_hate_speech", "question_pair")
+
+
+@pytest.mark.parametrize(
+    ("better", "worse", "verdict"),
+    [
+        (3, 0, "holds"),
+        (2, 1, "holds"),
+        (1, 2, "does not hold"),
+        (0, 3, "does not hold"),
+        (1, 0, "cannot be told"),
+        (0, 0, "cannot be told"),
+    ],
+)
+def test_out_of_domain(better: int, worse: int, verdict: str, tmp_path: Path) -> None:
+    runs = []
+    for i, task in enumerate(TASKS):
+        base, own = (70, 10) if i < better else (10, 70) if i < better + worse else (30, 30)
+        runs += made_seeds(tmp_path, task, "cls", 2, wrong=base) + made_seeds(tmp_path, task, "cls-last-scaled", 2, wrong=own)
+    found = told(MOST_TASKS, runs)
+    assert found.verdict == verdict and found.evidence.startswith(f"{better} of 3 gain, {worse} lose")
+
+
+ABOUT_RUNS = [*GAINS, *STEADY, *CHANGES, MOST_TASKS]

@@ -1,0 +1,355 @@
+"""Every claim of the NDT paper on planted data: it must be able to hold, to fall and, where chance is in it, to stay open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sentviz.claim import Finding
+from sentviz.papers.ndt import prints
+from sentviz.papers.ndt.claims import CLAIMS
+from sentviz.papers.ndt.study import NDTS
+from sentviz.runs import Run
+from tests.studies import made_run
+
+pytestmark = pytest.mark.slow
+
+DATASETS = {"IMDB": "imdb", "SST-2": "sst2", "Yelp": "yelp_full", "Twitter": "twitter_financial"}
+PRINTED = DATASETS | {"Yelp": "yelp"}
+Edit = Callable[[pd.DataFrame], None]
+
+
+def claim(statement: str, against: str) -> Callable[[list[Run]], Finding]:
+    (found,) = (one for one in CLAIMS if one.statement == statement and one.against == against)
+    return lambda runs: found.test(runs)
+
+
+def test_no_claim_is_left_out() -> None:
+    """The statements that are planted below are all there are."""
+    here = {(statement, "its own tables") for statement, *_ in TABLES} | {(statement, "runs here") for statement in RUNS}
+    assert here == {(one.statement, one.against) for one in CLAIMS}
+
+
+# ---- its own tables, rewritten
+
+
+def ndt(dataset: str, *values: float, column: str = "accuracy_pct", **others: float) -> Edit:
+    """The twelve NDT rows of a data set get these values in turn, other families the ones named."""
+
+    def edit(frame: pd.DataFrame) -> None:
+        here = frame["dataset"] == dataset
+        frame[column] = frame[column].astype(float)
+        rows = frame.index[here & (frame["family"] == "ndt")]
+        frame.loc[rows, column] = [values[i % len(values)] for i in range(len(rows))]
+        for family, value in others.items():
+            frame.loc[here & (frame["family"] == family), column] = value
+
+    return edit
+
+
+def lead(dataset: str, model: str, vanilla: float, diff: float) -> Edit:
+    def edit(frame: pd.DataFrame) -> None:
+        ndt(dataset, 80.0, vanilla=85 - vanilla, diff=85 - diff)(frame)
+        frame.loc[(frame["dataset"] == dataset) & (frame["model"] == model), "accuracy_pct"] = 85.0
+
+    return edit
+
+
+def lambdas(value: Callable[[int, int], float], where: str = "dataset == dataset") -> Edit:
+    """Each lambda of the rows named is a function of its layer and component (both from 1)."""
+
+    def edit(frame: pd.DataFrame) -> None:
+        rows = frame.query(where)
+        frame.loc[rows.index, "lambda"] = [value(int(row["layer"]), int(row["component"])) for row in rows.to_dict("records")]
+
+    return edit
+
+
+def both(*edits: Edit) -> Edit:
+    def edit(frame: pd.DataFrame) -> None:
+        for one in edits:
+            one(frame)
+
+    return edit
+
+
+def falling(layer: int, component: int) -> float:
+    return 0.2 * layer * 0.8**component
+
+
+def rising(layer: int, component: int) -> float:
+    return 0.2 / layer * 1.2**component
+
+
+def negative(dataset: str, low: float, high: float) -> Edit:
+    """All of [-1,1] lie between, both ends are reached."""
+
+    def edit(frame: pd.DataFrame) -> None:
+        rows = frame.query(f"dataset == '{dataset}' and constraint == '[-1,1]'").index
+        frame.loc[rows, "lambda"] = np.linspace(low, high, len(rows))
+
+    return edit
+
+
+def auc(imdb: float, sst2: float, yelp: float, twitter: float) -> Edit:
+    """DT's lead in AUC over every NDT."""
+    leads = {"imdb": imdb, "sst2": sst2, "yelp": yelp, "twitter_financial": twitter}
+    return both(*(ndt(dataset, 0.9, column="auc", diff=0.9 + lead) for dataset, lead in leads.items()))
+
+
+def largest(model: str) -> Edit:
+    """Its lambdas are the largest of Twitter's layer 1."""
+    return lambdas(lambda _layer, _component: 9.0, f"dataset == 'twitter_financial' and model == '{model}'")
+
+
+def silhouettes(sign: int, share: float = 1.0) -> Edit:
+    """Ranks of silhouettes beside those of the printed accuracies, of a share of the rows."""
+
+    def edit(frame: pd.DataFrame) -> None:
+        accuracies = prints._read("classification").set_index(["dataset", "model"])["accuracy_pct"].astype(float)
+        keys = pd.MultiIndex.from_frame(frame[["dataset", "model"]])
+        ranks = sign * accuracies.reindex(keys).rank().to_numpy()
+        rng = np.random.default_rng(0)
+        mixed = np.where(rng.random(len(ranks)) < share, ranks, rng.permutation(ranks))
+        frame["silhouette"] = mixed
+
+    return edit
+
+
+def added(low: float, high: float) -> Edit:
+    def edit(frame: pd.DataFrame) -> None:
+        base = frame[frame["family"] == "vanilla"].set_index("dataset")["parameters_millions"].astype(float)
+        rows = frame.index[frame["family"] == "ndt"]
+        frame["parameters_millions"] = frame["parameters_millions"].astype(float)
+        frame.loc[rows, "parameters_millions"] = base[frame.loc[rows, "dataset"]].to_numpy() + np.linspace(low, high, len(rows))
+
+    return edit
+
+
+def leads_of(title: str, model: str, vanilla: float, diff: float) -> tuple[str, str, Edit, list[Edit]]:
+    data = PRINTED[title]
+    other = next(name for name in NDTS if name != model)
+    wrong = [lead(data, other, vanilla, diff), lead(data, model, vanilla + 0.01, diff), lead(data, model, vanilla, diff - 0.01)]
+    statement = f"The best NDT on {title} leads vanilla by {vanilla:.2f} and DT by {diff:.2f} points"
+    return statement, "classification", lead(data, model, vanilla, diff), wrong
+
+
+def above_of(title: str, said: int) -> tuple[str, str, Edit, list[Edit]]:
+    data = PRINTED[title]
+    some = [ndt(data, *[86.0] * count, *[84.0] * (12 - count), diff=85.0) for count in (said, said - 1, said + 1)]
+    equal = ndt(data, *[86.0] * (said - 1), *[85.0] * (13 - said), diff=85.0)
+    return f"{said} of 12 NDT variants are above DT on {title}", "classification", some[0], [*some[1:], equal]
+
+
+def negatives_of(title: str, low: float, high: float) -> tuple[str, str, Edit, list[Edit]]:
+    data = PRINTED[title]
+    wrong = [negative(data, low - 0.001, high), negative(data, low, high + 0.001), negative(data, low, 0.1)]
+    return f"Under [-1,1] lambdas on {title} are negative, from {low} to {high}", "lambdas", negative(data, low, high), wrong
+
+
+IMDB_FREE = "dataset == 'imdb' and constraint in ('[0,inf)', '(-inf,inf)')"
+TABLES: list[tuple[str, str, Edit, list[Edit]]] = [
+    leads_of("IMDB", "ndt-unit-2", 1.57, 1.36),
+    leads_of("SST-2", "ndt-unit-3", 1.00, 0.32),
+    leads_of("Yelp", "ndt-symmetric-3", 0.09, 0.32),
+    leads_of("Twitter", "ndt-free-4", 1.34, 1.00),
+    above_of("IMDB", 11),
+    above_of("SST-2", 6),
+    above_of("Twitter", 8),
+    ("NDT's spread on Twitter is narrower than on IMDB", "classification",
+     both(ndt("twitter_financial", 80, 81), ndt("imdb", 80, 82)),
+     [both(ndt("twitter_financial", 80, 83), ndt("imdb", 80, 82)), both(ndt("twitter_financial", 80, 82), ndt("imdb", 80, 82))]),
+    ("On Yelp all NDT variants lie within 0.6 points", "classification",
+     ndt("yelp", 60.0, 60.59), [ndt("yelp", 60.0, 60.61), ndt("yelp", 60.0, 59.3)]),
+    ("On IMDB unbounded lambdas grow from layer 1 to layer 2", "lambdas", lambdas(falling, IMDB_FREE),
+     [lambdas(rising, IMDB_FREE), lambdas(lambda _layer, _component: 0.2, IMDB_FREE)]),
+    ("Lambdas grow from layer 1 to layer 2 on every data set", "lambdas", lambdas(falling),
+     [both(lambdas(falling), lambdas(rising, f"dataset == '{dataset}'")) for dataset in PRINTED.values()]),
+    ("Lambda falls with the component index in every configuration", "lambdas", lambdas(falling),
+     [both(lambdas(falling), lambdas(rising, "dataset == 'sst2' and model == 'ndt-free-3' and layer == 2"))]),
+    ("On Yelp lambda falls with the component index in every configuration", "lambdas", lambdas(falling, "dataset == 'yelp'"),
+     [both(lambdas(falling, "dataset == 'yelp'"), lambdas(rising, "dataset == 'yelp' and model == 'ndt-unit-4' and layer == 1"))]),
+    negatives_of("IMDB", -0.2001, -0.0575),
+    negatives_of("Yelp", -0.2003, -0.0468),
+    negatives_of("Twitter", -0.2053, -0.0593),
+    ("On Twitter the largest layer-1 lambda is the best configuration's", "lambdas", largest("ndt-free-4"),
+     [largest("ndt-unit-2"), largest("ndt-symmetric-3")]),
+    ("DT has the higher AUC on IMDB and SST-2, the best NDT on Yelp and Twitter", "classification", auc(0.01, 0.01, -0.01, -0.01),
+     [auc(-0.01, 0.01, -0.01, -0.01), auc(0.01, -0.01, -0.01, -0.01), auc(0.01, 0.01, 0.01, -0.01), auc(0.01, 0.01, -0.01, 0.01)]),
+    ("Silhouette and accuracy go together on the binary tasks", "silhouette", silhouettes(1), [silhouettes(-1)]),
+    ("NDT adds 0.16 to 0.23 M parameters to vanilla", "parameters", added(0.16, 0.23), [added(0.14, 0.23), added(0.16, 0.25)]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("statement", "name", "true", "false"), TABLES, ids=[row[0] for row in TABLES])
+def test_sentences_about_its_tables(statement: str, name: str, true: Edit, false: list[Edit], monkeypatch: pytest.MonkeyPatch) -> None:
+    told = claim(statement, "its own tables")
+
+    def rewritten(edit: Edit) -> Finding:
+        frame = prints._read(name).copy()
+        edit(frame)
+        with monkeypatch.context() as patch:
+            patch.setattr(prints, "table", lambda asked: frame.copy() if asked == name else prints._read(asked).copy())
+            return told([])
+
+    assert rewritten(true).verdict == "holds"
+    assert [rewritten(edit).verdict for edit in false] == ["does not hold"] * len(false)
+
+
+def test_silhouettes_without_order_leave_it_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = prints._read("silhouette").copy()
+    silhouettes(1, share=0.3)(frame)
+    monkeypatch.setattr(prints, "table", lambda name: frame.copy() if name == "silhouette" else prints._read(name).copy())
+    assert claim("Silhouette and accuracy go together on the binary tasks", "its own tables")([]).verdict == "cannot be told"
+
+
+# ---- the runs here, made up
+
+BASES = ("vanilla", "diff", "vanilla-matched")
+Shelf = Callable[..., list[Run]]
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Shelf:
+    """Runs of a data set by how many of 200 rows they get wrong, two seeds each that err on other rows; made once each."""
+    root, made = tmp_path_factory.mktemp("planted"), dict[tuple[object, ...], Run]()
+
+    def of(dataset: str, run: Run) -> Run:
+        moved = Run(run.name.replace("any", dataset), run.folder)
+        vars(moved)["config"] = run.config | {"data": {"name": dataset}}
+        return moved
+
+    def runs(dataset: str, wrong: Mapping[str, int], *, seeds: int = 2, drift: float = 0.1) -> list[Run]:
+        found = []
+        for model, count in wrong.items():
+            for seed in range(seeds):
+                key = model, seed, count, drift
+                if key not in made:
+                    made[key] = made_run(root / "-".join(map(str, key)), "any", model, seed, wrong=count, first_wrong=7 * seed, drift=drift)
+                found.append(of(dataset, made[key]))
+        return found
+
+    return runs
+
+
+def every(count: int, **others: int) -> dict[str, int]:
+    return dict.fromkeys(NDTS, count) | {name.replace("_", "-"): value for name, value in others.items()}
+
+
+BETTER = {
+    **{f"The best NDT beats {said} on {title}": (title, base)
+       for title in DATASETS for said, base in (("vanilla", "vanilla"), ("DT", "diff"))},
+    **{f"Not the wider block: NDT beats vanilla-matched on {title}": (title, "vanilla-matched") for title in DATASETS},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("statement", BETTER)
+def test_the_best_ndt_against_another(statement: str, shelf: Shelf) -> None:
+    title, base = BETTER[statement]
+    told, data = claim(statement, "runs here"), DATASETS[title]
+    name = base.replace("-", "_")
+    holds = told(shelf(data, every(10, **{name: 70})))
+    assert holds.verdict == "holds" and "12 of the 12" in holds.evidence and "+30.00" in holds.evidence
+    one = told(shelf(data, every(70, **{name: 70}) | {"ndt-free-3": 10}))
+    assert one.verdict == "holds" and one.evidence.startswith("ndt-free-3") and "1 of the 12" in one.evidence
+    falls = told(shelf(data, every(70, **{name: 10})))
+    assert falls.verdict == "does not hold" and "0 of the 12" in falls.evidence
+    assert told(shelf(data, every(30, **{name: 30}))).verdict == "cannot be told"
+    assert told(shelf(data, every(70, **{name: 10}) | {"ndt-unit-2": 10})).verdict == "cannot be told"
+    assert told(shelf(data, {"ndt-unit-2": 70, base: 10})).verdict == "cannot be told"  # eleven are not here
+    assert told(shelf(data, {"ndt-unit-2": 10, base: 70}, seeds=1)).verdict == "cannot be told"  # other seeds unknown
+    assert told(shelf(data, {base: 10})).verdict == told(shelf(data, every(10))).verdict == "cannot be told"
+
+
+def test_dt_against_vanilla(shelf: Shelf) -> None:
+    told = claim("DT beats vanilla on SST-2", "runs here")
+    assert told(shelf("sst2", {"diff": 10, "vanilla": 70})).verdict == "holds"
+    assert told(shelf("sst2", {"diff": 70, "vanilla": 10})).verdict == "does not hold"
+    assert told(shelf("sst2", {"diff": 30, "vanilla": 30})).verdict == "cannot be told"
+    assert told(shelf("imdb", {"diff": 10, "vanilla": 70})).verdict == "cannot be told"  # of another data set
+
+
+BEST = {
+    "On SST-2 [0,1] with three maps is the best NDT": ("sst2", "ndt-unit-3"),
+    "On Twitter (-inf,inf) with four maps is the best NDT": ("twitter_financial", "ndt-free-4"),
+}
+
+
+@pytest.mark.parametrize("statement", BEST)
+def test_the_best_of_the_ndts(statement: str, shelf: Shelf) -> None:
+    data, model = BEST[statement]
+    told = claim(statement, "runs here")
+    assert told(shelf(data, every(70) | {model: 10})).verdict == "holds"
+    assert told(shelf(data, every(70, vanilla=10) | {model: 10})).verdict == "holds"  # vanilla is not asked
+    assert told(shelf(data, every(70) | {"ndt-nonneg-2": 10})).verdict == "does not hold"
+    assert told(shelf(data, every(70) | {model: 10, "ndt-nonneg-2": 10})).verdict == "cannot be told"  # a rival as good
+    assert told(shelf(data, {"ndt-nonneg-2": 70, model: 10})).verdict == "cannot be told"  # ten are not here
+    assert told(shelf(data, {model: 10})).verdict == "cannot be told"
+
+
+def test_within_so_many_points(shelf: Shelf) -> None:
+    told = claim("On Yelp all NDT variants lie within 0.6 points", "runs here")
+    same = told(shelf("yelp_full", every(20)))
+    assert same.verdict == "holds" and same.evidence.endswith("0 of 66 pairs are more for sure")
+    far = told(shelf("yelp_full", every(10) | {"ndt-unit-2": 70}))
+    assert far.verdict == "does not hold" and "30.00 points apart; 11 of 66" in far.evidence
+    assert told(shelf("yelp_full", every(20) | {"ndt-unit-2": 24})).verdict == "cannot be told"
+    assert told(shelf("yelp_full", every(20), seeds=1)).verdict == "cannot be told"
+    assert told(shelf("yelp_full", {"ndt-unit-2": 10, "ndt-unit-3": 70})).verdict == "cannot be told"
+
+
+UNBOUNDED = tuple(name for name in NDTS if "nonneg" in name or "free" in name)
+MOVES = {
+    "Training itself makes unbounded lambdas grow with depth on IMDB": ("imdb", UNBOUNDED, 1),
+    "Training itself makes unbounded lambdas grow with depth on SST-2": ("sst2", UNBOUNDED, 1),
+    "Training itself makes lambda more negative under [-1,1] on SST-2": ("sst2", tuple(n for n in NDTS if "symmetric" in n), -1),
+}
+
+
+@pytest.mark.parametrize("statement", MOVES)
+def test_what_training_does_to_lambda(statement: str, shelf: Shelf) -> None:
+    """Every lambda ends `drift` times its layer higher than it starts: six runs one way are told from chance, five are not."""
+    data, models, way = MOVES[statement]
+    told, wrong, seeds = claim(statement, "runs here"), dict.fromkeys(models, 20), 6 // len(models)
+    up, down = (shelf(data, wrong, seeds=seeds, drift=sign * way * 0.1) for sign in (1, -1))
+    assert told(up).verdict == "holds" and "6 of 6" in told(up).evidence
+    assert told(down).verdict == "does not hold" and "0 of 6" in told(down).evidence
+    assert told(up[:3] + down[3:]).verdict == "cannot be told" and told(up[:5]).verdict == "cannot be told"
+    others = shelf(data, {name: 20 for name in NDTS if name not in models}, drift=way * 0.1)
+    assert told(others).verdict == told([]).verdict == "cannot be told"
+    assert told([*down, *others]).verdict == "does not hold"  # other constraints are not asked
+
+
+AGREE = {
+    "Silhouette and accuracy order the configurations of IMDB alike": "imdb",
+    "Silhouette and accuracy order the configurations of SST-2 alike": "sst2",
+}
+
+
+@pytest.mark.parametrize("statement", AGREE)
+def test_silhouette_beside_accuracy(statement: str, shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    told, data = claim(statement, "runs here"), AGREE[statement]
+    runs = shelf(data, {name: 10 + 5 * i for i, name in enumerate(NDTS[:8])}, seeds=1)
+    stored = {run.name: run.metrics() for run in runs}
+
+    def planted(silhouettes: list[float]) -> Finding:
+        of = {run.name: value for run, value in zip(runs, silhouettes, strict=True)}
+
+        def metrics(run: Run) -> dict[str, object]:
+            return {"test": stored[run.name]["test"] | {"silhouette": {"value": of[run.name]}}}
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Run, "metrics", metrics)
+            return told(runs)
+
+    falls = [0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1]  # as accuracies do
+    assert planted(falls).verdict == "holds"
+    assert planted(falls[::-1]).verdict == "does not hold"
+    assert planted([0.5, 0.1, 0.8, 0.3, 0.4, 0.7, 0.2, 0.6]).verdict == "cannot be told"
+    assert told(runs[:4]).verdict == "cannot be told"
+
+
+RUNS = [*BETTER, "DT beats vanilla on SST-2", *BEST, "On Yelp all NDT variants lie within 0.6 points", *MOVES, *AGREE]
