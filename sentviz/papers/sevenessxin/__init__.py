@@ -10,6 +10,7 @@ from sentviz.registry import Page, Paper, Study
 __all__ = ["PAPER"]
 
 DATA = ("sentiment140",)
+SIZES = ("5k", "10k", "20k", "40k", "80k")  # variants
 
 PAPER = Paper(
     name="sevenessxin",
@@ -22,10 +23,13 @@ PAPER = Paper(
     additions=ADDITIONS,
     studies={
         "sevenessxin": Study("ten versions, each with sinusoids and with RoPE and QK-norm", DATA, both(VERSIONS)),
-        "sevenessxin-curve": Study(
-            "V1 in both phases on 5,000 to 80,000 tweets", DATA, both(VERSIONS[:1]), ("5k", "10k", "20k", "40k", "80k")
-        ),
+        "sevenessxin-curve": Study("V1 in both phases on 5,000 to 80,000 tweets", DATA, both(VERSIONS[:1]), SIZES),
         "sevenessxin-seeds": Study("V1, V2 and V6 in both phases, for several seeds", DATA, both(("7ess-v1", "7ess-v2", "7ess-v6"))),
         "sevenessxin-padding": Study("V1 with padding that is masked and that is read", DATA, ("7ess-v1", f"7ess-v1-{UNMASKED}")),
     },
+    claims="sentviz.papers.sevenessxin.claims:CLAIMS",
+    makers="sentviz.papers.sevenessxin.export:MAKERS",
+    figures="sentviz.papers.sevenessxin.figures",
+    answers="sentviz.papers.sevenessxin.answer:answers",
+    printed="sentviz.papers.sevenessxin.prints:values",
 )
