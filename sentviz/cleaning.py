@@ -51,7 +51,9 @@ def uncovered(text: str, offsets: npt.NDArray[np.integer[Any]]) -> list[tuple[in
     """
     found: list[tuple[int, str]] = []
     at = 0
-    for place, (start, end) in enumerate([*offsets.tolist(), (len(text), len(text))]):
+    real = [(place, start, end) for place, (start, end) in enumerate(offsets.tolist()) if end > start]
+    behind = real[-1][0] + 1 if real else len(offsets)
+    for place, start, end in [*real, (behind, len(text), len(text))]:
         if start > at and (between := text[at:start].strip()):
             found.append((place, between))
         at = max(at, end)

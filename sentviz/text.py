@@ -20,7 +20,20 @@ from sentviz.errors import InputError, RunError
 if TYPE_CHECKING:
     import tokenizers
 
-__all__ = ["SPECIALS", "Encoded", "Kind", "Reading", "Specials", "Tokenized", "Tokenizer", "Word", "check_text", "is_blank", "words_of"]
+__all__ = [
+    "PADDING",
+    "SPECIALS",
+    "Encoded",
+    "Kind",
+    "Reading",
+    "Specials",
+    "Tokenized",
+    "Tokenizer",
+    "Word",
+    "check_text",
+    "is_blank",
+    "words_of",
+]
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 """Entries 0 to 3 of a vocabulary, unless it is of tweets; never the outcome of a text that happens to spell them."""
@@ -77,6 +90,8 @@ _KINDS: dict[Kind, tuple[str, Specials]] = {  # the backend's model and the spec
     "bpe": ("BPE", _USUAL),
     "tweets": ("BPE", Specials(("<pad>", "<s>", "</s>", "<unk>"), unknown=3, start=1, stop=2)),  # 7ess-Xin, section III-A2
 }
+
+PADDING = frozenset(specials.names[0] for _, specials in _KINDS.values())
 
 
 class Tokenized(Protocol):

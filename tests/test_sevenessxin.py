@@ -11,6 +11,7 @@ import torch
 
 from sentviz import datasets
 from sentviz.errors import InputError
+from sentviz.explain import explained
 from sentviz.models.model import Model
 from sentviz.models.protocol import network_of
 from sentviz.papers.sevenessxin import PAPER
@@ -188,3 +189,27 @@ def test_validation_chooses_and_test_judges() -> None:
     halves = [datasets.load_split("sentiment140", split) for split in ("validation", "test")]
     assert not set(halves[0].frame["id"]) & set(halves[1].frame["id"]) and abs(len(halves[0]) - len(halves[1])) <= 1
     assert not set(halves[0].frame["text"]) & set(datasets.load_split("sentiment140", "official_test").frame["text"])
+
+
+# ---- figures
+
+
+def test_padding_stands_beside_the_strip_and_has_its_share_of_importance() -> None:
+    """Bars of the real tokens, and the share of padding told, sum to the mean of the map's columns."""
+    from sentviz.gallery.sentence import strip
+    from sentviz.papers.sevenessxin.figures import _importance
+
+    model = model_of("7ess-v1")
+    seen = model.trace("@you " + TEXTS[1], strength={"mask": 0})
+
+    class Asked:
+        trace = explained(model, seen, **seen.change)
+
+    assert Asked.trace.padding == 12 - int((~Asked.trace.specials).sum())
+    made = _importance(Asked)  # type: ignore[arg-type]
+    share = Asked.trace.map(0).mean(axis=0)
+    np.testing.assert_allclose(made.frame["importance"], share[: -Asked.trace.padding])
+    assert f"{share[-Asked.trace.padding :].sum():.0%} goes to padding" in made.caption
+    drawn = strip(Asked.trace, "received")
+    assert len(drawn.frame) == 12 - Asked.trace.padding and "tokens of padding follow" in drawn.caption
+    assert "<s>@you</s>" in drawn.plot.data[0].text

@@ -46,12 +46,11 @@ def _importance(of: Sentence, *, layer: int = 0, theme: Theme = "light") -> Figu
     from sentviz.figures.importance import token_importance
 
     trace = of.trace
-    values = trace.map(layer).mean(axis=0)
-    shown = [i for i, token in enumerate(trace.tokens) if not (trace.specials[i] and token == "<pad>")]
+    values, real = trace.map(layer).mean(axis=0), len(trace.tokens) - trace.padding
     return token_importance(
-        [trace.tokens[i] for i in shown],
-        values[shown],
+        trace.tokens[:real],
+        values[:real],
         title=f"Importance of each token in layer {layer + 1}",
-        rest=float(1 - values[shown].sum()) if len(shown) < len(trace.tokens) else 0.0,
+        rest=float(values[real:].sum()),
         theme=theme,
     )
