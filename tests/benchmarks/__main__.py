@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from tests.benchmarks import app, explanations, hardmax, hub, models, points, projection, sparse, views, words
+from tests.benchmarks import app, explanations, hardmax, hub, models, points, projection, sparse, tweets, views, words
 
 ALL = {
     "trace": models.trace,
@@ -30,6 +30,7 @@ ALL = {
     "throughput": sparse.throughput,
     "crossing": sparse.crossing,
     "tags": sparse.tags,
+    "tweets": tweets.tweets,
 }
 
 for name in sys.argv[1:] or ALL:

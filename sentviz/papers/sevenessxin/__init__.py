@@ -18,7 +18,11 @@ PAPER = Paper(
     title="7ess-Xin: Sentiment analysis with Transformers",
     citation="Guenfoudi and Liu",
     folder=Path(__file__).parent,
-    page=Page("Guenfoudi and Liu: ten small encoders for tweets, with sinusoids and with RoPE.", url="sevenessxin"),
+    page=Page(
+        "Guenfoudi and Liu: ten small encoders for tweets, with sinusoids and with RoPE.",
+        url="sevenessxin",
+        parts=("results", "phases", "curve", "matrix", "importance", "clouds", "padding", "log", "claims", "items"),
+    ),
     presets=PRESETS,
     additions=ADDITIONS,
     studies={

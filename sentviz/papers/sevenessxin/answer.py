@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
-from sentviz.claim import Finding, Verdict
+from sentviz.claim import Answer, Finding, Verdict
 from sentviz.papers.sevenessxin.claims import CLAIMS
 from sentviz.runs import Run
 
-__all__ = ["Answer", "answers", "asked"]
+__all__ = ["answers", "asked"]
 
-QUESTIONS = (  # question, the claim that answers it, what it is held against, the part that shows it
+QUESTIONS = (  # question, the claim of the runs here that answers it, the part that shows it
     ("Do RoPE and QK-norm help?", "RoPE and QK-norm gain in nearly every version", "phases"),
     ("Is V6 the best version?", "V6 with RoPE is the best version", "results"),
     ("What do fewer tweets cost?", "Fewer tweets to learn from cost accuracy", "curve"),
@@ -20,17 +19,6 @@ QUESTIONS = (  # question, the claim that answers it, what it is held against, t
     ("Does unmasked padding matter?", "Padding that is not masked changes answers (ours, of the published code)", "padding"),
 )
 SHORT: dict[Verdict, str] = {"holds": "Yes", "does not hold": "No", "cannot be told": "It cannot be told"}
-
-
-@dataclass(frozen=True)
-class Answer:
-    """A question, its answer, what it rests on, and the part of the page that shows it."""
-
-    question: str
-    verdict: Verdict
-    short: str
-    numbers: str
-    part: str
 
 
 def asked(runs: Sequence[Run]) -> list[Answer]:
@@ -42,4 +30,4 @@ def asked(runs: Sequence[Run]) -> list[Answer]:
 
 def answers(runs: Sequence[Run]) -> list[str]:
     """The same in sentences."""
-    return [f"{one.question} {one.short}. {one.numbers}" for one in asked(runs)]
+    return [one.sentence for one in asked(runs)]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sentviz import datasets
 from sentviz.evaluation import RESAMPLES, from_confusion, interval, wilson
 from sentviz.papers.sevenessxin import SIZES, prints
 from sentviz.papers.sevenessxin.presets import ROPE, VERSIONS, both
@@ -16,6 +17,7 @@ from sentviz.studies import collected
 from sentviz.studies.against import compared, mixed
 from sentviz.studies.means import combined
 from sentviz.studies.seeds import SeedNoise, seed_noise
+from sentviz.variants import PLAIN
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,7 +49,8 @@ def beside(runs: Iterable[Run], metric: str = "accuracy") -> pd.DataFrame:
         model=lambda rows: rows["preset"].map(prints.title), printed=lambda rows: rows["preset"].map(said)
     )
     if metric == "validation_f1":
-        measured = pd.DataFrame([{"preset": name} | validation_f1(seeds) for name, seeds in here.items()], columns=_NUMBERS)
+        kept = {name: seeds for name, seeds in here.items() if all("confusion" in run.metrics().get("validation", {}) for run in seeds)}
+        measured = pd.DataFrame([{"preset": name} | validation_f1(seeds) for name, seeds in kept.items()], columns=_NUMBERS)
     else:
         found = collected.summary(here)
         measured = found[found["metric"] == metric].rename(columns={"model": "preset"})[_NUMBERS]
@@ -129,14 +132,14 @@ def curve(runs: Iterable[Run]) -> pd.DataFrame:
     """
     import pandas as pd
 
-    every = list(runs)
+    every, whole = list(runs), datasets.info(DATASET).splits["train"]
     printed = prints.table("results").set_index("model")["accuracy"]
     parts = []
     for preset in both(VERSIONS[:1]):
         here = sized(every, preset)
         found = collected.summary(here)
         found = found[found["metric"] == "accuracy"].rename(columns={"model": "name"})
-        rows = [here[name][0].config["data"]["splits"]["train"]["n"] for name in found["name"]]
+        rows = [PLAIN[size]["rows"] if (size := name.removeprefix(f"{preset}-")) in SIZES else whole for name in found["name"]]
         phase = preset.removeprefix(VERSIONS[0])
         theirs = pd.DataFrame({"rows": [80_000, 1_280_000], "printed": [printed[f"7ess-v5{phase}"], printed[f"7ess-v1{phase}"]]})
         parts += [found.assign(rows=rows, preset=preset), theirs.assign(preset=preset)]

@@ -1,0 +1,124 @@
+"""The page of 7ess-Xin with no run, with small runs of the made-up set under its data set's name, and its tables by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from sentviz import datasets
+from sentviz.papers.sevenessxin import PAPER, prints
+from sentviz.papers.sevenessxin.measured import neutral, padding
+from sentviz.papers.sevenessxin.presets import ROPE
+from sentviz.papers.sevenessxin.study import beside, curve, gains, validation_f1
+from sentviz.papers.sevenessxin.tables import log
+from sentviz.registry import named
+from sentviz.runs import Run, runs
+from sentviz.studies.claims import BROKEN, judged
+from sentviz.studies.items import makers
+from sentviz.training import train
+from tests import makers as made_up
+
+APP = Path(__file__).parents[1] / "app" / "main.py"
+SMALL: dict[str, Any] = {"width": 16, "heads": 2, "ffn_width": 16, "layers": 2}
+NAMES = ("7ess-v1", f"7ess-v1-{ROPE}", f"7ess-v6-{ROPE}")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three versions and a point of the curve, of the made-up set under the name of Sentiment140."""
+    root = tmp_path_factory.mktemp("seven")
+    with pytest.MonkeyPatch.context() as patch:
+        splits = made_up.use_toy_data(patch)
+        patch.setattr("sentviz.datasets.load_split", lambda name, split: splits[split])
+        common: dict[str, Any] = {"dataset": prints.DATASET, "shape": SMALL, "select": "f1_positive", "example": "so good"}
+        for name in NAMES:
+            train(made_up.toy_recipe(name, **common), root, progress=False)
+        train(made_up.toy_recipe("7ess-v1", variant="5k", rows=20, **common), root, progress=False)
+    return root
+
+
+@pytest.fixture
+def here(trained: Path) -> list[Run]:
+    return [run for run in runs([trained]).values() if isinstance(run, Run)]
+
+
+def test_the_printed_tables_are_the_papers() -> None:
+    """A few cells by hand, and what an F1 must be of its precision and recall."""
+    frame = prints.table("results").set_index("model")
+    assert frame.loc["7ess-v6-rope", "accuracy"] == 0.8313 and frame.loc["7ess-v5", "f1_positive"] == 0.7821 and len(frame) == 20
+    mean = 2 * frame["precision_positive"] * frame["recall_positive"] / (frame["precision_positive"] + frame["recall_positive"])
+    assert (mean - frame["f1_positive"]).abs().max() < 6e-4
+    values = prints.values("sentiment140", "7ess-v1").set_index("name")["value"]
+    assert values["accuracy"] == 0.8232 and prints.values("sst2", "7ess-v1").empty and prints.values("sentiment140", "cnn").empty
+
+
+def test_the_log_differs_where_it_is_said_to() -> None:
+    frame = log([]).frame
+    accuracy = frame[frame["metric"] == "accuracy"].set_index("model")["logged"].to_dict()
+    assert accuracy == {"V6 RoPE": 0.8305, "V7 RoPE": 0.8268, "V8 RoPE": 0.8298, "V9 RoPE": 0.8291, "V10 (long seq.)": 0.8260}
+
+
+def test_without_runs_everything_says_how_to_train_them() -> None:
+    frame = judged([], ["sevenessxin"])
+    assert not frame["evidence"].str.contains(BROKEN).any()
+    assert (frame.loc[frame["against"] == "runs here", "verdict"] == "cannot be told").all()
+    assert beside([])["value"].isna().all() and gains([]).empty and curve([])["value"].isna().all()
+    for name, maker in makers(named("sevenessxin")).items():
+        assert all(made.caption for made in maker([])), name
+
+
+def test_measured_stands_beside_printed(here: list[Run]) -> None:
+    """The row of a version is its run's own number and the print's; validation F1 is recounted from the matrix."""
+    run = next(run for run in here if run.configuration == "7ess-v1")
+    row = beside(here).set_index("preset").loc["7ess-v1"]
+    assert row["value"] == run.metrics()["test"]["accuracy"]["value"] and row["printed"] == 0.8232
+    (tn, fp), (fn, tp) = run.metrics()["validation"]["confusion"]
+    found = validation_f1([run])
+    assert found["value"] == pytest.approx(2 * tp / (2 * tp + fp + fn), abs=1e-5) and found["low"] <= found["value"] <= found["high"]
+    assert found["n"] == tn + fp + fn + tp
+    assert gains(here)["version"].tolist() == ["7ess-v1"]
+    measured = curve(here).dropna(subset="value")
+    assert measured.loc[measured["preset"] == "7ess-v1", "rows"].tolist()[0] == 20
+
+
+def test_padding_is_measured_as_by_hand(here: list[Run]) -> None:
+    import sentviz
+
+    model = sentviz.load(next(run for run in here if run.configuration == "7ess-v1"))
+    frame = made_up.toy_splits()["test"].frame.head(24)
+    table = padding(model, frame).set_index("of")
+    said = [model.predict(frame["text"].tolist(), strength={"mask": factor})["label"].to_numpy() for factor in (1, 0)]
+    names = np.array(model.labels)[frame["label"]]
+    assert table.loc["all", "changed"] == pytest.approx((said[0] != said[1]).mean())
+    assert table.loc["all", "difference"] == pytest.approx((said[1] == names).mean() - (said[0] == names).mean())
+    assert table["n"].iloc[1:].sum() == 24
+
+
+def test_neutral_tweets_are_counted_apart(here: list[Run]) -> None:
+    import sentviz
+
+    model = sentviz.load(here[0])
+    frame = made_up.toy_splits()["test"].frame.head(9).assign(label=[0, 1, 2] * 3)
+    table = neutral(model, frame).set_index("of")
+    sure = model.predict(frame["text"].tolist())[list(model.labels)].max(axis=1).to_numpy() >= 0.9
+    assert table["n"].to_dict() == {"neutral": 3, "polar": 6}
+    assert table.loc["neutral", "sure"] == pytest.approx(sure[1::3].mean())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("there", [False, True], ids=["no run", "small runs"])
+def test_every_part_opens(there: bool, trained: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Without an error, with a command where runs are missing."""
+    monkeypatch.setenv("SENTVIZ_RUNS", str(trained if there else tmp_path))
+    monkeypatch.setattr(datasets, "info", datasets.info)
+    for part in PAPER.page.parts:
+        app = AppTest.from_file(str(APP), default_timeout=120)
+        app.query_params["part"] = part
+        app.switch_page(str(APP.parent / "views" / "papers" / "sevenessxin" / "page.py"))
+        app.run()
+        assert not app.exception, (part, app.exception)
+        assert app.caption
