@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from sentviz import datasets
 from sentviz.papers.sevenessxin import PAPER, prints
 from sentviz.papers.sevenessxin.measured import neutral, padding
 from sentviz.papers.sevenessxin.presets import ROPE
@@ -82,7 +82,7 @@ def test_measured_stands_beside_printed(here: list[Run]) -> None:
     assert found["n"] == tn + fp + fn + tp
     assert gains(here)["version"].tolist() == ["7ess-v1"]
     measured = curve(here).dropna(subset="value")
-    assert measured.loc[measured["preset"] == "7ess-v1", "rows"].tolist()[0] == 20
+    assert measured.loc[measured["preset"] == "7ess-v1", "rows"].tolist() == [5_000, 110_944]
 
 
 def test_padding_is_measured_as_by_hand(here: list[Run]) -> None:
@@ -112,13 +112,18 @@ def test_neutral_tweets_are_counted_apart(here: list[Run]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("there", [False, True], ids=["no run", "small runs"])
 def test_every_part_opens(there: bool, trained: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Without an error, with a command where runs are missing."""
-    monkeypatch.setenv("SENTVIZ_RUNS", str(trained if there else tmp_path))
-    monkeypatch.setattr(datasets, "info", datasets.info)
+    """Without an error; where runs are missing with the command that trains them."""
+    monkeypatch.setattr("sentviz.runs.roots", lambda folders=(): [trained if there else tmp_path])
+    st.cache_resource.clear()
+    st.cache_data.clear()
+    app = AppTest.from_file(str(APP), default_timeout=240).run()
+    app.switch_page("views/papers/sevenessxin/page.py").run()
     for part in PAPER.page.parts:
-        app = AppTest.from_file(str(APP), default_timeout=120)
-        app.query_params["part"] = part
-        app.switch_page(str(APP.parent / "views" / "papers" / "sevenessxin" / "page.py"))
-        app.run()
+        app.button_group(key="focus-part").set_value(part).run()
         assert not app.exception, (part, app.exception)
-        assert app.caption
+        if not there and part in ("results", "phases", "curve", "matrix", "importance", "clouds"):
+            assert any("sentviz study sevenessxin" in info.value for info in app.info), part
+        if there and part == "importance":
+            assert len(app.get("plotly_chart")) == 2
+        if there and part == "padding":
+            assert app.dataframe[-1].value["tokens"].tolist()[1] == 16
