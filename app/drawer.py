@@ -163,16 +163,7 @@ def end(rows: Rows) -> None:
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         if len(table) > SHOWN:
             st.caption(f"The first {SHOWN} of {len(table):,}; the CSV has all.")
-        st.download_button(
-            "CSV",
-            lambda: _csv(ordered),
-            f"{file_safe('rows', rows.over, rows.run)}.csv",
-            "text/csv",
-            icon=":material/download:",
-            type="tertiary",
-            on_click="ignore",
-            key="drawer-csv",
-        )
+        shell.csv(lambda: _whole(ordered), file_safe("rows", rows.over, rows.run), "drawer-csv")
     if chosen:
         _opened(ordered, ordered.frame.iloc[chosen[0]])
     else:
@@ -241,12 +232,11 @@ def _table(rows: Rows) -> pd.DataFrame:
     return pd.DataFrame(shown | {"id": frame["id"].to_numpy()})
 
 
-def _csv(rows: Rows) -> bytes:
+def _whole(rows: Rows) -> pd.DataFrame:
     """The rows for a file, with every probability by the name of its class."""
     names = [*rows.classes, ""]
     frame = rows.frame.assign(label=[names[k] for k in rows.labels], predicted=[names[k] for k in rows.predicted])
-    frame = frame.rename(columns={f"p{k}": name for k, name in enumerate(rows.classes)})
-    return frame.to_csv(index=False).encode("utf-8-sig")
+    return frame.rename(columns={f"p{k}": name for k, name in enumerate(rows.classes)})
 
 
 def _opened(rows: Rows, row: pd.Series[Any]) -> None:

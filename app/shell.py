@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
+import pandas as pd
 import streamlit as st
 
 from app import store
@@ -18,6 +19,7 @@ from sentviz.explain import SCORES
 from sentviz.export import FORMATS, render
 from sentviz.export import SIZES as PRINT_SIZES
 from sentviz.figures import Figure, Theme
+from sentviz.spreadsheet import as_csv
 
 __all__ = ["begin", "bound", "choose", "end", "export_menu", "figure", "focus", "go", "halves", "intro", "md", "settle", "theme"]
 
@@ -189,6 +191,20 @@ def export_menu(make: Callable[[Theme], Figure], name: str, key: str, *, code: s
     """The export menu of a figure, also of one that the page shows otherwise; nothing is drawn before a file is asked for."""
     with st.popover("Export", icon=":material/download:", type="tertiary"):
         _export_menu(make, name, key, code)
+
+
+def csv(frame: pd.DataFrame | Callable[[], pd.DataFrame], name: str, key: str) -> None:
+    """A button for a table as a file, made when asked for; every table of the app leaves it by this one."""
+    st.download_button(
+        "CSV",
+        lambda: as_csv(frame() if callable(frame) else frame),
+        f"{name}.csv",
+        "text/csv",
+        icon=":material/download:",
+        type="tertiary",
+        on_click="ignore",
+        key=key,
+    )
 
 
 def _export_menu(make: Callable[[Theme], Figure], name: str, key: str, code: str) -> None:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 
 from sentviz._browser import Browser
@@ -21,6 +20,7 @@ from sentviz.errors import InputError, SentvizError
 from sentviz.figures.figure import Figure, sentence
 from sentviz.figures.text import as_text, text_columns
 from sentviz.fonts import embed_fonts
+from sentviz.spreadsheet import as_csv
 
 __all__ = ["FORMATS", "SIZES", "Size", "render", "save"]
 
@@ -42,7 +42,6 @@ _BASE_FONT = 13  # pixels, as figures draw it
 VECTOR_CELLS = 10_000
 _BROWSER = Browser()
 _CAPTION_SIZE, _CAPTION_LINE = 12, 17
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def render(
@@ -76,7 +75,7 @@ def render(
     if format not in FORMATS:
         raise InputError(f"Figures can be exported as {', '.join(FORMATS)}, not as {format!r}.")
     if format == "csv":
-        return _csv(figure.frame)
+        return as_csv(figure.frame)
     if format == "tex":
         return _tex(figure)
     if size is not None and size not in SIZES:
@@ -316,16 +315,3 @@ _TEX_SAFE = {
     "^": "\\textasciicircum{}",
 }
 _TEX = re.compile("[" + re.escape("".join(_TEX_SAFE)) + "]")
-
-
-def _csv(frame: pd.DataFrame) -> bytes:
-    safe = frame.copy()
-    for name in safe.columns:
-        if not pd.api.types.is_numeric_dtype(safe[name]):
-            safe[name] = safe[name].astype(object).map(_no_formula)
-    safe.columns = pd.Index([_no_formula(name) for name in safe.columns])
-    return safe.to_csv(index=False, lineterminator="\n").encode("utf-8-sig", errors="replace")
-
-
-def _no_formula(cell: Any) -> Any:
-    return f"'{cell}" if isinstance(cell, str) and cell.lstrip(" ").startswith(_FORMULA) else cell

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import csv
 import io
 import os
 import re
@@ -25,6 +26,7 @@ from sentviz._browser import find_browser
 from sentviz.errors import InputError, SentvizError
 from sentviz.export import FORMATS, render, save
 from sentviz.figures import Figure, heatmap, probability_bars, small_multiples, token_strip
+from sentviz.spreadsheet import as_csv
 from tests.fakes import fake_trace
 
 pytestmark = pytest.mark.slow
@@ -225,3 +227,19 @@ def test_the_browser_stops_with_the_process() -> None:
     assert not done.stderr
     with pytest.raises(ProcessLookupError):
         os.kill(int(done.stdout), 0)
+
+
+def test_every_table_of_the_app_leaves_by_one_door() -> None:
+    """No page writes a CSV itself: the button and the writer that keeps formulas as text are asked."""
+    for path in (Path(__file__).parents[1] / "app").rglob("*.py"):
+        page = path.read_text()
+        assert ".to_csv(" not in page and ".to_excel(" not in page, path
+        assert "text/csv" not in page or "as_csv(" in page, path
+
+
+@pytest.mark.parametrize("cell", ["=1+1", "+1+1", "-2+3", "@SUM(A1)", "  =1", "\t=1", "\r=1", "\n=1", "＝1+1", "＠x"])
+def test_no_cell_nor_name_is_a_formula(cell: str) -> None:
+    """Also where two columns have one name, or a column mixes texts and numbers."""
+    frame = pd.DataFrame([[cell, cell, -1.5], [2, "a", -2.5]], columns=[cell, cell, "n"])
+    lines = list(csv.reader(io.StringIO(as_csv(frame).decode("utf-8-sig"), newline="")))
+    assert lines[0][:2] == [f"'{cell}"] * 2 and lines[1] == [f"'{cell}"] * 2 + ["-1.5"] and lines[2][0] == "2"

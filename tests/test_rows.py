@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from sentviz.errors import InputError, RunError
 from sentviz.models.model import Model
@@ -146,12 +148,35 @@ def test_a_lasso_keeps_at_most_24_corners_and_picks_what_lies_inside(rows: Rows)
     "text",
     [
         *("nonsense", "cell=", "cell=1", "cell=a,b", "p=1:0.9-0.1", "p=x", "agree=maybe", "=1,0", "word="),
+        *("cell=-5,-5", "cell=1,-1", "p=-9:0-1", "p=0:0.5-1.5", "p=0:nan-1", "cell=1000,0", "word=a@0," + "9" * 5_000),
+        *("cell=" + "9" * 5_000 + ",0", "lasso=pca.-1:0,0;1,1;2,2", "lasso=pca." + "9" * 5_000 + ":0,0;1,1;2,2"),
         *("lasso=pca.1:0,0;1,1", "lasso=pca:1,1;2,2;3,3", "lasso=pca.1:1,nan;1,1;2,2", "lasso=pca.1:" + ";".join(["0,0"] * 25)),
     ],
 )
 def test_what_is_no_slice_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="is no part of the rows"):
         Slice.parse(text)
+
+
+PIECES = [*"=,:.;@-0123456789", "cell", "word", "p", "agree", "tag", "lasso", "first", "pca", "tsne", "nan", "1e999", "dull", "²", "٣"]
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture], max_examples=300)
+@given(
+    st.sampled_from(["", "cell=", "word=", "p=", "agree=", "tag=", "lasso=", "word=dull@", "lasso=pca.1:"]),
+    st.lists(st.sampled_from(PIECES), max_size=14).map("".join) | st.text(max_size=30),
+)
+def test_any_text_is_a_part_or_one_sentence(rows: Rows, begin: str, rest: str) -> None:
+    """What a link may carry: refused, or said in words, and then rows or a sentence."""
+    points = pd.DataFrame({"id": rows.frame["id"], "x": 0.5, "y": 0.5})
+    try:
+        part = Slice.parse(begin + rest)
+        if part is None:
+            return
+        assert part.says(rows.classes) and Slice.parse(str(part)) == part
+        assert part.mask(rows, points=points).shape == (len(rows),)
+    except InputError as error:
+        assert "\n" not in str(error)
 
 
 def test_slices_that_do_not_fit_the_rows_say_so(rows: Rows) -> None:

@@ -78,15 +78,16 @@ class Slice:
     def _meant(self) -> bool:
         match self.kind:
             case "cell":
-                return len(self.cell) == 2
+                return len(self.cell) == 2 and all(_class(k) for k in self.cell)
             case "word":
-                return bool(self.word)
+                return bool(self.word) and all(_class(k) for k in self.cell)
             case "p":
-                return self.band[1] <= self.band[2]
+                k, low, high = self.band
+                return _class(k) and 0 <= low <= high <= 1
             case "agree":
                 return self.value in AGREE
             case "lasso":
-                return 3 <= len(self.outline) <= CORNERS and bool(np.isfinite(self.outline).all()) and bool(self.picture)
+                return 3 <= len(self.outline) <= CORNERS and bool(np.isfinite(self.outline).all()) and _class(self.picture[1])
             case _:
                 return True
 
@@ -195,6 +196,11 @@ class Slice:
                 return np.asarray(frame["id"].isin(set(points.loc[held, "id"])))
             case _:
                 return every
+
+
+def _class(number: int) -> bool:
+    """Whether it can be the number of a class or layer, counted from 0."""
+    return 0 <= number < 1_000
 
 
 def having(rows: Rows, word: str) -> Bools:

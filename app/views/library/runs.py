@@ -67,14 +67,7 @@ st.dataframe(
         "epochs": st.column_config.Column("best epoch"),
     },
 )
-st.download_button(
-    "CSV",
-    frame.to_csv(index=False).encode("utf-8-sig"),
-    "sentviz-runs.csv",
-    "text/csv",
-    icon=":material/download:",
-    on_click="ignore",
-)
+shell.csv(frame, "sentviz-runs", "runs-csv")
 st.caption("Choose a row to put that run in focus; every other page then shows it.")
 st.caption(
     "A Hugging Face classifier becomes a run like these with `sentviz adopt FOLDER --dataset sst2`, as it is;"

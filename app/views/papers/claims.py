@@ -44,5 +44,4 @@ for paper, group in shown.groupby("paper", sort=False):
     if focus.paper not in PAPERS and focus.verdict not in VERDICTS:
         counted(group)
     listed(group)
-table = shown.to_csv(index=False).encode("utf-8-sig")
-st.download_button("CSV", table, "sentviz-claims.csv", "text/csv", icon=":material/download:", on_click="ignore")
+shell.csv(shown, "sentviz-claims", "claims-csv")

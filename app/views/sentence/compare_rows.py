@@ -141,16 +141,7 @@ def _table(first: Rows, second: Rows, other: Run) -> None:
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         if len(shown) > SHOWN:
             st.caption(f"The first {SHOWN} of {len(shown):,}; the CSV has all.")
-        st.download_button(
-            "CSV",
-            lambda: _shown(frame, first, second, cut=None).to_csv(index=False).encode("utf-8-sig"),
-            f"sentviz-compare-{first.over}.csv",
-            "text/csv",
-            icon=":material/download:",
-            type="tertiary",
-            on_click="ignore",
-            key="compare-csv",
-        )
+        shell.csv(lambda: _shown(frame, first, second, cut=None), f"sentviz-compare-{first.over}", "compare-csv")
     if first.has_text:
         st.caption("Select a row: it becomes the sentence above.")
         return

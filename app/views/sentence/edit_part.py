@@ -92,7 +92,7 @@ def tries() -> None:
         st.dataframe(
             frame, hide_index=True, placeholder="–", column_config={"probability": st.column_config.NumberColumn(format="percent")}
         )
-        st.download_button("CSV", frame.to_csv(index=False).encode("utf-8-sig"), "sentviz-tries.csv", "text/csv", on_click="ignore")
+        shell.csv(frame, "sentviz-tries", "tries-csv")
 
 
 def swap_words(run: Run, trace: Trace) -> None:

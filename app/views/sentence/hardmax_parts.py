@@ -6,18 +6,17 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
-import plotly.graph_objects as go
 import streamlit as st
 
 from app import shell, store
 from app.focus import choices
-from sentviz.export import render
 from sentviz.figures import Figure, Theme, file_safe
 from sentviz.figures.particles import Scene, particles
 from sentviz.gallery import code
 from sentviz.hardmax import Clustering
 from sentviz.particles import animation_html, positions_frame
 from sentviz.runs import Run
+from sentviz.spreadsheet import as_csv
 
 __all__ = ["DEFAULT", "exports", "hardmax_run", "kept", "model", "runs", "temperature", "without_runs"]
 
@@ -97,7 +96,7 @@ def exports(
             files: tuple[tuple[str, str, Callable[[], bytes]], ...] = (
                 ("HTML", "text/html", partial(_html, scene, source, theme)),
                 ("GIF", "image/gif", partial(_gif, scene, theme)),
-                ("CSV", "text/csv", partial(_csv, clustering, scene.words, name)),
+                ("CSV", "text/csv", lambda: as_csv(positions_frame(clustering, scene.words))),
             )
             for column, (title, mime, make) in zip(st.columns(3, gap="small"), files, strict=True):
                 column.download_button(
@@ -137,7 +136,3 @@ def _gif(scene: Scene, theme: Theme) -> bytes:
     from sentviz.particles.gif import animation_gif
 
     return animation_gif(scene, theme=theme)
-
-
-def _csv(clustering: Clustering, words: tuple[str, ...], name: str) -> bytes:
-    return render(Figure(file_safe(name), go.Figure(), positions_frame(clustering, words), ""), "csv")
