@@ -127,7 +127,7 @@ class Encoded:
         """Filled up to a length with padding, which is special."""
         more = length - len(self)
         given = {item.name: part for item in fields(self) if isinstance(part := getattr(self, item.name), np.ndarray)}
-        made = {name: np.pad(part, [(0, more)] + [(0, 0)] * (part.ndim - 1)) for name, part in given.items()}
+        made: dict[str, Any] = {name: np.pad(part, [(0, more)] + [(0, 0)] * (part.ndim - 1)) for name, part in given.items()}
         made["specials"][len(self) :] = True
         return replace(self, **made, tokens=(*self.tokens, *[padding] * more))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +159,14 @@ def test_fewer_rows_are_part_of_more(monkeypatch: pytest.MonkeyPatch) -> None:
     for rows in (7, 10**6):
         with pytest.raises(InputError, match="as many of each class, cannot be taken from the train split of toy"):
             datasets.fewer(whole, rows)
+
+
+def test_f1_of_the_positive_class_needs_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    splits = makers.use_toy_data(monkeypatch)
+    for split, one in splits.items():
+        splits[split] = replace(one, labels=("a", "b", "c"))
+    with pytest.raises(InputError, match="f1_positive is of two classes, and toy has 3: select f1_macro"):
+        subject_of(makers.toy_recipe("7ess-v1", select="f1_positive", shape=SMALL))
 
 
 def test_updates_decide_whatever_the_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,6 +48,8 @@ class Subject(ABC):
         self.train = datasets.load_split(recipe.dataset, "train")
         if not self.train.labels:
             raise InputError(f"{recipe.dataset} has no classes to tell apart.")
+        if recipe.select == "f1_positive" and len(self.train.labels) != 2:
+            raise InputError(f"f1_positive is of two classes, and {recipe.dataset} has {len(self.train.labels)}: select f1_macro.")
         if recipe.rows:
             self.train = datasets.fewer(self.train, recipe.rows)
         self.validation = datasets.load_split(recipe.dataset, "validation")
