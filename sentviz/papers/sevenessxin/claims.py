@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Final
 
 from sentviz.claim import Claim, Finding, Verdict
 from sentviz.papers.sevenessxin import measured, prints
@@ -179,7 +180,8 @@ def _padding(_: Sequence[Run]) -> Finding:
     return Finding(verdict, said)
 
 
-OWN, HERE = "its own tables", "runs here"
+OWN: Final = "its own tables"
+HERE: Final = "runs here"
 CLAIMS = (
     Claim("RoPE and QK-norm gain in nearly every version", "section IV-A, table II", OWN, _table_gains),
     Claim("V6 with RoPE is the best version", "section IV-A, table II", OWN, _table_best),

@@ -16,9 +16,7 @@ from sentviz.papers.sevenessxin.prints import DATASET
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sentviz.evaluation import Floats
     from sentviz.models.model import Model
-    from sentviz.models.protocol import Change
 
 __all__ = ["COMMANDS", "neutral", "padding", "table"]
 
@@ -55,7 +53,7 @@ def padding(model: Model, frame: pd.DataFrame) -> pd.DataFrame:
     from sentviz.models.model import softmax
 
     rows = model.read(frame)
-    (masked, own), (read, other) = (_said(model, rows, model.change(strength={"mask": factor})) for factor in (1, 0))
+    (masked, own), (read, other) = (model.forward(rows, model.change(strength={"mask": factor})) for factor in (1, 0))
     labels, lengths = frame["label"].to_numpy(), np.array([len(row) for row in rows])
     answers = [softmax(each).argmax(axis=1) for each in (masked, read)]
     gained = (answers[1] == labels).astype(float) - (answers[0] == labels)
@@ -89,7 +87,7 @@ def neutral(model: Model, frame: pd.DataFrame) -> pd.DataFrame:
 
     if model.tokenizer.kind in CLEANINGS:
         frame = frame[frame["text"].map(lambda text: bool(cleaned(text, model.tokenizer.kind)))]
-    shares = softmax(_said(model, model.read(frame), model.change())[0])
+    shares = softmax(model.forward(model.read(frame))[0])
     found = []
     for name, part in (("neutral", frame["label"].to_numpy() == 1), ("polar", frame["label"].to_numpy() != 1)):
         n, numbers = int(part.sum()), []
@@ -98,11 +96,6 @@ def neutral(model: Model, frame: pd.DataFrame) -> pd.DataFrame:
             numbers += [float(which.mean()), float(low), float(high)]
         found.append((name, n, *numbers))
     return pd.DataFrame(found, columns=COLUMNS["neutral"][:8])
-
-
-def _said(model: Model, rows: list, change: Change) -> tuple[Floats, Floats]:  # type: ignore[type-arg]
-    logits, pooled = model.forward(rows, change)
-    return logits, pooled  # type: ignore[return-value]
 
 
 def _main() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pandas as pd
@@ -22,7 +22,11 @@ from sentviz.studies.made import Table
 __all__ = ["curve", "log", "phases", "show"]
 
 TABLES = {"results": tables.results, "phases": tables.phases}
-FIGURES = {"versions-beside-print": beside_figure, "rope-gains": gains_figure, "learning-curve": curve_figure}
+FIGURES: dict[str, Callable[..., Figure]] = {
+    "versions-beside-print": beside_figure,
+    "rope-gains": gains_figure,
+    "learning-curve": curve_figure,
+}
 
 
 @st.cache_data(max_entries=8, show_spinner="Reading the runs")
