@@ -27,10 +27,6 @@ FIGURES: dict[str, Callable[..., Figure]] = {
     "rope-gains": gains_figure,
     "learning-curve": curve_figure,
 }
-    "versions-beside-print": beside_figure,
-    "rope-gains": gains_figure,
-    "learning-curve": curve_figure,
-}
 
 
 @st.cache_data(max_entries=8, show_spinner="Reading the runs")
