@@ -99,8 +99,10 @@ LEANS = list(zip([[[700, 300], [150, 850]], [[850, 150], [300, 700]], [[80, 20],
 @pytest.mark.parametrize(("matrix", "verdict"), LEANS)
 def test_the_lean_to_the_positive_class(matrix: list[list[int]], verdict: str, monkeypatch: pytest.MonkeyPatch) -> None:
     run = SimpleNamespace(labels=("negative", "positive"), metrics=lambda: {"test": {"confusion": matrix}})
-    monkeypatch.setattr(claims, "configurations", lambda runs: {BEST: [run]})
+    monkeypatch.setattr(claims, "configurations", lambda runs: {BEST: [run, run]})
     assert found("The model leans", []).verdict == verdict
+    monkeypatch.setattr(claims, "configurations", lambda runs: {BEST: [run]})
+    assert found("The model leans", []).verdict == "cannot be told"
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,10 @@ def asked(runs: Sequence[Run]) -> list[Answer]:
     """What a reader of the paper wants to know first, in that order."""
     tests: dict[str, Callable[[Sequence[Run]], Finding]] = {claim.statement: claim.test for claim in CLAIMS if claim.against == "runs here"}
     found = [(question, tests[claim](runs), part) for question, claim, part in QUESTIONS]
-    return [Answer(question, one.verdict, SHORT[one.verdict], f"{one.evidence}.", part) for question, one, part in found]
+    return [
+        Answer(question, one.verdict, SHORT[one.verdict], f"{one.evidence[:1].upper()}{one.evidence[1:]}.", part)
+        for question, one, part in found
+    ]
 
 
 def answers(runs: Sequence[Run]) -> list[str]:

@@ -149,11 +149,16 @@ def _bias(runs: Sequence[Run]) -> Finding:
     name = BEST if BEST in here else next(iter(here), "")
     if not name:
         return _missing()
-    found = rates(here[name])
-    (low, high) = (found[label] for label in ("negative", "positive"))
-    said = f"{prints.title(name)} answers {_percent(*high)} of positive and {_percent(*low)} of negative tweets right"
-    verdict: Verdict = "holds" if high[1] > low[2] else "does not hold" if high[2] < low[1] else "cannot be told"
-    return Finding(verdict, f"{said}; {len(here[name])} seed{'s' * (len(here[name]) > 1)}, the rows' intervals alone")
+    leans, said = set[Verdict](), list[str]()
+    for run in here[name]:
+        low, high = (rates([run])[label] for label in ("negative", "positive"))
+        leans.add("holds" if high[1] > low[2] else "does not hold" if high[2] < low[1] else "cannot be told")
+        said.append(f"{_percent(*high)} of positive and {_percent(*low)} of negative tweets right")
+    numbers = f"{prints.title(name)} answers {'; '.join(said)}. Choosing the state by F1 of the positive class favours it"
+    if len(said) < 2:
+        return Finding("cannot be told", f"{numbers}; one seed, others unknown")
+    verdict: Verdict = leans.pop() if len(leans) == 1 else "cannot be told"
+    return Finding(verdict, f"{numbers}; {len(said)} seeds")
 
 
 def _neutral(_: Sequence[Run]) -> Finding:
