@@ -6,10 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from sentviz.errors import InputError
+from sentviz.figures.importance import token_importance
+from sentviz.figures.learning import learning_curve
 from sentviz.papers.sevenessxin import PAPER, prints
 from sentviz.papers.sevenessxin.measured import neutral, padding
 from sentviz.papers.sevenessxin.presets import ROPE
@@ -127,3 +131,62 @@ def test_every_part_opens(there: bool, trained: Path, monkeypatch: pytest.Monkey
             assert len(app.get("plotly_chart")) == 2
         if there and part == "padding":
             assert app.dataframe[-1].value["tokens"].tolist()[1] == 16
+
+
+@pytest.mark.slow
+def test_the_mask_is_taken_away_by_a_switch(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On Explore: off, the answer is that of the model asked without its mask, and said to be an intervention; on, as before."""
+    import sentviz
+
+    monkeypatch.setattr("sentviz.runs.roots", lambda folders=(): [trained])
+    st.cache_resource.clear()
+    st.cache_data.clear()
+    app = AppTest.from_file(str(APP), default_timeout=240)
+    app.query_params["run"] = "sentiment140/7ess-v1"
+    app.run()
+    assert not app.exception and app.toggle(key="switch-mask").value
+    app.toggle(key="switch-mask").set_value(False).run()
+    assert not app.exception and dict(app.session_state["focus"].strength) == {"mask": 0.0}
+    said = " ".join(each.value for each in (*app.markdown, *app.caption))
+    run = next(run for run in runs([trained]).values() if isinstance(run, Run) and run.name == "sentiment140/7ess-v1")
+    asked = sentviz.load(run).trace("so good", strength={"mask": 0})
+    assert "without its mask" in said and f"{asked.label.capitalize()}, {asked.confidence:.0%}" in said
+    app.toggle(key="switch-mask").set_value(True).run()
+    assert not app.exception and app.session_state["focus"].strength == ()
+
+
+# ---- figures
+
+
+def points() -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "preset": ["a", "a", "a", "b"],
+            "rows": [100.0, 1000.0, 5000.0, 1000.0],
+            "value": [0.6, 0.7, np.nan, 0.65],
+            "low": [0.5, 0.65, np.nan, 0.6],
+            "high": [0.7, 0.75, np.nan, 0.7],
+            "n": [50.0, 50.0, np.nan, 50.0],
+            "seeds": [1.0, 3.0, np.nan, 1.0],
+            "printed": [np.nan, np.nan, 0.8, np.nan],
+        }
+    )
+
+
+def test_a_learning_curve_draws_what_is_measured_and_what_is_printed() -> None:
+    figure = learning_curve(points(), {"a": "A", "b": "<B>"}, title="Accuracy by rows", note="A note.")
+    lines = {trace.name: (list(trace.x), list(trace.y)) for trace in figure.plot.data}
+    assert lines == {"A": ([100, 1000], [0.6, 0.7]), "A, printed": ([5000], [0.8]), "&lt;B&gt;": ([1000], [0.65])}
+    assert "A note." in figure.caption and "n = 50; seeds: 1 to 3." in figure.caption
+    assert list(figure.plot.data[0].error_y.array) == pytest.approx([0.1, 0.05])
+    with pytest.raises(InputError, match="Nothing of this learning curve is measured"):
+        learning_curve(points().assign(value=np.nan), {"a": "A"}, title="none")
+
+
+def test_importance_is_drawn_beside_an_even_share() -> None:
+    figure = token_importance(["so", "<b>"], [0.5, 0.1], title="Importance", rest=0.4)
+    assert list(figure.plot.data[0].y) == [0.5, 0.1] and list(figure.plot.layout.xaxis.ticktext) == ["so", "&lt;b&gt;"]
+    assert figure.plot.layout.shapes[0].y0 == pytest.approx(0.3) and "40% goes to padding" in figure.caption
+    for wrong in ([], [0.1]):
+        with pytest.raises(InputError, match="a value for each"):
+            token_importance(["so", "good"], wrong, title="none")

@@ -136,12 +136,13 @@ def _little(runs: Sequence[Run]) -> Finding:
             one = mixed(here[other], here[base], noise=spread)
             inside = one.low > -LITTLE and one.high < LITTLE
             outside = one.low > LITTLE or one.high < -LITTLE
-            verdicts.append("holds" if inside else "does not hold" if outside else "cannot be told")
-            said.append(f"{prints.title(other)} against {prints.title(base)} {one.points}")
+            told = one.test == "over seeds"
+            verdicts.append("holds" if told and inside else "does not hold" if told and outside else "cannot be told")
+            said.append(f"{prints.title(other)} against {prints.title(base)} {one.points}, {one.compared}")
     if not said:
         return _missing()
     verdict: Verdict = "does not hold" if "does not hold" in verdicts else "cannot be told" if "cannot be told" in verdicts else "holds"
-    return Finding(verdict, f"points: {', '.join(said)}; little is taken to be less than {100 * LITTLE:.0f} point either way")
+    return Finding(verdict, f"points: {'; '.join(said)}. Little is taken to be less than {100 * LITTLE:.0f} point either way")
 
 
 def _bias(runs: Sequence[Run]) -> Finding:

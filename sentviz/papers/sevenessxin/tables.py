@@ -19,8 +19,9 @@ def budget() -> str:
     """What the runs here were given, beside the paper's own trainings, in words."""
     recipe = Recipe.read(f"sevenessxin_{prints.DATASET}")
     return (
-        f"Ours have {recipe.updates:,} updates each, whatever the version's batch, on 110,944 tweets (V5: 100,000); the paper's V1 has"
-        " 200,000 updates on 1,280,000. Its full data cannot be had here, so levels differ and only comparisons are judged."
+        f"Ours have {recipe.updates:,} updates each, whatever the version's batch (so V3 sees half as many tweets as V1, V4 twice as many),"
+        " on 110,944 tweets (V5: 100,000); the paper's V1 has 200,000 updates on 1,280,000."
+        " Its full data cannot be had here, so levels differ and only comparisons are judged."
     )
 
 

@@ -61,7 +61,7 @@ def show(runs: Sequence[Run]) -> None:
         height="content",
         placeholder="–",
         key="sevenessxin-table-2",
-        column_config={"model": st.column_config.Column(pinned=True)},
+        column_config={"model": st.column_config.Column(pinned=True, width=130)},
     )
     st.caption(shell.md(made.caption))
     if here:
