@@ -10,6 +10,7 @@ from typing import Any
 from sentviz.shapes import Capabilities
 
 __all__ = [
+    "LARGEST",
     "LISTED",
     "STRONGEST",
     "TEXT_IN_URL",
@@ -35,6 +36,7 @@ __all__ = [
     "strengths",
     "switches",
     "whole",
+    "words_of",
 ]
 
 STRONGEST = 10.0  # of the lexicon, and of a lambda
@@ -173,6 +175,16 @@ def real(default: float, low: float, high: float, **more: Any) -> Any:
 def characters(default: str = "", most: int | None = TEXT_IN_URL, **more: Any) -> Any:
     """Any characters; a longer text from a link is cut."""
     return _field(default, _one(lambda value: as_sent(value[:most])), **more)
+
+
+def words_of(vocabulary: Sequence[str], default: str, least: int, most: int, **more: Any) -> Any:
+    """So many words of a small vocabulary, with one space between."""
+
+    def read(value: str) -> str | None:
+        words = value.split(" ")
+        return value if least <= len(words) <= most and set(words) <= set(vocabulary) else None
+
+    return _field(default, _one(read), **more)
 
 
 def one_of(default: str, there: Callable[[Known], Collection[str]], **more: Any) -> Any:

@@ -28,10 +28,12 @@ from app.fields import (
     strengths,
     switches,
     whole,
+    words_of,
 )
 from sentviz.errors import SentvizError
 from sentviz.explain import SCORES
 from sentviz.figures import component_name
+from sentviz.papers.sentiformer import separation
 from sentviz.registry import papers, studies
 from sentviz.shapes import Capabilities
 from sentviz.testset.rows import OVER
@@ -217,7 +219,19 @@ class Focus:
     )
     look: str = choice(tuple(LOOKS), chip=LOOKS)  # part of the Attention page
     specials: str = choice(("show", "hide"), chip="specials hidden")  # or hide: [CLS], [SEP] in maps
+    reach: str = choice(  # how far a text is read that is longer than those that the model was trained on
+        ("trained", "whole"),
+        resets=TEXT,
+        of_text=True,
+        fits=lambda value, has: value if has.extends else "trained",
+        chip="read beyond the trained length",
+    )
     top: int = whole(0, chip="top {} tokens")  # tokens shown of a long text; 0 = as many as are readable
+    # Proposition 2: positions of the transformer, words of the longest training sequence, seed of all models, and what they are asked
+    positions: str = choice(("aware", "learned", "sinusoid", "rotary"), chip="{} positions")
+    longest: str = choice(("8", "16", "24", "32"), "24", called="the longest sequence", chip="learned from {} words at most")
+    seed: int = whole(0, 0)
+    sequence: str = words_of(separation.WORDS, separation.EXAMPLE, 2, separation.LONGEST, chip=_quoted)
     scale: str = choice(("value", "change"), chip="change from the start")  # of lambda curves; or change, from the start
     axis: str = choice(("epoch", "step"), chip="by {}")  # of training curves; or step
     shared: bool = hidden(False, resets=on("text", "row"))  # the text came in by a link, so the URL may keep it

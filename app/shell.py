@@ -33,7 +33,8 @@ MIME = {
 }
 SIZES = {"screen": "screen", "column": "one column, 84 mm", "wide": "two columns, 174 mm", "slide": "slide"}
 STYLE = (
-    "<style>@media (max-width: 1100px) { [class*=\"st-key-halves\"] [data-testid='stColumn'] { min-width: 100%; } }"
+    "<style>@media (max-width: 1100px) { [class*=\"st-key-halves\"] [data-testid='stColumn'] { min-width: 100%; }"
+    " [class*=\"st-key-halves\"] [data-testid='stHorizontalBlock'] { row-gap: 1rem; } }"
     " [class*=\"st-key-figure\"] [data-testid='stHorizontalBlock'] { overflow: visible; }"
     " [data-testid='stMultiSelect'] [data-tag] { background: rgb(47 128 201 / 25%); color: inherit; }"
     " [data-testid='stMultiSelect'] [data-tag] * { color: inherit; }</style>"

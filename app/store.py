@@ -20,6 +20,7 @@ from sentviz.trace import Trace
 
 if TYPE_CHECKING:
     from sentviz.maps.injection import Entries
+    from sentviz.shelf import Gathered
 
 __all__ = [
     "broken",
@@ -28,6 +29,7 @@ __all__ = [
     "example",
     "explanations",
     "fits_demo",
+    "gathered",
     "injects",
     "language",
     "lexicon",
@@ -53,6 +55,14 @@ KEPT_TABLES = 4
 @st.cache_resource(ttl=20, max_entries=1, show_spinner=False)
 def _all_runs() -> dict[str, Run | RunError]:
     return read_runs()
+
+
+@st.cache_resource(ttl=20, max_entries=1, show_spinner=False)
+def gathered() -> Gathered:
+    """The runs that studies read, and what they leave out."""
+    from sentviz.shelf import gathered as read
+
+    return read()
 
 
 def runs() -> dict[str, Run]:

@@ -86,7 +86,12 @@ def render(
         raise InputError("The scale must lie between 0.1 and 10, width and height between 50 and 10,000 pixels.")
     if format == "html":
         return _html(figure, width, height)
-    plot = go.Figure(figure.plot)
+    pixels = 0
+    if size is not None:
+        place = SIZES[size]
+        letters = (points or place.points) * 96 / 72 / _BASE_FONT
+        pixels = round(place.millimetres / 25.4 * 96 / letters)
+    plot = go.Figure(figure.at_width(width=pixels).plot if pixels and figure.at_width else figure.plot)
     if format in ("svg", "pdf"):
         plot = _as_vectors(plot)
     if size is None:
@@ -94,13 +99,10 @@ def render(
         high = _add_caption(plot, sentence([figure.caption, figure.source]), wide, high)
         factor = scale if format == "png" else 1.0
     elif plot.layout.meta == "whole":  # letters that are the picture: it shrinks as one
-        place = SIZES[size]
         wide, high = _size(plot, None, None)
         factor = place.millimetres / 25.4 * 96 / wide * (place.dpi / 96 if format == "png" else 1)
     else:
-        place = SIZES[size]
-        letters = (points or place.points) * 96 / 72 / _BASE_FONT
-        wide, high = fit_width(plot, round(place.millimetres / 25.4 * 96 / letters))
+        wide, high = fit_width(plot, pixels)
         factor = letters * (place.dpi / 96 if format == "png" else 1)
     picture = _BROWSER.render(plot.to_dict(), {"format": format, "width": wide, "height": high, "scale": factor})
     return embed_fonts(picture) if format == "svg" else picture
@@ -183,11 +185,15 @@ def _as_vectors(plot: go.Figure) -> go.Figure:
         else:
             traces.append(trace)
     layout = go.Layout(plot.layout)
-    if any(old.type == "heatmap" and new.type == "bar" for old, new in zip(plot.data, traces, strict=True)):
+    celled = [old for old, new in zip(plot.data, traces, strict=True) if old.type == "heatmap" and new.type == "bar"]
+    if celled:
         layout.barmode = "overlay"
         for axis in (*plot.select_xaxes(), *plot.select_yaxes()):
             if axis.range is None:
                 _fit(axis, plot, layout)
+        for trace in celled:
+            for letter in "xy":
+                _number(trace, letter, layout)
     return go.Figure(traces, layout)
 
 
@@ -202,6 +208,19 @@ def _fit(axis: Any, plot: go.Figure, layout: go.Layout) -> None:
     if sides:
         low, high = min(start for start, _ in sides), max(end for _, end in sides)
         layout[axis.plotly_name].update(range=[high, low] if axis.autorange == "reversed" else [low, high], autorange=None)
+
+
+def _number(trace: go.Heatmap, letter: str, layout: go.Layout) -> None:
+    """Where cells were named, bars stand at 0, 1, 2 ...: the axis counts, its ticks bear the names, and so do notes at a name."""
+    names = [] if trace[letter] is None else list(trace[letter])
+    if not any(isinstance(name, str) for name in names):
+        return
+    axis = getattr(trace, f"{letter}axis") or letter
+    ticks = {"type": "linear", "tickmode": "array", "tickvals": list(range(len(names))), "ticktext": names}
+    layout[f"{letter}axis{axis[1:]}"].update(ticks)
+    for note in layout.annotations:
+        if (note[f"{letter}ref"] or letter) == axis and note[letter] in names:
+            note[letter] = names.index(note[letter])
 
 
 def _edges(trace: go.Heatmap, letter: str) -> tuple[float, float]:

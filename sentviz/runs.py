@@ -60,6 +60,7 @@ __all__ = [
 
 Folders = str | Path | Iterable[str | Path]
 
+SHIPPED = Path(__file__).parents[1] / "checkpoints"
 FORMAT = 2  # what is written; lower ones are read as well
 NEEDED = {
     "format": int,
@@ -99,7 +100,7 @@ def roots(folders: Folders = ()) -> list[Path]:
     """Folders searched for runs: those given, those of SENTVIZ_RUNS, `runs` and `checkpoints` here, and those that ship."""
     given = [folders] if isinstance(folders, str | Path) else folders
     named = [Path(p) for p in given] + [Path(p) for p in os.environ.get("SENTVIZ_RUNS", "").split(os.pathsep) if p]
-    usual = [Path("runs"), Path("checkpoints"), Path(__file__).parents[1] / "checkpoints"]
+    usual = [Path("runs"), Path("checkpoints"), SHIPPED]
     found = {path.resolve(): path for path in [*named, *usual] if path.is_dir()}
     return list(found)
 
@@ -130,7 +131,8 @@ class Run:
         """config.json as written."""
         path = self.folder / "config.json"
         try:
-            config = json.loads(path.read_bytes())
+            with path.open("rb", buffering=0) as file:
+                config = json.loads(file.read())
         except FileNotFoundError:
             raise RunError(f"{self.name} is not a run: {path.name} is missing.") from None
         except (OSError, ValueError, RecursionError) as error:
@@ -150,9 +152,9 @@ class Run:
         """The shape of its model, whichever version stored it."""
         from sentviz.shapes import read_config
 
-        changes = {"max_length": self.max_length} if self.max_length else {}
+        stored = self.config["model"]
         try:
-            return read_config(self.config["model"] | changes)
+            return read_config(stored | {"max_length": self.max_length} if self.max_length else stored)
         except ValueError as error:
             raise RunError(f"{self.name}: config.json describes no model that this version knows ({str(error).rstrip('.')}).") from error
 
@@ -176,6 +178,12 @@ class Run:
     def configuration(self) -> str:
         """What was trained, whichever the seed: the preset's name, with the variant's behind it."""
         return str(self.config["preset"])
+
+    @property
+    def of_a_study(self) -> bool:
+        """Whether its folder is named as studies name theirs, the configuration and, but for seed 0, the seed: `ndt-unit-2-s1`."""
+        seed = self.config["recipe"].get("seed")
+        return self.name.rpartition("/")[2] == self.configuration + (f"-s{seed}" if seed else "")
 
     @property
     def calibration(self) -> float:
@@ -266,10 +274,14 @@ class Run:
         return Trace.load(self.path("example.safetensors"))
 
 
-def runs(folders: Folders = ()) -> dict[str, Run | RunError]:
-    """Every run below the roots by name; a folder that is no readable run is there with its reason."""
+def runs(folders: Folders = (), *, shipped_first: bool = False) -> dict[str, Run | RunError]:
+    """Every run below the roots by name; a folder that is no readable run is there with its reason.
+
+    Of several folders of a name the first root's counts; with `shipped_first` the one that ships, if one does.
+    """
     found: dict[str, Run | RunError] = {}
-    for path in (path for root in roots(folders) for path in sorted(root.glob("*/*/"), key=lambda path: path.parts)):
+    searched = sorted(roots(folders), key=lambda root: shipped_first and root.resolve() != SHIPPED.resolve())
+    for path in (path for root in searched for path in sorted(root.glob("*/*/"), key=lambda path: path.parts)):
         name = "/".join(path.parts[-2:])
         if name in found or ".tmp-" in path.parts[-1] or path.parts[-1].startswith("."):
             continue

@@ -429,7 +429,7 @@ def stored_config(config: ModelConfig) -> dict[str, Any]:
     return {"kind": config.KIND} | asdict(config)
 
 
-def read_config(stored: Mapping[str, Any]) -> ModelConfig:
+def read_config(stored: dict[str, Any]) -> ModelConfig:
     """A stored shape, of whichever version; see the module's docstring.
 
     Raises:
@@ -438,7 +438,7 @@ def read_config(stored: Mapping[str, Any]) -> ModelConfig:
     kind = stored.get("kind", EncoderConfig.KIND)
     if kind not in CONFIGS:
         raise ValueError(f"it is of the kind {kind!r}; this version knows {', '.join(CONFIGS)}")
-    return _read(CONFIGS[kind], marshal.dumps(dict(stored), 0))  # type: ignore[arg-type]  # a class is hashable
+    return _read(CONFIGS[kind], marshal.dumps(stored, 0))  # type: ignore[arg-type]  # a class is hashable
 
 
 @lru_cache(maxsize=1024)

@@ -1,7 +1,8 @@
-"""Every run at hand as a table: its configuration and headline metrics."""
+"""Every run at hand: as a table of configurations and headline metrics, and as studies read them."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sentviz.errors import RunError
@@ -11,7 +12,44 @@ from sentviz.runs import Folders, Run, runs
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["catalog"]
+__all__ = ["Gathered", "catalog", "gathered"]
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """The runs that studies read."""
+
+    runs: list[Run]
+    left_out: dict[str, str]  # name -> why it is not among them
+
+
+def gathered(folders: Folders = ()) -> Gathered:
+    """Every readable run as the papers' tables and claims read them.
+
+    Where a run ships, no other of its name stands for it. Runs with a study's name that were trained on other rows than the first of their
+    data set, one that ships if any does, are left out: they could not be compared with it.
+    """
+    everywhere, here = runs(folders), runs(folders, shipped_first=True)
+    kept: list[Run] = []
+    left_out: dict[str, str] = {}
+    first: dict[str, Run] = {}
+    for name, run in here.items():
+        if not isinstance(run, Run):
+            continue
+        other = everywhere[name]
+        if not isinstance(other, Run) or other.digest != run.digest:
+            left_out[name] = "since another run ships under this name and is read"
+        if not run.of_a_study or _same_rows(run, base := first.setdefault(run.config["data"]["name"], run)):
+            kept.append(run)
+        else:
+            left_out[name] = f"trained on other rows than {base.name}"
+    return Gathered(kept, left_out)
+
+
+def _same_rows(one: Run, other: Run) -> bool:
+    """Whether the splits that both name are the same."""
+    a, b = (run.config["data"].get("splits", {}) for run in (one, other))
+    return all(a[split]["digest"] == b[split]["digest"] for split in a.keys() & b.keys())
 
 
 def catalog(folders: Folders = ()) -> pd.DataFrame:

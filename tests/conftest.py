@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,6 +21,25 @@ from tests.injected import use_injected_data, write_lexicon
 
 torch.set_num_threads(1)
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # of the apps that tests start: as many tests as cores run at once
+
+
+@pytest.fixture(scope="session", autouse=True)
+def packages_are_scanned_once() -> Iterator[None]:
+    """Streamlit's test harness reads the metadata of every installed package for every app that it opens; here for the first one only."""
+    with pytest.MonkeyPatch.context() as patch:
+        if "streamlit.testing.v1" in sys.modules:
+            from streamlit.components.v2 import manifest_scanner
+
+            patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_waits_for_the_disk() -> Iterator[None]:
+    """Folders of tests need not outlive a power cut; what is atomic is so without it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda handle: None)
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -75,8 +97,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_sessionfinish() -> None:
     """Streamlit's test harness leaves a temporary folder to the interpreter's exit, where it warns; it goes now."""
-    import sys
-
     harness = sys.modules.get("streamlit.testing.v1.app_test")
     if harness is not None:
         harness.TMP_DIR.cleanup()

@@ -33,10 +33,11 @@ def made_run(
     variant: str = "",
     vectors: bool = False,
     also: tuple[str, ...] = (),
+    digest: str = "",
 ) -> Run:
     """A run that answers `wrong` of 200 rows wrongly, from row `first_wrong` on; each lambda starts at 0.2 and ends `drift` higher.
 
-    `also`: further splits with the same answers.
+    `also`: further splits with the same answers. `digest`: of the rows it was trained on.
     """
     rng = np.random.default_rng(seed)
     labels = np.arange(N) % len(classes)
@@ -66,7 +67,7 @@ def made_run(
         "labels": list(classes),
         "tokenizer": {"kind": "words", "cls": model.startswith("cls")},
         "temperature": 1.0,
-        "data": {"name": dataset},
+        "data": {"name": dataset} | ({"splits": {"train": {"n": N, "dropped": 0, "digest": digest}}} if digest else {}),
         "recipe": {"seed": seed},
         "best": {"accuracy": validation, "loss": 1 - validation, "epoch": 1.0},
         "parameters": 1_000_000 + 1_000 * shape.capabilities.components,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -41,17 +43,32 @@ PAGES = (
 )
 
 
-def opened(page: str = "explore", **query: str) -> AppTest:
-    """A page as a visitor opens it by a link."""
-    app = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60)
-    for name, value in query.items():
-        app.query_params[name] = value
-    app.run()
-    if page != "explore":
-        found = next((ROOT / "app" / "views").rglob(f"{page}.py"))
-        app.switch_page(str(found.relative_to(ROOT / "app"))).run()
+def started() -> AppTest:
+    """The app before its first run."""
+    return AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=240)
+
+
+@cache
+def navigation() -> dict[str, Any]:
+    """The pages as the app registers them, which Streamlit's harness learns by a run."""
+    return started().run()._registered_pages
+
+
+def switched(app: AppTest, page: str) -> AppTest:
+    """The app with another of its pages, run."""
+    found = next((ROOT / "app" / "views").rglob(f"{page}.py"))
+    app.switch_page(str(found.relative_to(ROOT / "app"))).run()
     assert not app.exception, app.exception
     return app
+
+
+def opened(page: str = "explore", **query: str) -> AppTest:
+    """A page as a visitor opens it by a link: no other page is run before."""
+    app = started()
+    app._registered_pages = navigation()
+    for name, value in query.items():
+        app.query_params[name] = value
+    return switched(app, page)
 
 
 def words(app: AppTest) -> str:
@@ -71,7 +88,7 @@ def test_every_page_opens_and_says_what_it_cannot_show(page: str) -> None:
 @pytest.mark.parametrize("page", PAGES)
 def test_the_focus_travels_from_page_to_page(page: str) -> None:
     """A run chosen by link is still in focus, and in the URL, after a page switch."""
-    app = opened(page, run="sst2/vanilla-matched")
+    app = switched(opened(run="sst2/vanilla-matched"), page)
     assert app.query_params["run"] == "sst2/vanilla-matched"
     assert "sst2/vanilla\\-matched" in words(app)
 

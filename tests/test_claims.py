@@ -11,6 +11,7 @@ import pytest
 from sentviz.papers.ndt import prints
 from sentviz.registry import papers
 from sentviz.runs import Run
+from sentviz.studies.against import minus
 from sentviz.studies.claims import BROKEN, judged
 
 pytestmark = pytest.mark.slow
@@ -53,7 +54,7 @@ def test_counts_above_dt_from_the_raw_file(dataset: str, said: int, statement: s
 def test_negative_lambdas_from_the_raw_file(dataset: str, title: str, low: float, high: float) -> None:
     """The range that the paper's text gives, against its table."""
     values = [float(row["lambda"]) for row in rows("lambdas") if row["constraint"] == "[-1,1]" and row["dataset"] == dataset]
-    found, words = evidence(f"Under [-1,1] lambdas on {title} are negative, from {low} to {high}")
+    found, words = evidence(f"Under [-1,1] lambdas on {title} are negative, from {low} to {high}".replace("-", "−"))
     assert f"{sum(v < 0 for v in values)} of {len(values)} are negative" in words
     assert f"{min(values):.4f} to {max(values):.4f}".replace("-", "−") in words
     assert (found == "holds") == ((min(values), max(values)) == (low, high))
@@ -116,3 +117,9 @@ def test_the_page_filters_by_paper_and_verdict() -> None:
     assert shown and all(ICONS["does not hold"] in claim and claim.endswith("**does not hold**") for claim in shown)
     everything = words(opened("claims"))
     assert all(f"##### {paper}" in everything.replace("\\", "") for paper in (one.short for one in papers().values() if one.claims))
+
+
+def test_signs_are_minus_signs_and_names_keep_their_hyphens() -> None:
+    assert minus("SST-2 -0.5, ndt-unit-2: -.25 [-1, +2], p = 1e-05, 3-5") == "SST-2 −0.5, ndt-unit-2: −.25 [−1, +2], p = 1e-05, 3-5"
+    said = judged([]).set_index("claim").loc["Silhouette and accuracy go together on the binary tasks", "evidence"]
+    assert "SST-2 " in said

@@ -26,6 +26,7 @@ from sentviz._browser import find_browser
 from sentviz.errors import InputError, SentvizError
 from sentviz.export import FORMATS, render, save
 from sentviz.figures import Figure, heatmap, probability_bars, small_multiples, token_strip
+from sentviz.figures.layers import head_table
 from sentviz.spreadsheet import as_csv
 from tests.fakes import fake_trace
 
@@ -227,6 +228,20 @@ def test_the_browser_stops_with_the_process() -> None:
     assert not done.stderr
     with pytest.raises(ProcessLookupError):
         os.kill(int(done.stdout), 0)
+
+
+@needs_browser
+def test_cells_with_names_are_cells_with_names_as_vectors() -> None:
+    """A table of heads as SVG has a cell of some size and its number for each habit of each head, and every name once."""
+    habits = ["entropy", "distance"]
+    patterns = pd.DataFrame([(0, 0, 0.25, 1.5), (0, 1, 0.75, 2.5), (1, 0, 0.5, 3.5)], columns=["layer", "head", *habits])
+    svg = render(head_table(patterns), "svg")
+    shown = words(svg).splitlines()
+    for name in (*habits, "L1 H1", "L1 H2", "L2 H1", "0.25", "0.75", "0.50", "1.50", "2.50", "3.50"):
+        assert shown.count(name) == 1, name
+    cells = re.findall(r'class="point">\s*<path d="M([\d.]+),([\d.]+)V([\d.]+)H([\d.]+)V', svg.decode())
+    assert len(cells) == 6
+    assert all(abs(float(x) - float(right)) > 20 and abs(float(y) - float(below)) > 20 for x, y, below, right in cells)
 
 
 def test_every_table_of_the_app_leaves_by_one_door() -> None:

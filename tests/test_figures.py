@@ -210,7 +210,7 @@ def test_strip_shows_what_was_removed_in_its_place() -> None:
 
 def test_strip_wraps_without_overlaps() -> None:
     tokens = [*SENTENCE, "아주", "재미있는", "x" * 60, "مرحبا"] * 12
-    placed = boxes(token_strip(tokens, np.linspace(-1, 1, len(tokens)), columns=60))
+    placed = boxes(token_strip(tokens, np.linspace(-1, 1, len(tokens)), width=516))
     assert placed["line"].is_monotonic_increasing and placed["line"].max() > 5
     assert placed["end"].max() <= 60
     for _, line in placed.groupby("line"):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from app.fields import LISTED, Known, choice, declared
 from app.focus import FIELDS, NOTES, PRIVATE, Focus, choices
 from sentviz.explain import SCORES as METHODS
+from sentviz.papers.sentiformer.separation import WORDS
 from sentviz.shapes import LEXICON, Capabilities
 
 RUNS = ("sst2/ndt-unit-2", "sst2/diff")
@@ -50,6 +51,11 @@ def test_a_focus_survives_its_url() -> None:
         heat="0.3",
         plane="1.3",
         play="n:50~alpha:0.5",
+        reach="whole",
+        positions="rotary",
+        longest="8",
+        seed=7,
+        sequence="not very long good",
     )
     assert Focus.parse(focus.query(), RUNS, SCORES) == (focus, [])
 
@@ -95,6 +101,15 @@ def test_a_typed_text_stays_out_of_the_url_until_it_is_shared() -> None:
         ({"plane": "1.1"}, "the plane"),
         ({"plane": "1.x"}, "the plane"),
         ({"plane": "1.2.2"}, "the plane"),
+        ({"reach": "far"}, "the reach"),
+        ({"positions": "absolute"}, "the positions"),
+        ({"longest": "9"}, "the longest sequence"),
+        ({"seed": "-1"}, "the seed"),
+        ({"seed": "1000"}, "the seed"),
+        ({"sequence": "not so good"}, "the sequence"),
+        ({"sequence": "good"}, "the sequence"),
+        ({"sequence": " ".join(["not"] * 129)}, "the sequence"),
+        ({"sequence": "not  good"}, "the sequence"),
     ],
 )
 def test_what_means_nothing_falls_back_with_a_note(query: dict[str, str], said: str) -> None:
@@ -177,6 +192,15 @@ def test_fit_gives_way_to_the_model_and_says_so() -> None:
     assert len(notes) == 6
 
 
+def test_how_far_a_text_is_read_goes_with_the_text() -> None:
+    """And where a model has a position for each place and no more."""
+    focus = Focus(text="one", shared=True, reach="whole")
+    assert focus.with_(layer=2).reach == "whole" and focus.with_(text="two").reach == "trained"
+    assert focus.fit(Capabilities(2, extends=True))[0].reach == "whole"
+    fitted, notes = focus.fit(Capabilities(2))
+    assert fitted.reach == "trained" and len(notes) == 1
+
+
 def test_a_part_of_the_picture_goes_with_its_points() -> None:
     """A lasso was drawn around the points shown; a cell of the matrix holds for others as well."""
     assert Focus(slice="lasso=1.2").with_(sample="all") == Focus(sample="all")
@@ -194,6 +218,7 @@ def test_a_row_put_back_keeps_the_text() -> None:
 
 places = st.integers(1, 999)
 WHOLE = {"layer": places, "token": places, "least": places, "most": places, "top": places, "depth": st.integers(0, 999)}
+WHOLE["seed"] = st.integers(0, 999)
 TEXTS = {name: st.text(max_size=40) for name in ("slice", "find", "play", "row")}
 weights = st.floats(-10, 10).map(lambda value: float(f"{value:.4g}"))
 halves = st.integers(-20, 20).filter(lambda k: k != 2).map(lambda k: k / 2)
@@ -210,6 +235,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "threshold": st.just(-1.0) | st.floats(0, 1),
     "plane": st.sampled_from(("spread", "decision")) | st.lists(places, min_size=2, max_size=2, unique=True).map("{0[0]}.{0[1]}".format),
     "data": st.sampled_from(("all", "sst2")),
+    "sequence": st.lists(st.sampled_from(WORDS), min_size=2, max_size=9).map(" ".join),
     **WHOLE,
     **TEXTS,
     **{name: st.sampled_from(choices(name)) for name, field in FIELDS.items() if field.options},
@@ -328,6 +354,11 @@ def test_choices_may_come_from_a_registry() -> None:
         ({"look": "bertviz"}, "BertViz"),
         ({"look": "lexicon"}, "lexicon"),
         ({"row": "{test}-1"}, "row {test}-1"),
+        ({"reach": "whole"}, "read beyond the trained length"),
+        ({"positions": "learned"}, "learned positions"),
+        ({"longest": "8"}, "learned from 8 words at most"),
+        ({"seed": 3}, "seed 3"),
+        ({"sequence": "not very good"}, "“not very good”"),
     ],
 )
 def test_a_chip_says_what_is_not_as_by_default(changes: dict[str, Any], words: str) -> None:

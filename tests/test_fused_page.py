@@ -18,10 +18,10 @@ from sentviz.runs import Run
 from sentviz.training import train
 from tests.makers import toy_recipe, use_toy_data
 from tests.studies import N, made_run, made_seeds, with_heads
+from tests.test_app import opened
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[1]
 Opened = Callable[[Path], AppTest]
 
 
@@ -29,16 +29,13 @@ Opened = Callable[[Path], AppTest]
 def page(monkeypatch: pytest.MonkeyPatch) -> Iterator[Opened]:
     """A function that opens the page on the runs of one folder alone."""
 
-    def opened(folder: Path) -> AppTest:
+    def on(folder: Path) -> AppTest:
         monkeypatch.setattr("sentviz.runs.roots", lambda folders=(): [folder])
         st.cache_resource.clear()
         st.cache_data.clear()
-        app = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=240).run()
-        app.switch_page("views/papers/fused/page.py").run()
-        assert not app.exception, app.exception
-        return app
+        return opened("fused/page")
 
-    yield opened
+    yield on
     st.cache_resource.clear()
     st.cache_data.clear()
 

@@ -176,3 +176,13 @@ def test_a_damaged_table_of_tags_is_one_sentence(folder: Path, tmp_path: Path, m
     app = opened(run=GATED, text=TEXT)
     assert ["tagger.json.gz is damaged" in str(each.value).replace("\\", "") for each in app.warning] == [True]
     st.cache_resource.clear()
+
+
+def test_a_blank_text_leaves_the_box_to_type_another() -> None:
+    app = opened("attention", run=GATED, look="gates")
+    box = next(each for each in app.text_input if each.key == "attention-sentence")
+    box.set_value("   ").run()
+    assert "The text is empty" in said(app)
+    app.text_input(key="attention-sentence").set_value(TEXT).run()
+    assert not app.exception and "The text is empty" not in said(app)
+    assert asked(app).text == TEXT

@@ -66,6 +66,16 @@ def test_every_number_of_a_row_follows_from_the_definition(injection: str, stren
                 np.testing.assert_allclose(made.plain, plain.scores[layer, component, head, token], atol=1e-5)
 
 
+def test_before_is_without_the_lexicon_alone() -> None:
+    """A model with gates too: its gates stand as they did, also at a strength set by hand."""
+    model = random_model(**INJECTIONS[next(iter(INJECTIONS))], gate=True)
+    for gate in (1.0, 2.5):
+        made = row(model, model.trace(TEXT, strength={"gate": gate}), 0, model.config.heads - 1, 4)
+        plain, bare = (model.trace(TEXT, strength={"lexicon": 0, "gate": each}).components for each in (gate, 0.0))
+        np.testing.assert_allclose(made.before, plain[0, 0, -1, 4], atol=1e-6)
+        assert np.abs(made.before - bare[0, 0, -1, 4]).max() > 1e-3
+
+
 @pytest.mark.parametrize("injection", INJECTIONS)
 def test_a_neutral_row_cannot_move_in_layer_1_unless_it_is_multiplied(injection: str) -> None:
     """[CLS]: softmax cancels what is the same for all keys, not a factor; in layer 2 the states have changed."""

@@ -87,13 +87,14 @@ def test_the_page_reads_on_and_says_what_that_is_worth(page: AppTest) -> None:
         return "\n".join(str(e.value) for e in [*page.markdown, *page.caption, *page.warning]).replace("\\", "")
 
     assert "16 tokens a side" in words() and "never trained" not in words()
-    switch = page.toggle(key="map-whole")
+    switch = page.toggle(key="focus-reach")
     assert switch.label.startswith("Read all ") and switch.label.endswith(" tokens, not 16")
     switch.set_value(True).run()
     said = words()
     assert "trained on 16 at most: what it makes of places beyond was never trained" in said
     assert "sees 3 tokens to each side and the global tokens 1, " in said and "Nothing else is seen" in said
     assert "16 tokens a side" not in said and "The strongest cell: “" in said
+    assert page.session_state["focus"].query(with_text=True)["reach"] == "whole"
 
 
 class Largest(TorchDispatchMode):

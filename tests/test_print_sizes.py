@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
+from collections.abc import Callable
+from itertools import combinations, pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -15,8 +17,15 @@ from sentviz._browser import find_browser
 from sentviz._printed import fit_width
 from sentviz.errors import InputError
 from sentviz.export import SIZES, render
-from sentviz.figures import Figure, curves, heatmap, probability_bars, scalar_evolution, small_multiples
+from sentviz.figures import Figure, curves, heatmap, probability_bars, scalar_evolution, small_multiples, token_strip
+from sentviz.figures.bartable import Column, bar_table
+from sentviz.figures.beside import measured_beside_printed
+from sentviz.figures.cells import number_cells
+from sentviz.figures.clustering import layer_lines
+from sentviz.figures.ends import pushed_apart
+from sentviz.figures.layers import head_table, verdict_lines
 from sentviz.figures.ranking import ranking
+from sentviz.figures.separation import accuracy_by_length
 from tests.fakes import fake_trace
 
 pytestmark = pytest.mark.slow
@@ -128,3 +137,107 @@ def test_the_file_is_written_by_its_suffix(tmp_path: Path) -> None:
     from sentviz.export import save
 
     assert save(figure(), tmp_path / "t.tex").read_text(encoding="utf-8").startswith("% ")
+
+
+def sentences() -> Figure:
+    return token_strip([f"word{i}" for i in range(20)], np.linspace(-1, 1, 20), low_label="speaks against it", high_label="supports it")
+
+
+def bars(width: int = 640) -> Figure:
+    """A table of bars with long headings, drawn anew for a width."""
+    values = np.array([0.1, 12.5, -3.0])
+    said = ["+0.100", "+12.50", "−3.000"]
+    columns = [
+        Column(heading, values, said, ["#000000"] * 3) for heading in ("kernel", "weight", "× size of the value", "→ share of output")
+    ]
+    plot = bar_table(["a", "quiet", "delight"], columns, title="What layer 1, head 1 takes for a quiet delight", left=100, width=width)
+    return Figure("bars", plot, pd.DataFrame(), "", at_width=bars)
+
+
+def verdict() -> Figure:
+    return verdict_lines(["very bad", "bad", "so so", "good", "very good"], np.tile([0.21, 0.2, 0.2, 0.2, 0.19], (7, 1)))
+
+
+def heads() -> Figure:
+    patterns = pd.DataFrame([(0, i, 0.25 + 0.01 * i, 1.5) for i in range(4)], columns=["layer", "head", "entropy", "distance"])
+    return head_table(patterns)
+
+
+def cells() -> Figure:
+    plot = number_cells(np.full((3, 7), 0.5), list("abc"), ["mean", *map(str, range(1, 7))], title="Gates", top=1)
+    return Figure("cells", plot, pd.DataFrame(), "")
+
+
+def scalars() -> Figure:
+    ends = {"alpha": 0.879, "beta": 0.88, "gamma": 0.881}
+    rows = [(step, step, name, -1, -1, 1 - step * (1 - end) / 9) for name, end in ends.items() for step in range(10)]
+    return scalar_evolution({"a/b": pd.DataFrame(rows, columns=["step", "epoch", "name", "layer", "component", "value"])}, list(ends))
+
+
+def accuracy() -> Figure:
+    frame = pd.DataFrame({"model": ["one model", "another"], "printed": [0.9, 0.91], "value": [0.35, 0.43], "low": 0.33, "high": 0.45})
+    return measured_beside_printed(frame.assign(n=9, seeds=1), title="Accuracy", percent=True)
+
+
+def lengths() -> Figure:
+    rows = [(f"last {k} words", k, n, 100, 0.5 + k / 50, 0.4, 0.7) for k in range(1, 7) for n in (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)]
+    return accuracy_by_length(pd.DataFrame(rows, columns=["model", "order", "length", "n", "accuracy", "low", "high"]), trained=24)
+
+
+def layers() -> Figure:
+    return layer_lines({"places": [9.0, 4.0, 2.0], "leaders": [2.0, 2.0, 2.0]}, "Leaders and places")
+
+
+def overview() -> Figure:
+    return small_multiples(fake_trace(layers=3, heads=8))
+
+
+@pytest.mark.browser
+@pictures
+@pytest.mark.parametrize("make", [sentences, bars, verdict, heads, cells, scalars, accuracy, lengths, layers, overview, figure])
+def test_words_in_a_column_are_whole_and_apart(make: Callable[[], Figure], tmp_path: Path) -> None:
+    """As a browser draws the SVG of 84 mm, every word lies in the picture, and no level one on another."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    path = tmp_path / "figure.svg"
+    path.write_bytes(render(make(), "svg", size="column"))
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=find_browser(), args=["--no-sandbox"])
+        page = browser.new_page()
+        page.goto(path.as_uri())
+        right, below = page.evaluate("(r => [r.width, r.height])(document.documentElement.getBoundingClientRect())")
+        boxes = page.evaluate(
+            "[...document.querySelectorAll('text')].filter(t => t.textContent.trim()).map(t => [t.textContent,"
+            " Math.abs(t.getScreenCTM().b) < 0.01, ...(r => [r.left, r.top, r.right, r.bottom])(t.getBoundingClientRect())])"
+        )
+        browser.close()
+    assert len(boxes) >= 5
+    for text, _, *(x0, y0, x1, y1) in boxes:
+        assert x0 >= -1 and y0 >= -1 and x1 <= right + 1 and y1 <= below + 1, text
+    for (one, _, *a), (other, _, *b) in combinations([box for box in boxes if box[1]], 2):
+        across, down = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
+        assert across < 1.5 or down < 0.35 * min(a[3] - a[1], b[3] - b[1]), (one, other)
+
+
+def test_names_at_ends_move_as_little_as_they_can() -> None:
+    """Against slow projection onto each gap in turn (Dykstra), which finds the nearest heights that are so far apart."""
+    rng = np.random.default_rng(0)
+    for n in (1, 2, 5, 9):
+        heights, least = np.sort(rng.uniform(size=n)), 0.15
+        slow, owed = heights.copy(), np.zeros((n, n))
+        for _ in range(4000):
+            for i in range(n - 1):
+                back = slow + owed[i]
+                short = max(least - (back[i + 1] - back[i]), 0) / 2
+                slow = back.copy()
+                slow[i], slow[i + 1] = back[i] - short, back[i + 1] + short
+                owed[i] = back - slow
+        np.testing.assert_allclose(pushed_apart(heights, least), slow, atol=1e-6)
+    np.testing.assert_array_equal(pushed_apart([0.0, 1.0], 0.5), [0.0, 1.0])
+
+
+@pictures
+def test_an_axis_of_a_column_keeps_its_numbers() -> None:
+    """Fewer than on a page, but from at least three one can read a value."""
+    svg = render(accuracy(), "svg", size="column")
+    ticks = [e for e in ElementTree.fromstring(svg).iter() if e.attrib.get("class") == "xtick"]
+    assert len(ticks) >= 3

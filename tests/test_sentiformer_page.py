@@ -14,11 +14,10 @@ from sentviz.papers.sentiformer import PAPER
 from sentviz.papers.sentiformer.study import DATASETS
 from sentviz.runs import Run, attach
 from tests.studies import made_seeds
-from tests.test_app import words
+from tests.test_app import opened, words
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[1]
 PARTS = PAPER.page.parts
 FIVE = ("very negative", "negative", "neutral", "positive", "very positive")
 WRONG = {"sentiformer": 60, "bilstm": 90, "cnn": 95, "sentiformer-no-gate": 100, "sentiformer-full": 60}
@@ -29,18 +28,13 @@ Opened = Callable[..., AppTest]
 def page(monkeypatch: pytest.MonkeyPatch) -> Iterator[Opened]:
     """A function that opens a part of the page on the runs of one folder alone."""
 
-    def opened(folder: Path, part: str = "results") -> AppTest:
+    def on(folder: Path, part: str = "results") -> AppTest:
         monkeypatch.setattr("sentviz.runs.roots", lambda folders=(): [folder])
         st.cache_resource.clear()
         st.cache_data.clear()
-        app = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=240).run()
-        app.switch_page("views/papers/sentiformer/page.py").run()
-        if part != "results":
-            app.button_group(key="focus-part").set_value(part).run()
-        assert not app.exception, app.exception
-        return app
+        return opened("sentiformer/page", part=part)
 
-    yield opened
+    yield on
     st.cache_resource.clear()
     st.cache_data.clear()
 

@@ -87,14 +87,14 @@ def test_predictions_come_back_from_the_weights(data: str) -> None:
     from sentviz.models.loading import load
 
     try:
-        frame = datasets.load_split(data, "test").frame.head(150)
+        frame = datasets.load_split(data, "test").frame.head(50)
     except DataMissingError as error:
         pytest.skip(str(error))
     texts = [frame[name].tolist() for name in ("text", "text_pair") if name in frame]
 
     @of_each(run for run in ASKABLE if run.config["data"]["name"] == data)
     def told_again(run: Run) -> None:
-        stored = run.frame("test.parquet").query("split == 'test'")[list(run.labels)].to_numpy()[:150]
+        stored = run.frame("test.parquet").query("split == 'test'")[list(run.labels)].to_numpy()[:50]
         fresh = load(run).predict(*texts)[list(run.labels)].to_numpy()
         np.testing.assert_allclose(fresh, stored, atol=2e-4)
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from sentviz.errors import RunError
-from sentviz.tags import ENGLISH, TAGS, Tagger, pieces, tags_of
+from sentviz import datasets, remarks
+from sentviz.errors import DataMissingError, RunError
+from sentviz.tags import ENGLISH, TAGS, Tagger, known, pieces, tags_of
 from sentviz.text import Tokenizer
 
 TEXTS = (
@@ -88,6 +90,19 @@ def test_it_is_kept_as_it_was_read(tagger: Tagger, tmp_path: Path) -> None:
     assert (tmp_path / "again.json.gz").read_bytes() == ENGLISH.read_bytes()
 
 
+def test_one_that_was_made_by_hand_is_not_kept(tagger: Tagger, tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="'english-1' was read from no file"):
+        replace(tagger, stored=b"").save(tmp_path / "again.json.gz")
+
+
+def test_equal_files_are_one_tagger(tagger: Tagger, tmp_path: Path) -> None:
+    """Whatever their names; nobody can change its weights for the others."""
+    (tmp_path / "again.json.gz").write_bytes(ENGLISH.read_bytes())
+    assert Tagger.load(tmp_path / "again.json.gz") is tagger
+    with pytest.raises(ValueError, match="read-only"):
+        tagger.weights[0, 0] = 1
+
+
 @pytest.mark.parametrize("damage", ["missing", "no gzip", "no table", "unknown tag", "no numbers", "beyond"])
 def test_a_damaged_table_is_one_sentence(damage: str, tmp_path: Path) -> None:
     path = tmp_path / "tagger.json.gz"
@@ -99,3 +114,51 @@ def test_a_damaged_table_is_one_sentence(damage: str, tmp_path: Path) -> None:
         path.write_bytes(gzip.compress(json.dumps([] if damage == "no table" else stored | changed[damage]).encode()))
     with pytest.raises(RunError, match=r"^tagger.json.gz is not a table of tags \("):
         Tagger.load(path)
+
+
+ENGLISH_TEXTS = (
+    "Nobody understands why the train is late again.",
+    "The room was clean and the breakfast was a delight.",
+    "Sings out of tune, but sings with heart.",
+    "A chugging, gloriously unhinged ride for a rainy night.",
+    "@someone #mondays #nope http://example.com ugh",
+    "Marlowe Quint, Ida Brask and Tove Lindqvist in Malmö",
+)
+OTHERS = {
+    "J'ai adoré chaque minute de ce spectacle.": False,
+    "Le téléphone tombe en panne toutes les semaines.": True,
+    "Elle chante faux mais elle chante avec le cœur.": True,
+    "Il pleut depuis trois jours et je suis de mauvaise humeur.": True,
+    "Niemand versteht, warum der Zug schon wieder zu spät kommt.": True,
+    "Das Zimmer war sauber und das Frühstück köstlich.": True,
+    "Ich habe jede Minute dieser Aufführung geliebt.": False,
+    "La habitación estaba limpia y el desayuno delicioso.": True,
+}
+
+
+@pytest.fixture(scope="module")
+def english() -> Tagger:
+    return Tagger.load()
+
+
+def foreign(tagger: Tagger, text: str) -> bool:
+    some, words = known(tagger, text)
+    return words >= remarks.LEAST and some < remarks.KNOWN * words
+
+
+def test_words_of_another_language_are_unknown(english: Tagger) -> None:
+    """What is told and what is not, of our own sentences: no English one is called foreign, names and hashtags do not count."""
+    assert not [text for text in ENGLISH_TEXTS if foreign(english, text)]
+    assert {text: foreign(english, text) for text in OTHERS} == OTHERS
+    assert known(english, ENGLISH_TEXTS[4])[1] == 1 and known(english, "") == (0, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["sst5", "tweeteval_sentiment"])
+def test_english_is_hardly_ever_called_foreign(name: str, english: Tagger) -> None:
+    """Over whole data sets: fewer than 1 text in 800."""
+    try:
+        texts = [text for split in ("train", "validation", "test") for text in datasets.load_split(name, split).frame["text"]]
+    except DataMissingError:
+        pytest.skip(f"{name} is not on this machine")
+    assert sum(foreign(english, text) for text in texts) < len(texts) / 800

@@ -17,7 +17,7 @@ from streamlit.testing.v1 import AppTest
 import sentviz
 from app.views.papers.sentiformer import proposition
 from sentviz.maps.arithmetic import cell
-from sentviz.papers.sentiformer import solvers
+from sentviz.papers.sentiformer import separation, solvers
 from sentviz.training import train
 from tests import makers
 from tests.test_app import words
@@ -93,6 +93,14 @@ def test_a_run_without_attention_is_offered_another(page: Any) -> None:
     assert "The average is the head" in words(app)
 
 
+def test_a_blank_text_leaves_the_box_to_type_another(page: Any) -> None:
+    app = page()
+    app.text_input(key="smooth-sentence").set_value("   ").run()
+    assert "The text is empty" in words(app)
+    app.text_input(key="smooth-sentence").set_value(TEXT).run()
+    assert "The text is empty" not in words(app) and "The average is the head" in words(app)
+
+
 def learned(app: AppTest) -> AppTest:
     """The page once the job is done."""
     app.button(key="prop2-train").click().run()
@@ -119,11 +127,14 @@ def test_proposition_2_is_learned_when_asked(page: Any) -> None:
     assert (markov["answer"] == markov["first word exchanged"]).all()
     app.text_input(key="prop2-text").set_value("not a clue").run()
     assert "is none of the 8 words" in words(app).replace("\\", "") and not app.exception
+    assert app.session_state["focus"].sequence == separation.EXAMPLE and app.text_input(key="prop2-text").value == "not a clue"
+    app.text_input(key="prop2-text").set_value("not  LONG good").run()
+    assert app.session_state["focus"].query()["sequence"] == "not long good"
 
 
 def test_other_settings_say_what_is_shown(page: Any) -> None:
     app = learned(page())
-    app.button_group(key="prop2-longest").set_value(8).run()
+    app.button_group(key="focus-longest").set_value("8").run()
     assert "Below: SentiFormer's positions, up to 24 words, seed 0" in words(app).replace("\\", "")
 
 

@@ -76,6 +76,21 @@ def test_time_against_length_is_measured() -> None:
     assert frame["rounds"].tolist() == [16, 16, 2, 2]
 
 
+@pytest.mark.slow
+def test_a_step_trains() -> None:
+    """Both ways change every parameter that a text reaches, and are timed on the same batch."""
+    ways = throughput._training(40, 2, 0)
+    before = {name: [p.detach().clone() for p in way.args[0].parameters()] for name, way in ways.items()}  # type: ignore[attr-defined]
+    frame = throughput.steps((40,), batch=2, rounds=2)
+    assert frame[["tokens", "batch", "rounds", "threads"]].to_numpy().tolist() == [[40, 2, 2, 1]]
+    assert (frame["low"] <= frame["times"]).all() and (frame["times"] <= frame["high"]).all() and (frame["full"] > 0).all()
+    for name, way in ways.items():
+        way()
+        after = list(way.args[0].parameters())  # type: ignore[attr-defined]
+        assert all(not a.equal(b) for a, b in zip(before[name], after, strict=True)), name
+    assert ways["full"].args[0].config.window == 0 < ways["sparse"].args[0].config.window  # type: ignore[attr-defined]
+
+
 def test_what_ships_is_whole() -> None:
     """Machine named, each model once for a number of threads, SentiFormer at 1; every length with both kinds; the print beside."""
     frame, curves = throughput.measured(), throughput.curves(1)
@@ -83,7 +98,9 @@ def test_what_ships_is_whole() -> None:
         assert {throughput.OURS, "BERT-base", "DistilBERT"} <= set(rows["model"]) and rows["model"].is_unique
         assert rows.set_index("model").loc[throughput.OURS, "times"] == 1
     assert set(curves["tokens"]) == set(throughput.LENGTHS) and len(curves) == 2 * len(throughput.LENGTHS)
-    for one in (frame, curves):
+    steps = throughput.measured(throughput.STEPS)
+    assert steps.loc[steps["threads"] == 1, "tokens"].tolist() == list(throughput.TRAINED)
+    for one in (frame, curves, steps):
         assert one["hardware"].map(len).gt(3).all()
         assert ((one["low"] <= one["times"]) & (one["times"] <= one["high"])).all()
     table = throughput.speeds_table().frame.drop_duplicates("model").set_index("model")
@@ -96,6 +113,8 @@ def test_nothing_measured_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     table = throughput.speeds_table()
     assert table.frame["printed_per_second"].tolist() == [8000, 1500, 2200] and table.frame["times"].isna().all()
     assert "Not measured here yet; `python -m sentviz.papers.sentiformer.throughput` does." in table.caption
+    steps = throughput.steps_table()
+    assert steps.frame.empty and "--what steps" in steps.caption
     with pytest.raises(InputError, match="was not measured"):
         growth_figure()
 

@@ -214,6 +214,8 @@ def test_remarks_name_forced_gates_and_another_language(gated_runs: Path) -> Non
     said = " ".join(sentence for _, sentence in remarks(asked.trace(TEXT, gates_shut=[3, 4], gates_open=[1]), run))
     assert "shut in every layer is the gate of “warm” (4), “garden” (5)." in said
     assert "open in every layer is the gate of “What” (2)." in said and "English only" not in said
+    german = remarks(asked.trace("Niemand versteht, warum der Zug schon wieder zu spät kommt."), run)
+    assert [each for kind, each in german if kind == "unknown" and "English only: it knows 1 of these 8 words" in each]
     assert "English only: it knows none for 2 of these 2 tokens" in " ".join(each for _, each in remarks(asked.trace("영화는 차갑다"), run))
 
 

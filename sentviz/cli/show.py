@@ -138,13 +138,16 @@ def export(
 
 
 def _export_paper(paper: str, run: str | None, out: Path) -> None:
-    from sentviz.runs import Run, runs
+    from sentviz.shelf import gathered
     from sentviz.studies.export_paper import export_paper
 
     if run is not None:
         raise click.UsageError("--paper takes every run at hand; leave RUN and FIGURE out.")
+    found = gathered()
+    for name, why in found.left_out.items():
+        click.echo(f"! {name}: {why}", err=True)
     with ticking("Tables and figures") as progress:
-        manifest = export_paper(paper, out, [one for one in runs().values() if isinstance(one, Run)], progress=progress)
+        manifest = export_paper(paper, out, found.runs, progress=progress)
     for item in manifest["items"]:
         if item["state"] != "written":
             click.echo(f"! {item.get('title', item['id'])}: {item.get('reason', item['state'])}", err=True)

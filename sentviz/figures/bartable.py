@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import plotly.graph_objects as go
 
 from sentviz.figures.figure import Palette, Theme, base_layout, palette
 from sentviz.figures.maps import Floats
-from sentviz.figures.text import as_text, text_columns
+from sentviz.figures.text import as_text, broken, label_width, text_columns
 
 __all__ = ["Column", "bar_table", "row_names"]
 
 _ROW, _TOP = 24, 66  # pixels
+_GAP = 0.03  # between columns, of all of them
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,6 @@ class Column:
     said: Sequence[str]  # the number in words, beside its bar
     colours: Sequence[str]
     width: float = 1.0  # against the other columns
-    room: float = 0.5  # for the words, against the bars
     least: float = 0.0  # the longest bar stands for at least this much
 
 
@@ -38,16 +38,20 @@ def bar_table(
     Args:
         names: Plotly labels (escape the user's strings with ``as_text``).
         title: a Plotly label.
-        left: pixels for the names.
+        left: pixels for the names. width: of the whole.
         faint: the last row stands for what is left over.
     """
     colours = palette(theme)
+    inner, whole, start = width - left - 24, sum(column.width for column in columns), 0.0
+    parts = [column.width / whole - _GAP for column in columns]
+    headings = [broken(column.heading, part * inner, 12) for column, part in zip(columns, parts, strict=True)]
+    top = _TOP + 16 * max(heading.count("<br>") for heading in headings)
     plot = go.Figure(
         layout=base_layout(
             theme,
             width=width,
-            height=_TOP + _ROW * len(names) + 14,
-            margin=(left, _TOP, 24, 14),
+            height=top + _ROW * len(names) + 14,
+            margin=(left, top, 24, 14),
             title=title,
             showlegend=False,
             barmode="overlay",
@@ -60,11 +64,9 @@ def bar_table(
             },
         )
     )
-    whole, start = sum(column.width for column in columns), 0.0
-    for i, column in enumerate(columns):
-        part = column.width / whole
-        _column(plot, i, column, (start, start + part - 0.03), faint, colours)
-        start += part
+    for i, (column, part, heading) in enumerate(zip(columns, parts, headings, strict=True)):
+        _column(plot, i, replace(column, heading=heading), (start, start + part), part * inner, faint, colours)
+        start += part + _GAP
     return plot
 
 
@@ -84,7 +86,7 @@ def row_names(tokens: Sequence[str], places: Sequence[int], marked: int, others:
     return names, 24 + int(7.4 * longest) + 28 * bool(again)
 
 
-def _column(plot: go.Figure, i: int, column: Column, domain: tuple[float, float], faint: bool, colours: Palette) -> None:
+def _column(plot: go.Figure, i: int, column: Column, domain: tuple[float, float], room: float, faint: bool, colours: Palette) -> None:
     letter, values = "" if i == 0 else str(i + 1), column.values
     low, high = min(float(values.min()), 0.0), max(float(values.max()), column.least)
     opacity = [1.0] * len(values)
@@ -111,8 +113,11 @@ def _column(plot: go.Figure, i: int, column: Column, domain: tuple[float, float]
         hoverinfo="skip",
         cliponaxis=False,
     )
-    room = (high - low or 1.0) * column.room
-    axis = {"domain": domain, "range": [low, high + room], "showticklabels": False, "showgrid": False, "anchor": "y"}
+    ends = np.maximum(values, 0) - low
+    words = np.array([label_width(f" {text}", 11.5) for text in column.said])
+    scale = float(np.min((room - words)[ends > 0] / ends[ends > 0], initial=np.inf))  # pixels of 1, with room for the words behind each bar
+    scale = min(max(scale, room / 4 / (high - low or 1.0)), room / (high - low or 1.0))
+    axis = {"domain": domain, "range": [low, low + room / scale], "showticklabels": False, "showgrid": False, "anchor": "y"}
     axis |= {"zeroline": True, "zerolinecolor": colours.muted, "zerolinewidth": 1}
     plot.update_layout({f"xaxis{letter}": axis})
     plot.add_annotation(

@@ -10,6 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sentviz.errors import InputError
+from sentviz.figures.ends import name_ends
 from sentviz.figures.figure import Figure, Theme, base_layout, blend, file_safe, halo, number, palette
 from sentviz.figures.particles import label_places
 from sentviz.figures.text import as_text, text_columns, visible
@@ -37,7 +38,7 @@ def layer_lines(
         raise InputError("There is nothing to draw.")
     colours = palette(theme)
     plot = go.Figure(layout=base_layout(theme, title=title, width=520, height=320, margin=(62, 48, 118, 46), showlegend=False))
-    rows, ends = [], []
+    rows, ends, last = [], [], 0
     for n, (name, given) in enumerate(values.items()):
         y = np.asarray(given, dtype=float)
         x = np.arange(len(y))
@@ -51,22 +52,16 @@ def layer_lines(
             marker={"size": 6 if len(y) <= 40 else 3, "symbol": _MARKS[n % 3]},
             hovertemplate=f"{as_text(name)}, layer %{{x}}: %{{y:.3g}}<extra></extra>",
         )
-        last = np.flatnonzero(np.isfinite(drawn))
-        if len(last):
-            ends.append((float(drawn[last[-1]]), int(last[-1]), as_text(name), colour))
+        there = np.flatnonzero(np.isfinite(drawn))
+        if len(there):
+            ends.append((float(drawn[there[-1]]), colour, as_text(name)))
+            last = max(last, int(there[-1]))
         rows.append(pd.DataFrame({"layer": x, "measure": name, "value": y}))
     finite = np.concatenate([row["value"].to_numpy(float) for row in rows])
     finite = finite[np.isfinite(finite) & ((finite > 0) | (not log))]
-    scaled = np.log10(finite) if log else finite
+    scaled = np.log10(finite) if log else np.append(finite, 0.0)
     span = float(np.ptp(scaled)) if len(scaled) else 1.0
-    low = 0.0
-    for height, at, name, colour in sorted(ends):
-        level = float(np.log10(height)) if log else height
-        level = max(level, low) if low else level
-        low = level + 0.075 * (span or 1)
-        plot.add_annotation(
-            x=at, y=level, text=name, xanchor="left", xshift=8, showarrow=False, font={"color": colour, "size": 12}, xref="x", yref="y"
-        )
+    name_ends(plot, [(float(np.log10(y)) if log else y, colour, name) for y, colour, name in ends], last, span=span or 1.0, inner=226)
     plot.update_xaxes(title="layer", nticks=9, automargin=False, rangemode="tozero")
     plot.update_yaxes(title=axis, automargin=False)
     if log:

@@ -11,13 +11,12 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
-from sentviz.figures.figure import Figure, Theme, base_layout, blend, file_safe, ink_on, interval_bars, palette, sentence
+from sentviz.figures.figure import SYMBOLS, Figure, Theme, base_layout, blend, file_safe, ink_on, interval_bars, palette, sentence
 from sentviz.figures.text import as_run, as_text, text_columns
 
-__all__ = ["SYMBOLS", "agreement_matrix", "class_scores", "confusion_matrix", "legend_above"]
+__all__ = ["agreement_matrix", "class_scores", "confusion_matrix", "legend_above"]
 
 Cell = tuple[int, int]
-SYMBOLS = ("circle", "square", "diamond", "triangle-up")  # one per run
 _WRITTEN = 12  # classes whose cells have room for numbers
 
 

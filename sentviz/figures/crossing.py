@@ -70,6 +70,6 @@ def crossing_curves(frame: pd.DataFrame, crossings: Mapping[str, float | None], 
         said.append(f"{name}: {'at no length measured' if at is None else f'from about {at:,.0f} tokens on' if at else 'at every length'}")
     ticks = sorted(frame["tokens"].unique())
     plot.update_xaxes(type="log", title_text="tokens", tickvals=ticks, ticktext=[f"{n:,}" for n in ticks], title_standoff=4)
-    plot.update_yaxes(type="log", title_text="milliseconds", title_standoff=4, dtick=1)
+    plot.update_yaxes(type="log", title_text="milliseconds", title_standoff=4, dtick=1, tickformat=",")
     caption = sentence([f"Full attention takes longer for {'; for '.join(said)}.", about])
     return Figure("time-by-length", plot, frame, caption)

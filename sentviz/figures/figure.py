@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 import plotly.graph_objects as go
 
-__all__ = ["MONOSPACE", "Figure", "Palette", "Theme", "base_layout", "blend", "file_safe", "ink_on", "palette"]
+__all__ = ["MONOSPACE", "SYMBOLS", "Figure", "Palette", "Theme", "base_layout", "blend", "file_safe", "ink_on", "palette"]
 
 Theme = Literal["light", "dark"]
 
@@ -27,6 +27,7 @@ class Figure:
 
     ``name`` is a safe file name without suffix; ``frame`` holds every number drawn, one observation a row, with the
     user's strings as they are and indices counted from 0; ``caption`` is plain text, to be shown below as no markup.
+    ``at_width`` draws the same figure for ``width=`` pixels, where its lines or columns of words have to be laid out anew.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Figure:
     frame: pd.DataFrame
     caption: str
     source: str = ""  # run, seed, n, digest; exports end with it, pages show it once
+    at_width: Callable[..., Figure] | None = None
 
     def __post_init__(self) -> None:
         if self.name != file_safe(self.name):
@@ -53,6 +55,8 @@ class Palette:
     diverging: tuple[str, ...]  # negative orange, 0 neutral, positive blue
     lines: tuple[str, ...]  # 3:1 or better against paper
 
+
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "cross", "star")  # one per series, beside its colour
 
 _LIGHT = Palette(
     paper="#ffffff",
@@ -102,7 +106,7 @@ def base_layout(theme: Theme, *, width: int, height: int, margin: tuple[int, int
         "linecolor": colours.grid,
         "zeroline": False,
         "tickfont": {"size": 12, "color": colours.ink},
-        "title": {"font": {"size": 12, "color": colours.muted}},
+        "title": {"font": {"size": 12, "color": colours.muted}, "standoff": 6},
     }
     template = {
         "layout": {

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.cells import number_cells
-from sentviz.figures.figure import Figure, Theme, base_layout, file_safe, interval_bars, palette, sentence
+from sentviz.figures.figure import SYMBOLS, Figure, Theme, base_layout, file_safe, interval_bars, palette, sentence
 from sentviz.figures.text import as_text, text_columns
 
 __all__ = ["KINDS", "gate_grid", "gate_lines"]
@@ -34,7 +34,6 @@ TAGS = {
     "VERB": "verbs",
     "X": "other",
 }
-SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "cross", "star")
 _APART = 0.06  # layers between the marks of two classes
 
 

@@ -9,7 +9,7 @@ from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
 from sentviz.figures.cells import number_cells
-from sentviz.figures.figure import Figure, Theme, base_layout, file_safe, palette
+from sentviz.figures.figure import SYMBOLS, Figure, Theme, base_layout, file_safe, palette
 from sentviz.figures.text import as_run
 
 __all__ = ["MEASURE_TITLES", "head_grid", "layer_lines"]
@@ -24,7 +24,6 @@ MEASURE_TITLES = {
     "specials": "Attention to [CLS] and [SEP]",
     "first": "Attention to the first token",
 }
-SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "cross", "star")
 
 
 def layer_lines(

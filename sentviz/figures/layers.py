@@ -10,6 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sentviz.errors import InputError
+from sentviz.figures.ends import name_ends
 from sentviz.figures.figure import Figure, Theme, base_layout, blend, file_safe, ink_on, number, palette
 from sentviz.figures.text import as_text
 
@@ -39,16 +40,17 @@ def verdict_lines(labels: Sequence[str], probabilities: npt.ArrayLike, *, theme:
         plot.add_scatter(
             x=steps,
             y=shares[:, k],
-            mode="lines+markers+text",
+            mode="lines+markers",
             name=as_text(label),
             line={"color": colour, "width": 2},
             marker={"size": 8},
-            text=[""] * (len(steps) - 1) + [f" {as_text(label)} {shares[-1, k]:.0%}"],
-            textposition="middle right",
-            textfont={"color": colour},
             cliponaxis=False,
             hovertemplate=f"{as_text(label)}, %{{x}}: %{{y:.1%}}<extra></extra>",
         )
+    last = [
+        (share, colours.lines[k % len(colours.lines)], f"{as_text(labels[k])} {share:.0%}") for k, share in enumerate(shares[-1].tolist())
+    ]
+    name_ends(plot, last, steps[-1], span=1.06, inner=184)
     plot.update_xaxes(tickvals=steps, ticktext=names, range=[-0.1, steps[-1] + 0.1])
     plot.update_yaxes(range=[-0.03, 1.03], tickformat=".0%", automargin=False)
     plot.update_layout(showlegend=False)

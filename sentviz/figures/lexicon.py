@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,12 +27,12 @@ __all__ = ["attention_row", "polarity_bars", "polarity_strip", "score_row", "sig
 _SHOWN = 14  # keys of a row
 
 
-def polarity_strip(trace: Trace, *, token: int | None = None, theme: Theme = "light") -> Figure:
+def polarity_strip(trace: Trace, *, token: int | None = None, width: int = 664, theme: Theme = "light") -> Figure:
     """The sentence as tokens coloured by positive minus negative share, the three shares as a bar below each that an entry contains.
 
     Args:
         trace: of a model with a lexicon.
-        token: one to outline, counted from 0.
+        token: one to outline, counted from 0. width: as in `token_strip`.
     Frame:
         position, token, positive, neutral, negative, special, unknown.
     Raises:
@@ -48,6 +49,7 @@ def polarity_strip(trace: Trace, *, token: int | None = None, theme: Theme = "li
         low_label="more negative",
         high_label="more positive",
         least=0.3,
+        width=width,
         theme=theme,
     )
     boxes = drawn.plot.data[0]
@@ -81,11 +83,15 @@ def polarity_strip(trace: Trace, *, token: int | None = None, theme: Theme = "li
         ]
     )
     return Figure(
-        file_safe("polarity", trace.run), drawn.plot, frame.assign(special=trace.specials, unknown=trace.unknown), caption, drawn.source
+        file_safe("polarity", trace.run),
+        drawn.plot,
+        frame.assign(special=trace.specials, unknown=trace.unknown),
+        caption,
+        at_width=partial(polarity_strip, trace, token=token, theme=theme),
     )
 
 
-def polarity_bars(shares: npt.ArrayLike, token: str, found: Entries | None = None, *, theme: Theme = "light") -> Figure:
+def polarity_bars(shares: npt.ArrayLike, token: str, found: Entries | None = None, *, width: int = 460, theme: Theme = "light") -> Figure:
     """lambda(x) of one token, with the arithmetic of smoothing beside each of its three shares.
 
     Args:
@@ -113,9 +119,9 @@ def polarity_bars(shares: npt.ArrayLike, token: str, found: Entries | None = Non
             ]
         )
         frame = frame.assign(sum=found.sums, smoothing=found.smoothing, computed=found.polarity)
-    columns = [Column(heading, held, said, _sides(palette(theme)), room=1.6)]
-    plot = bar_table(list(SIDES), columns, title=f"λ of “{as_text(token, 18)}”", left=84, width=460, theme=theme)
-    return Figure(file_safe("lambda", token), plot, frame, caption)
+    columns = [Column(heading, held, said, _sides(palette(theme)))]
+    plot = bar_table(list(SIDES), columns, title=f"λ of “{as_text(token, 18)}”", left=84, width=width, theme=theme)
+    return Figure(file_safe("lambda", token), plot, frame, caption, at_width=partial(polarity_bars, shares, token, found, theme=theme))
 
 
 def sigma_map(trace: Trace, *, side: int = 400, theme: Theme = "light") -> Figure:
@@ -181,7 +187,7 @@ def attention_row(row: Row, *, theme: Theme = "light") -> Figure:
     )
 
 
-def _drawn(row: Row, parts: tuple[tuple[str, str, int], ...], rest_by: str, title: str, theme: Theme) -> Figure:
+def _drawn(row: Row, parts: tuple[tuple[str, str, int], ...], rest_by: str, title: str, theme: Theme, width: int = 640) -> Figure:
     """The keys that get most attention, before or after, in text order; the others together in the last row."""
     frame, colours = row.frame, palette(theme)
     frame["change"] = frame["after"] - frame["before"]
@@ -197,12 +203,12 @@ def _drawn(row: Row, parts: tuple[tuple[str, str, int], ...], rest_by: str, titl
             values = np.append(values, rest[name].agg(rest_by))
         tint = [colours.diverging[1] if value < 0 else colours.lines[0] for value in values]
         said = [_said(name, value, digits) for value in values.tolist()]
-        columns.append(Column(heading, values, said, tint, room=0.8, least=0.01 if name == "change" else 0.0))
-    plot = bar_table(names, columns, title=title, left=left, faint=len(rest) > 0, theme=theme)
+        columns.append(Column(heading, values, said, tint, least=0.01 if name == "change" else 0.0))
+    plot = bar_table(names, columns, title=title, left=left, width=width, faint=len(rest) > 0, theme=theme)
     caption = ""
     if len(rest):
         caption = f"The {len(shown)} keys with most attention are shown; the last row has the {rest_by} of the {len(rest):,} others."
-    return Figure("row", plot, frame, caption)
+    return Figure("row", plot, frame, caption, at_width=partial(_drawn, row, parts, rest_by, title, theme))
 
 
 def _said(name: str, value: float, digits: int) -> str:

@@ -7,13 +7,12 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sentviz.errors import InputError
-from sentviz.figures.figure import Figure, Theme, base_layout, file_safe, interval_bars, palette, sentence
+from sentviz.figures.figure import SYMBOLS, Figure, Theme, base_layout, file_safe, interval_bars, palette, sentence
 from sentviz.figures.text import as_run, as_text
 
 __all__ = ["MOST", "phenomena"]
 
 MOST = 6
-_SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x")
 _ALL = "all"
 
 
@@ -70,7 +69,7 @@ def phenomena(frame: pd.DataFrame, *, chance: float = 0.5, chosen: str = "", sid
             y=[places[name] + shift for name in rows["phenomenon"]],
             mode="markers",
             name=as_run(run, 30),
-            marker={"size": 9, "symbol": _SYMBOLS[r], "color": colours.lines[r]},
+            marker={"size": 9, "symbol": SYMBOLS[r], "color": colours.lines[r]},
             error_x=interval_bars(values, colours.lines[r]),
             customdata=rows[["low", "high", "n", "phenomenon"]].to_numpy(object).tolist(),
             hovertemplate=f"{as_run(run, 30)}<br>%{{x:.0%}} [%{{customdata[0]:.0%}}, %{{customdata[1]:.0%}}], n = %{{customdata[2]}}"

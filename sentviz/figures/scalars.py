@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
+from sentviz.figures.ends import name_ends
 from sentviz.figures.figure import Figure, Theme, base_layout, file_safe, is_panel_title, number, palette, sentence
 from sentviz.figures.text import as_run, as_text
 
@@ -118,7 +118,8 @@ def scalar_evolution(
                 **place,
             )
         if len(ends) <= _LABELS:
-            _label_ends(plot, ends, last, room, at, 10 if marks is None else 26)
+            at_axis = "" if at == 0 else str(at + 1)
+            name_ends(plot, ends, last, span=1.2 * room, inner=226, axis=at_axis, shift=10 if marks is None else 26)
         if marks is not None:
             said = _of(marks, family, layer)
             plot.add_scatter(
@@ -218,29 +219,6 @@ def _title(family: str, layer: int, several: bool) -> str:
     if not family:
         return "whole model"
     return f"{_symbol(family)}, layer {layer + 1}" if several else f"layer {layer + 1}"
-
-
-def _label_ends(plot: go.Figure, ends: list[tuple[float, str, str]], x: float, room: float, panel: int, shift: int) -> None:
-    """Final values beside the filled circles, pushed apart where they would overlap."""
-    ends = sorted(ends)
-    heights = np.array([end[0] for end in ends])
-    least = 0.075 * room
-    spread = heights.copy()
-    for i in range(1, len(spread)):
-        spread[i] = max(spread[i], spread[i - 1] + least)
-    spread -= (spread - heights).mean()
-    axis = "" if panel == 0 else str(panel + 1)
-    for height, (_, colour, text) in zip(spread, ends, strict=True):
-        plot.add_annotation(
-            x=x,
-            y=height,
-            xref=f"x{axis}",
-            yref=f"y{axis}",
-            text=text,
-            xanchor="left",
-            xshift=shift,
-            font={"size": 12, "color": colour},
-        )
 
 
 def _symbol(name: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 
@@ -62,6 +64,7 @@ def smoother(cell: CellArithmetic, *, top: int = 8, kernel: bool = False, width:
         plot,
         frame,
         _caption(cell, frame, rest, kernel),
+        at_width=partial(smoother, cell, top=top, kernel=kernel, theme=theme),
     )
 
 

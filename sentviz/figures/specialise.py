@@ -11,12 +11,11 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
-from sentviz.figures.figure import Figure, Theme, base_layout, file_safe, interval_bars, palette, sentence
+from sentviz.figures.figure import SYMBOLS, Figure, Theme, base_layout, file_safe, interval_bars, palette, sentence
 from sentviz.figures.maps import component_name
 
 __all__ = ["entropies", "likeness", "word_shares"]
 
-_SYMBOLS = ("circle", "diamond", "square", "triangle-up")
 _MEASURES = {"cosine": "cosine of the rows", "jensen_shannon": "Jensen-Shannon divergence, bits"}
 
 
@@ -133,7 +132,7 @@ def _dots(
         rows=down,
         cols=across,
         shared_yaxes=True,
-        horizontal_spacing=0.04,
+        horizontal_spacing=0.08,
         vertical_spacing=52 / (down * (tall + 52)) if down > 1 else 0,
         subplot_titles=list(panels.values()),
     )
@@ -173,7 +172,7 @@ def _dots(
                 y=y[mine],
                 mode="markers",
                 name=name,
-                marker={"size": 9, "color": colour, "symbol": _SYMBOLS[k % len(_SYMBOLS)]},
+                marker={"size": 9, "color": colour, "symbol": SYMBOLS[k % len(SYMBOLS)]},
                 error_x=interval_bars(values, colour),
                 customdata=values,
                 showlegend=i == 0,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +32,7 @@ def token_strip(
     low_label: str = "lowers the score",
     high_label: str = "raises the score",
     least: float = 0.0,
-    columns: int = 78,
+    width: int = 664,
     limit: int = 400,
     theme: Theme = "light",
 ) -> Figure:
@@ -44,7 +45,7 @@ def token_strip(
         specials, unknown: (n,) masks; special tokens are drawn faint, unknown ones marked °.
         removed: what of the text is in no token, each with the token that it stood before, counted from 0; drawn struck through.
         least: the strongest colour stands for at least this much, so that a sentence without effects stays pale.
-        columns: characters a line (8.2 px each).
+        width: pixels at most; a character takes 8.2.
         limit: how many tokens are drawn at most; the frame holds all.
     Frame:
         position, token, <score_name>, special, unknown.
@@ -57,8 +58,9 @@ def token_strip(
     )
     if not len(tokens) or any(array.shape != (len(tokens),) for array in (values, special, rare)):
         raise InputError("A strip needs at least one token, and one score and one mark for each.")
+    columns = int((width - 24) / _CHAR)
     if columns < _WIDEST + 3:
-        raise InputError(f"A line needs at least {_WIDEST + 3} columns.")
+        raise InputError(f"A strip needs at least {round((_WIDEST + 3) * _CHAR) + 24} pixels.")
     colours = palette(theme)
     count = min(len(tokens), limit)
     gone = [(place, text) for place, text in removed if place <= count]
@@ -161,7 +163,21 @@ def token_strip(
             "Struck through is what is removed before the model reads." if gone else "",
         ]
     )
-    return Figure(file_safe("tokens", score_name), plot, frame, caption)
+    again = partial(
+        token_strip,
+        tokens,
+        scores,
+        title=title,
+        score_name=score_name,
+        specials=specials,
+        unknown=unknown,
+        low_label=low_label,
+        high_label=high_label,
+        least=least,
+        limit=limit,
+        theme=theme,
+    )
+    return Figure(file_safe("tokens", score_name), plot, frame, caption, at_width=again)
 
 
 def _wrap(widths: Sequence[float], limit: float, gap: float = 0.4) -> tuple[list[float], list[int]]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import html
+import re
+import textwrap
 import unicodedata
 
-__all__ = ["as_run", "as_text", "text_columns", "visible"]
+__all__ = ["as_run", "as_text", "broken", "label_width", "text_columns", "visible"]
 
 _MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"})  # $...$ would be MathJax
 _JOINERS = "\u200c\u200d"
 _HIDDEN = "⬚"
+_LETTER = 0.56  # of a column of words, as a share of the size of its letters
 
 
 def as_text(text: str, limit: int | None = 24) -> str:
@@ -51,6 +55,18 @@ def visible(text: str) -> str:
 def text_columns(text: str) -> int:
     """Width of ``text`` in monospace columns: wide characters and emoji count two, combining marks none."""
     return sum(map(_char_columns, text))
+
+
+def label_width(label: str, size: float) -> float:
+    """About how many pixels a Plotly label takes with letters of a size in pixels: its longest line."""
+    return _LETTER * size * max(text_columns(html.unescape(re.sub("<[^>]*>", "", line))) for line in label.split("<br>"))
+
+
+def broken(label: str, room: float, size: float) -> str:
+    """A Plotly label in lines that fit into so many pixels, broken between words; one with letters of several kinds stays as it is."""
+    if "<" in label or label_width(label, size) <= room:
+        return label
+    return "<br>".join(textwrap.wrap(label, max(int(room / (_LETTER * size)), 1), break_long_words=False, break_on_hyphens=False))
 
 
 def _char_columns(char: str) -> int:

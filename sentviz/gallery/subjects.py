@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sentviz.errors import InputError, SentvizError
+from sentviz.errors import InputError
 from sentviz.gallery.registry import Need
 from sentviz.runs import Run, find
 from sentviz.testset.rows import OVER, Rows
@@ -252,10 +252,10 @@ class Study:
 
     @cached_property
     def runs(self) -> list[Run]:
-        """Every readable run."""
-        from sentviz.runs import runs
+        """Every run that studies read."""
+        from sentviz.shelf import gathered
 
-        return [run for run in runs().values() if not isinstance(run, SentvizError)]
+        return gathered().runs
 
     def sourced(self, figure: Figure) -> Figure:
         """As it is: makers of studies say themselves which runs they drew."""

@@ -118,7 +118,7 @@ def row(model: Model, trace: Trace, layer: int, head: int, token: int, component
     asked: dict[str, Any] = {"layers": (layer,), "heads": (head,), "components": (component,), "queries": (token,), "projections": True}
     change = trace.change | {"heads_off": [pair for pair in trace.heads_off if pair != (layer, head)]}
     seen = model.trace(trace.text, trace.text_pair, scores=True, **asked, **change)
-    before = model.trace(trace.text, trace.text_pair, **asked, **(change | {"strength": 0.0}))
+    before = model.trace(trace.text, trace.text_pair, **asked, **(change | {"strength": {**trace.strength, "lexicon": 0.0}}))
     assert seen.scores is not None and seen.queries is not None and seen.keys is not None
     assert seen.components is not None and before.components is not None
     terms = seen.terms[0]

@@ -16,18 +16,17 @@ from sentviz.models.protocol import Change, Inputs, Network, Output, Watch, netw
 from sentviz.models.weights import load_weights
 from sentviz.runs import Run
 from sentviz.shapes import TAGS, Capabilities, ModelConfig
-from sentviz.tags import Tagger, tags_of
+from sentviz.tags import TAGGER, Tagger, tags_of
 from sentviz.text import Encoded, Reading, Tokenizer
 from sentviz.trace import Trace
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["TAGGER", "Model", "by_length", "collate", "fill", "read", "softmax"]
+__all__ = ["Model", "by_length", "collate", "fill", "read", "softmax"]
 
 Progress = Callable[[int, int], None]
 TOKENS_PER_BATCH = 16_384
-TAGGER = "tagger.json.gz"  # in the folder of a run that reads tags
 
 
 def collate(rows: Sequence[Reading], device: torch.device | str = "cpu", *, filled: int = 0) -> Inputs:

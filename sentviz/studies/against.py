@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,7 +16,7 @@ from sentviz.studies.stats import paired
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["SEEDS_IN_WORDS", "Comparison", "Word", "compared", "in_points", "mixed"]
+__all__ = ["SEEDS_IN_WORDS", "Comparison", "Word", "compared", "in_points", "minus", "mixed"]
 
 SEEDS_IN_WORDS = (
     "Intervals and p are for other test rows and other trainings: chance in training is pooled over the configurations with several seeds,"
@@ -48,7 +49,7 @@ class Comparison:
     @property
     def points(self) -> str:
         """The difference in percentage points with its interval."""
-        return f"{100 * self.difference:+.2f} [{100 * self.low:+.2f}, {100 * self.high:+.2f}]".replace("-", "−")
+        return minus(f"{100 * self.difference:+.2f} [{100 * self.low:+.2f}, {100 * self.high:+.2f}]")
 
     @property
     def compared(self) -> str:
@@ -103,4 +104,9 @@ def compared(here: Configurations, base: str, split: str = "test", noise: SeedNo
 
 def in_points(row: Mapping[Any, Any]) -> str:
     """ "+0.12 [−0.05, +0.29]": a comparison's difference in percentage points with its interval."""
-    return f"{100 * row['difference']:+.2f} [{100 * row['low']:+.2f}, {100 * row['high']:+.2f}]".replace("-", "−")
+    return minus(f"{100 * row['difference']:+.2f} [{100 * row['low']:+.2f}, {100 * row['high']:+.2f}]")
+
+
+def minus(text: str) -> str:
+    """Signs of numbers as minus signs; hyphens of names ("SST-2", "ndt-unit-2") and of exponents stay."""
+    return re.sub(r"(?<![\w-])-(?=[\d.])", "−", text)

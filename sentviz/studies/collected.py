@@ -26,7 +26,7 @@ def configurations(runs: Iterable[Run], dataset: str, models: Sequence[str]) -> 
     found: dict[str, list[Run]] = {}
     here = [run for run in runs if run.config["data"]["name"] == dataset]
     for model in models:
-        those = {run.config["recipe"]["seed"]: run for run in here if run.configuration == model and _of_the_study(run)}
+        those = {run.config["recipe"]["seed"]: run for run in here if run.configuration == model and run.of_a_study}
         if those:
             found[model] = [those[seed] for seed in sorted(those)]
     return found
@@ -66,9 +66,3 @@ def points(here: Configurations, metric: str, split: str = "test") -> pd.DataFra
         if metric in run.metrics().get(split, {})
     ]
     return pd.DataFrame(rows, columns=["model", "seed", "value"])
-
-
-def _of_the_study(run: Run) -> bool:
-    seed = run.config["recipe"]["seed"]
-    wanted: str = run.configuration + (f"-s{seed}" if seed else "")
-    return run.name.rpartition("/")[2] == wanted

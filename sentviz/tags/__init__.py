@@ -12,9 +12,9 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,9 +27,10 @@ from sentviz.shapes import TAGS
 if TYPE_CHECKING:
     from sentviz.text import Tokenized
 
-__all__ = ["ENGLISH", "TAGS", "Tagger", "described", "pieces", "tags_of"]
+__all__ = ["ENGLISH", "TAGGER", "TAGS", "Tagger", "described", "known", "pieces", "tags_of"]
 
 ENGLISH = Path(__file__).with_name("english.json.gz")
+TAGGER = "tagger.json.gz"  # in the folder of a run that reads tags
 STATED = {"english-1": (0.934, 21_885)}  # share of the words of a test split that were tagged right, by version of the tagger
 
 Ints = npt.NDArray[np.int64]
@@ -37,6 +38,7 @@ Floats = npt.NDArray[np.float32]
 
 _PIECE = re.compile(r"\d+(?:[.,:]\d+)+|\w+?(?=n['’]t\b)|n['’]t\b|['’](?:s|re|ve|ll|d|m)\b|\w+|[.!?…]+", re.IGNORECASE)
 _LATIN = re.compile(r"[0-9a-z\u00c0-\u024f]", re.IGNORECASE)
+_NAMED = re.compile(r"[@#]\w+|https?://\S+")
 _ENDS = ".!?…"
 _START, _END = "<s>", "</s>"
 _CHUNK = 2048  # sentences tagged side by side
@@ -51,38 +53,34 @@ class Tagger:
     certain: Mapping[str, int]  # lower-cased word -> the label that it always gets
     rows: Mapping[str, int]  # feature -> row of weights
     weights: Floats  # (features + 1, labels); the last row is zero
+    stored: bytes = field(default=b"", repr=False)  # the file that it was read from; empty of one made by hand
 
     @classmethod
     def load(cls, path: Path = ENGLISH) -> Tagger:
-        """Read a stored tagger.
+        """Read a stored tagger; one object for equal files.
 
         Raises:
             RunError: the file is missing, damaged, or of tags that this version does not know.
         """
         try:
-            stored = json.loads(gzip.decompress(Path(path).read_bytes()))
-            labels = tuple(stored["labels"])
-            if unknown := {label.split("|")[0] for label in labels} - set(TAGS):
-                raise ValueError(f"it has the tag {min(unknown)!r}")
-            weights = np.zeros((len(stored["weights"]) + 1, len(labels)), dtype=np.float32)
-            for row, entry in zip(weights, stored["weights"].values(), strict=False):
-                row[entry[::2]] = entry[1::2]
-            if not np.isfinite(weights).all() or not set(stored["certain"].values()) <= set(range(len(labels))):
-                raise ValueError("it holds numbers that no tagger has")
-            rows = {name: row for row, name in enumerate(stored["weights"])}
-            return cls(str(stored["version"]), labels, dict(stored["certain"]), rows, weights)
+            return _read(Path(path).read_bytes())
         except (OSError, EOFError, ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
             raise RunError(f"{Path(path).name} is not a table of tags ({' '.join(str(error).split())}).") from error
 
     def save(self, path: Path) -> None:
-        """Write what `load` reads, the same bytes for the same tagger; three decimals of each weight."""
-        kept = {name: [part for i in np.flatnonzero(row) for part in (int(i), round(float(row[i]), 3))] for name, row in self._named()}
-        stored = {"version": self.version, "labels": self.labels, "certain": dict(self.certain), "weights": kept}
-        text = json.dumps(stored, ensure_ascii=False, separators=(",", ":"))
-        Path(path).write_bytes(gzip.compress(text.encode(), 9, mtime=0))
+        """Write what `load` read.
 
-    def _named(self) -> Iterator[tuple[str, Floats]]:
-        return ((name, self.weights[row]) for name, row in self.rows.items())
+        Raises:
+            RunError: it was made by hand.
+        """
+        if not self.stored:
+            raise RunError(f"The tagger {self.version!r} was read from no file, so it cannot be stored with a run.")
+        Path(path).write_bytes(self.stored)
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The words that it knows by their form, lower-cased."""
+        return frozenset(self.certain) | {name.removeprefix("w ") for name in self.rows if name.startswith("w ")}
 
     @cached_property
     def places(self) -> Ints:
@@ -160,6 +158,23 @@ class Tagger:
         return [self._row(name) for name in ("bias", *endings, f"pre1 {lower[:1]}", f"shape {shape}", f"w {lower}")]
 
 
+@lru_cache(maxsize=4)
+def _read(stored: bytes) -> Tagger:
+    """Most runs that read tags carry the same tagger."""
+    table = json.loads(gzip.decompress(stored))
+    labels = tuple(table["labels"])
+    if unknown := {label.split("|")[0] for label in labels} - set(TAGS):
+        raise ValueError(f"it has the tag {min(unknown)!r}")
+    weights = np.zeros((len(table["weights"]) + 1, len(labels)), dtype=np.float32)
+    for row, entry in zip(weights, table["weights"].values(), strict=False):
+        row[entry[::2]] = entry[1::2]
+    if not np.isfinite(weights).all() or not set(table["certain"].values()) <= set(range(len(labels))):
+        raise ValueError("it holds numbers that no tagger has")
+    weights.setflags(write=False)
+    rows = {name: row for row, name in enumerate(table["weights"])}
+    return Tagger(str(table["version"]), labels, dict(table["certain"]), rows, weights, stored)
+
+
 def described(version: str) -> str:
     """A tagger in a sentence: its version, how often it is right as far as that is stated, its language."""
     if version not in STATED:
@@ -178,6 +193,13 @@ def pieces(text: str) -> list[tuple[list[str], list[int]]]:
             sentences[-1][0].append(found[0])
             sentences[-1][1].append(found.start())
     return sentences
+
+
+def known(tagger: Tagger, text: str) -> tuple[int, int]:
+    """How many of a text's words the tagger knows by their form, and how many there are; names, mentions, hashtags and links aside."""
+    words = [word.replace("’", "'") for sentence, _ in pieces(_NAMED.sub(" ", text)) for word in sentence]
+    plain = [word for word in words if word.islower()]
+    return sum(word in tagger.words for word in plain), len(plain)
 
 
 def tags_of(tagger: Tagger, encoded: Sequence[Tokenized], texts: Sequence[Sequence[str]]) -> list[Ints]:

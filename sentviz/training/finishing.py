@@ -21,10 +21,9 @@ from sentviz.errors import InputError, RunError
 from sentviz.evaluation import confusion, evaluate, fit_calibration, metrics
 from sentviz.explain import explained
 from sentviz.models.loading import load
-from sentviz.models.model import TAGGER
 from sentviz.runs import Run
 from sentviz.shapes import stored_config
-from sentviz.tags import TAGS
+from sentviz.tags import TAGGER, TAGS
 from sentviz.training.plan import accuracy
 
 if TYPE_CHECKING:

@@ -29,6 +29,7 @@ ALL = {
     "band": sparse.band,
     "throughput": sparse.throughput,
     "crossing": sparse.crossing,
+    "memory": sparse.memory,
     "tags": sparse.tags,
     "tweets": tweets.tweets,
 }

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -160,12 +163,42 @@ def crossing() -> None:
             print(f"  {of}: full takes longer from {'no length' if at is None else f'{at:,.0f} tokens'} on")  # noqa: T201
 
 
+def memory(tokens: int = 10_000) -> None:
+    """Peak memory of predict and of trace of one text of 10,000 tokens, sparse and full, each in a process of its own (Linux)."""
+    print(f"\npeak megabytes with one text of {tokens:,} tokens; weights loaded alone, then asked; trace keeps what its maps are made of")  # noqa: T201
+    for what in ("nothing", "predict", "trace"):
+        peaks = {name: _in_own_process(name, what, tokens) for name in ("sentiformer", "sentiformer-full")}
+        sparse, full = peaks.values()
+        print(f"  {what:<12}sparse {sparse:7,.0f}   full {full:7,.0f}   {full / sparse:5.2f} x")  # noqa: T201
+
+
+def _in_own_process(name: str, what: str, tokens: int) -> float:
+    lines = f"from tests.benchmarks.sparse import peak; print(peak({name!r}, {what!r}, {tokens}))"
+    return float(subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True, check=True).stdout)
+
+
+def peak(name: str, what: str, tokens: int) -> float:
+    """The most megabytes that this process has held once a model of random weights was asked to predict or trace, or was not."""
+    model, words = _model(name, tokens)
+    text = " ".join(np.random.default_rng(0).choice(words, tokens - 2))  # beside [CLS] and [SEP]
+    asked: dict[str, Callable[[], object]] = {"nothing": lambda: None, "predict": lambda: model.predict([text])}
+    (asked | {"trace": lambda: model.trace(text, maps=False)})[what]()
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
+
+
+def _model(name: str, longest: int) -> tuple[Model, list[str]]:
+    """A model of random weights, and the words that it knows."""
+    words = [f"{a}{b}" for a in "bcdfgklmnprst" for b in ("ight", "ally", "ing", "ed", "oon", "ish", "er")]
+    tokenizer = Tokenizer.train_words([" ".join(words)] * 5)
+    config: Any = preset(name, vocab_size=tokenizer.vocab_size, classes=5, max_length=longest)
+    return Model(name, Encoder(config), tokenizer, tuple("abcde"), cls=True, tagger=Tagger.load()), words
+
+
 def tags() -> None:
     """Predict of 1,000 texts of 20 words and 100 of 200, and the tagger's part of it: tokens alone, tokens and tags, everything."""
-    rng, words = np.random.default_rng(0), [f"{a}{b}" for a in "bcdfgklmnprst" for b in ("ight", "ally", "ing", "ed", "oon", "ish", "er")]
-    tokenizer = Tokenizer.train_words([" ".join(words)] * 5)
-    config: Any = preset("sentiformer", vocab_size=tokenizer.vocab_size, classes=5, max_length=512)
-    model = Model("sentiformer", Encoder(config), tokenizer, tuple("abcde"), cls=True, tagger=Tagger.load())
+    rng = np.random.default_rng(0)
+    model, words = _model("sentiformer", 512)
     for count, length in ((1_000, 20), (100, 200)):
         texts = [" ".join(rng.choice(words, length)) + "." for _ in range(count)]
         seconds = ratios(

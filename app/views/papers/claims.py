@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import shell, store
+from app import shell
 from app.focus import choices
 from app.views.papers.claims_part import ICONS, counted, listed, verdicts
+from app.views.papers.shared import studied
 from sentviz.registry import papers, problems
 
 PAPERS = {name: paper.short for name, paper in papers().items()}
@@ -20,12 +21,12 @@ shell.intro(
 for problem in problems():
     st.warning(shell.md(problem), icon=":material/extension_off:")
 focus = shell.focus()
-frame = verdicts(list(store.runs().values()))
+runs = studied()
 with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
     shell.choose(
         st.segmented_control, "Paper", "paper", choices("paper"), format_func=lambda name: PAPERS.get(name, f"all {len(PAPERS)} papers")
     )
-    of_paper = frame[frame["paper"] == PAPERS[focus.paper]] if focus.paper in PAPERS else frame
+    of_paper = verdicts(runs, [focus.paper] if focus.paper in PAPERS else ())
     counts = of_paper["verdict"].value_counts()
     shell.choose(
         st.segmented_control,

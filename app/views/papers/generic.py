@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from app import shell, store
+from app import shell
 from app.views.papers import claims_part
-from app.views.papers.shared import digests, plain
+from app.views.papers.shared import digests, plain, studied
 from sentviz.errors import SentvizError
 from sentviz.registry import Paper, named, papers
 from sentviz.runs import Run
@@ -77,6 +77,6 @@ def _item(paper: Paper, name: str, why: str, runs: Sequence[Run]) -> None:
 
 asked = next(paper for paper in papers().values() if paper.page.url == st.session_state["page"])
 try:
-    show(asked, list(store.runs().values()))
+    show(asked, studied())
 except SentvizError as error:
     st.error(shell.md(str(error)), icon=":material/extension_off:")

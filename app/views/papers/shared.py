@@ -8,18 +8,30 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app import shell
+from app import shell, store
 from sentviz.runs import Run
 
-__all__ = ["MINUS", "WORDS", "digests", "picked", "plain", "with_interval"]
+__all__ = ["MINUS", "WORDS", "digests", "picked", "plain", "signed", "studied", "with_interval"]
 
 MINUS = str.maketrans("-", "−")
+NAMED = 3  # runs that a note names
 WORDS = {"better": "▲ better", "worse": "▼ worse", "cannot be told": "? cannot be told"}
 
 
 def digests(runs: Sequence[Run], dataset: str = "") -> tuple[str, ...]:
     """What a cached result of these runs depends on."""
     return tuple(run.name + run.digest for run in runs if dataset in ("", run.config["data"]["name"]))
+
+
+def studied() -> list[Run]:
+    """The runs that studies read; a note of those here that they do not."""
+    found = store.gathered()
+    for why in dict.fromkeys(found.left_out.values()):
+        names = [name for name, reason in found.left_out.items() if reason == why]
+        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        said = f"Left out of the papers' tables and claims, {why}: {', '.join(names[:NAMED])}{more}. All other pages show what is here."
+        st.info(shell.md(said), icon=":material/rule:")
+    return found.runs
 
 
 def picked(label: str, field: str, titles: Mapping[str, str]) -> str:
@@ -33,13 +45,13 @@ def picked(label: str, field: str, titles: Mapping[str, str]) -> str:
 
 def plain(frame: pd.DataFrame, *, key: str, digits: int = 3, **formats: str) -> None:
     """Numbers with the same digits, sortable."""
-    wanted: dict[Any, Any] = {name: _signed(formats.get(str(name), f"{{:.{digits}f}}")) for name in frame.select_dtypes("number")}
+    wanted: dict[Any, Any] = {name: signed(formats.get(str(name), f"{{:.{digits}f}}")) for name in frame.select_dtypes("number")}
     config = {"model": st.column_config.Column(pinned=True, width=140)}
     style = frame.style.format(wanted, na_rep="–")
     st.dataframe(style, hide_index=True, height="content", key=key, placeholder="–", column_config=config)
 
 
-def _signed(form: str) -> Callable[[float], str]:
+def signed(form: str) -> Callable[[float], str]:
     """A number as written, with a minus sign."""
     return lambda value: form.format(value).translate(MINUS)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from app import shell, store
-from app.views.parts import asked, attends, sentence_box
+from app.views.parts import asked, attends, sentence_box, texts_in_focus
 from app.views.sentence import bertviz_part, gates_part, layers_part, lexicon_part, map_part, maps_part, scores_part
 from sentviz.errors import SentvizError
 
@@ -15,6 +15,10 @@ shell.intro(
     "Where every head of every layer looks on your sentence, overview first and one map in detail.",
     "High attention does not prove that a word matters: ask word removal on Explore.",
 )
+text, pair = texts_in_focus(run)
+with st.container(horizontal=True, gap="small"):
+    shell.choose(st.selectbox, "Model", "run", list(store.models()), label_visibility="collapsed", width=260)
+    sentence_box(run, text, pair, "attention-sentence")
 try:
     # a stored example knows neither its terms nor its window
     exact = focus.look in ("lexicon", "gates") or (focus.look == "long" and run.capabilities.pattern)
@@ -22,11 +26,6 @@ try:
 except SentvizError as error:
     st.warning(shell.md(str(error)), icon=":material/edit:")
     st.stop()
-
-
-with st.container(horizontal=True, gap="small"):
-    shell.choose(st.selectbox, "Model", "run", list(store.models()), label_visibility="collapsed", width=260)
-    sentence_box(run, trace.text, trace.text_pair, "attention-sentence")
 
 if not attends(run):
     st.stop()

@@ -44,8 +44,8 @@ def _lists(run: Run) -> None:
     size = float(np.linalg.norm(asked.decision[0]))
     reach = float((words.loc[words["leads"] > 0, "score"].abs() / size).max())
     st.markdown("##### The most frequent leaders")
-    with st.container(horizontal=True, gap="large"):
-        with st.container(width=240):
+    with st.container(horizontal=True, gap="medium"):
+        with st.container(width=220):
             distance = st.slider(
                 "Distance from the decision line",
                 0.0,
@@ -55,7 +55,7 @@ def _lists(run: Run) -> None:
                 key=f"leaders-distance-{run.name}",
                 help=f"Of a leading word, at least. The paper takes {PAPER:g} in its own embedding; in this one leaders reach {reach:.2f}.",
             )
-        with st.container(width=240):
+        with st.container(width=220):
             confidence = st.select_slider(
                 "Confidence",
                 CONFIDENCES,
@@ -64,7 +64,7 @@ def _lists(run: Run) -> None:
                 key="leaders-confidence",
                 help="Of the review's answer, at least; the paper takes 95%. Only correct answers count.",
             )
-        with st.container(width=240):
+        with st.container(width=220):
             top = st.slider("Words", 5, 30, 15, key="leaders-top")
     rows = frequent(frame, asked.vocabulary, asked.decision[0], distance=distance, confidence=confidence, top=top)
     for column, label in zip(shell.halves("hardmax-lists"), run.labels, strict=False):

@@ -84,9 +84,8 @@ def _to_its_end(trace: Trace, run: Run) -> tuple[Trace, Run]:
     """Offer to read what the model's own length cuts off; the trace and the run as they are then."""
     trained, total = len(trace.tokens), len(trace.tokens) + trace.dropped
     help = "Its positions follow a formula that goes on, so that it can; it was never trained on such places."
-    if not st.toggle(
-        f"Read {'all' if total <= LONGEST else f'{LONGEST:,} of'} {total:,} tokens, not {trained:,}", key="map-whole", help=help
-    ):
+    switch = shell.bound("reach", shell.focus().reach == "whole", put=lambda on: "whole" if on else "trained")
+    if not st.toggle(f"Read {'all' if total <= LONGEST else f'{LONGEST:,} of'} {total:,} tokens, not {trained:,}", help=help, **switch):
         return trace, run
     whole = store.trace(shell.focus(), scored=False, longest=LONGEST)
     said = [f"{one.label} ({one.confidence:.0%})" for one in (whole, trace)]

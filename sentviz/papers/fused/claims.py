@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,7 @@ from sentviz.papers.fused import coverage
 from sentviz.papers.fused import study as fused
 from sentviz.papers.fused.study import BASE, CHOSEN, DATASETS, INJECTED, SETTINGS, XIA, configurations
 from sentviz.runs import Run
-from sentviz.studies.against import compared, in_points
+from sentviz.studies.against import compared, in_points, minus
 from sentviz.studies.seeds import seed_noise
 
 if TYPE_CHECKING:
@@ -35,11 +34,6 @@ LEVEL = 0.05
 
 def _told(right: bool, evidence: str) -> Finding:
     return Finding("holds" if right else "does not hold", evidence)
-
-
-def _minus(text: str) -> str:
-    """Signs of numbers as minus signs."""
-    return re.sub(r"(?<![\w-])-(?=\d)", "−", text)
 
 
 def _wide() -> pd.DataFrame:
@@ -296,7 +290,7 @@ def _deviation(dataset: str, measure: str, *, changes: bool) -> Test:
         if not len(base) or not len(fused_):
             return Finding("cannot be told", "the heads of these runs are not measured here")
         relative = fused_.mean(axis=0) / base.mean(axis=0) - 1
-        said = "change by layer " + _minus(", ".join(f"{100 * value:+.0f}%" for value in relative))
+        said = "change by layer " + minus(", ".join(f"{100 * value:+.0f}%" for value in relative))
         seeds = f"{len(base)} against {len(fused_)} seeds"
         if min(len(base), len(fused_)) < 2:
             return Finding("cannot be told", f"{said}; {seeds}: what another seed changes is not known")

@@ -8,6 +8,7 @@ import numpy as np
 
 from sentviz.papers.ndt import prints
 from sentviz.papers.ndt.study import CONTROL, printed_name
+from sentviz.studies.against import minus
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,7 +63,7 @@ def said(frame: pd.DataFrame) -> str:
         sentences.append(
             f"Printed {COLUMNS[str(column)]} {found}: it lies {printed_gap:+.2f} points from accuracy on average, ours {gaps}{alike}."
         )
-    return " ".join(sentences).replace("-", "−")
+    return minus(" ".join(sentences))
 
 
 def _error(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:

@@ -14,7 +14,7 @@ from sentviz.papers.ndt import prints
 from sentviz.papers.ndt.controls import controls
 from sentviz.papers.ndt.study import NDTS, configurations
 from sentviz.runs import Run
-from sentviz.studies.against import mixed
+from sentviz.studies.against import minus, mixed
 from sentviz.studies.seeds import over_seeds, seed_noise
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _negative(dataset: str, low: float, high: float) -> Callable[[Sequence[Run]]
         frame = prints.table("lambdas")
         values = frame[(frame["constraint"] == "[-1,1]") & (frame["dataset"] == dataset)]["lambda"]
         found = values.min(), values.max()
-        said = f"the table has {found[0]:.4f} to {found[1]:.4f}; {int((values < 0).sum())} of {len(values)} are negative".replace("-", "−")
+        said = minus(f"the table has {found[0]:.4f} to {found[1]:.4f}; {int((values < 0).sum())} of {len(values)} are negative")
         return Finding("holds" if found == (low, high) else "does not hold", said)
 
     return test
@@ -96,7 +96,7 @@ def _together(_: Sequence[Run]) -> Finding:
     tables = [prints.table(name).set_index(["dataset", "model"]) for name in ("silhouette", "classification")]
     both = tables[0][["silhouette"]].join(tables[1][["accuracy_pct"]].astype(float), how="inner")
     found = {name: spearmanr(both.loc[dataset].to_numpy(float)) for name, dataset in (("IMDB", "imdb"), ("SST-2", "sst2"))}
-    said = "; ".join(f"{name} {one.statistic:+.2f}, p = {one.pvalue:.2g}".replace("-", "−", 1) for name, one in found.items())
+    said = "; ".join(minus(f"{name} {one.statistic:+.2f}, p = {one.pvalue:.2g}") for name, one in found.items())
     told: Verdict = "cannot be told"
     if any(one.statistic <= 0 for one in found.values()):
         told = "does not hold"
@@ -235,7 +235,7 @@ def _agree(dataset: str) -> Callable[[Sequence[Run]], Finding]:
             return Finding("cannot be told", f"{len(pairs)} configurations are here, too few for a rank correlation")
         rho, p = spearmanr(np.array(pairs))
         found: Verdict = "cannot be told" if p > 0.05 else "holds" if rho > 0 else "does not hold"
-        return Finding(found, f"rank correlation {rho:+.2f} over {len(pairs)} configurations, p = {p:.2g}".replace("-", "−"))
+        return Finding(found, minus(f"rank correlation {rho:+.2f} over {len(pairs)} configurations, p = {p:.2g}"))
 
     return test
 
@@ -313,11 +313,11 @@ CLAIMS = (
     Claim("Lambdas grow from layer 1 to layer 2 on every data set", "section IV-H2", "its own tables", _grows()),
     Claim("Lambda falls with the component index in every configuration", "sections IV-B2 to IV-D2", "its own tables", _falls),
     Claim("On Yelp lambda falls with the component index in every configuration", "section IV-D2", "its own tables", _yelp_falls),
-    Claim("Under [-1,1] lambdas on IMDB are negative, from -0.2001 to -0.0575", "section IV-B2",
+    Claim("Under [−1,1] lambdas on IMDB are negative, from −0.2001 to −0.0575", "section IV-B2",
           "its own tables", _negative("imdb", -0.2001, -0.0575)),
-    Claim("Under [-1,1] lambdas on Yelp are negative, from -0.2003 to -0.0468", "section IV-D2",
+    Claim("Under [−1,1] lambdas on Yelp are negative, from −0.2003 to −0.0468", "section IV-D2",
           "its own tables", _negative("yelp", -0.2003, -0.0468)),
-    Claim("Under [-1,1] lambdas on Twitter are negative, from -0.2053 to -0.0593", "section IV-E2",
+    Claim("Under [−1,1] lambdas on Twitter are negative, from −0.2053 to −0.0593", "section IV-E2",
           "its own tables", _negative("twitter_financial", -0.2053, -0.0593)),
     Claim("On Twitter the largest layer-1 lambda is the best configuration's", "section IV-E2", "its own tables", _twitter_lambda),
     Claim("DT has the higher AUC on IMDB and SST-2, the best NDT on Yelp and Twitter", "section IV-G2", "its own tables", _auc),

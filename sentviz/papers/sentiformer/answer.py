@@ -40,10 +40,10 @@ def _baselines(runs: Sequence[Run]) -> Answer:
             "sentviz study sentiformer --dataset sst5_trees trains them.",
             "results",
         )
-    words = {dataset: worded([word for _, word in pairs.values()]) for dataset, pairs in found.items()}
+    words = {dataset: worded([one.word for one in pairs]) for dataset, pairs in found.items()}
     short = ", ".join(f"{DATASETS[dataset]}: {_ANSWER[word]}" for dataset, word in words.items())
     numbers = "; ".join(
-        f"{DATASETS[dataset]}: {', '.join(f'{_SAID[word]} {MODELS[name]} {one.numbers}' for name, (one, word) in pairs.items())}"
+        f"{DATASETS[dataset]}: {MODELS[pairs[0].own]} {', '.join(f'{_SAID[one.word]} {one.numbers}' for one in pairs)}"
         for dataset, pairs in found.items()
     )
     missing = [title for dataset, title in DATASETS.items() if dataset not in found]

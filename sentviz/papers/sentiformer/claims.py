@@ -175,14 +175,18 @@ def _speed(model: str) -> Test:
 
 
 def _slower(_: Sequence[Run]) -> Finding:
-    frame = throughput.measured(throughput.GROWTH)
-    rows = frame[(frame["of"] == "model") & (frame["tokens"] == 512) & (frame["threads"] == 1)]
+    frame = throughput.measured(throughput.STEPS)
+    rows = frame[frame["threads"] == 1].sort_values("tokens")
     if rows.empty:
-        return _missing("a measurement of speed")
-    (row,) = rows.to_dict("records")
-    verdict: Verdict = "does not hold" if row["high"] < 2 else "holds" if row["low"] > 2 else "cannot be told"
-    said = f"a forward pass of 512 tokens takes {row['times']:.2f} [{row['low']:.2f}, {row['high']:.2f}] times as long"
-    return Finding(verdict, f"{said}; on one thread of a CPU, and forward only: the print is of training")
+        return _missing("a measurement of training")
+    verdict: Verdict = "does not hold" if (rows["high"] < TWICE).all() else "holds" if (rows["low"] >= TWICE).all() else "cannot be told"
+    said = "; ".join(f"{row['times']:.2f} [{row['low']:.2f}, {row['high']:.2f}] at {row['tokens']}" for row in rows.to_dict("records"))
+    batch = rows["batch"].iloc[0]
+    return Finding(
+        verdict,
+        f"a training step of {batch} texts takes this many times as long, by their tokens: {said}; at most {throughput.TRAINED[0]} tokens"
+        " are read of SST-5 here; one thread of a CPU, the print is of a V100",
+    )
 
 
 # ---- the runs here
@@ -203,8 +207,8 @@ def _baselines(dataset: str) -> Test:
         found = against_baselines(runs, dataset)
         if len(found) < len(BASELINES):
             return _missing(f"SentiFormer or a baseline of {DATASETS[dataset]}")
-        said = "; ".join(f"{MODELS[name]} {one.numbers}" for name, (one, _) in found.items())
-        return Finding(worded([word for _, word in found.values()]), f"SentiFormer minus {said}")
+        said = "; ".join(one.numbers for one in found)
+        return Finding(worded([one.word for one in found]), f"{MODELS[found[0].own]} minus {said}")
 
     return test
 
@@ -237,6 +241,7 @@ def _window(runs: Sequence[Run]) -> Finding:
 
 
 STATE = 32  # numbers in the GRU's state
+TWICE = 2  # below it a step is not "roughly" three times as long
 CHANCE = 0.55  # a share of balanced sequences
 LITTLE = 0.005  # a gain of less than half a point is none
 
@@ -302,7 +307,7 @@ CLAIMS = (
     Claim("It has about 22 M parameters", "section IV-C", "its own tables", _size),
     Claim("It reads 5.3 times as many texts a second as BERT-base", "section VI-B", "simulated runs", _speed("BERT-base")),
     Claim("It reads 3.6 times as many as DistilBERT", "section VI-B", "simulated runs", _speed("DistilBERT")),
-    Claim("Full attention is about three times as slow", "section V-D", "simulated runs", _slower),
+    Claim("Full attention takes about three times as long to train", "section V-D", "simulated runs", _slower),
     Claim(
         "A transformer of one layer and two heads can tell “first not, last good”",
         "proposition 2",

@@ -77,7 +77,7 @@ def growth_figure(threads: int = 1, theme: Theme = "light") -> Figure:
 
 
 def _throughput(runs: Sequence[Run]) -> list[Made]:
-    return [throughput.speeds_table(), throughput.growth_table(), growth_figure()]
+    return [throughput.speeds_table(), throughput.growth_table(), growth_figure(), throughput.steps_table()]
 
 
 def _accuracy(runs: Sequence[Run]) -> list[Made]:

@@ -33,16 +33,12 @@ def over_seeds(runs: Sequence[Run]) -> pd.DataFrame:
     import pandas as pd
 
     frames = [run.frame(FILE) for run in runs if FILE in run.config["files"]]
-    columns = [*KEYS, "value", "low", "high", "seeds", "n"]
-    if not frames:
-        return pd.DataFrame(columns=columns)
+    found: dict[tuple[Any, ...], list[dict[Any, Any]]] = {}
+    for row in (row for frame in frames for row in frame[[*KEYS, "value", "low", "high", "n"]].to_dict("records")):
+        found.setdefault(tuple(row[key] for key in KEYS), []).append(row)
     rows = [
-        dict(zip(KEYS, key, strict=True)) | combined(_intervals(each)) | {"seeds": len(each), "n": int(each["n"].max())}
-        for key, each in pd.concat(frames).groupby(KEYS, sort=False)
+        dict(zip(KEYS, key, strict=True)) | combined(each) | {"seeds": len(each), "n": max(row["n"] for row in each)}
+        for key, each in found.items()
         if len(each) == len(frames)
     ]
-    return pd.DataFrame(rows, columns=columns)
-
-
-def _intervals(rows: pd.DataFrame) -> list[dict[str, Any]]:
-    return [dict(zip(("value", "low", "high"), row, strict=True)) for row in rows[["value", "low", "high"]].to_numpy(float).tolist()]
+    return pd.DataFrame(rows, columns=[*KEYS, "value", "low", "high", "seeds", "n"])

@@ -58,9 +58,9 @@ def main() -> None:
     import pandas as pd
 
     from sentviz.papers.sentiformer.study import DATASETS, WHOLE, configurations
-    from sentviz.runs import runs
+    from sentviz.shelf import gathered
 
-    here = [run for run in runs().values() if isinstance(run, Run)]
+    here = gathered().runs
     able = [seeds[0] for dataset in DATASETS for seeds in [[r for r in configurations(here, dataset).get(WHOLE, []) if r.askable]] if seeds]
     frame = pd.DataFrame([measure(run) for run in able], columns=COLUMNS)
     FILE.parent.mkdir(exist_ok=True)

@@ -24,12 +24,27 @@ from sentviz.text import check_text
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["COLUMNS", "FILE", "FIRST", "LABELS", "LAST", "LONGEST", "WORDS", "Suffixes", "drawn", "f_star", "measured", "places_of"]
+__all__ = [
+    "COLUMNS",
+    "EXAMPLE",
+    "FILE",
+    "FIRST",
+    "LABELS",
+    "LAST",
+    "LONGEST",
+    "WORDS",
+    "Suffixes",
+    "drawn",
+    "f_star",
+    "measured",
+    "places_of",
+]
 
 FIRST, LAST = "not", "good"
 WORDS = (FIRST, LAST, "bad", "the", "film", "was", "very", "long")
 LABELS = ("neutral", "positive")
 LONGEST = 128  # words that can be asked about
+EXAMPLE = "not the film was bad very long good"
 
 FILE = Path(__file__).parent / "measured" / "separation.csv"
 COLUMNS = ["positions", "longest", "seed", "model", "order", "length", "right", "n"]

@@ -22,6 +22,7 @@ __all__ = [
     "MODELS",
     "READINGS",
     "WHOLE",
+    "Against",
     "Reading",
     "ablations",
     "against_baselines",
@@ -65,20 +66,57 @@ def beside(runs: Iterable[Run], dataset: str) -> pd.DataFrame:
     return frame.astype(dict.fromkeys(("printed", "value", "low", "high", "n", "seeds"), float))
 
 
+def rates(here: Mapping[str, Sequence[Run]], model: str) -> dict[str, str]:
+    """The rates that a model was trained at, "" for the printed one, with their presets."""
+    return {rate: name for rate in ("", "-fast") if (name := f"{model}{rate}") in here}
+
+
 def chosen(here: Mapping[str, Sequence[Run]], model: str) -> str:
     """Of a model's rates that are here the one of the least loss on validation, as a preset; "" where none is."""
-    rates = [name for name in (model, f"{model}-fast") if name in here]
-    return min(rates, key=lambda name: sum(run.config["best"]["loss"] for run in here[name]) / len(here[name]), default="")
+    return min(
+        rates(here, model).values(), key=lambda name: sum(run.config["best"]["loss"] for run in here[name]) / len(here[name]), default=""
+    )
 
 
-def against_baselines(runs: Iterable[Run], dataset: str) -> dict[str, tuple[Comparison, Word]]:
-    """SentiFormer against each baseline here, both at the rate chosen on validation, by the baseline's preset; the word is after Holm."""
+@dataclass(frozen=True)
+class Against:
+    """SentiFormer and a baseline, each at the rate that validation chose of those it was trained at."""
+
+    own: str  # presets
+    other: str
+    comparison: Comparison  # of SentiFormer minus the baseline
+    adjusted: float  # p after Holm, over the baselines
+    more: frozenset[str]  # the models with a rate that the other one was not trained at
+
+    @property
+    def word(self) -> Word:
+        """Of SentiFormer; a winner that had a rate more to choose from tells nothing."""
+        found = self.comparison.word(self.adjusted)
+        winner = {"better": WHOLE, "worse": self.other.removesuffix("-fast"), "cannot be told": ""}[found]
+        return "cannot be told" if winner in self.more else found
+
+    @property
+    def numbers(self) -> str:
+        """In words, with what makes it unfair."""
+        named = " and ".join(sorted(MODELS[name] for name in self.more))
+        unfair = f"; {named} had a rate to choose that the other had not" if named else ""
+        return f"{MODELS[self.other]} {self.comparison.numbers}{unfair}"
+
+
+def against_baselines(runs: Iterable[Run], dataset: str) -> list[Against]:
+    """SentiFormer against each baseline here."""
     here = configurations(runs, dataset)
     noise = seed_noise(here.values())
-    own, others = chosen(here, WHOLE), [name for model in BASELINES if (name := chosen(here, model))]
-    found = {name: mixed(here[own], here[name], noise=noise) for name in others} if own else {}
-    adjusted = holm({name: one.p for name, one in found.items()})
-    return {name: (one, one.word(adjusted[name])) for name, one in found.items()}
+    own, others = chosen(here, WHOLE), {model: name for model in BASELINES if (name := chosen(here, model))}
+    found = {model: mixed(here[own], here[name], noise=noise) for model, name in others.items()} if own else {}
+    adjusted = holm({model: one.p for model, one in found.items()})
+    return [Against(own, others[model], one, adjusted[model], _more(here, WHOLE, model)) for model, one in found.items()]
+
+
+def _more(here: Mapping[str, Sequence[Run]], *models: str) -> frozenset[str]:
+    """Which of two models were trained at a rate that the other was not."""
+    tried = {model: set(rates(here, model)) for model in models}
+    return frozenset(one for one in models for other in models if tried[one] - tried[other])
 
 
 def ablations(runs: Iterable[Run], dataset: str) -> pd.DataFrame:
@@ -115,20 +153,23 @@ class Reading:
     @property
     def numbers(self) -> str:
         """In words."""
-        said = [f"{value:.1%} [{low:.1%}, {high:.1%}] of {name} classes" for name, (value, low, high) in self._both()]
+        spans = {"five": self.five, "two": self.two}
+        said = [f"{value:.1%} [{low:.1%}, {high:.1%}] of {name} classes" for name, (value, low, high) in spans.items()]
         return f"{self.model}: printed {self.printed:.1%}, measured {' and '.join(said)}"
-
-    def _both(self) -> list[tuple[str, tuple[float, float, float]]]:
-        return [("five", self.five), ("two", self.two)]
 
 
 def readings(runs: Iterable[Run]) -> list[Reading]:
-    """Of each model whose number the paper prints and that was trained here on both readings."""
+    """Of each model whose number the paper prints and that was trained here on both readings, at the rates that validation chose."""
     here = list(runs)
-    frames = [beside(here, dataset).dropna(subset=["printed", "value"]).set_index("model") for dataset in READINGS]
-    both = [model for model in frames[0].index if model in frames[1].index]
-    spans = [{model: _span(frame.loc[model]) for model in both} for frame in frames]
-    return [Reading(model, float(frames[0].loc[model, "printed"]), spans[0][model], spans[1][model]) for model in both]
+    spans: list[dict[str, tuple[float, float, float]]] = []
+    printed: dict[str, float] = {}
+    for dataset in READINGS:
+        rows, found = {str(row["model"]): row for _, row in beside(here, dataset).iterrows()}, configurations(here, dataset)
+        printed |= {title: float(row["printed"]) for title, row in rows.items() if row["printed"] == row["printed"]}
+        own = {MODELS[name]: MODELS[best] for name in (*COMPARED, *ABLATIONS) if (best := chosen(found, name))}
+        spans.append({title: _span(rows[best]) for title, best in own.items() if title in printed})
+    five, two = spans
+    return [Reading(model, printed[model], five[model], two[model]) for model in five if model in two]
 
 
 def worded(words: Sequence[Word]) -> Literal["holds", "does not hold", "cannot be told"]:

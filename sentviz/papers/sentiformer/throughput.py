@@ -1,4 +1,5 @@
-"""How fast SentiFormer is, measured beside what the paper prints: texts a second beside BERT-base and DistilBERT, and time against length.
+"""How fast SentiFormer is, measured beside what the paper prints: texts a second beside BERT-base and DistilBERT, time against length, and
+a step of training with full and with sparse attention.
 
 `python -m sentviz.papers.sentiformer.throughput` measures anew; the numbers that ship are in `measured/`. Weights are random, which
 cost the same; tokens and tags are given, so a tokenizer's and the tagger's time is in none of the numbers. The printed ones are of a V100,
@@ -24,17 +25,34 @@ if TYPE_CHECKING:
 
     from sentviz.evaluation import Floats
 
-__all__ = ["GROWTH", "SPEEDS", "crossing", "curves", "growth", "growth_table", "measured", "promised", "speeds", "speeds_table"]
+__all__ = [
+    "GROWTH",
+    "SPEEDS",
+    "STEPS",
+    "crossing",
+    "curves",
+    "growth",
+    "growth_table",
+    "measured",
+    "promised",
+    "speeds",
+    "speeds_table",
+    "steps",
+    "steps_table",
+]
 
 FOLDER = Path(__file__).parent / "measured"
-SPEEDS, GROWTH = FOLDER / "throughput.csv", FOLDER / "growth.csv"
+SPEEDS, GROWTH, STEPS = (FOLDER / f"{name}.csv" for name in ("throughput", "growth", "steps"))
 SAID = ["threads", "rounds", "note", "hardware", "torch"]
+RATIO = ["full", "sparse", "times", "low", "high"]
 COLUMNS = {
     SPEEDS.name: ["model", "parameters", "texts_per_second", "times", "low", "high", "batch", "tokens", *SAID],
-    GROWTH.name: ["of", "tokens", "full", "sparse", "times", "low", "high", *SAID],
+    GROWTH.name: ["of", "tokens", *RATIO, *SAID],
+    STEPS.name: ["tokens", "batch", *RATIO, *SAID],
 }
 OURS, BASES = "SentiFormer", ("BERT-base", "DistilBERT", "DistilBERT INT8")  # as printed; INT8 is ours to add
 LENGTHS = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
+TRAINED = (64, 128, 256, 512)  # from what SST-5's texts are read at here to the most that the paper's model reads
 LONG = 2048  # tokens at which the paper says "above 100 x"
 VOCABULARY, CLASSES = 30_522, 5  # BERT's words, for all of them
 
@@ -129,12 +147,31 @@ def growth(lengths: Sequence[int] = LENGTHS, *, rounds: int = 5, threads: int = 
     for tokens in lengths:
         turns = rounds * max(1, LONG // 2 // tokens)  # short texts take little time and are disturbed most
         for of, make in (("attention", _layer), ("model", _model)):
-            with timing.threads(threads), torch.inference_mode():
-                seconds = timing.interleaved(make(tokens, seed), turns, seed=seed, clock=_clock(threads))
-            times, low, high = timing.median(seconds["full"] / seconds["sparse"], seed)
-            rows.append((of, tokens, float(np.median(seconds["full"])), float(np.median(seconds["sparse"])), times, low, high, turns))
-    frame = pd.DataFrame(rows, columns=["of", "tokens", "full", "sparse", "times", "low", "high", "rounds"])
-    return frame.assign(threads=threads, note=note)
+            with torch.inference_mode():
+                rows.append((of, tokens, *_ratio(make(tokens, seed), turns, threads, seed), turns))
+    return pd.DataFrame(rows, columns=["of", "tokens", *RATIO, "rounds"]).assign(threads=threads, note=note)
+
+
+def steps(
+    lengths: Sequence[int] = TRAINED, *, batch: int = 32, rounds: int = 5, threads: int = 1, note: str = "", seed: int = 0
+) -> pd.DataFrame:
+    """Time of a training step of the whole model with full and with sparse attention: forward, loss, backward, optimizer.
+
+    The batch, AdamW, dropout and label smoothing are the paper's (section V-B); every text of a batch has so many tokens.
+    Columns: tokens, batch, and as `growth` full and sparse (seconds, medians), times with low and high; rounds, threads, note.
+    """
+    import pandas as pd
+
+    rows = [(tokens, batch, *_ratio(_training(tokens, batch, seed), rounds, threads, seed)) for tokens in lengths]
+    return pd.DataFrame(rows, columns=["tokens", "batch", *RATIO]).assign(rounds=rounds, threads=threads, note=note)
+
+
+def _ratio(ways: Mapping[str, Callable[[], object]], rounds: int, threads: int, seed: int) -> tuple[float, ...]:
+    """Medians of full and sparse, and of full over sparse within a round with a 95 % bootstrap interval, as in `RATIO`."""
+    with timing.threads(threads):
+        seconds = timing.interleaved(ways, rounds, seed=seed, clock=_clock(threads))
+    full, sparse = seconds["full"], seconds["sparse"]
+    return float(np.median(full)), float(np.median(sparse)), *timing.median(full / sparse, seed)
 
 
 def _layer(tokens: int, seed: int) -> Mapping[str, Callable[[], object]]:
@@ -150,19 +187,48 @@ def _layer(tokens: int, seed: int) -> Mapping[str, Callable[[], object]]:
     return {name: partial(attend, q, k, v, torch.ones(1), k.shape[-1] ** -0.5, structure) for name, structure in structures.items()}
 
 
-def _model(tokens: int, seed: int) -> Mapping[str, Callable[[], object]]:
+def _networks(tokens: int, seed: int) -> dict[str, Any]:
+    """The whole model with full and with sparse attention."""
     import torch
 
     from sentviz.models.encoder import Encoder
-    from sentviz.models.protocol import Inputs
     from sentviz.presets import preset
 
     torch.manual_seed(seed)
     names = {"full": "sentiformer-full", "sparse": "sentiformer"}
     shape = {"vocab_size": VOCABULARY, "classes": CLASSES, "max_length": tokens}
-    networks = {name: Encoder(preset(of, **shape)).eval() for name, of in names.items()}  # type: ignore[arg-type]
-    inputs = Inputs(torch.randint(4, VOCABULARY, (1, tokens)), tags=torch.randint(0, 2, (1, tokens)))
-    return {name: partial(network, inputs) for name, network in networks.items()}
+    return {name: Encoder(preset(of, **shape)) for name, of in names.items()}  # type: ignore[arg-type]
+
+
+def _inputs(batch: int, tokens: int) -> Any:
+    import torch
+
+    from sentviz.models.protocol import Inputs
+
+    return Inputs(torch.randint(4, VOCABULARY, (batch, tokens)), tags=torch.randint(0, 2, (batch, tokens)))
+
+
+def _model(tokens: int, seed: int) -> Mapping[str, Callable[[], object]]:
+    networks = _networks(tokens, seed)
+    inputs = _inputs(1, tokens)
+    return {name: partial(network.eval(), inputs) for name, network in networks.items()}
+
+
+def _training(tokens: int, batch: int, seed: int) -> Mapping[str, Callable[[], object]]:
+    import torch
+    import torch.nn.functional as F
+
+    networks = _networks(tokens, seed)
+    inputs, labels = _inputs(batch, tokens), torch.randint(CLASSES, (batch,))
+
+    def step(network: Any, optimizer: torch.optim.Optimizer) -> None:
+        loss = F.cross_entropy(network(inputs).logits, labels, label_smoothing=0.1)
+        optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+
+    optimizers = {name: torch.optim.AdamW(network.train().parameters(), 1e-4, fused=True) for name, network in networks.items()}
+    return {name: partial(step, network, optimizers[name]) for name, network in networks.items()}
 
 
 def _shape() -> dict[str, Any]:
@@ -179,7 +245,9 @@ def _clock(threads: int) -> Callable[[], float]:
 
 
 def measured(path: Path = SPEEDS) -> pd.DataFrame:
-    """What was measured and stored: rows of `speeds` (`SPEEDS`) or of `growth` (`GROWTH`), with hardware and torch; may be empty."""
+    """What was measured and stored: rows of `speeds` (`SPEEDS`), `growth` (`GROWTH`) or `steps` (`STEPS`), with hardware and torch; may be
+    empty.
+    """
     import pandas as pd
 
     return pd.read_csv(path, keep_default_na=False) if path.is_file() else pd.DataFrame(columns=COLUMNS[path.name])
@@ -258,6 +326,21 @@ def growth_table() -> Table:
     return Table("growth", "Time against length", frame[kept], words)
 
 
+def steps_table() -> Table:
+    """Time of a training step with full and with sparse attention by the length of its texts."""
+    frame = measured(STEPS).sort_values(["threads", "tokens"], ignore_index=True)
+    frame["full"], frame["sparse"] = frame["full"] * 1e3, frame["sparse"] * 1e3
+    words = (
+        f"Milliseconds of a training step (forward, backward, AdamW) of {frame['batch'].iloc[0]} texts of so many tokens; times is full"
+        f" over sparse, median over rounds within one process with a 95% interval, {_machine(frame)}. SST-5's texts are read at"
+        f" {TRAINED[0]} tokens at most here; the paper's model reads {TRAINED[-1]} and does not say how far it pads. It prints “roughly"
+        " triples” for training on a V100."
+        if len(frame)
+        else "Not measured here yet; `python -m sentviz.papers.sentiformer.throughput --what steps` does."
+    )
+    return Table("steps", "A step of training", frame[["tokens", "batch", "threads", *RATIO]], words)
+
+
 def _machine(frame: pd.DataFrame) -> str:
     hardware, torch, note = ("; ".join(filter(None, dict.fromkeys(frame[name].astype(str)))) for name in ("hardware", "torch", "note"))
     return f"on {hardware}, torch {torch}{'; ' + note if note else ''}"
@@ -266,17 +349,22 @@ def _machine(frame: pd.DataFrame) -> str:
 def main(threads: Sequence[int], what: Sequence[str], rounds: int, note: str) -> None:
     """Measure and store in place of the rows of as many threads."""
     for number in threads:
-        if "speeds" in what:
-            timing.keep(speeds(threads=number, rounds=rounds, note=note), SPEEDS, ("threads",))
-        if "growth" in what:
-            timing.keep(growth(threads=number, rounds=rounds, note=note), GROWTH, ("threads",))
+        for name in what:
+            measure, path = MEASURES[name]
+            timing.keep(measure(threads=number, rounds=rounds, note=note), path, ("threads",))
 
+
+MEASURES: Mapping[str, tuple[Callable[..., pd.DataFrame], Path]] = {
+    "speeds": (speeds, SPEEDS),
+    "growth": (growth, GROWTH),
+    "steps": (steps, STEPS),
+}
 
 if __name__ == "__main__":
     import argparse
 
-    parser = argparse.ArgumentParser(description="Measure texts a second and time against length.")
-    parser.add_argument("--what", nargs="+", choices=["speeds", "growth"], default=["speeds", "growth"])
+    parser = argparse.ArgumentParser(description="Measure texts a second, time against length and steps of training.")
+    parser.add_argument("--what", nargs="+", choices=list(MEASURES), default=list(MEASURES))
     parser.add_argument("--threads", type=int, nargs="+", default=[1])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--note", default="", help="What else ran on the machine.")

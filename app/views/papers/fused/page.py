@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import shell, store
+from app import shell
 from app.views.papers import claims_part
 from app.views.papers.fused import gains, parts
+from app.views.papers.shared import studied
 
 shell.intro(
     "What “Enhancing Self-Attention via Knowledge Fusion” (Jang, Kim and Shin: Sentiment-Fused Attention) prints, beside what the runs here"
@@ -14,7 +15,7 @@ shell.intro(
     "The paper fine-tunes five pretrained encoders; ours is one small encoder trained from scratch: gains can be set side by side,"
     " accuracies cannot.",
 )
-runs = list(store.runs().values())
+runs = studied()
 gains.answers(runs)
 with st.expander("Every comparison, with p-values", on_change="rerun", key="fused-numbers") as numbers:
     if numbers.open:

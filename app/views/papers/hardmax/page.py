@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app import shell, store
+from app import shell
 from app.views.papers import claims_part
+from app.views.papers.shared import studied
 from app.views.sentence import hardmax_parts
 from sentviz.figures.beside import measured_beside_printed
 from sentviz.figures.clustering import layer_bands, leader_bars
@@ -21,7 +22,7 @@ shell.intro(
     "What “Clustering in pure-attention hardmax transformers” (arXiv 2407.01602) claims, beside what the runs here measure.",
     "The poster prints no accuracies: those of the authors' public code stand in, best test accuracies of theirs against one run of ours.",
 )
-runs = list(store.runs().values())
+runs = studied()
 own = of_paper(PAPER, runs)
 st.markdown("##### Do words gather around leaders that carry the sentiment?")
 for row in claims_part.verdicts(runs, [PAPER.name]).to_dict("records"):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from app import shell, store
+from app import shell
 from app.views.papers.ndt import answer, compare, cost, items, lambdas, panels, results
-from app.views.papers.shared import picked
+from app.views.papers.shared import picked, studied
 
 PARTS = {
     "results": results.show,
@@ -19,7 +19,7 @@ shell.intro(
     "What “NDT: Non-Differential Transformer” (arXiv 2603.20704) prints beside what the runs here measure, with 95% intervals.",
     "The paper gives neither seeds nor intervals nor settings; ours are one set for all models of a data set, said in each run.",
 )
-runs = list(store.runs().values())
+runs = studied()
 dataset = answer.show(runs)
 TITLES = {"items": "Every item"}
 PARTS[picked("Part", "part", {name: TITLES.get(name, name.capitalize()) for name in PARTS})](runs, dataset)

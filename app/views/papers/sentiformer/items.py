@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
+from app.views.papers.sentiformer import TITLES
 from sentviz.papers.sentiformer import PAPER
 from sentviz.runs import Run
 
@@ -15,7 +16,8 @@ __all__ = ["show"]
 
 def show(runs: Sequence[Run]) -> None:
     frame = pd.DataFrame(PAPER.items())
-    frame["shown on"] = frame["view"].str.removeprefix("page/")
+    places = {f"page/{part}": title for part, title in TITLES.items()}
+    frame["shown on"] = [places.get(view, view.capitalize().replace("/", ", ")) for view in frame["view"]]
     st.dataframe(
         frame[["printed", "title", "state", "shown on", "runs", "why"]],
         hide_index=True,

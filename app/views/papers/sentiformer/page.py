@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from app import shell, store
-from app.views.papers.sentiformer import answer, claims, failures, gates, items, parts, results, speed, theory
-from app.views.papers.shared import picked
+from app import shell
+from app.views.papers.sentiformer import TITLES, answer, claims, failures, gates, items, parts, results, speed, theory
+from app.views.papers.shared import picked, studied
 
 PARTS = {
     "results": results.show,
@@ -16,13 +16,12 @@ PARTS = {
     "claims": claims.show,
     "items": items.show,
 }
-TITLES = {"results": "Table I", "parts": "Table II", "items": "Every item"}
 
 shell.intro(
     "What “A Theoretical Framework for Transformer-Based Sentiment Analysis” (Gupta et al.: SentiFormer) prints, beside what the runs here"
     " measure, with 95% intervals.",
     "The paper gives neither seeds nor intervals; ours have one budget for all models of a data set, said in each run.",
 )
-runs = list(store.runs().values())
+runs = studied()
 answer.show(runs)
-PARTS[picked("Part", "part", {name: TITLES.get(name, name.capitalize()) for name in PARTS})](runs)
+PARTS[picked("Part", "part", TITLES)](runs)

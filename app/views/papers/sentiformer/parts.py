@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from app import shell
-from app.views.papers.shared import WORDS, digests, with_interval
+from app.views.papers.shared import WORDS, digests, signed, with_interval
 from sentviz.figures import Figure, Theme
 from sentviz.gallery import code
 from sentviz.papers.sentiformer import tables
@@ -50,7 +50,7 @@ def show(runs: Sequence[Run]) -> None:
         percent = ("difference", "low", "high", "printed", "accuracy")
         frame = made.frame.assign(verdict=made.frame["verdict"].map(WORDS), **{name: 100 * made.frame[name] for name in percent})
         form: dict[Any, Any] = {"difference": with_interval(frame["difference"], frame["low"], frame["high"], "+")}
-        form |= {"printed": "{:+.1f}", "accuracy": "{:.2f}", "adjusted": "{:.2g}", "seeds": "{:.0f}", "n": "{:,.0f}"}
+        form |= {"printed": signed("{:+.1f}"), "accuracy": "{:.2f}", "adjusted": signed("{:.2g}"), "seeds": "{:.0f}", "n": "{:,.0f}"}
         titles = {"title": "model", "difference": "difference, points", "adjusted": "p after Holm", "accuracy": "accuracy, %"}
         st.dataframe(
             frame[["data", "title", "verdict", "difference", "printed", "adjusted", "accuracy", "seeds", "n"]].style.format(

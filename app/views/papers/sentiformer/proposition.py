@@ -8,6 +8,8 @@ import pandas as pd
 import streamlit as st
 
 from app import shell
+from app.fields import LARGEST
+from app.focus import choices
 from app.waiting import wait
 from sentviz.background import Jobs
 from sentviz.errors import SentvizError
@@ -16,7 +18,7 @@ from sentviz.figures.separation import accuracy_by_length
 from sentviz.gallery import code
 from sentviz.glossary import tip
 from sentviz.papers.sentiformer.figures import learned_by
-from sentviz.papers.sentiformer.separation import FIRST, WORDS
+from sentviz.papers.sentiformer.separation import FIRST, WORDS, places_of
 
 if TYPE_CHECKING:
     from sentviz.papers.sentiformer.solvers import Separation
@@ -24,8 +26,6 @@ if TYPE_CHECKING:
 __all__ = ["show"]
 
 POSITIONS = {"aware": "SentiFormer's", "learned": "learned", "sinusoid": "sinusoid", "rotary": "rotary"}
-LONGEST = (8, 16, 24, 32)
-EXAMPLE = "not the film was bad very long good"
 
 
 @st.cache_resource(show_spinner=False)
@@ -74,25 +74,27 @@ def _separate(setting: Any, tick: Any) -> Any:
 def _setting() -> Any:
     """What this visitor asked for, a `solvers.Setting`; None before anything was."""
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        positions = st.segmented_control(
+        shell.choose(
+            st.segmented_control,
             "Positions of the transformer",
-            list(POSITIONS),
-            default="aware",
+            "positions",
+            choices("positions"),
             format_func=lambda name: POSITIONS[name],
             required=True,
-            key="prop2-positions",
             help="The proof takes learned ones. SentiFormer's tell how far the end is.",
         )
-        longest = st.segmented_control("Longest training sequence", LONGEST, default=24, required=True, key="prop2-longest")
-        seed = st.number_input("Seed", 0, 9_999, 0, key="prop2-seed", width=110)
+        shell.choose(st.segmented_control, "Longest training sequence", "longest", choices("longest"), required=True)
+        st.number_input("Seed", 0, LARGEST, width=110, **shell.bound("seed", shell.focus().seed))
         clicked = st.button("Train all models", type="primary", icon=":material/play_arrow:", key="prop2-train")
+    focus = shell.focus()
+    chosen = (focus.positions, int(focus.longest), focus.seed)
     if clicked:
-        st.session_state["separation"] = (positions, longest, int(seed))
+        st.session_state["separation"] = chosen
     if (asked := st.session_state.get("separation")) is None:
         return None
     from sentviz.papers.sentiformer.solvers import Setting
 
-    if asked != (positions, longest, seed):
+    if asked != chosen:
         st.caption(f"Below: {POSITIONS[asked[0]]} positions, up to {asked[1]} words, seed {asked[2]}. Train again for what you chose now.")
     setting = Setting(*asked)
     if clicked:  # again, where it was stopped
@@ -141,9 +143,28 @@ def _span(shares: pd.Series[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
+def _typed() -> str:
+    """The sequence as typed. The focus gets it once it is one of the eight words: what else is typed reaches no link."""
+    state, linked = st.session_state, shell.focus().sequence
+    if "prop2-text" not in state or state.get("prop2-linked") != linked:
+        state["prop2-text"] = state["prop2-linked"] = linked
+
+    def take() -> None:
+        words = state["prop2-text"].lower().split()
+        try:
+            places_of(" ".join(words))
+        except SentvizError:
+            return
+        state["prop2-linked"] = " ".join(words)
+        shell.go(sequence=state["prop2-linked"])
+
+    said = f"Of the words {', '.join(WORDS)}"
+    return st.text_input("A sequence", key="prop2-text", help=said, placeholder="not ... good", on_change=take)
+
+
 def _ask(made: Separation) -> None:
     """A typed sequence: each model's answer, beside that to the sequence with another first word, and the two heads."""
-    text = st.text_input("A sequence", EXAMPLE, key="prop2-text", help=f"Of the words {', '.join(WORDS)}", placeholder="not ... good")
+    text = _typed()
     st.caption(f"Words to choose from: {', '.join(WORDS)}.")
     try:
         answers = made.solvers.answers(text)

@@ -36,13 +36,14 @@ def show() -> None:
         return
     run = store.run(shell.focus().run)
     try:
+        text, pair = store.texts(shell.focus())
+        with st.container(horizontal=True, gap="small"):
+            shell.choose(st.selectbox, "Model", "run", names, label_visibility="collapsed", width=260)
+            sentence_box(run, text, pair, "smooth-sentence")
         trace = store.trace(shell.focus(), scored=False, exact=True)
     except SentvizError as error:
         st.warning(shell.md(str(error)), icon=":material/edit:")
         return
-    with st.container(horizontal=True, gap="small"):
-        shell.choose(st.selectbox, "Model", "run", names, label_visibility="collapsed", width=260)
-        sentence_box(run, trace.text, trace.text_pair, "smooth-sentence")
     layer, head, query = _row(trace)
     try:
         row = cell(store.model(run), trace, layer, head, query, 0)

@@ -1,4 +1,4 @@
-"""How fast it is: texts a second beside BERT-base and DistilBERT, and time against length, measured beside printed."""
+"""How fast it is: texts a second beside BERT-base and DistilBERT, time against length, and a step of training, beside the print."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["show"]
 
 def show(runs: Sequence[Run]) -> None:
     try:
-        speeds, growth = throughput.speeds_table(), throughput.growth_table()
+        speeds, growth, steps = throughput.speeds_table(), throughput.growth_table(), throughput.steps_table()
     except SentvizError as error:
         st.info(shell.md(str(error)), icon=":material/timer_off:")
         return
@@ -46,6 +46,19 @@ def show(runs: Sequence[Run]) -> None:
             column_config={name: st.column_config.Column(title) for name, title in titles.items()},
         )
         st.caption(shell.md(speeds.caption))
+        st.markdown("##### A step of training, full against sparse attention")
+        frame = steps.frame
+        forms = {"full": "{:,.0f}", "sparse": "{:,.0f}", "times": with_interval(frame["times"], frame["low"], frame["high"])}
+        titles = {"tokens": "tokens a text", "full": "full, ms", "sparse": "sparse, ms", "times": "full over sparse"}
+        st.dataframe(
+            frame[["tokens", "threads", "full", "sparse", "times"]].style.format(forms, na_rep="–"),
+            hide_index=True,
+            height="content",
+            placeholder="–",
+            key="sentiformer-steps",
+            column_config={name: st.column_config.Column(title) for name, title in titles.items()},
+        )
+        st.caption(shell.md(steps.caption))
         with st.expander("Every number of the curves", on_change="rerun", key="sentiformer-growth-numbers") as more:
             if more.open:
                 st.dataframe(growth.frame, hide_index=True, placeholder="–", key="sentiformer-growth-table")

@@ -1,0 +1,83 @@
+"""The runs that studies read: what ships stands under its name, and what was trained on other rows is left out and said."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+import streamlit as st
+
+from sentviz import runs
+from sentviz.papers.ndt import study
+from sentviz.shelf import gathered
+from tests.studies import made_run
+
+
+@pytest.fixture
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """An empty folder of runs that ship and one of private runs, the only ones there are."""
+    for name in ("ships", "own"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setattr(runs, "SHIPPED", tmp_path / "ships")
+    monkeypatch.setenv("SENTVIZ_RUNS", str(tmp_path / "own"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "ships", tmp_path / "own"
+
+
+def test_a_private_run_does_not_stand_for_one_that_ships(places: tuple[Path, Path]) -> None:
+    """Both are named alike: `find` gives the private one, a study the one that ships, and says so; a copy of it is no other run."""
+    ships, own = places
+    one, other = made_run(ships, "sst2", "vanilla", digest="a"), made_run(own, "sst2", "vanilla", wrong=50, digest="b")
+    made_run(ships, "sst2", "diff", digest="a")
+    shutil.copytree(ships / "sst2" / "diff", own / "sst2" / "diff")
+    assert runs.find("sst2/vanilla").digest == other.digest != one.digest
+    found = gathered()
+    assert {run.name: run.digest for run in found.runs}["sst2/vanilla"] == one.digest and len(found.runs) == 2
+    assert found.left_out == {"sst2/vanilla": "since another run ships under this name and is read"}
+
+
+def test_runs_of_other_rows_are_left_out(places: tuple[Path, Path]) -> None:
+    """Only where they have a study's name: further seeds on the same rows join, whatever else there is stays for who asks for it."""
+    ships, own = places
+    made_run(ships, "sst2", "vanilla", digest="a")
+    made_run(own, "sst2", "vanilla", 1, digest="a")
+    made_run(own, "sst2", "vanilla", 2, digest="b")
+    made_run(own, "sst2", "vanilla", name="my-own-try", digest="b")
+    made_run(own, "imdb", "vanilla", digest="c")
+    found = gathered()
+    assert {run.name for run in found.runs} == {"sst2/vanilla", "sst2/vanilla-s1", "sst2/my-own-try", "imdb/vanilla"}
+    assert found.left_out == {"sst2/vanilla-s2": "trained on other rows than sst2/vanilla"}
+    assert {name: [run.name for run in seeds] for name, seeds in study.configurations(found.runs, "sst2").items()} == {
+        "vanilla": ["sst2/vanilla", "sst2/vanilla-s1"]
+    }
+
+
+def test_a_damaged_private_run_hides_nothing(places: tuple[Path, Path]) -> None:
+    ships, own = places
+    made_run(ships, "sst2", "vanilla")
+    made_run(own, "sst2", "vanilla").folder.joinpath("config.json").write_text("{}")
+    assert [run.name for run in gathered().runs] == ["sst2/vanilla"] and "ships under this name" in gathered().left_out["sst2/vanilla"]
+
+
+SHIPS = (Path(__file__).parents[1] / "checkpoints" / "sst2" / "vanilla").is_dir()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not SHIPS, reason="sst2/vanilla is not in checkpoints/")
+def test_a_private_run_breaks_no_page_of_a_paper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """200 rows of its own under the name of one that ships with 10,234: the table is of those that ship, and a note names it."""
+    from tests.test_app import opened, words
+
+    made_run(tmp_path, "sst2", "vanilla", wrong=50)
+    made_run(tmp_path, "sst2", "ndt-unit-2", 1, wrong=50)
+    monkeypatch.setenv("SENTVIZ_RUNS", str(tmp_path))
+    st.cache_resource.clear()
+    try:
+        app = opened("ndt/page", study="sst2")
+        assert not app.exception and not app.error
+        assert "n = 10,234" in words(app).replace("\\", "")
+        (note,) = [one.value.replace("\\", "") for one in app.info if "Left out" in one.value]
+        assert "another run ships under this name and is read: sst2/ndt-unit-2-s1, sst2/vanilla." in note
+    finally:
+        st.cache_resource.clear()
