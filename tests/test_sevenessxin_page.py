@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from sentviz.papers.sevenessxin.study import beside, curve, gains, validation_f1
 from sentviz.papers.sevenessxin.tables import log
 from sentviz.registry import named
 from sentviz.runs import Run, runs
+from sentviz.shelf import _same_rows, gathered
 from sentviz.studies.claims import BROKEN, judged
 from sentviz.studies.items import makers
 from sentviz.training import train
@@ -87,6 +89,17 @@ def test_measured_stands_beside_printed(here: list[Run]) -> None:
     assert gains(here)["version"].tolist() == ["7ess-v1"]
     measured = curve(here).dropna(subset="value")
     assert measured.loc[measured["preset"] == "7ess-v1", "rows"].tolist() == [5_000, 110_944]
+
+
+def test_runs_that_learned_from_fewer_rows_are_of_the_study(trained: Path, here: list[Run], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their test rows are those of the others; a run with other rows of as many is left out."""
+    monkeypatch.setattr("sentviz.runs.roots", lambda folders=(): [trained])
+    found = gathered()
+    assert {"sentiment140/7ess-v1", "sentiment140/7ess-v1-5k"} <= {run.name for run in found.runs} and not found.left_out
+    whole, few = (next(run for run in here if run.configuration == name) for name in ("7ess-v1", "7ess-v1-5k"))
+    splits = whole.config["data"]["splits"]
+    other = {"recipe": whole.config["recipe"], "data": {"splits": splits | {"train": splits["train"] | {"digest": "0"}}}}
+    assert _same_rows(whole, few) and not _same_rows(whole, SimpleNamespace(config=other))  # type: ignore[arg-type]
 
 
 def test_padding_is_measured_as_by_hand(here: list[Run]) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app import shell, store
+from app import shell
 from app.views.papers import answers_part
 from app.views.papers.sevenessxin import items, padding, results, rows, sentences
-from app.views.papers.shared import digests, picked
+from app.views.papers.shared import digests, picked, studied
 from sentviz.claim import Answer
 from sentviz.papers.sevenessxin import PAPER
 from sentviz.papers.sevenessxin.answer import asked
@@ -39,6 +39,6 @@ shell.intro(
     "What “7ess-Xin: Sentiment analysis with Transformers” (Guenfoudi and Liu) prints, beside what runs here measure, with 95% intervals.",
     "Its 1.6 million tweets cannot be had here: ours learn from 110,944 of them, so levels differ and comparisons count.",
 )
-runs = list(store.runs().values())
+runs = studied()
 answers_part.listed(_asked(digests(of_paper(PAPER, runs)), runs), PAPER.name)
 PARTS[picked("Part", "part", {name: title for name, (title, _) in PARTS.items()})][1](runs)
