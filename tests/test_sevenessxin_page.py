@@ -16,6 +16,7 @@ from sentviz.errors import InputError
 from sentviz.figures.importance import token_importance
 from sentviz.figures.learning import learning_curve
 from sentviz.papers.sevenessxin import PAPER, prints
+from sentviz.papers.sevenessxin.leak import costs, telling
 from sentviz.papers.sevenessxin.measured import neutral, padding
 from sentviz.papers.sevenessxin.presets import ROPE
 from sentviz.papers.sevenessxin.study import beside, curve, gains, validation_f1
@@ -113,6 +114,33 @@ def test_padding_is_measured_as_by_hand(here: list[Run]) -> None:
     assert table.loc["all", "changed"] == pytest.approx((said[0] != said[1]).mean())
     assert table.loc["all", "difference"] == pytest.approx((said[1] == names).mean() - (said[0] == names).mean())
     assert table["n"].iloc[1:].sum() == 24
+
+
+def test_telling_words_are_those_that_stand_with_a_class_in_one_set_only() -> None:
+    """A word of one class there and of both here has the largest z, with its ratio by hand; one alike in both sets has none."""
+    labels = [0, 1] * 200
+    weeks = pd.DataFrame({"label": labels, "text": ["snow bad the" if label == 0 else "good the" for label in labels]})
+    whole = weeks.assign(text=["snow bad the" if label == 0 else "snow good the" for label in labels])
+    found = telling(weeks, whole).set_index("word")
+    assert found["z"].abs().idxmax() == "snow" and found.loc["snow", "side"].tolist()[0] == "negative"
+    by_hand = np.log(0.5 / 200.5) - np.log(200.5 / 0.5)
+    assert found.loc["snow", "weeks"].tolist()[0] == pytest.approx(by_hand) and found.loc["snow", "whole"].tolist()[0] == pytest.approx(0)
+    assert found.loc["bad", "z"].tolist()[0] == pytest.approx(0)
+
+
+def test_a_probe_pays_for_a_leak() -> None:
+    """Trained where a topic gives the label away, it is right there and guesses elsewhere; the other learned the sentiment."""
+    rng = np.random.default_rng(0)
+    labels = np.arange(400) % 2
+    topics, feelings = np.array(["snow", "beach"]), np.array(["sad", "glad"])
+    noisy = np.where(rng.random(400) < 0.7, labels, 1 - labels)
+    told = {"leaky": labels, "fair": rng.integers(0, 2, 400)}
+    sets = {
+        name: pd.DataFrame({"label": labels, "text": [f"{topics[a]} {feelings[b]}" for a, b in zip(topic, noisy, strict=True)]})
+        for name, topic in told.items()
+    }
+    value = costs(sets, sets).set_index(["trained", "tested"])["value"]
+    assert value["leaky", "leaky"] == 1 and value["fair", "fair"] > value["leaky", "fair"] + 0.1
 
 
 def test_neutral_tweets_are_counted_apart(here: list[Run]) -> None:

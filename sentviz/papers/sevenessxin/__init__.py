@@ -21,7 +21,7 @@ PAPER = Paper(
     page=Page(
         "Guenfoudi and Liu: ten small encoders for tweets, with sinusoids and with RoPE.",
         url="sevenessxin",
-        parts=("results", "phases", "curve", "matrix", "importance", "clouds", "padding", "log", "claims", "items"),
+        parts=("results", "phases", "curve", "matrix", "importance", "clouds", "padding", "log", "leak", "claims", "items"),
     ),
     presets=PRESETS,
     additions=ADDITIONS,

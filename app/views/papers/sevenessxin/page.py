@@ -8,7 +8,7 @@ import streamlit as st
 
 from app import shell
 from app.views.papers import answers_part
-from app.views.papers.sevenessxin import items, padding, results, rows, sentences
+from app.views.papers.sevenessxin import items, leak, padding, results, rows, sentences
 from app.views.papers.shared import digests, picked, studied
 from sentviz.claim import Answer
 from sentviz.papers.sevenessxin import PAPER
@@ -25,6 +25,7 @@ PARTS = {
     "clouds": ("Figure 8", rows.clouds),
     "padding": ("Padding", padding.show),
     "log": ("Its log", results.log),
+    "leak": ("A leak", leak.show),
     "claims": ("Claims", items.claims),
     "items": ("Every item", items.show),
 }
