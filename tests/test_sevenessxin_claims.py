@@ -80,6 +80,12 @@ def test_the_best_version(own: int, others: int, verdict: str, tmp_path: Path) -
     assert found("V6", seeds(tmp_path, wrong)).verdict == verdict
 
 
+def test_versions_that_answer_alike_are_named(tmp_path: Path) -> None:
+    """V2 answers as V6 does, V1 otherwise."""
+    one = found("V6", seeds(tmp_path, {BEST: 30, f"7ess-v2-{ROPE}": 30, f"7ess-v1-{ROPE}": 31}))
+    assert "V2 RoPE gives the same answers to every tweet" in one.evidence and "V1" not in one.evidence
+
+
 @pytest.mark.parametrize(("few", "all_", "verdict"), [(90, 10, "holds"), (10, 90, "does not hold"), (30, 30, "cannot be told")])
 def test_fewer_tweets(few: int, all_: int, verdict: str, tmp_path: Path) -> None:
     one = found("Fewer", seeds(tmp_path, {"7ess-v1-5k": few, "7ess-v1": all_}))
@@ -103,6 +109,8 @@ def test_the_lean_to_the_positive_class(matrix: list[list[int]], verdict: str, m
     assert found("The model leans", []).verdict == verdict
     monkeypatch.setattr(claims, "configurations", lambda runs: {BEST: [run]})
     assert found("The model leans", []).verdict == "cannot be told"
+    monkeypatch.setattr(claims, "configurations", lambda runs: {BEST: [run], "7ess-v1": [run, run]})
+    assert found("The model leans", []).evidence.startswith("V1 (baseline)")
 
 
 @pytest.mark.parametrize(

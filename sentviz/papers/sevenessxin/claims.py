@@ -106,10 +106,20 @@ def _best(runs: Sequence[Run]) -> Finding:
     frame = versions(runs, BEST)
     ahead = frame[frame["verdict"] == "better"]["title"].tolist()
     behind = frame[frame["verdict"] == "worse"]["title"].tolist()
+    same = [prints.title(name) for name in frame["model"] if _alike(here[name][0], here[BEST][0])]
     said = f"of {len(frame)} others of its phase {len(ahead)} are told to be better ({', '.join(ahead) or 'none'}), {len(behind)} worse"
+    said += (
+        f"; {' and '.join(same)} gives the same answers to every tweet: a longer input than any of them has changes nothing" if same else ""
+    )
     if ahead:
         return Finding("does not hold", said)
     return Finding("holds" if len(behind) == len(VERSIONS) - 1 else "cannot be told", said)
+
+
+def _alike(one: Run, other: Run) -> bool:
+    """Whether two runs give the same probabilities to all rows of their tests."""
+    a, b = (run.frame("test.parquet") for run in (one, other))
+    return a.equals(b)
 
 
 def _scarcity(runs: Sequence[Run]) -> Finding:
@@ -147,7 +157,8 @@ def _little(runs: Sequence[Run]) -> Finding:
 
 def _bias(runs: Sequence[Run]) -> Finding:
     here = configurations(runs)
-    name = BEST if BEST in here else next(iter(here), "")
+    several = [name for name, seeds in here.items() if len(seeds) > 1]
+    name = next((one for one in (BEST, *several, *here) if one in here and (one in several or not several)), "")
     if not name:
         return _missing()
     leans, said = set[Verdict](), list[str]()

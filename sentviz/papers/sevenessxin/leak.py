@@ -93,6 +93,8 @@ def costs(train: Mapping[str, pd.DataFrame], test: Mapping[str, pd.DataFrame], s
 
 
 def _main(names: Sequence[str] = (WEEKS, DATASET)) -> None:
+    import pandas as pd
+
     from sentviz import datasets
     from sentviz.atomic import replacing
     from sentviz.cleaning import cleaned
@@ -102,6 +104,8 @@ def _main(names: Sequence[str] = (WEEKS, DATASET)) -> None:
         return frame.assign(text=[cleaned(text, "tweets") for text in frame["text"]])
 
     train, test = ({name: read(name, split) for name in names} for split in ("train", "test"))
+    asked = set(pd.concat(test.values())["text"])  # some tweets are in both sets
+    train = {name: frame[~frame["text"].isin(asked)] for name, frame in train.items()}
     FOLDER.mkdir(exist_ok=True)
     for path, made in ((WORDS, telling(train[WEEKS], train[DATASET])), (COSTS, costs(train, test))):
         with replacing(path) as part:

@@ -31,8 +31,8 @@ def settings(runs: Sequence[Run]) -> Table:
     frame["ffn_width"] = [named(model).shape["ffn_width"] for model in frame["model"]]
     words = (
         "As printed. The feed-forward flag is halved by integer division before the model is made, so 2 and 3 mean an expansion of 1, and 4"
-        " means 2. Tweets have at most about fifty tokens, so maximum lengths of 128, 148 and 256 read the same: V6 and V10 differ from V2"
-        f" in training alone, V10 in its batch. {budget()}"
+        " means 2. Tweets have at most about fifty tokens, so maximum lengths of 128, 148 and 256 read the same: at equal updates V6 is V2,"
+        f" answer for answer, and V10 differs in its batch alone. {budget()}"
     )
     return Table("versions", "Settings of the ten versions", frame.assign(model=frame["model"].map(prints.title)), words)
 

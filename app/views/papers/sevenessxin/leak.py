@@ -34,7 +34,7 @@ def show(runs: Sequence[Run]) -> None:
         plain(shown, key="sevenessxin-leak-costs", n="{:,.0f}")
         st.caption(
             "Accuracy (shares, 95% Wilson intervals over rows) of a linear probe: TF-IDF of words and pairs, logistic regression, as"
-            " many rows each. Better on its own weeks than on all is the leak; what it loses there against the probe of all weeks is its cost."
+            " many rows each. Better on its own weeks than on all is the leak; what it loses on all weeks against the other is its cost."
         )
     with right:
         plain(words, key="sevenessxin-leak-words", rows="{:,.0f}", digits=2)

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from app import shell
-from app.views.papers.shared import WORDS, digests, plain, with_interval
+from app.views.papers.shared import WORDS, digests, plain, signed, with_interval
 from sentviz.figures import Figure, Theme
 from sentviz.gallery import code
 from sentviz.papers.sevenessxin import prints, tables
@@ -98,7 +98,7 @@ def phases(runs: Sequence[Run]) -> None:
         names = ("difference", "low", "high", "printed", "logged")
         frame = made.frame.assign(verdict=made.frame["verdict"].map(WORDS), **{name: 100 * made.frame[name] for name in names})
         form: dict[Any, Any] = {"difference": with_interval(frame["difference"], frame["low"], frame["high"], "+")}
-        form |= {"printed": "{:+.2f}", "logged": "{:+.2f}", "adjusted": "{:.2g}", "seeds": "{:.0f}"}
+        form |= {"printed": signed("{:+.2f}"), "logged": signed("{:+.2f}"), "adjusted": "{:.2g}", "seeds": "{:.0f}"}
         titles = {"row": "version", "difference": "difference, points", "logged": "in its log", "adjusted": "p after Holm"}
         st.dataframe(
             frame[["row", "verdict", "difference", "printed", "logged", "adjusted", "seeds"]].style.format(form, na_rep="–"),
