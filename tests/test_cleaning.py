@@ -9,7 +9,8 @@ import pytest
 
 from sentviz.cleaning import cleaned, normalizer, uncovered
 from sentviz.errors import InputError
-from sentviz.text import Tokenizer, words_of
+from sentviz.text import Tokenizer
+from sentviz.words import words_of
 
 CASES = {
     "Happy HAPPY happy": "happy happy happy",

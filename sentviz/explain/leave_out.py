@@ -12,7 +12,7 @@ from sentviz.trace import Trace
 
 if TYPE_CHECKING:
     from sentviz.models.model import Model
-    from sentviz.text import Word
+    from sentviz.words import Word
 
 __all__ = ["leaving_out", "log_odds", "removal", "words"]
 
@@ -29,7 +29,7 @@ def log_odds(logits: npt.NDArray[np.floating[Any]], k: int) -> npt.NDArray[np.fl
 
 def words(trace: Trace) -> tuple[Word, ...]:
     """The words that can be left out of a text: all but specials, in order."""
-    from sentviz.text import words_of
+    from sentviz.words import words_of
 
     return tuple(word for word in words_of(trace.text, trace, trace.text_pair) if not trace.specials[list(word.indices)].any())
 

@@ -116,7 +116,7 @@ def _gates(model: Model, encoded: Sequence[Encoded], progress: Progress | None) 
 
 def _words(encoded: Sequence[Encoded], texts: Sequence[tuple[str, ...]], classes: WordClasses) -> tuple[npt.NDArray[Any], Ints]:
     """Of every token the lower-cased word that it is of, "" of specials and unknown ones, and its class, as a place in NAMES."""
-    from sentviz.text import words_of
+    from sentviz.words import words_of
 
     place = {word: NAMES.index(name) for name, those in classes.words.items() for word in those}
     words, classed = [], []
