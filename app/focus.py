@@ -133,7 +133,7 @@ def _parts() -> tuple[str, ...]:
 
 
 def _turned(value: tuple[tuple[str, float], ...], has: Capabilities) -> tuple[tuple[str, float], ...]:
-    there = {dial.term for dial in has.dials}
+    there = {dial.term for dial in (*has.dials, *has.switches)}
     return tuple((term, factor) for term, factor in value if term in there)
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from sentviz.runs import Run
 
-__all__ = ["Claim", "Finding", "Verdict"]
+__all__ = ["Answer", "Claim", "Finding", "Verdict"]
 
 Verdict = Literal["holds", "does not hold", "cannot be told"]
 
@@ -19,6 +19,22 @@ class Finding:
 
     verdict: Verdict
     evidence: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A question, its answer, what it rests on, and the part of the paper's page that shows it."""
+
+    question: str
+    verdict: Verdict
+    short: str
+    numbers: str
+    part: str
+
+    @property
+    def sentence(self) -> str:
+        """In one line."""
+        return " ".join(filter(None, (f"{self.question} {self.short}.", self.numbers)))
 
 
 @dataclass(frozen=True)

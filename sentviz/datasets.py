@@ -11,7 +11,7 @@ import json
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.cleaning import cleaned
 from sentviz.errors import DataMissingError, InputError, SentvizError
 from sentviz.home import home
 from sentviz.text import is_blank
@@ -36,6 +37,7 @@ __all__ = [
     "content",
     "datasets",
     "digest",
+    "fewer",
     "folders",
     "info",
     "load_file",
@@ -113,6 +115,7 @@ class DatasetInfo:
     cuts: tuple[Cut, ...]
     hub: Hub
     relabel: tuple[int, ...] = ()  # our label for each of those that the parts have, -1 = such rows are left out; empty = as they are
+    cleaning: str = ""  # one of sentviz.cleaning, of which something has to be left of a row; "" = anything that can be seen will do
 
     @property
     def splits(self) -> dict[str, int]:
@@ -138,7 +141,7 @@ class Split:
     split: str
     frame: pd.DataFrame  # id (str, unique within the data set), text, [text_pair], label (int64, or float64 similarity)
     labels: tuple[str, ...]
-    dropped: int  # rows without visible text in the files the split is cut from; they are in none of its splits
+    dropped: int  # rows without a text to read in the files the split is cut from; they are in none of its splits
     digest: str  # 12 hex digits of the ids and labels in their order
 
     def __len__(self) -> int:
@@ -182,6 +185,13 @@ def datasets() -> pd.DataFrame:
 def _registry() -> Mapping[str, DatasetInfo]:
     stored = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
     return {name: _info(name, **entry) for name, entry in stored.items()}
+
+
+@cache
+def _cut() -> frozenset[tuple[str, str]]:
+    """The files that splits are cut from, each by the data set that has it and its part; others are side tables."""
+    items = _registry().values()
+    return frozenset(origin(item.name, part) for item in items for cut in item.cuts for part in cut.parts)
 
 
 def _info(
@@ -248,7 +258,7 @@ def load_file(name: str, part: str) -> pd.DataFrame:
 
     name, part = origin(name, part)
     item, path = info(name), _path(name, part)
-    if not any(part in cut.parts for cut in item.cuts):
+    if (name, part) not in _cut():
         columns, types = None, {}
     else:
         columns = ["id", "text", *(["text_pair"] if item.pair else []), "label"]
@@ -339,7 +349,7 @@ def load_split(name: str, split: str) -> Split:
 
     Args:
         name: data set.
-        split: ``"train"``, ``"validation"``, ``"test"``, where the data set has it; sst2 also ``"official_test"``.
+        split: ``"train"``, ``"validation"``, ``"test"``, where the data set has it; sst2 and sentiment140 also ``"official_test"``.
     Raises:
         InputError: there is no such data set or split.
         DataMissingError: a file is not on this machine or cannot be read.
@@ -355,6 +365,8 @@ def load_split(name: str, split: str) -> Split:
     seen = ~whole["text"].map(is_blank)
     if item.pair:
         seen &= ~whole["text_pair"].map(is_blank)
+    if item.cleaning:
+        seen &= whole["text"].map(lambda text: bool(cleaned(text, item.cleaning)))
     frame = whole[seen].reset_index(drop=True)
     if item.relabel:
         frame = frame.assign(label=np.array(item.relabel, dtype=np.int64)[frame["label"]])
@@ -369,9 +381,26 @@ def load_split(name: str, split: str) -> Split:
     if split == "train":
         rows = rng.permutation(rows)
     frame = frame.iloc[rows].reset_index(drop=True)
+    return Split(name, split, frame, item.labels, int((~seen).sum()), _mark(frame))
+
+
+def fewer(split: Split, rows: int) -> Split:
+    """The first rows of a split in its order, as many of each class: what is fewer is part of what is more.
+
+    Raises:
+        InputError: a class has not so many, or the classes cannot have as many each.
+    """
+    each, rest = divmod(rows, len(split.labels))
+    kept = split.frame[split.frame.groupby("label").cumcount() < each].reset_index(drop=True)
+    if rest or len(kept) < rows:
+        counts = ", ".join(f"{count:,}" for count in split.frame["label"].value_counts(sort=False).sort_index())
+        raise InputError(f"{rows:,} rows, as many of each class, cannot be taken from the {split.split} split of {split.name} ({counts}).")
+    return replace(split, frame=kept, digest=_mark(kept))
+
+
+def _mark(frame: pd.DataFrame) -> str:
     lines = "".join(f"{key}\t{label}\n" for key, label in zip(frame["id"], frame["label"], strict=True))
-    mark = hashlib.sha256(lines.encode()).hexdigest()[:12]
-    return Split(name, split, frame, item.labels, int((~seen).sum()), mark)
+    return hashlib.sha256(lines.encode()).hexdigest()[:12]
 
 
 def stratified(labels: npt.NDArray[np.integer[Any]], sizes: list[int], rng: np.random.Generator) -> list[npt.NDArray[np.int64]]:

@@ -120,7 +120,7 @@ class Lexicon:
 
     def by_word(self, text: str, encoded: Any, smoothing: float = SMOOTHING) -> Floats:
         """(n, 3) the word-level variant for one text: every token takes lambda of the whole word that it stands in."""
-        from sentviz.text import words_of
+        from sentviz.words import words_of
 
         known = self.words(smoothing)
         polarity = np.tile(NEUTRAL, (len(encoded.tokens), 1))

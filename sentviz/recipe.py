@@ -19,7 +19,7 @@ from sentviz.variants import changes as varied
 
 __all__ = ["SCHEDULES", "SELECTIONS", "Recipe", "finished", "learned", "recipe_names"]
 
-SELECTIONS = ("accuracy", "loss", "f1_macro")
+SELECTIONS = ("accuracy", "loss", "f1_macro", "f1_positive")
 SCHEDULES = ("cosine", "linear", "constant")
 PRECISIONS = ("auto", "fp32", "bf16")
 
@@ -37,13 +37,14 @@ class Recipe:
     seed: int = 0
     example: str = ""  # the sentence whose trace ships with the run
     example_pair: str = ""  # its second sentence, of a data set of pairs
+    rows: int = 0  # of train, as many of each class; 0 = all
     transfer: str = ""  # a data set of the same labels whose test split is asked as well
     source: str = ""  # a Hugging Face encoder that is trained on instead of a preset, and a digest of its weights
     weights: str = ""
     # text
-    tokenizer: str = "words"  # words | bpe
+    tokenizer: str = "words"  # words | bpe | tweets
     min_count: int = 5
-    vocab_size: int = 0  # of bpe; of a hardmax model the most words
+    vocab_size: int = 0  # of bpe and tweets; of a hardmax model the most words
     max_length: int = 256
     cls: bool = False
     lexicon: str = ""  # whose polarities a preset with an injection gets
@@ -51,6 +52,7 @@ class Recipe:
     shape: dict[str, Any] = field(default_factory=dict)
     # training
     epochs: int = 6
+    updates: int = 0  # steps of the whole training, whatever the rows, and what `evaluations` are counted over; 0 = epochs decide
     batch_size: int = 64
     learning_rate: float = 5e-4
     lambda_rate: float = 5e-4
@@ -63,7 +65,7 @@ class Recipe:
     start: float = 0.0  # standard deviation of the embedding's start; 0 = the model's own
     precision: str = "auto"  # of the steps' products; weights and evaluations are fp32. auto: bf16 on a GPU, fp32 on a CPU
     evaluations: int = 2  # per epoch
-    select: str = "accuracy"  # the metric on validation whose best state stays, ties by loss: accuracy, loss or f1_macro
+    select: str = "accuracy"  # the metric on validation whose best state stays, ties by loss: accuracy, loss, f1_macro or f1_positive
     patience: int = 6  # evaluations without a better state after which training stops; 0 = never
     log_every: int = 20  # steps
     keep_epochs: int = 0  # the weights after each of the last so many epochs are kept with the run
@@ -151,7 +153,7 @@ class Recipe:
 
 POSITIVE = {"epochs", "batch_size", "learning_rate", "max_length", "evaluations", "log_every"}
 SHARES = {"warmup", "dropout", "label_smoothing"}
-CHOICES = {"tokenizer": ("words", "bpe"), "schedule": SCHEDULES, "select": SELECTIONS, "precision": PRECISIONS}
+CHOICES = {"tokenizer": ("words", "bpe", "tweets"), "schedule": SCHEDULES, "select": SELECTIONS, "precision": PRECISIONS}
 FOREIGN: dict[str, Any] = {  # settings of a recipe that are usual for a Hugging Face encoder
     "tokenizer": "bpe",
     "cls": True,

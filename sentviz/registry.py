@@ -141,7 +141,7 @@ class Paper:
 
 # ---- which papers there are
 
-BUILT_IN = ("ndt", "hardmax", "fused", "sentiformer")
+BUILT_IN = ("ndt", "hardmax", "fused", "sentiformer", "sevenessxin")
 GROUP = "sentviz.papers"
 OF_A_LEXICON = {"lexicon", "lexicon_heads", "lexicon_scaled"}
 

@@ -48,6 +48,7 @@ class Dial:
 
 GATE = Dial("gate", "what if it were wider open, or not there?", "gate")
 LEXICON = Dial("lexicon", "what if it were stronger, or not there?", "polarity")
+MASK = Dial("mask", "what if padding was read, as in the published code of 7ess-Xin?", "padding")
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,7 @@ class Capabilities:
     extends: bool = False  # can read longer texts than it was trained on: no row of a table is learned for each place
     moving: bool = False  # tokens are points that move from layer to layer: leaders, clusters
     dials: tuple[Dial, ...] = ()  # terms of its scores whose strength can be changed
+    switches: tuple[Dial, ...] = ()  # what is as trained or not there, with nothing between
     scalars: tuple[str, ...] = ()  # names of the learned scalars that its history records
 
     @property
@@ -198,6 +200,7 @@ class EncoderConfig(Kind):
     lexicon: Literal["none", "add", "multiply"] = "none"  # Sentiment-Fused adds sigma, Xia et al. multiply by it
     lexicon_heads: Literal["all", "last"] = "all"
     lexicon_scaled: bool = False  # sigma / sqrt(d_k)
+    masked: bool = True  # False: texts are filled up to max_length with padding, which is read like any token (7ess-Xin's published code)
     dropout: float = 0.2  # on the embedding and on each residual branch, never on attention
 
     KIND: ClassVar[str] = "encoder"
@@ -252,6 +255,7 @@ class EncoderConfig(Kind):
             pattern=self.window > 0,
             extends=self.positions != "learned",
             dials=(GATE,) * self.gate + (LEXICON,) * (self.lexicon != "none"),
+            switches=(MASK,) * (self.masked and self.segments == 1),
             scalars=("lambda",) * (self.mixing != "none")
             + ("temperature",) * self.qk_norm
             + ("alpha", "beta", "gamma") * (self.positions == "aware"),

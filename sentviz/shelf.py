@@ -47,9 +47,10 @@ def gathered(folders: Folders = ()) -> Gathered:
 
 
 def _same_rows(one: Run, other: Run) -> bool:
-    """Whether the splits that both name are the same."""
+    """Whether the splits that both name are the same; those trained on, where both recipes take as many rows of them."""
     a, b = (run.config["data"].get("splits", {}) for run in (one, other))
-    return all(a[split]["digest"] == b[split]["digest"] for split in a.keys() & b.keys())
+    taken = {run.config["recipe"].get("rows", 0) for run in (one, other)}
+    return all(a[split]["digest"] == b[split]["digest"] for split in a.keys() & b.keys() if split != "train" or len(taken) == 1)
 
 
 def catalog(folders: Folders = ()) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Texts as tokens: checking, word-level and byte-level tokenizers, and words put together again from their pieces."""
+"""Texts as tokens: checking, word-level and byte-level tokenizers."""
 
 from __future__ import annotations
 
@@ -14,25 +14,35 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.cleaning import DROPPED, cleaned, normalizer
 from sentviz.errors import InputError, RunError
 
 if TYPE_CHECKING:
     import tokenizers
 
-__all__ = ["SPECIALS", "Encoded", "Reading", "Tokenized", "Tokenizer", "Word", "check_text", "is_blank", "words_of"]
+__all__ = [
+    "PADDING",
+    "SPECIALS",
+    "Encoded",
+    "Kind",
+    "Reading",
+    "Specials",
+    "Tokenized",
+    "Tokenizer",
+    "check_text",
+    "is_blank",
+]
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
-"""Entries 0 to 3 of every vocabulary; never the outcome of a text that happens to spell them."""
-_UNK, _CLS, _SEP = 1, 2, 3
+"""Entries 0 to 3 of a vocabulary, unless it is of tweets; never the outcome of a text that happens to spell them."""
 
-_WORDS = r"\w+|[^\w\s]"
+WORDS = r"\w+|[^\w\s]"
 _SPACE = "Ġ"  # how byte-level vocabularies spell a space
 _INVISIBLE = re.compile("[\u034f\u115f\u1160\u2800\u3164\ufe00-\ufe0f\uffa0]")  # fillers, blanks, variation selectors
-_MODELS = {"WordLevel": "words", "BPE": "bpe"}
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
-Kind = Literal["words", "bpe"]
+Kind = Literal["words", "bpe", "tweets"]
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 
@@ -60,6 +70,26 @@ def check_text(text: object, name: str = "text") -> str:
         where = error.start + 1
         raise InputError(f"Character {where} of the {name} is only half a character (a lone surrogate).") from error
     return text
+
+
+@dataclass(frozen=True)
+class Specials:
+    """The first entries of a vocabulary, by id; the one of padding is 0."""
+
+    names: tuple[str, ...]
+    unknown: int
+    start: int
+    stop: int
+
+
+_USUAL = Specials(SPECIALS, unknown=1, start=2, stop=3)
+_KINDS: dict[Kind, tuple[str, Specials]] = {  # the backend's model and the specials
+    "words": ("WordLevel", _USUAL),
+    "bpe": ("BPE", _USUAL),
+    "tweets": ("BPE", Specials(("<pad>", "<s>", "</s>", "<unk>"), unknown=3, start=1, stop=2)),  # 7ess-Xin, section III-A2
+}
+
+PADDING = frozenset(specials.names[0] for _, specials in _KINDS.values())
 
 
 class Tokenized(Protocol):
@@ -91,6 +121,14 @@ class Encoded:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def filled(self, length: int, padding: str) -> Encoded:
+        """Filled up to a length with padding, which is special."""
+        more = length - len(self)
+        given = {item.name: part for item in fields(self) if isinstance(part := getattr(self, item.name), np.ndarray)}
+        made: dict[str, Any] = {name: np.pad(part, [(0, more)] + [(0, 0)] * (part.ndim - 1)) for name, part in given.items()}
+        made["specials"][len(self) :] = True
+        return replace(self, **made, tokens=(*self.tokens, *[padding] * more))
+
     @property
     def reading(self) -> Reading:
         """What a network reads of it."""
@@ -109,6 +147,11 @@ class Reading:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def filled(self, length: int) -> Reading:
+        """Filled up to a length with padding."""
+        given = {item.name: part for item in fields(self) if (part := getattr(self, item.name)) is not None}
+        return Reading(**{name: np.pad(part, (0, length - len(self))) for name, part in given.items()})
+
     def without(self, places: Sequence[int]) -> Reading:
         """The text without some tokens; what follows them moves up, and `places` says where it stood."""
         whole = self if self.places is not None else replace(self, places=np.arange(len(self)))
@@ -121,15 +164,23 @@ class Tokenizer:
 
     ``"words"``: lower-cased ``\\w+|[^\\w\\s]``, white space falls away, words outside the vocabulary become ``[UNK]``.
     ``"bpe"``: byte-level pairs as in GPT-2, cased, nothing is unknown; runs of white space count as one space, and a
-    space that merged with nothing is no token.
+    space that merged with nothing is no token. ``"tweets"``: the same of what `sentviz.cleaning` leaves of a tweet.
     """
 
     def __init__(self, backend: tokenizers.Tokenizer) -> None:
         """Wrap a trained backend, as the class methods do; they are the usual way in."""
         self._backend = backend
-        self._space: int | None = backend.token_to_id(_SPACE) if self.kind == "bpe" else None
+        self._space: int | None = None if self.kind == "words" else backend.token_to_id(_SPACE)
+        self.specials = _KINDS[self.kind][1]
 
     # ---- making, storing -------------------------------------------------------------------------------------------
+
+    @classmethod
+    def train(cls, kind: str, texts: Iterable[str], *, min_count: int, vocab_size: int) -> Tokenizer:
+        """A tokenizer of a kind: of words with those seen `min_count` times, else with `vocab_size` entries."""
+        if kind == "words":
+            return cls.train_words(texts, min_count)
+        return cls.train_tweets(texts, vocab_size) if kind == "tweets" else cls.train_bpe(texts, vocab_size)
 
     @classmethod
     def train_words(cls, texts: Iterable[str], min_count: int = 5) -> Tokenizer:
@@ -143,9 +194,9 @@ class Tokenizer:
         """
         from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
 
-        backend = Tokenizer(models.WordLevel(unk_token=SPECIALS[_UNK]))
+        backend = Tokenizer(models.WordLevel(unk_token=SPECIALS[_USUAL.unknown]))
         backend.normalizer = normalizers.Lowercase()
-        backend.pre_tokenizer = pre_tokenizers.Split(Regex(_WORDS), behavior="removed", invert=True)
+        backend.pre_tokenizer = pre_tokenizers.Split(Regex(WORDS), behavior="removed", invert=True)
         trainer = trainers.WordLevelTrainer(vocab_size=2**31, min_frequency=min_count, special_tokens=list(SPECIALS), show_progress=False)
         made = cls(_trained(backend, texts, trainer))
         if made.vocab_size == len(SPECIALS):
@@ -159,15 +210,31 @@ class Tokenizer:
         Raises:
             InputError: `vocab_size` has no room for specials and bytes.
         """
-        from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
+        from tokenizers import Regex, normalizers
 
-        alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-        if vocab_size < (least := len(SPECIALS) + len(alphabet)):
+        collapsed = normalizers.Sequence([normalizers.Replace(Regex(r"\s+"), " "), normalizers.Strip()])
+        return cls._train_bytes(texts, vocab_size, collapsed, "bpe")
+
+    @classmethod
+    def train_tweets(cls, texts: Iterable[str], vocab_size: int) -> Tokenizer:
+        """`train_bpe` on cleaned tweets, with the special ids of 7ess-Xin (section III-A2): <pad> 0, <s> 1, </s> 2, <unk> 3.
+
+        Raises:
+            InputError: `vocab_size` has no room for specials and bytes.
+        """
+        return cls._train_bytes((cleaned(text, "tweets") for text in texts), vocab_size, normalizer("tweets"), "tweets")
+
+    @classmethod
+    def _train_bytes(cls, texts: Iterable[str], vocab_size: int, normalizer: Any, kind: Kind) -> Tokenizer:
+        from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+
+        alphabet, names = sorted(pre_tokenizers.ByteLevel.alphabet()), list(_KINDS[kind][1].names)
+        if vocab_size < (least := len(names) + len(alphabet)):
             raise InputError(f"A byte-level vocabulary needs at least {least} entries, not {vocab_size}.")
         backend = Tokenizer(models.BPE())
-        backend.normalizer = normalizers.Sequence([normalizers.Replace(Regex(r"\s+"), " "), normalizers.Strip()])
+        backend.normalizer = normalizer
         backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
-        trainer = trainers.BpeTrainer(vocab_size=vocab_size, special_tokens=list(SPECIALS), initial_alphabet=alphabet, show_progress=False)
+        trainer = trainers.BpeTrainer(vocab_size=vocab_size, special_tokens=names, initial_alphabet=alphabet, show_progress=False)
         return cls(_trained(backend, texts, trainer))
 
     @classmethod
@@ -182,12 +249,13 @@ class Tokenizer:
         path = Path(path)
         try:
             stored = json.loads(path.read_text(encoding="utf-8"))
-            if stored["model"]["type"] not in _MODELS:
+            schemes = [specials.names for model, specials in _KINDS.values() if model == stored["model"]["type"]]
+            if not schemes:
                 raise ValueError(f"its model is {stored['model']['type']}")
             entries = sorted(stored["model"]["vocab"].items(), key=lambda entry: entry[1])
             if [index for _, index in entries] != list(range(len(entries))):
                 raise ValueError("its vocabulary has gaps")
-            if tuple(token for token, _ in entries[: len(SPECIALS)]) != SPECIALS or stored["added_tokens"]:
+            if tuple(token for token, _ in entries[: len(SPECIALS)]) not in schemes or stored["added_tokens"]:
                 raise ValueError(f"its vocabulary does not begin with {', '.join(SPECIALS)}")
             backend = Tokenizer.from_str(json.dumps(stored))
         except Exception as error:  # the library raises bare Exception
@@ -205,8 +273,9 @@ class Tokenizer:
 
     @cached_property
     def kind(self) -> Kind:
-        """``"words"`` or ``"bpe"``."""
-        return "bpe" if type(self._backend.model).__name__ == "BPE" else "words"
+        """By what it is made of."""
+        made = type(self._backend.model).__name__, tuple(self._backend.id_to_token(i) for i in range(len(SPECIALS)))
+        return next((kind for kind, (model, specials) in _KINDS.items() if (model, specials.names) == made), "words")
 
     @property
     def vocab_size(self) -> int:
@@ -263,7 +332,8 @@ class Tokenizer:
         """`encode` for many texts at once."""
         columns = self._columns(texts, text_pairs)
         parts = [[self._pieces(text, raw) for text, raw in zip(column, self._raw(column, offsets=True), strict=True)] for column in columns]
-        return [_assemble(list(row), [column[i] for column in columns], max_length, cls) for i, row in enumerate(zip(*parts, strict=True))]
+        rows = enumerate(zip(*parts, strict=True))
+        return [self._assemble(list(row), [column[i] for column in columns], max_length, cls) for i, row in rows]
 
     def ids_batch(
         self,
@@ -280,9 +350,9 @@ class Tokenizer:
             columns.append(rows if self._space is None else [row[row != self._space] for row in rows])
         batch = []
         for row in zip(*columns, strict=True):
-            kept = _truncate([len(part) for part in row], max_length, cls)
+            kept = self._kept([len(part) for part in row], max_length, cls)
             cut = [part[:n] for part, n in zip(row, kept, strict=True)]
-            batch.append(_lay_out(cut, _CLS, _SEP, cls))
+            batch.append(_lay_out(cut, self.specials.start, self.specials.stop, cls))
         return batch
 
     def _columns(self, texts: Sequence[str], text_pairs: Sequence[str] | None) -> list[list[str]]:
@@ -309,48 +379,34 @@ class Tokenizer:
         kept = ids != self._space
         return ids[kept], offsets[kept]
 
+    def _assemble(self, parts: list[tuple[Ints, Ints]], texts: list[str], max_length: int | None, cls: bool) -> Encoded:
+        lengths, special = [len(ids) for ids, _ in parts], self.specials
+        kept = self._kept(lengths, max_length, cls)
+        ids = _lay_out([part[:n] for (part, _), n in zip(parts, kept, strict=True)], special.start, special.stop, cls)
+        offsets = _lay_out([part[:n] for (_, part), n in zip(parts, kept, strict=True)], 0, 0, cls)
+        specials = _lay_out([np.zeros(n, dtype=np.bool_) for n in kept], True, True, cls)
+        segments = np.zeros(len(ids), dtype=np.int64)
+        if len(parts) == 2:
+            segments[cls + kept[0] + 1 :] = 1
+        tokens = tuple(
+            special.names[index] if mark else texts[segment][start:end]
+            for index, mark, segment, (start, end) in zip(ids.tolist(), specials.tolist(), segments.tolist(), offsets.tolist(), strict=True)
+        )
+        return Encoded(ids, offsets, segments, specials, (ids == special.unknown) & ~specials, tokens, sum(lengths) - sum(kept))
 
-@dataclass(frozen=True)
-class Word:
-    """A word, punctuation mark or special token, and the tokens that spell it."""
+    def _kept(self, lengths: list[int], max_length: int | None, cls: bool) -> list[int]:
+        """How many tokens of each text stay.
 
-    text: str
-    indices: tuple[int, ...]  # ascending positions among the tokens
-
-
-def words_of(text: str, encoded: Tokenized, text_pair: str | None = None) -> tuple[Word, ...]:
-    """Tokens put together to words, in order; every token belongs to exactly one.
-
-    Words are runs of letters, digits, marks and underscores; any other visible character is one of its own, unless a
-    token spans several. The word-level tokenizer's tokens are words already and, like special tokens, stay alone.
-
-    Args:
-        text: the text that was encoded.
-        encoded: its tokens.
-        text_pair: the second text, if there was one.
-    """
-    from tokenizers import Regex, pre_tokenizers
-
-    split = pre_tokenizers.Split(Regex(_WORDS), behavior="removed", invert=True)
-    texts = (text, text_pair or "")
-    offsets, segments = np.asarray(encoded.offsets), np.asarray(encoded.segments)
-    first, last = np.zeros((2, len(offsets)), dtype=np.int64)  # words that hold each token's first and last character
-    for segment, whole in enumerate(texts):
-        starts = np.array([start for _, (start, _) in split.pre_tokenize_str(whole)], dtype=np.int64)
-        here = segments == segment
-        first[here] = starts.searchsorted(offsets[here, 0], side="right")
-        last[here] = starts.searchsorted(offsets[here, 1] - 1, side="right")
-    alone = np.asarray(encoded.specials)
-    new = (segments[1:] != segments[:-1]) | alone[1:] | alone[:-1] | (first[1:] > last[:-1])
-    words = []
-    for group in np.split(np.arange(len(offsets)), np.flatnonzero(new) + 1):
-        indices = tuple(group.tolist())
-        if alone[indices[0]]:
-            words.append(Word(encoded.tokens[indices[0]], indices))
-        else:
-            start, end = offsets[indices[0], 0], offsets[indices[-1], 1]
-            words.append(Word(texts[segments[indices[0]]][start:end], indices))
-    return tuple(words)
+        Raises:
+            InputError: a text without tokens, or no room.
+        """
+        if not all(lengths):
+            raise InputError(
+                f"Nothing is left after cleaning: this model does not read {DROPPED[self.kind]}."
+                if self.kind in DROPPED
+                else "No token remains of the text: please give at least one letter, digit or sign."
+            )
+        return _truncate(lengths, max_length, cls)
 
 
 def _trained(backend: Any, texts: Iterable[str], trainer: Any) -> Any:
@@ -359,26 +415,8 @@ def _trained(backend: Any, texts: Iterable[str], trainer: Any) -> Any:
     return type(backend).from_str(json.dumps(json.loads(backend.to_str()) | {"added_tokens": []}))
 
 
-def _assemble(parts: list[tuple[Ints, Ints]], texts: list[str], max_length: int | None, cls: bool) -> Encoded:
-    lengths = [len(ids) for ids, _ in parts]
-    kept = _truncate(lengths, max_length, cls)
-    ids = _lay_out([part[:n] for (part, _), n in zip(parts, kept, strict=True)], _CLS, _SEP, cls)
-    offsets = _lay_out([part[:n] for (_, part), n in zip(parts, kept, strict=True)], 0, 0, cls)
-    specials = _lay_out([np.zeros(n, dtype=np.bool_) for n in kept], True, True, cls)
-    segments = np.zeros(len(ids), dtype=np.int64)
-    if len(parts) == 2:
-        segments[cls + kept[0] + 1 :] = 1
-    tokens = tuple(
-        SPECIALS[index] if mark else texts[segment][start:end]
-        for index, mark, segment, (start, end) in zip(ids.tolist(), specials.tolist(), segments.tolist(), offsets.tolist(), strict=True)
-    )
-    return Encoded(ids, offsets, segments, specials, (ids == _UNK) & ~specials, tokens, sum(lengths) - sum(kept))
-
-
 def _truncate(lengths: list[int], max_length: int | None, cls: bool) -> list[int]:
     """How many tokens of each text stay: as if the longer one lost its last token, again and again."""
-    if not all(lengths):
-        raise InputError("No token remains of the text: please give at least one letter, digit or sign.")
     if max_length is None:
         return lengths
     room = max_length - len(lengths) + 1 - 2 * cls

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import RunError
+from sentviz.text import PADDING
 
 if TYPE_CHECKING:
     from sentviz.terms import Terms
@@ -99,6 +100,12 @@ class Trace:
     def confidence(self) -> float:
         """Probability of the most probable class."""
         return float(self.probabilities.max())
+
+    @property
+    def padding(self) -> int:
+        """Tokens of padding at the end, which stand there where it is read."""
+        last = next((i for i in reversed(range(len(self.tokens))) if not (self.specials[i] and self.tokens[i] in PADDING)), -1)
+        return len(self.tokens) - 1 - last
 
     @property
     def has_maps(self) -> bool:

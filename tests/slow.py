@@ -145,7 +145,7 @@ def encode(
 ) -> Seen:
     """One text through the encoder that `config` describes."""
     n = len(ids)
-    x = [math.sqrt(config.width) * state["embedding.weight"][ids[i]] + position(state, config, i) for i in range(n)]
+    x = [config.embedding_scale * state["embedding.weight"][ids[i]] + position(state, config, i) for i in range(n)]
     if segments is not None:
         x = [x[i] + state["segment.weight"][segments[i]] for i in range(n)]
     seen = Seen(np.zeros(0), np.zeros(0), [np.array(x)])

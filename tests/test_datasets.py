@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentviz.datasets import (
+    Cut,
     DatasetInfo,
     datasets,
     digest,
@@ -36,7 +38,7 @@ REGISTRY: list[DatasetInfo] = [info(name) for name in datasets()["name"]]
 
 def test_overview_has_a_row_for_every_data_set() -> None:
     frame = datasets().set_index("name")
-    assert len(frame) == 24 and frame.index.is_unique
+    assert len(frame) == 25 and frame.index.is_unique
     assert frame.loc["sst2", "labels"] == "negative, positive"
     assert frame.loc["sst2", "splits"] == "train 47,754, validation 10,233, test 10,234, official_test 1,821"
     assert frame["available"].dtype == bool
@@ -51,12 +53,15 @@ def test_registry_is_consistent(item: DatasetInfo) -> None:
     assert all(re.fullmatch("[0-9a-f]{64}", part.sha256) and part.rows > 0 for part in item.parts.values())
     assert all((item.title, item.licence, item.citation, item.remark))
     assert not item.relabel or set(item.relabel) - {-1} == set(range(len(item.labels)))
-    for cut in item.cuts:  # no row is lost but the empty ones of nsmc, and those whose label is left out
+    for cut in item.cuts:  # no row is lost but the empty ones of nsmc, those that cleaning empties, and those whose label is left out
         whole = sum(info(other).parts[part].rows for other, part in (origin(item.name, part) for part in cut.parts))
         if -1 in item.relabel:
             assert whole > sum(cut.into.values())
             continue
         empty = whole - sum(cut.into.values())
+        if item.cleaning:
+            assert 0 <= empty < whole / 300
+            continue
         assert empty == (0 if item.name != "nsmc" else 5 if "train" in cut.into else 3)
 
 
@@ -204,6 +209,16 @@ def test_made_up_split(root: Path) -> None:
     assert not set(halves[0].frame["id"]) & set(halves[1].frame["id"])
     for half in halves:  # what has no reason to be shuffled is not
         assert half.frame["text"].str.split().str[1].astype(int).is_monotonic_increasing
+
+
+def test_rows_of_which_cleaning_leaves_nothing_are_in_no_split(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five rows, three of them links, names and signs only; the hand-labelled set says so of its own."""
+    texts = ["@you :)", "fine", "http://a.b/c 24/7", "@me ok", "!!!"]
+    write(root, "sentiment140", "test", pd.DataFrame({"id": range(5), "text": texts, "label": [0, 1, 0, 0, 1]}))
+    cut = Cut(("test",), {"official_test": 2})
+    monkeypatch.setattr("sentviz.datasets.info", lambda name: replace(info(name), cuts=(cut,)))
+    found = load_split("sentiment140", "official_test")
+    assert found.frame["text"].tolist() == ["fine", "@me ok"] and found.dropped == 3
 
 
 # ---- real data -----------------------------------------------------------------------------------------------------

@@ -198,6 +198,16 @@ def boxes(figure: Figure) -> pd.DataFrame:
     return pd.DataFrame({"line": bar.y, "start": bar.base, "end": np.add(bar.base, bar.x), "text": bar.text})
 
 
+def test_strip_shows_what_was_removed_in_its_place() -> None:
+    """Boxes from left to right are the text's own order; the frame holds the tokens alone."""
+    figure = token_strip(["I", "like", "it"], [0.0, 1.0, 0.0], removed=[(0, "@you"), (2, "!!"), (3, "<b>")])
+    bar = figure.plot.data[0]
+    said = [text for _, text in sorted(zip(bar.base, bar.text, strict=True))]
+    assert said == ["<s>@you</s>", "I", "like", "<s>!!</s>", "it", "<s>&lt;b&gt;</s>"]
+    assert figure.frame["token"].tolist() == ["I", "like", "it"]
+    assert "Struck through" in figure.caption and "Struck" not in token_strip(["I"], [0.0]).caption
+
+
 def test_strip_wraps_without_overlaps() -> None:
     tokens = [*SENTENCE, "아주", "재미있는", "x" * 60, "مرحبا"] * 12
     placed = boxes(token_strip(tokens, np.linspace(-1, 1, len(tokens)), width=516))

@@ -26,9 +26,9 @@ from sentviz.maps.longmap import units
 from sentviz.models.loading import load
 from sentviz.models.model import Model
 from sentviz.remarks import remarks
-from sentviz.text import words_of
 from sentviz.trace import Trace
 from sentviz.training import train
+from sentviz.words import words_of
 from tests.makers import toy_recipe
 from tests.test_app import opened, words
 

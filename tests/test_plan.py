@@ -63,24 +63,26 @@ def test_evaluations_are_spread_over_an_epoch(evaluations: int, at: list[int]) -
 # ---- selection
 
 
-def answers(seed: int = 0, rows: int = 50) -> Evaluation:
-    """Random answers to three classes, of which the last is rare and never said."""
+def answers(seed: int = 0, rows: int = 50, classes: int = 3) -> Evaluation:
+    """Random answers to three classes, of which the last is rare and never said, or to two."""
     rng = np.random.default_rng(seed)
-    labels = rng.choice(3, rows, p=[0.5, 0.4, 0.1])
-    logits = (rng.normal(size=(rows, 3)) + 2 * np.eye(3)[labels]).astype(np.float32)
-    logits[:, 2] -= 20
+    labels = rng.choice(classes, rows, p=[0.5, 0.4, 0.1] if classes == 3 else [0.6, 0.4])
+    logits = (rng.normal(size=(rows, classes)) + 2 * np.eye(classes)[labels]).astype(np.float32)
+    logits[:, 2:] -= 20
     ids = tuple(map(str, range(rows)))
-    return Evaluation("validation", ids, labels, logits, np.zeros((rows, 2), dtype=np.float32), ("a", "b", "c"))
+    return Evaluation("validation", ids, labels, logits, np.zeros((rows, 2), dtype=np.float32), ("a", "b", "c")[:classes])
 
 
 @pytest.mark.parametrize("select", SELECTIONS)
 def test_scores_are_those_of_scikit_learn(select: str) -> None:
-    made = answers()
+    made = answers(classes=2 if select == "f1_positive" else 3)
     said, found = made.logits.argmax(axis=1), scores(made, select)
     assert found["accuracy"] == pytest.approx(accuracy_score(made.labels, said))
     assert found["loss"] == pytest.approx(log_loss(made.labels, softmax(made.logits.astype(np.float64), axis=1)), rel=1e-5)
     assert set(found) == {"accuracy", "loss", select}
     assert scores(made, "f1_macro")["f1_macro"] == pytest.approx(f1_score(made.labels, said, average="macro"))
+    if select == "f1_positive":
+        assert found[select] == pytest.approx(f1_score(made.labels, said))
 
 
 def test_the_best_is_told_by_what_is_selected_and_ties_by_loss() -> None:

@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 
 import sentviz.text
 from sentviz.errors import InputError, RunError
-from sentviz.text import SPECIALS, Tokenizer, check_text, is_blank, words_of
+from sentviz.text import SPECIALS, Tokenizer, check_text, is_blank
+from sentviz.words import words_of
 
 CORPUS = [
     "The film is good, the end isn't.",

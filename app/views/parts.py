@@ -156,13 +156,15 @@ def map_figure(
 def interventions(run: Run, trace: Trace) -> None:
     """What if? Lambdas and the strengths of terms as sliders, gates of tokens, and heads to silence; answer, scores and maps follow."""
     has = run.capabilities
-    if not (has.lambdas or has.dials or has.silence):
+    if not (has.lambdas or has.dials or has.switches or has.silence):
         return
     with st.container(border=True, key="interventions"):
         if has.lambdas:
             _lambdas(run, trace)
         for dial in has.dials:
             strength(dial)
+        for dial in has.switches:
+            switch(dial)
         if has.gate:
             gate_switches(trace)
         if not has.silence:
@@ -214,6 +216,20 @@ def strength(dial: Dial) -> None:
         back: dict[str, Any] = {"type": "tertiary", "on_click": put}
         st.button("trained", key=f"{key}-trained", args=(1.0,), disabled=now == 1, help="Once, as in training", **back)
         st.button("off", key=f"{key}-off", args=(0.0,), disabled=now == 0, help=f"Without the {dial.term}", **back)
+
+
+def switch(dial: Dial) -> None:
+    """Whether something is there as trained or not at all."""
+    key, changed = f"switch-{dial.term}", dict(shell.focus().strength)
+
+    def take() -> None:
+        others = {term: factor for term, factor in changed.items() if term != dial.term}
+        shell.go(strength=tuple((others | ({} if st.session_state[key] else {dial.term: 0.0})).items()))
+
+    st.session_state[key] = changed.get(dial.term, 1.0) != 0
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(f"**{dial.term.capitalize()}** · {dial.asks}", help=tip(dial.tip))
+        st.toggle(f"With its {dial.term}", key=key, on_change=take)
 
 
 def gate_switches(trace: Trace) -> None:

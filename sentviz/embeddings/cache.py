@@ -156,7 +156,7 @@ def layer_vectors(model: Model, frame: pd.DataFrame, tick: Tick | None = None) -
     """
     import torch
 
-    from sentviz.models.model import by_length, collate
+    from sentviz.models.model import by_length
     from sentviz.models.protocol import Watch
 
     n = len(frame)
@@ -166,7 +166,7 @@ def layer_vectors(model: Model, frame: pd.DataFrame, tick: Tick | None = None) -
     result = np.empty((model.config.layers + 1, n, model.config.width), dtype=np.float16)
     done = 0
     for rows in by_length([len(row) for row in read]):
-        batch = collate([read[i] for i in rows])
+        batch = model.batch([read[i] for i in rows])
         with torch.inference_mode():
             out = model.network(batch, Watch(maps=False))
             for layer, state in enumerate(out.hidden):

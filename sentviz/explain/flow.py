@@ -148,7 +148,8 @@ def value_zeroing_maps(model: Model, trace: Trace, **change: Any) -> Doubles:
 
     from sentviz.models.protocol import Watch
 
-    changed, inputs = model.change(**change), model.network.ready(model.inputs(model.encode(trace.text, trace.text_pair)))
+    changed = model.change(**change)
+    inputs = model.network.ready(model.inputs(model.encode(trace.text, trace.text_pair, changed)))
     with torch.inference_mode():
         hidden = model.network(inputs, Watch(maps=False), changed).hidden
         maps = [_turned(model.network, i, x, out, inputs, changed) for i, (x, out) in enumerate(pairwise(hidden))]

@@ -79,7 +79,7 @@ def _along(model: Model, trace: Trace, places: npt.NDArray[np.float64], change: 
     from sentviz.models.model import TOKENS_PER_BATCH
 
     k, changed = int(trace.probabilities.argmax()), model.change(**change)
-    encoded = model.encode(trace.text, trace.text_pair)
+    encoded = model.encode(trace.text, trace.text_pair, changed)
     odds, slopes = [], []
     with torch.inference_mode(False), torch.enable_grad():
         inputs = model.inputs(encoded)

@@ -12,7 +12,7 @@ from sentviz.trace import Trace
 
 if TYPE_CHECKING:
     from sentviz.models.model import Model
-    from sentviz.text import Word
+    from sentviz.words import Word
 
 __all__ = ["leaving_out", "log_odds", "removal", "words"]
 
@@ -29,7 +29,7 @@ def log_odds(logits: npt.NDArray[np.floating[Any]], k: int) -> npt.NDArray[np.fl
 
 def words(trace: Trace) -> tuple[Word, ...]:
     """The words that can be left out of a text: all but specials, in order."""
-    from sentviz.text import words_of
+    from sentviz.words import words_of
 
     return tuple(word for word in words_of(trace.text, trace, trace.text_pair) if not trace.specials[list(word.indices)].any())
 
@@ -41,8 +41,9 @@ def leaving_out(
     **change: Any,
 ) -> Floats:
     """Logits (N, K) of the text without the tokens of each of N sets; what follows a token moves up. One forward call."""
-    reading = model.encode(trace.text, trace.text_pair).reading
-    return model.forward([reading.without(list(some)) for some in removed], model.change(**change))[0]
+    changed = model.change(**change)
+    reading = model.encode(trace.text, trace.text_pair, changed).reading
+    return model.forward([reading.without(list(some)) for some in removed], changed)[0]
 
 
 def removal(model: Model, trace: Trace, **change: Any) -> Floats:

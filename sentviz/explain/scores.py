@@ -264,7 +264,7 @@ def percent(p: float) -> str:
 
 def answer(trace: Trace) -> str:
     """The verdict in one line: "Negative, 93%. Without “waste”: 41%."; where no word moves it by a point, that is said."""
-    from sentviz.text import words_of
+    from sentviz.words import words_of
 
     line = f"{trace.label.capitalize()}, {percent(trace.confidence)}."
     scores = trace.token_scores.get("removal")

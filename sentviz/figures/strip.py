@@ -28,6 +28,7 @@ def token_strip(
     score_name: str = "score",
     specials: npt.ArrayLike | None = None,
     unknown: npt.ArrayLike | None = None,
+    removed: Sequence[tuple[int, str]] = (),
     low_label: str = "lowers the score",
     high_label: str = "raises the score",
     least: float = 0.0,
@@ -42,6 +43,7 @@ def token_strip(
         scores: (n,), of any unit; the strongest colour is the largest absolute score. NaN stays grey.
         title, score_name, low_label, high_label: plain text for heading, hover and legend.
         specials, unknown: (n,) masks; special tokens are drawn faint, unknown ones marked °.
+        removed: what of the text is in no token, each with the token that it stood before, counted from 0; drawn struck through.
         least: the strongest colour stands for at least this much, so that a sentence without effects stays pale.
         width: pixels at most; a character takes 8.2.
         limit: how many tokens are drawn at most; the frame holds all.
@@ -61,17 +63,26 @@ def token_strip(
         raise InputError(f"A strip needs at least {round((_WIDEST + 3) * _CHAR) + 24} pixels.")
     colours = palette(theme)
     count = min(len(tokens), limit)
+    gone = [(place, text) for place, text in removed if place <= count]
+    order = np.argsort(
+        [*range(count), *(place - 0.5 for place, _ in gone)], kind="stable"
+    )  # of tokens and what was removed, as in the text
     labels = [as_text(token, _WIDEST) + "°" * bool(mark) for token, mark in zip(tokens[:count], rare[:count], strict=True)]
+    labels += [f"<s>{as_text(text, _WIDEST)}</s>" for _, text in gone]
     widths = [_shown_columns(token, bool(mark)) + 1.2 for token, mark in zip(tokens[:count], rare[:count], strict=True)]
-    starts, lines = _wrap(widths, columns)
+    widths += [_shown_columns(text, False) + 1.2 for _, text in gone]
+    starts, lines = np.zeros(len(order)), np.zeros(len(order), dtype=int)
+    starts[order], lines[order] = _wrap([widths[i] for i in order], columns)
 
     largest = float(np.nanmax(np.abs(values), initial=least)) or 1.0
     neutral = colours.diverging[len(colours.diverging) // 2]
     fills = blend(colours.diverging, (np.nan_to_num(values[:count]) / largest + 1) / 2)
     fills = [neutral if np.isnan(value) else fill for value, fill in zip(values[:count], fills, strict=True)]
     inks = [colours.muted if faint and fill == neutral else ink_on(fill) for faint, fill in zip(special[:count], fills, strict=True)]
+    fills, inks = [*fills, *["rgba(0,0,0,0)"] * len(gone)], [*inks, *[colours.muted] * len(gone)]
+    last = int(lines.max())
 
-    height = (lines[-1] + 1) * _LINE
+    height = (last + 1) * _LINE
     top, bottom = (44 if title else 10), 36
     plot = go.Figure(
         go.Bar(
@@ -90,7 +101,8 @@ def token_strip(
             customdata=[
                 f"“{as_text(token, 120)}” ({i + 1})<br>{as_text(score_name)} {_signed(value)}"
                 for i, (token, value) in enumerate(zip(tokens[:count], values[:count], strict=True))
-            ],
+            ]
+            + [f"“{as_text(text, 120)}”<br>removed before the model reads" for _, text in gone],
             hovertemplate="%{customdata}<extra></extra>",
         ),
         layout=base_layout(
@@ -110,7 +122,7 @@ def token_strip(
                 "constraintoward": "left",
             },
             yaxis={
-                "range": [lines[-1] + 0.5, -0.5],
+                "range": [last + 0.5, -0.5],
                 "visible": False,
                 "fixedrange": True,
                 "scaleanchor": "x",
@@ -148,6 +160,7 @@ def token_strip(
             f"Each token is coloured by its {score_name}: blue {high_label}, orange {low_label}; the strongest colour is {largest:.3g}.",
             f"The first {count} of {len(tokens)} tokens are shown." if count < len(tokens) else "",
             "° marks tokens that are not in the vocabulary." if rare[:count].any() else "",
+            "Struck through is what is removed before the model reads." if gone else "",
         ]
     )
     again = partial(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sentviz.cleaning import uncovered
 from sentviz.errors import InputError
 from sentviz.gallery.registry import capability, figure
 from sentviz.gallery.subjects import Sentence, sourced
@@ -60,25 +61,34 @@ def strip(trace: Trace, name: str, theme: Theme = "light") -> Figure:
     from sentviz.explain import SCORES, agreement, deviation, score
     from sentviz.figures.strip import token_strip
 
-    how, values = SCORES[name], score(trace, name)
+    how, values, shown = SCORES[name], score(trace, name), slice(len(trace.tokens) - trace.padding)
     made = token_strip(
-        trace.tokens,
-        deviation(trace, name),
+        trace.tokens[shown],
+        deviation(trace, name)[shown],
         score_name=how.title.lower(),
-        specials=trace.specials,
-        unknown=trace.unknown,
+        specials=trace.specials[shown],
+        unknown=trace.unknown[shown],
+        removed=_removed(trace),
         low_label=how.low,
         high_label=how.high,
         least=how.least,
         theme=theme,
     )
-    words = [made.caption, how.about]
+    words = [made.caption, f"{trace.padding:,} tokens of padding follow, which are read too." if trace.padding else "", how.about]
     if int((~trace.specials).sum()) == 1:
         words.append("One word alone has nothing to stand out from.")
     if name != "removal" and (rho := agreement(trace, values, signed=how.signed)) is not None:
         n, what = int((~trace.specials).sum()), "word removal's effect" if how.signed else "the size of word removal's effect"
         words.append(f"Rank correlation with {what}: {rho:+.2f} over {n} tokens.".replace("-", "−"))
     return replace(made, caption=" ".join(filter(None, words)))
+
+
+def _removed(trace: Trace) -> list[tuple[int, str]]:
+    """What of a single text no token covers, as cleaning removed it; behind a cut nothing can be told."""
+    if trace.text_pair is not None:
+        return []
+    found = uncovered(trace.text, trace.offsets)
+    return [each for each in found if not trace.dropped or each[0] < len(trace.tokens)]
 
 
 @figure("attention", "One attention map", Sentence, "attention:heatmap", MAPS)

@@ -95,7 +95,7 @@ def _gates(model: Model, encoded: Sequence[Encoded], progress: Progress | None) 
     """(T, L) the gate of every token of all texts, one text behind the other."""
     import torch
 
-    from sentviz.models.model import by_length, collate
+    from sentviz.models.model import by_length
     from sentviz.models.protocol import Watch
 
     layers, lengths = model.capabilities.layers, [len(each) for each in encoded]
@@ -104,7 +104,7 @@ def _gates(model: Model, encoded: Sequence[Encoded], progress: Progress | None) 
     done = 0
     for batch in by_length(lengths, TOKENS_PER_BATCH):
         with torch.inference_mode():
-            seen = model.network(collate([encoded[i].reading for i in batch]), Watch(maps=False, projections=True)).seen
+            seen = model.network(model.batch([encoded[i].reading for i in batch]), Watch(maps=False, projections=True)).seen
         for layer in range(layers):
             for row, i in zip(gates_of(seen[layer].terms), batch, strict=True):
                 gates[starts[i] : starts[i + 1], layer] = row[: lengths[i]]
@@ -116,7 +116,7 @@ def _gates(model: Model, encoded: Sequence[Encoded], progress: Progress | None) 
 
 def _words(encoded: Sequence[Encoded], texts: Sequence[tuple[str, ...]], classes: WordClasses) -> tuple[npt.NDArray[Any], Ints]:
     """Of every token the lower-cased word that it is of, "" of specials and unknown ones, and its class, as a place in NAMES."""
-    from sentviz.text import words_of
+    from sentviz.words import words_of
 
     place = {word: NAMES.index(name) for name, those in classes.words.items() for word in those}
     words, classed = [], []

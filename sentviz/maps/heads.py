@@ -104,7 +104,6 @@ def over_rows(model: Model, rows: Sequence[Reading], progress: Progress | None =
     """
     import torch
 
-    from sentviz.models.model import collate
     from sentviz.models.protocol import Watch
 
     if not rows:
@@ -119,7 +118,7 @@ def over_rows(model: Model, rows: Sequence[Reading], progress: Progress | None =
     for batch in _batches([len(row) for row in rows], has.layers * has.components * has.heads):
         some = [rows[i] for i in batch]
         with torch.inference_mode():
-            inputs = collate(some)
+            inputs = model.batch(some)
             maps = model.network(inputs, Watch()).attention
             assert maps is not None
             specials = torch.isin(inputs.ids, torch.tensor(getattr(model.tokenizer, "frame_ids", SPECIAL_IDS)))

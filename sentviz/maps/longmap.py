@@ -23,8 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
-from sentviz.text import words_of
 from sentviz.trace import Trace
+from sentviz.words import words_of
 
 if TYPE_CHECKING:
     from sentviz.models.model import Model

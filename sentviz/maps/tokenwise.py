@@ -77,7 +77,7 @@ def signals(model: Model, trace: Trace) -> Signals:
     import torch
 
     with torch.inference_mode():
-        made = model.network.signals(model.inputs(model.encode(trace.text, trace.text_pair)))
+        made = model.network.signals(model.inputs(model.encode(trace.text, trace.text_pair, model.change(**trace.change))))
         parts = {name: part.expand(1, len(trace.tokens), -1)[0].numpy() for name, part in made.items()}
         weights = {scalar.name: scalar.value for scalar in model.network.scalars() if scalar.layer < 0}
     if not parts:

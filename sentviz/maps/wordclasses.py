@@ -35,7 +35,7 @@ class WordClasses:
 
     def members(self, text: str, encoded: Encoded) -> Bools:
         """(K, m) which tokens spell a word of each class; unknown and special ones belong to none."""
-        from sentviz.text import words_of
+        from sentviz.words import words_of
 
         found = np.zeros((len(self.words), len(encoded)), dtype=np.bool_)
         for word in words_of(text, encoded):

@@ -243,7 +243,7 @@ class Encoder(Network):
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
         self.config = config
-        self.embedding = nn.Embedding(config.vocab_size, config.width, padding_idx=0)
+        self.embedding = nn.Embedding(config.vocab_size, config.width, padding_idx=0 if config.masked else None)
         nn.init.normal_(self.embedding.weight, std=0.02)
         with torch.no_grad():
             self.embedding.weight[0] = 0

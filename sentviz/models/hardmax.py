@@ -284,7 +284,7 @@ class HardmaxModel(Model):
         words = [self.tokenizer.token_of(i) for i in range(len(SPECIALS), self.config.vocab_size)]
         return pd.DataFrame({"word": words, **{f"x{k}": places[:, k] for k in range(self.config.width)}, "score": places @ w + b})
 
-    def encode(self, text: str, text_pair: str | None = None) -> Encoded:
+    def encode(self, text: str, text_pair: str | None = None, change: Change | None = None) -> Encoded:
         """The known words of a text, the first `config.max_length`.
 
         Raises:
@@ -292,7 +292,7 @@ class HardmaxModel(Model):
         """
         if text_pair is not None:
             raise InputError(f"{self.name} reads single texts.")
-        return super().encode(text)
+        return super().encode(text, None, change)
 
     def words(self, text: str) -> list[str]:
         """The tokens of a text, spelt as in the vocabulary; `follow` has their offsets."""

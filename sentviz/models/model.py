@@ -29,19 +29,23 @@ Progress = Callable[[int, int], None]
 TOKENS_PER_BATCH = 16_384
 
 
-def collate(rows: Sequence[Reading], device: torch.device | str = "cpu") -> Inputs:
-    """Pad texts to the longest; the mask is left out when nothing is padded, and so is what is not known of every text."""
+def collate(rows: Sequence[Reading], device: torch.device | str = "cpu", *, filled: int = 0) -> Inputs:
+    """Pad texts to the longest; the mask is left out when nothing is padded, and so is what is not known of every text.
+
+    With `filled` they are padded to that length and there is no mask: padding is read like any token.
+    """
     lengths = [len(row) for row in rows]
+    longest = filled or max(lengths)
     given: dict[str, Tensor] = {}
     for name in (item.name for item in fields(Reading)):
         parts = [getattr(row, name) for row in rows]
         if all(part is not None for part in parts):
-            table = np.zeros((len(rows), max(lengths)), dtype=np.int64)
+            table = np.zeros((len(rows), longest), dtype=np.int64)
             for i, part in enumerate(parts):
                 table[i, : len(part)] = part
             given[name] = torch.from_numpy(table).to(device)
-    if min(lengths) < max(lengths):
-        given["mask"] = torch.from_numpy(np.arange(max(lengths))[None, :] < np.array(lengths)[:, None]).to(device)
+    if min(lengths) < longest and not filled:
+        given["mask"] = torch.from_numpy(np.arange(longest)[None, :] < np.array(lengths)[:, None]).to(device)
     return Inputs(**given)
 
 
@@ -122,10 +126,17 @@ class Model:
         """What the model has."""
         return self.network.capabilities
 
-    def encode(self, text: str, text_pair: str | None = None) -> Encoded:
-        """Tokens of a text as this model reads it, cut at its maximum length."""
+    def encode(self, text: str, text_pair: str | None = None, change: Change | None = None) -> Encoded:
+        """Tokens of a text as this model reads it, cut at its maximum length; padding too, where it is read."""
         encoded = self.tokenizer.encode(text, text_pair, max_length=self.config.max_length, cls=self.cls)
-        return self._tagged([encoded], [text], None if text_pair is None else [text_pair])[0]
+        encoded = self._tagged([encoded], [text], None if text_pair is None else [text_pair])[0]
+        length = self._filled(change)
+        return encoded.filled(length, self.tokenizer.token_of(0)) if length else encoded
+
+    def _filled(self, change: Change | None) -> int:
+        """The length to which every text is filled up with padding that is read; 0 = padding is masked."""
+        masked = getattr(self.config, "masked", True) and (change is None or change.of("mask") != 0)
+        return 0 if masked else self.config.max_length
 
     def _tagged(self, encoded: list[Encoded], texts: Sequence[str], pairs: Sequence[str] | None) -> list[Encoded]:
         """The same with their tags, where the model reads them."""
@@ -138,6 +149,10 @@ class Model:
     def inputs(self, encoded: Encoded) -> Inputs:
         """One text as the network takes it."""
         return collate([encoded.reading])
+
+    def batch(self, rows: Sequence[Reading], change: Change | None = None) -> Inputs:
+        """Several texts as the network takes them."""
+        return collate(rows, filled=self._filled(change))
 
     def change(
         self,
@@ -152,7 +167,8 @@ class Model:
         Args:
             lambdas: (L, C) mixing weights, the first of which is 1 as trained; NaN keeps the learned one.
             heads_off: (layer, head) pairs, counted from 0, whose output is silenced.
-            strength: factor on a term of the scores by its name, one of `Capabilities.dials`; 1 as trained, 0 without. A number is for all.
+            strength: factor on a term of the scores by its name, one of `Capabilities.dials`; 1 as trained, 0 without. A number is for all
+                of these. One of `Capabilities.switches` can be 0: without the mask, texts are filled up with padding, which is read.
             gates_open, gates_shut: places of tokens, counted from 0, whose gates are 1 or 0 in every layer; nothing beyond a text.
         Raises:
             InputError: shapes or numbers that the model does not have.
@@ -188,7 +204,7 @@ class Model:
 
     def _strength(self, wanted: float | Mapping[str, float]) -> dict[str, float]:
         """Strengths other than 1 by term."""
-        dials = tuple(dial.term for dial in self.capabilities.dials)
+        dials, switches = (tuple(dial.term for dial in those) for those in (self.capabilities.dials, self.capabilities.switches))
         given = dict(wanted) if isinstance(wanted, Mapping) else dict.fromkeys(dials or ("",), wanted)
         for name, value in given.items():
             try:
@@ -197,14 +213,18 @@ class Model:
                 given[name] = np.nan
             if not np.isfinite(given[name]):
                 raise InputError(f"The strength of {name or 'a term'} must be a finite number.")
-            if isinstance(wanted, Mapping) and name not in dials:
-                raise InputError(f"{self.name} has no term {name!r} to change; it has {', '.join(dials) or 'none'}.")
-        return {name: value for name, value in given.items() if value != 1 and name in dials}
+            if isinstance(wanted, Mapping) and name not in (*dials, *switches):
+                raise InputError(f"{self.name} has no term {name!r} to change; it has {', '.join((*dials, *switches)) or 'none'}.")
+            if name in switches and given[name] not in (0, 1):
+                raise InputError(f"The {name} is there (1) or not (0); {given[name]:g} lies between or beyond.")
+        return {name: value for name, value in given.items() if value != 1 and name in (*dials, *switches)}
 
     def read(self, frame: pd.DataFrame) -> list[Reading]:
         """Every row of a frame as this model reads texts: what `forward` takes."""
         has, longest = self.capabilities, self.config.max_length
-        return read(self.tokenizer, frame, max_length=longest, cls=self.cls, segments=has.pairs, tagger=self.tagger)
+        rows = read(self.tokenizer, frame, max_length=longest, cls=self.cls, segments=has.pairs, tagger=self.tagger)
+        length = self._filled(None)
+        return [row.filled(length) for row in rows] if length else rows
 
     def lambdas(self) -> npt.NDArray[np.float32]:
         """(L, C) the learned mixing."""
@@ -218,7 +238,7 @@ class Model:
         logits = np.empty((len(rows), self.config.classes), dtype=np.float32)
         pooled = np.empty((len(rows), self.config.width), dtype=np.float32)
         done = 0
-        for batch in by_length([len(row) for row in rows]):
+        for batch in by_length([self._filled(change) or len(row) for row in rows]):
             with torch.inference_mode():
                 out = self.outputs([rows[i] for i in batch], change)
             logits[batch], pooled[batch] = out.logits.numpy(), out.pooled.numpy()
@@ -229,7 +249,7 @@ class Model:
 
     def outputs(self, rows: Sequence[Reading], change: Change | None) -> Output:
         """One batch of `forward`."""
-        out: Output = self.network(collate(rows), change=change)
+        out: Output = self.network(self.batch(rows, change), change=change)
         return out
 
     def encode_all(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> list[Encoded]:
@@ -308,7 +328,8 @@ class Model:
         Raises:
             InputError: a text that cannot be read, or a choice outside the model.
         """
-        encoded, changed = self.encode(text, text_pair), self.change(**change)
+        changed = self.change(**change)
+        encoded = self.encode(text, text_pair, changed)
         n, has = len(encoded.ids), self.capabilities
         layer_ids = _choice(layers, has.layers, "layer")
         head_ids = _choice(heads, has.heads, "head")

@@ -19,7 +19,7 @@ from torch import Tensor
 from sentviz import datasets, runs
 from sentviz.epochs.measured import files
 from sentviz.errors import InputError, RunError
-from sentviz.evaluation import evaluate, fit_calibration, metrics
+from sentviz.evaluation import confusion, evaluate, fit_calibration, metrics
 from sentviz.explain import explained
 from sentviz.models.loading import load
 from sentviz.runs import Run
@@ -137,6 +137,8 @@ def finish(
                 held = evaluate(finished, validation)
                 config["temperature"] = round(fit_calibration(held.logits, held.labels), 4)
                 report["validation"] = {"n": len(held.labels), "accuracy": best["accuracy"], "stored_accuracy": accuracy(held)}
+                said = held.logits.argmax(axis=1).astype(np.int64)
+                report["validation"]["confusion"] = confusion(held.labels, said, len(held.classes)).tolist()
             report |= measures(finished)
             (fresh / "metrics.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 

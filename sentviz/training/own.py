@@ -35,9 +35,7 @@ class OwnSubject(Subject):
         frame = self.train.frame
         pairs = "text_pair" in frame
         texts = [*frame["text"], *(frame["text_pair"] if pairs else ())]
-        self.tokenizer = (
-            Tokenizer.train_bpe(texts, recipe.vocab_size) if recipe.tokenizer == "bpe" else Tokenizer.train_words(texts, recipe.min_count)
-        )
+        self.tokenizer = Tokenizer.train(recipe.tokenizer, texts, min_count=recipe.min_count, vocab_size=recipe.vocab_size)
         self.example = self._example()
         given = {name: value for name, value in (("dropout", recipe.dropout), ("segments", 2 if pairs else 1)) if name in _settings(recipe)}
         shape = preset(

@@ -29,10 +29,10 @@ def batches(lengths: npt.NDArray[np.int64], size: int, seed: int, epoch: int) ->
     return [made[i] for i in rng.permutation(len(made))]
 
 
-def evaluation_due(step: int, steps_per_epoch: int, evaluations: int) -> bool:
-    """Whether the model is evaluated after a step, counted from 1: `evaluations` times an epoch, evenly, the last at its end."""
-    place = step % steps_per_epoch or steps_per_epoch
-    return place in {math.ceil(steps_per_epoch * (i + 1) / evaluations) for i in range(evaluations)}
+def evaluation_due(step: int, steps: int, evaluations: int) -> bool:
+    """Whether the model is evaluated after a step, counted from 1: `evaluations` times in so many steps, evenly, the last at their end."""
+    place = step % steps or steps
+    return place in {math.ceil(steps * (i + 1) / evaluations) for i in range(evaluations)}
 
 
 def rate(schedule: str, step: int, total: int, warmup: float) -> float:

@@ -42,12 +42,16 @@ class Subject(ABC):
         """Read the splits.
 
         Raises:
-            DataMissingError: a data set is not here. InputError: one without classes, or a `transfer` with other ones.
+            DataMissingError: a data set is not here. InputError: one without classes or so many rows, or a `transfer` with other classes.
         """
         self.recipe, self.device = recipe, torch.device(device)
         self.train = datasets.load_split(recipe.dataset, "train")
         if not self.train.labels:
             raise InputError(f"{recipe.dataset} has no classes to tell apart.")
+        if recipe.select == "f1_positive" and len(self.train.labels) != 2:
+            raise InputError(f"f1_positive is of two classes, and {recipe.dataset} has {len(self.train.labels)}: select f1_macro.")
+        if recipe.rows:
+            self.train = datasets.fewer(self.train, recipe.rows)
         self.validation = datasets.load_split(recipe.dataset, "validation")
         self.tests = asked(recipe.dataset, recipe.transfer, self.train)
 
@@ -66,7 +70,9 @@ class Subject(ABC):
 
     def logits(self, rows: npt.NDArray[np.int64]) -> Tensor:
         """(B, K) of rows of `train`, counted from 0, as the network answers in training."""
-        logits: Tensor = self.network(collate([self.rows[i] for i in rows], self.device)).logits
+        config = self.network.config
+        filled = 0 if getattr(config, "masked", True) else config.max_length
+        logits: Tensor = self.network(collate([self.rows[i] for i in rows], self.device, filled=filled)).logits
         return logits
 
     @abstractmethod

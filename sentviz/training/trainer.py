@@ -39,7 +39,8 @@ class Trainer:
         self.best_state = self._state()
         self.rates = [group["lr"] for group in subject.optimizer.param_groups]
         self.steps_per_epoch = math.ceil(len(self.lengths) / self.recipe.batch_size)
-        self.total = self.steps_per_epoch * self.recipe.epochs
+        self.total = self.recipe.updates or self.steps_per_epoch * self.recipe.epochs
+        self.round = self.total if self.recipe.updates else self.steps_per_epoch  # steps with `evaluations` evaluations
         self.epochs: dict[int, dict[str, Tensor]] = {}  # kept ones, as stored
         self.at = Progress()
 
@@ -69,7 +70,7 @@ class Trainer:
                         self.at.seconds = time.monotonic() - started
                         if self.at.step % self.steps_per_epoch == 0:
                             self._keep()
-                        if evaluation_due(self.at.step, self.steps_per_epoch, self.recipe.evaluations):
+                        if evaluation_due(self.at.step, self.round, self.recipe.evaluations):
                             self._validate()
                             bar.set_postfix({self.recipe.select: f"{self.at.best[self.recipe.select]:.4f}"})
                     if time.monotonic() - saved > SAVE_EVERY:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from tests.benchmarks import app, explanations, hardmax, hub, models, points, projection, sparse, views, words
+from tests.benchmarks import app, explanations, hardmax, hub, models, points, projection, sparse, tweets, views, words
 
 ALL = {
     "trace": models.trace,
@@ -31,6 +31,7 @@ ALL = {
     "crossing": sparse.crossing,
     "memory": sparse.memory,
     "tags": sparse.tags,
+    "tweets": tweets.tweets,
 }
 
 for name in sys.argv[1:] or ALL:

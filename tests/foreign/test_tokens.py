@@ -18,7 +18,7 @@ from sentviz.errors import InputError, RunError  # noqa: E402
 from sentviz.lexicon import Lexicon  # noqa: E402
 from sentviz.models import hub  # noqa: E402
 from sentviz.models.hub import loading  # noqa: E402
-from sentviz.text import words_of  # noqa: E402
+from sentviz.words import words_of  # noqa: E402
 from tests.foreign.models import OWN, SHORT, TEXT, answers, changed, small, theirs  # noqa: E402
 
 pytestmark = pytest.mark.slow

@@ -73,9 +73,7 @@ def measure(dataset: str) -> pd.DataFrame:
     recipe = Recipe.read(RECIPES[dataset])
     train, test = datasets.load_split(recipe.dataset, "train").frame, datasets.load_split(dataset, "test").frame
     texts = train[[name for name in ("text", "text_pair") if name in train]].to_numpy().ravel().tolist()
-    tokenizer = (
-        Tokenizer.train_bpe(texts, recipe.vocab_size) if recipe.tokenizer == "bpe" else Tokenizer.train_words(texts, recipe.min_count)
-    )
+    tokenizer = Tokenizer.train(recipe.tokenizer, texts, min_count=recipe.min_count, vocab_size=recipe.vocab_size)
     pairs = test["text_pair"].tolist() if "text_pair" in test else None
     rows = tokenizer.ids_batch(test["text"].tolist(), pairs, max_length=recipe.max_length, cls=recipe.cls)
     counts = np.bincount(np.concatenate(rows), minlength=tokenizer.vocab_size)

@@ -3,37 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from sentviz.claim import Verdict
+from sentviz.claim import Answer, Verdict
 from sentviz.papers.sentiformer import separation, throughput
 from sentviz.papers.sentiformer.gates import gated, over_seeds
 from sentviz.papers.sentiformer.study import DATASETS, MODELS, READINGS, ablations, against_baselines, readings, worded
 from sentviz.runs import Run
 from sentviz.studies.against import in_points
 
-__all__ = ["NEAR", "SOLVED", "Answer", "answers", "asked"]
+__all__ = ["NEAR", "SOLVED", "answers", "asked"]
 
 _SAID = {"better": "beats", "worse": "is behind", "cannot be told": "cannot be told from"}
 SOLVED = 0.99  # a share of balanced sequences
 NEAR = 0.1  # what "close to zero" is taken to mean of a gate
 _ANSWER = {"holds": "yes", "does not hold": "no", "cannot be told": "cannot be told"}
-
-
-@dataclass(frozen=True)
-class Answer:
-    """A question, its answer, what it rests on, and the part of the page that shows it."""
-
-    question: str
-    verdict: Verdict
-    short: str
-    numbers: str
-    part: str
-
-    @property
-    def sentence(self) -> str:
-        """In one line."""
-        return " ".join(filter(None, (f"{self.question} {self.short}.", self.numbers)))
 
 
 def asked(runs: Sequence[Run]) -> list[Answer]:

@@ -1,0 +1,130 @@
+"""Tables I and II, phase against phase, the learning curve, and the public log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from app import shell
+from app.views.papers.shared import WORDS, digests, plain, signed, with_interval
+from sentviz.figures import Figure, Theme
+from sentviz.gallery import code
+from sentviz.papers.sevenessxin import prints, tables
+from sentviz.papers.sevenessxin.export import beside_figure, curve_figure, gains_figure, train
+from sentviz.papers.sevenessxin.presets import VERSIONS
+from sentviz.papers.sevenessxin.study import configurations, sized
+from sentviz.runs import Run
+from sentviz.studies.made import Table
+
+__all__ = ["curve", "log", "phases", "show"]
+
+TABLES = {"results": tables.results, "phases": tables.phases}
+FIGURES: dict[str, Callable[..., Figure]] = {
+    "versions-beside-print": beside_figure,
+    "rope-gains": gains_figure,
+    "learning-curve": curve_figure,
+}
+
+
+@st.cache_data(max_entries=8, show_spinner="Reading the runs")
+def _table(name: str, key: tuple[str, ...], _runs: Sequence[Run]) -> Table:
+    return TABLES[name](_runs)
+
+
+@st.cache_data(max_entries=16, show_spinner="Reading the runs")
+def _figure(name: str, theme: Theme, key: tuple[str, ...], _runs: Sequence[Run]) -> Figure:
+    return FIGURES[name](_runs, theme=theme)
+
+
+def _drawn(name: str, runs: Sequence[Run]) -> None:
+    shell.figure(
+        lambda theme: _figure(name, theme, digests(runs, prints.DATASET), runs), f"sevenessxin-{name}", code=code(prints.DATASET, name)
+    )
+
+
+def _needed(study: str = "sevenessxin") -> None:
+    st.info(f"These runs are not here. `{train(study)}` trains them.", icon=":material/inventory_2:")
+
+
+def show(runs: Sequence[Run]) -> None:
+    """Table II with ours in it, the accuracies drawn, and table I."""
+    here = configurations(runs)
+    if not here:
+        _needed()
+    made = _table("results", digests(runs, prints.DATASET), runs)
+    shown, forms = _wide(made.frame)
+    st.dataframe(
+        shown.style.format(forms, na_rep="–"),
+        height="content",
+        placeholder="–",
+        key="sevenessxin-table-2",
+        column_config={"model": st.column_config.Column(pinned=True, width=130)},
+    )
+    st.caption(shell.md(made.caption))
+    if here:
+        _drawn("versions-beside-print", runs)
+    with st.expander("Table I: the settings of each version"):
+        settings = tables.settings(runs)
+        plain(settings.frame, key="sevenessxin-table-1", digits=0)
+        st.caption(shell.md(settings.caption))
+
+
+def _wide(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[Any, Any]]:
+    """Models down, of each metric the print and ours in percent; how each column is written."""
+    columns: dict[str, pd.Series[float]] = {}
+    forms: dict[Any, Any] = {}
+    for metric, rows in frame.groupby("metric", sort=False):
+        one = rows.set_index("model")
+        numbers = {name: 100 * one[name] for name in ("printed", "value", "low", "high")}
+        ours, printed = f"{metric}, ours", f"{metric}, print"
+        columns |= {printed: numbers["printed"], ours: numbers["value"]}
+        forms |= {printed: "{:.2f}", ours: with_interval(numbers["value"], numbers["low"], numbers["high"])}
+    return pd.DataFrame(columns).reindex(list(dict.fromkeys(frame["model"]))), forms
+
+
+def phases(runs: Sequence[Run]) -> None:
+    """What RoPE and QK-norm are worth, version by version."""
+    made = _table("phases", digests(runs, prints.DATASET), runs)
+    if made.frame.empty:
+        _needed()
+        return
+    left, right = shell.halves("sevenessxin-phases")
+    with left:
+        _drawn("rope-gains", runs)
+    with right:
+        names = ("difference", "low", "high", "printed", "logged")
+        frame = made.frame.assign(verdict=made.frame["verdict"].map(WORDS), **{name: 100 * made.frame[name] for name in names})
+        form: dict[Any, Any] = {"difference": with_interval(frame["difference"], frame["low"], frame["high"], "+")}
+        form |= {"printed": signed("{:+.2f}"), "logged": signed("{:+.2f}"), "adjusted": "{:.2g}", "seeds": "{:.0f}"}
+        titles = {"row": "version", "difference": "difference, points", "logged": "in its log", "adjusted": "p after Holm"}
+        st.dataframe(
+            frame[["row", "verdict", "difference", "printed", "logged", "adjusted", "seeds"]].style.format(form, na_rep="–"),
+            hide_index=True,
+            height="content",
+            placeholder="–",
+            key="sevenessxin-phases-table",
+            column_config={name: st.column_config.Column(title) for name, title in titles.items()},
+        )
+        st.caption(shell.md(made.caption))
+
+
+def curve(runs: Sequence[Run]) -> None:
+    """Accuracy over how many tweets were learned from."""
+    st.caption(
+        "The paper's own test of scarcity is V5 against V1: a sixteenth of the tweets. Its full size cannot be had here, so the curve below"
+        " stands in: the same model and updates on 5,000 tweets to all that are here, each set part of the next."
+    )
+    if any(len(sized(runs, version)) > 1 for version in VERSIONS[:1]):
+        _drawn("learning-curve", runs)
+    else:
+        _needed("sevenessxin-curve")
+
+
+def log(runs: Sequence[Run]) -> None:
+    """Where the public log differs from the table."""
+    made = tables.log(runs)
+    plain(made.frame, key="sevenessxin-log", digits=4)
+    st.caption(shell.md(made.caption))

@@ -1,0 +1,36 @@
+"""The paper's questions, each answered from the runs here in a line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from sentviz.claim import Answer, Finding, Verdict
+from sentviz.papers.sevenessxin.claims import CLAIMS
+from sentviz.runs import Run
+
+__all__ = ["answers", "asked"]
+
+QUESTIONS = (  # question, the claim of the runs here that answers it, the part that shows it
+    ("Do RoPE and QK-norm help?", "RoPE and QK-norm gain in nearly every version", "phases"),
+    ("Is V6 the best version?", "V6 with RoPE is the best version", "results"),
+    ("What do fewer tweets cost?", "Fewer tweets to learn from cost accuracy", "curve"),
+    ("Do depth, width and heads give little?", "More depth, width and heads give little", "results"),
+    ("Does it lean to the positive class?", "The model leans to the positive class", "matrix"),
+    ("Does unmasked padding matter?", "Padding that is not masked changes answers (ours, of the published code)", "padding"),
+)
+SHORT: dict[Verdict, str] = {"holds": "Yes", "does not hold": "No", "cannot be told": "It cannot be told"}
+
+
+def asked(runs: Sequence[Run]) -> list[Answer]:
+    """What a reader of the paper wants to know first, in that order."""
+    tests: dict[str, Callable[[Sequence[Run]], Finding]] = {claim.statement: claim.test for claim in CLAIMS if claim.against == "runs here"}
+    found = [(question, tests[claim](runs), part) for question, claim, part in QUESTIONS]
+    return [
+        Answer(question, one.verdict, SHORT[one.verdict], f"{one.evidence[:1].upper()}{one.evidence[1:]}.", part)
+        for question, one, part in found
+    ]
+
+
+def answers(runs: Sequence[Run]) -> list[str]:
+    """The same in sentences."""
+    return [one.sentence for one in asked(runs)]

@@ -1,0 +1,214 @@
+"""The claims of 7ess-Xin: against its own tables and log, and on the runs here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from sentviz.claim import Claim, Finding, Verdict
+from sentviz.papers.sevenessxin import measured, prints
+from sentviz.papers.sevenessxin.export import train
+from sentviz.papers.sevenessxin.presets import ROPE, VERSIONS
+from sentviz.papers.sevenessxin.study import configurations, curve, gains, rates, sized, versions
+from sentviz.runs import Run
+from sentviz.studies.against import in_points, mixed
+from sentviz.studies.seeds import seed_noise
+
+__all__ = ["BEST", "CLAIMS", "FEW", "LITTLE", "NEARLY"]
+
+BEST = f"7ess-v6-{ROPE}"
+NEARLY = 0.8  # the share of versions that "nearly every" is taken to mean
+LITTLE = 0.01  # what "little" is taken to mean of an accuracy
+FEW = 0.05  # the five points that scarcity is said to cost
+
+
+def _missing(study: str = "sevenessxin") -> Finding:
+    return Finding("cannot be told", f"the runs are not here: {train(study)}")
+
+
+def _percent(value: float, low: float, high: float) -> str:
+    return f"{value:.1%} [{low:.1%}, {high:.1%}]"
+
+
+# ---- the paper against its own tables
+
+
+def _table_gains(_: Sequence[Run]) -> Finding:
+    found = {}
+    for name in ("results", "log"):
+        said = prints.table(name).set_index("model")["accuracy"]
+        pairs = [version for version in VERSIONS if {version, f"{version}-{ROPE}"} <= set(said.index)]
+        up = [version for version in pairs if said[f"{version}-{ROPE}"] > said[version]]
+        found[name] = len(up), len(pairs)
+    held = all(up >= NEARLY * pairs for up, pairs in found.values())
+    (printed, of), (logged, of_log) = found["results"], found["log"]
+    numbers = f"accuracy rises in {printed} of {of} versions of table II and {logged} of {of_log} of its log; one run each, no intervals"
+    return Finding("holds" if held else "does not hold", numbers)
+
+
+def _table_best(_: Sequence[Run]) -> Finding:
+    said, distinct = [], True
+    for name, where in (("results", "table II"), ("log", "its log")):
+        column = prints.table(name).set_index("model")["accuracy"]
+        order = column.sort_values(ascending=False)
+        if order.index[0] != BEST:
+            return Finding("does not hold", f"{where}: {prints.title(order.index[0])} has {order.iloc[0]:.4f}, V6 RoPE {column[BEST]:.4f}")
+        gap, tested = float(order.iloc[0] - order.iloc[1]), 160_000
+        reach = 1.96 * math.sqrt(2 * order.iloc[0] * (1 - order.iloc[0]) / tested)
+        distinct &= gap > reach
+        said.append(f"{where}: {order.iloc[0]:.4f}, then {prints.title(order.index[1])} {order.iloc[1]:.4f}, {gap:.4f} less")
+    verdict: Verdict = "holds" if distinct else "cannot be told"
+    rest = f"gaps on 160,000 tweets need about {reach:.4f} to be told, were the answers independent; trainings by chance not counted"
+    return Finding(verdict, f"{'; '.join(said)}; {rest}")
+
+
+def _figure_five(_: Sequence[Run]) -> Finding:
+    low, high = prints.FIGURE_5["negative"], prints.FIGURE_5["positive"]
+    accuracy, precision = (low + high) / 2, high / (high + 1 - low)
+    row = prints.table("results").set_index("model").loc[BEST]
+    implied = (
+        f"its rates of {high:.1%} and {low:.1%} give an accuracy of {accuracy:.3f} and a precision of {precision:.3f} on a balanced test"
+    )
+    printed = f"{row['accuracy']:.4f} and {row['precision_positive']:.4f} are printed"
+    fits = abs(accuracy - row["accuracy"]) < 0.005
+    return Finding("holds" if fits else "does not hold", f"{implied}; {printed}")
+
+
+def _table_scarcity(_: Sequence[Run]) -> Finding:
+    said = prints.table("results").set_index("model")["accuracy"]
+    lags = {phase: said[f"7ess-v1{phase}"] - said[f"7ess-v5{phase}"] for phase in ("", f"-{ROPE}")}
+    numbers = ", ".join(f"{100 * lag:.1f} points with {'RoPE' if phase else 'sinusoids'}" for phase, lag in lags.items())
+    return Finding("holds" if all(abs(lag - FEW) < LITTLE for lag in lags.values()) else "does not hold", f"V5 behind V1: {numbers}")
+
+
+# ---- runs here
+
+
+def _rope(runs: Sequence[Run]) -> Finding:
+    frame = gains(runs)
+    if frame.empty:
+        return _missing()
+    words = frame["verdict"].tolist()
+    better, worse = words.count("better"), words.count("worse")
+    numbers = "; ".join(f"{row['row']} {in_points(row)}" for row in frame.to_dict("records"))
+    said = f"better in {better}, worse in {worse} of {len(frame)} versions, the rest cannot be told: {numbers}"
+    if better >= NEARLY * len(VERSIONS):
+        return Finding("holds", said)
+    open_ = len(VERSIONS) - len(frame) + words.count("cannot be told")
+    return Finding("cannot be told" if better + open_ >= NEARLY * len(VERSIONS) else "does not hold", said)
+
+
+def _best(runs: Sequence[Run]) -> Finding:
+    here = configurations(runs)
+    if BEST not in here or len(here) < 2:
+        return _missing()
+    frame = versions(runs, BEST)
+    ahead = frame[frame["verdict"] == "better"]["title"].tolist()
+    behind = frame[frame["verdict"] == "worse"]["title"].tolist()
+    same = [prints.title(name) for name in frame["model"] if _alike(here[name][0], here[BEST][0])]
+    said = f"of {len(frame)} others of its phase {len(ahead)} are told to be better ({', '.join(ahead) or 'none'}), {len(behind)} worse"
+    said += (
+        f"; {' and '.join(same)} gives the same answers to every tweet: a longer input than any of them has changes nothing" if same else ""
+    )
+    if ahead:
+        return Finding("does not hold", said)
+    return Finding("holds" if len(behind) == len(VERSIONS) - 1 else "cannot be told", said)
+
+
+def _alike(one: Run, other: Run) -> bool:
+    """Whether two runs give the same probabilities to all rows of their tests."""
+    a, b = (run.frame("test.parquet") for run in (one, other))
+    return a.equals(b)
+
+
+def _scarcity(runs: Sequence[Run]) -> Finding:
+    frame = curve(runs).dropna(subset="value")
+    rows = frame[frame["preset"] == VERSIONS[0]].sort_values("rows")
+    here = sized(runs, VERSIONS[0])
+    if len(rows) < 2:
+        return _missing("sevenessxin-curve")
+    first, last = next(iter(here.values())), list(here.values())[-1]
+    one = mixed(last, first, noise=seed_noise(list(here.values()) + list(configurations(runs).values())))
+    points = ", ".join(f"{row['rows']:,.0f}: {row['value']:.1%}" for row in rows.to_dict("records"))
+    said = f"V1 by tweets learned from, {points}; from the fewest to all {one.numbers}."
+    said += " The paper's full size cannot be had, so its five points cannot be tested"
+    word = one.word()
+    return Finding({"better": "holds", "worse": "does not hold", "cannot be told": "cannot be told"}[word], said)  # type: ignore[arg-type]
+
+
+def _little(runs: Sequence[Run]) -> Finding:
+    asked = {"7ess-v1": ("7ess-v2", "7ess-v7", "7ess-v3"), "7ess-v6": ("7ess-v9",)}
+    here, said, verdicts = configurations(runs), [], []
+    spread = seed_noise(here.values())
+    for base, others in asked.items():
+        for other in (name for name in others if base in here and name in here):
+            one = mixed(here[other], here[base], noise=spread)
+            inside = one.low > -LITTLE and one.high < LITTLE
+            outside = one.low > LITTLE or one.high < -LITTLE
+            told = one.test == "over seeds"
+            verdicts.append("holds" if told and inside else "does not hold" if told and outside else "cannot be told")
+            said.append(f"{prints.title(other)} against {prints.title(base)} {one.points}, {one.compared}")
+    if not said:
+        return _missing()
+    verdict: Verdict = "does not hold" if "does not hold" in verdicts else "cannot be told" if "cannot be told" in verdicts else "holds"
+    return Finding(verdict, f"points: {'; '.join(said)}. Little is taken to be less than {100 * LITTLE:.0f} point either way")
+
+
+def _bias(runs: Sequence[Run]) -> Finding:
+    here = configurations(runs)
+    several = [name for name, seeds in here.items() if len(seeds) > 1]
+    name = next((one for one in (BEST, *several, *here) if one in here and (one in several or not several)), "")
+    if not name:
+        return _missing()
+    leans, said = set[Verdict](), list[str]()
+    for run in here[name]:
+        low, high = (rates([run])[label] for label in ("negative", "positive"))
+        leans.add("holds" if high[1] > low[2] else "does not hold" if high[2] < low[1] else "cannot be told")
+        said.append(f"{_percent(*high)} of positive and {_percent(*low)} of negative tweets right")
+    numbers = f"{prints.title(name)} answers {'; '.join(said)}. Choosing the state by F1 of the positive class favours it"
+    if len(said) < 2:
+        return Finding("cannot be told", f"{numbers}; one seed, others unknown")
+    verdict: Verdict = leans.pop() if len(leans) == 1 else "cannot be told"
+    return Finding(verdict, f"{numbers}; {len(said)} seeds")
+
+
+def _neutral(_: Sequence[Run]) -> Finding:
+    frame = measured.table("neutral")
+    if frame.empty:
+        return Finding("cannot be told", f"not measured: {measured.COMMANDS['neutral']}")
+    rows = {row["of"]: row for row in frame.to_dict("records")}
+    neutral, polar = rows["neutral"], rows["polar"]
+    sure = [_percent(row["sure"], row["sure_low"], row["sure_high"]) for row in (neutral, polar)]
+    answered = f"get an answer with {measured.SURE:.0%} or more"
+    said = f"{sure[0]} of {neutral['n']:,} neutral tweets of TweetEval {answered}, {sure[1]} of polar ones,"
+    return Finding("cannot be told", f"{said} and how many tweets of Sentiment140 are neutral is not known")
+
+
+def _padding(_: Sequence[Run]) -> Finding:
+    frame = measured.table("padding")
+    if frame.empty:
+        return Finding("cannot be told", f"not measured: {measured.COMMANDS['padding']}")
+    row = frame[frame["of"] == "all"].iloc[0]
+    changed = _percent(row["changed"], row["changed_low"], row["changed_high"])
+    said = f"read instead of masked, padding changes {changed} of the answers of {row['run']},"
+    said += f" and its accuracy by {in_points(row.to_dict())} points, n = {row['n']:,.0f}"
+    verdict: Verdict = "holds" if row["changed_low"] > 0.01 else "does not hold" if row["changed_high"] < 0.01 else "cannot be told"
+    return Finding(verdict, said)
+
+
+OWN: Final = "its own tables"
+HERE: Final = "runs here"
+CLAIMS = (
+    Claim("RoPE and QK-norm gain in nearly every version", "section IV-A, table II", OWN, _table_gains),
+    Claim("V6 with RoPE is the best version", "section IV-A, table II", OWN, _table_best),
+    Claim("A sixteenth of the tweets costs about five points", "section IV-A, table II", OWN, _table_scarcity),
+    Claim("The matrix of figure 5 is that of the printed accuracy", "section IV-D1, figure 5", OWN, _figure_five),
+    Claim("RoPE and QK-norm gain in nearly every version", "section IV-A", HERE, _rope),
+    Claim("V6 with RoPE is the best version", "section IV-A", HERE, _best),
+    Claim("Fewer tweets to learn from cost accuracy", "section IV-A", HERE, _scarcity),
+    Claim("More depth, width and heads give little", "section IV-A", HERE, _little),
+    Claim("The model leans to the positive class", "section IV-D1", HERE, _bias),
+    Claim("Neutral tweets under two labels bound the accuracy", "section V-B", HERE, _neutral),
+    Claim("Padding that is not masked changes answers (ours, of the published code)", "section III-A3", HERE, _padding),
+)

@@ -1,0 +1,116 @@
+"""A training set whose classes come from other weeks: the words that give the label away, and what they cost on tweets of all weeks.
+
+`python -m sentviz.papers.sevenessxin.leak` measures anew; the numbers that ship are in `measured/`. They hold words and counts, no texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sentviz.papers.sevenessxin.prints import DATASET
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["COSTS", "WEEKS", "WORDS", "costs", "table", "telling"]
+
+FOLDER = Path(__file__).parent / "measured"
+COSTS, WORDS = FOLDER / "leak_costs.csv", FOLDER / "leak_words.csv"
+WEEKS = f"{DATASET}_weeks"
+MOST, LEAST = 15, 100  # words of each side; rows that a word stands in, of both sets together
+
+
+def table(path: Path) -> pd.DataFrame:
+    """What was measured and stored; without rows where nothing was."""
+    import pandas as pd
+
+    return pd.read_csv(path) if path.is_file() else pd.DataFrame()
+
+
+def telling(weeks: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:
+    """Words that stand with a class in one set of tweets more than in the other: word, side, weeks, whole (log-odds ratios), z, rows.
+
+    A word's log-odds ratio is of standing in a positive against a negative row, each count plus a half; z is the difference between the
+    sets over its standard error. `side` is the class that it gives away.
+
+    Args:
+        weeks, whole: text (cleaned) and label (0 or 1) of each set.
+    """
+    import pandas as pd
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    counter = CountVectorizer(binary=True, token_pattern=r"\S+", lowercase=False)
+    held = counter.fit_transform([*weeks["text"], *whole["text"]]).tocsr()
+    labels, first = np.concatenate([weeks["label"], whole["label"]]), np.arange(held.shape[0]) < len(weeks)
+    ratios, variances, total = [], [], np.zeros(held.shape[1])
+    for part in (first, ~first):
+        odds, variance = np.zeros(held.shape[1]), np.zeros(held.shape[1])
+        for label, sign in ((1, 1), (0, -1)):
+            rows = part & (labels == label)
+            there = np.asarray(held[rows].sum(axis=0)).ravel()
+            total += there
+            odds += sign * np.log((there + 0.5) / (rows.sum() - there + 0.5))
+            variance += 1 / (there + 0.5) + 1 / (rows.sum() - there + 0.5)
+        ratios.append(odds)
+        variances.append(variance)
+    z = (ratios[0] - ratios[1]) / np.sqrt(variances[0] + variances[1])
+    frame = pd.DataFrame(
+        {"word": counter.get_feature_names_out(), "weeks": ratios[0], "whole": ratios[1], "z": z, "rows": total.astype(int)}
+    )
+    frame = frame[frame["rows"] >= LEAST].sort_values("z", kind="stable")
+    sides = [frame.head(MOST).assign(side="negative"), frame.tail(MOST).iloc[::-1].assign(side="positive")]
+    return pd.concat(sides, ignore_index=True)[["word", "side", "weeks", "whole", "z", "rows"]]
+
+
+def costs(train: Mapping[str, pd.DataFrame], test: Mapping[str, pd.DataFrame], seed: int = 0) -> pd.DataFrame:
+    """A linear probe (TF-IDF of words and pairs, logistic regression) of each set on each: trained, tested, n, value, low, high (shares).
+
+    All learn from as many rows, as many as the smallest set has.
+
+    Args:
+        train, test: text (cleaned) and label of each set by its name.
+    """
+    import pandas as pd
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+
+    from sentviz.evaluation import wilson
+
+    rows, found = min(map(len, train.values())), []
+    for name, frame in train.items():
+        some = frame.sample(rows, random_state=seed)
+        words = TfidfVectorizer(ngram_range=(1, 2), min_df=2, token_pattern=r"\S+", lowercase=False)
+        probe = LogisticRegression(C=2, max_iter=200, solver="liblinear").fit(words.fit_transform(some["text"]), some["label"])
+        for tested, asked in test.items():
+            right = int((probe.predict(words.transform(asked["text"])) == asked["label"]).sum())
+            low, high = wilson(right, len(asked))
+            found.append((name, tested, len(asked), right / len(asked), float(low), float(high)))
+    return pd.DataFrame(found, columns=["trained", "tested", "n", "value", "low", "high"])
+
+
+def _main(names: Sequence[str] = (WEEKS, DATASET)) -> None:
+    import pandas as pd
+
+    from sentviz import datasets
+    from sentviz.atomic import replacing
+    from sentviz.cleaning import cleaned
+
+    def read(name: str, split: str) -> pd.DataFrame:
+        frame = datasets.load_split(name, split).frame
+        return frame.assign(text=[cleaned(text, "tweets") for text in frame["text"]])
+
+    train, test = ({name: read(name, split) for name in names} for split in ("train", "test"))
+    asked = set(pd.concat(test.values())["text"])  # some tweets are in both sets
+    train = {name: frame[~frame["text"].isin(asked)] for name, frame in train.items()}
+    FOLDER.mkdir(exist_ok=True)
+    for path, made in ((WORDS, telling(train[WEEKS], train[DATASET])), (COSTS, costs(train, test))):
+        with replacing(path) as part:
+            made.to_csv(part, index=False, float_format="%.5f")
+
+
+if __name__ == "__main__":
+    _main()

@@ -1,0 +1,123 @@
+"""What is measured of runs with weights beside the study: padding that is read, and what neutral tweets get.
+
+`python -m sentviz.papers.sevenessxin.measured padding RUN` and `... neutral RUN` measure anew; what ships is in `measured/`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sentviz.papers.sevenessxin.prints import DATASET
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sentviz.models.model import Model
+
+__all__ = ["COMMANDS", "neutral", "padding", "table"]
+
+FOLDER = Path(__file__).parent / "measured"
+COMMANDS = {name: f"python -m sentviz.papers.sevenessxin.measured {name} {DATASET}/7ess-v6-rope" for name in ("padding", "neutral")}
+COLUMNS = {
+    "padding": ["of", "n", "changed", "changed_low", "changed_high", "difference", "low", "high", "moved", "run", "digest"],
+    "neutral": ["of", "n", "positive", "positive_low", "positive_high", "sure", "sure_low", "sure_high", "run", "digest"],
+}
+SURE = 0.9
+LENGTHS = ((1, 8), (9, 16), (17, 24), (25, 10_000))  # tokens of a text
+
+
+def table(name: str) -> pd.DataFrame:
+    """What was measured and stored; without rows where nothing was."""
+    import pandas as pd
+
+    path = FOLDER / f"{name}.csv"
+    return pd.read_csv(path) if path.is_file() else pd.DataFrame(columns=COLUMNS[name])
+
+
+def padding(model: Model, frame: pd.DataFrame) -> pd.DataFrame:
+    """The same texts with padding masked and read, of all and by length in tokens.
+
+    Columns: of, n; changed, the share of answers that become another one, with a Wilson interval; difference, accuracy with padding read
+    minus masked, with a 95 % bootstrap interval over rows; moved, the median distance between the pooled vectors over their length.
+
+    Args:
+        frame: text and label.
+    """
+    import pandas as pd
+
+    from sentviz.evaluation import bounds, mean_draws, wilson
+    from sentviz.models.model import softmax
+
+    rows = model.read(frame)
+    (masked, own), (read, other) = (model.forward(rows, model.change(strength={"mask": factor})) for factor in (1, 0))
+    labels, lengths = frame["label"].to_numpy(), np.array([len(row) for row in rows])
+    answers = [softmax(each).argmax(axis=1) for each in (masked, read)]
+    gained = (answers[1] == labels).astype(float) - (answers[0] == labels)
+    moved = np.linalg.norm(other - own, axis=1) / np.linalg.norm(own, axis=1)
+    found = []
+    parts = {"all": lengths > 0} | {
+        f"{low} to {min(high, lengths.max())} tokens": (lengths >= low) & (lengths <= high) for low, high in LENGTHS
+    }
+    for name, part in parts.items():
+        if not part.any():
+            continue
+        n, changed = int(part.sum()), int((answers[0] != answers[1])[part].sum())
+        low, high = bounds(mean_draws(gained[part], np.random.default_rng(0), 2_000))
+        at_least, at_most = wilson(changed, n)
+        numbers = (changed / n, float(at_least), float(at_most), float(gained[part].mean()), low, high, float(np.median(moved[part])))
+        found.append((name, n, *numbers))
+    return pd.DataFrame(found, columns=COLUMNS["padding"][:9])
+
+
+def neutral(model: Model, frame: pd.DataFrame) -> pd.DataFrame:
+    """What a model of two classes says of neutral and of polar tweets: of, n, positive (share said so) and sure (share with SURE or more).
+
+    Args:
+        frame: text and label: 0 negative, 1 neutral, 2 positive; texts of which cleaning leaves nothing are left out.
+    """
+    import pandas as pd
+
+    from sentviz.cleaning import CLEANINGS, cleaned
+    from sentviz.evaluation import wilson
+    from sentviz.models.model import softmax
+
+    if model.tokenizer.kind in CLEANINGS:
+        frame = frame[frame["text"].map(lambda text: bool(cleaned(text, model.tokenizer.kind)))]
+    shares = softmax(model.forward(model.read(frame))[0])
+    found = []
+    for name, part in (("neutral", frame["label"].to_numpy() == 1), ("polar", frame["label"].to_numpy() != 1)):
+        n, numbers = int(part.sum()), []
+        for which in (shares[part].argmax(axis=1) == 1, shares[part].max(axis=1) >= SURE):
+            low, high = wilson(int(which.sum()), n)
+            numbers += [float(which.mean()), float(low), float(high)]
+        found.append((name, n, *numbers))
+    return pd.DataFrame(found, columns=COLUMNS["neutral"][:8])
+
+
+def _main() -> None:
+    import sentviz
+    from sentviz import datasets
+    from sentviz.atomic import replacing
+    from sentviz.runs import find
+
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=COLUMNS)
+    parser.add_argument("run")
+    given = parser.parse_args()
+    run = find(given.run)
+    model = sentviz.load(run)
+    if given.what == "padding":
+        made = padding(model, datasets.load_split(DATASET, "test").frame)
+    else:
+        made = neutral(model, datasets.load_split("tweeteval_sentiment", "test").frame)
+    FOLDER.mkdir(exist_ok=True)
+    with replacing(FOLDER / f"{given.what}.csv") as part:
+        made.assign(run=run.name, digest=run.digest).to_csv(part, index=False, float_format="%.6f")
+
+
+if __name__ == "__main__":
+    _main()

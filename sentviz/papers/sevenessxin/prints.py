@@ -1,0 +1,47 @@
+"""What 7ess-Xin prints, tables I and II, and what its public log says of the same trainings; models by our names."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sentviz.papers.sevenessxin.presets import ROPE, TITLES
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["DATASET", "FIGURE_5", "METRICS", "TESTED", "table", "title", "values"]
+
+FOLDER = Path(__file__).parent / "printed"
+DATASET = "sentiment140"
+METRICS = {"accuracy": "accuracy", "f1_positive": "F1", "precision_positive": "precision", "recall_positive": "recall"}
+TESTED = {"7ess-v5": 10_000}  # tweets that a version was tested on: a tenth of its own; of all others 160,000
+FIGURE_5 = {"negative": 0.738, "positive": 0.853}  # share of each class that is answered right
+
+
+def table(name: str) -> pd.DataFrame:
+    """A table: results (table II), versions (table I), or log (the trainings' export in the public repository GuenfoudiIhabe/7ess-Xin)."""
+    return _read(name).copy()
+
+
+@cache
+def _read(name: str) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.read_csv(FOLDER / f"{name}.csv")
+
+
+def title(preset: str) -> str:
+    """As printed, with "RoPE" for the second phase."""
+    version, _, phase = preset.partition(f"-{ROPE}")
+    return f"{TITLES[version].partition(' ')[0]} RoPE" if preset.endswith(f"-{ROPE}") and not phase else TITLES.get(preset, preset)
+
+
+def values(dataset: str, preset: str) -> pd.DataFrame:
+    """Table II of a preset, as in a history: name, layer, component, value."""
+    import pandas as pd
+
+    row = table("results").set_index("model").reindex([preset]).iloc[0].dropna() if dataset == DATASET else pd.Series(dtype=float)
+    kept = row[row.index.isin(METRICS)]
+    return pd.DataFrame({"name": kept.index, "layer": -1, "component": -1, "value": kept.to_numpy(float)})

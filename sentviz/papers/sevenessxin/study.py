@@ -1,0 +1,159 @@
+"""The runs of the 7ess-Xin study: beside its table II, phase against phase, version against version, and over rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sentviz import datasets
+from sentviz.evaluation import RESAMPLES, from_confusion, interval, wilson
+from sentviz.papers.sevenessxin import SIZES, prints
+from sentviz.papers.sevenessxin.presets import ROPE, VERSIONS, both
+from sentviz.papers.sevenessxin.prints import DATASET
+from sentviz.runs import Run
+from sentviz.studies import collected
+from sentviz.studies.against import compared, mixed
+from sentviz.studies.means import combined
+from sentviz.studies.seeds import SeedNoise, seed_noise
+from sentviz.variants import PLAIN
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["beside", "configurations", "curve", "gains", "noise", "rates", "sized", "validation_f1", "versions"]
+
+
+def configurations(runs: Iterable[Run]) -> dict[str, list[Run]]:
+    """The study's runs by preset, V1 first, each version in its two phases, seeds in order."""
+    return collected.configurations(runs, DATASET, both(VERSIONS))
+
+
+def noise(runs: Iterable[Run]) -> SeedNoise | None:
+    """What seeds change, pooled over the configurations that have several."""
+    return seed_noise(configurations(runs).values())
+
+
+def beside(runs: Iterable[Run], metric: str = "accuracy") -> pd.DataFrame:
+    """Table II and ours: preset, model (a title), printed, value, low, high, n, seeds; shares (0..1), NaN is unknown.
+
+    Args:
+        metric: of a test split, one of `prints.METRICS`, or validation_f1: that of the state which was chosen by it.
+    """
+    import pandas as pd
+
+    here = configurations(runs)
+    said = prints.table("results").set_index("model")[metric]
+    frame = pd.DataFrame({"preset": both(VERSIONS)}).assign(
+        model=lambda rows: rows["preset"].map(prints.title), printed=lambda rows: rows["preset"].map(said)
+    )
+    if metric == "validation_f1":
+        kept = {name: seeds for name, seeds in here.items() if all("confusion" in run.metrics().get("validation", {}) for run in seeds)}
+        measured = pd.DataFrame([{"preset": name} | validation_f1(seeds) for name, seeds in kept.items()], columns=_NUMBERS)
+    else:
+        found = collected.summary(here)
+        measured = found[found["metric"] == metric].rename(columns={"model": "preset"})[_NUMBERS]
+    return frame.merge(measured, on="preset", how="left").astype(dict.fromkeys(("printed", *_NUMBERS[1:]), float))
+
+
+_NUMBERS = ["preset", "value", "low", "high", "n", "seeds"]
+
+
+def validation_f1(runs: Sequence[Run], seed: int = 0) -> dict[str, Any]:
+    """F1 of the positive class on the half of validation that chose the state, with an interval: value, low, high, n, seeds.
+
+    It is the best of several looks at these rows, so it lies a little above what other rows would give.
+    """
+    rng = np.random.default_rng(seed)
+    several = []
+    for run in runs:
+        counts = np.array(run.metrics()["validation"]["confusion"])
+        draws = rng.multinomial(counts.sum(), counts.ravel() / counts.sum(), size=RESAMPLES).reshape(-1, *counts.shape)
+        several.append(interval(float(from_confusion(counts[None])["f1_positive"][0]), from_confusion(draws)["f1_positive"]))
+    return combined(several) | {"n": int(counts.sum()), "seeds": len(several)}
+
+
+def gains(runs: Iterable[Run]) -> pd.DataFrame:
+    """RoPE with QK-norm against sinusoids, version by version, Holm's correction over the versions.
+
+    Columns: version, row (its title), difference, low, high, p, adjusted, verdict, kind, seeds, n; printed, logged (differences). Shares.
+    """
+    import pandas as pd
+
+    from sentviz.evaluation import holm
+
+    every = list(runs)
+    here, spread = configurations(every), noise(every)
+    found = {v: mixed(here[f"{v}-{ROPE}"], here[v], noise=spread) for v in VERSIONS if v in here and f"{v}-{ROPE}" in here}
+    adjusted = holm({version: one.p for version, one in found.items()})
+    said = {name: prints.table(name).set_index("model")["accuracy"] for name in ("results", "log")}
+    rows = [
+        {
+            "version": version,
+            "row": prints.title(version),
+            "difference": one.difference,
+            "low": one.low,
+            "high": one.high,
+            "p": one.p,
+            "adjusted": adjusted[version],
+            "verdict": one.word(adjusted[version]),
+            "kind": "one seed" if max(one.seeds) == 1 else "over seeds",
+            "seeds": min(one.seeds),
+            "n": one.n,
+        }
+        for version, one in found.items()
+    ]
+    columns = ["version", "row", "difference", "low", "high", "p", "adjusted", "verdict", "kind", "seeds", "n"]
+    frame = pd.DataFrame(rows, columns=columns)
+    for column, name in (("printed", "results"), ("logged", "log")):
+        values = {v: said[name].get(f"{v}-{ROPE}", np.nan) - said[name].get(v, np.nan) for v in VERSIONS}
+        frame[column] = frame["version"].map(values).astype(float)
+    return frame
+
+
+def versions(runs: Iterable[Run], base: str) -> pd.DataFrame:
+    """Every configuration of one's phase against it, as `compared` gives it, with titles."""
+    every = list(runs)
+    phase = {name: seeds for name, seeds in configurations(every).items() if name.endswith(ROPE) == base.endswith(ROPE)}
+    frame = compared(phase, base, noise=noise(every))
+    return frame.assign(title=[prints.title(model) for model in frame["model"]])
+
+
+def sized(runs: Iterable[Run], preset: str) -> dict[str, list[Run]]:
+    """The runs of a preset by how much they learned from, fewest rows first."""
+    return collected.configurations(runs, DATASET, [*(f"{preset}-{size}" for size in SIZES), preset])
+
+
+def curve(runs: Iterable[Run]) -> pd.DataFrame:
+    """V1 in both phases over the number of tweets it learned from: preset, rows, value, low, high, n, seeds, printed.
+
+    The last point is all that are here; the paper's own two are V5 (80,000 of its 100,000) and V1 (1,280,000 of 1.6 million).
+    """
+    import pandas as pd
+
+    every, whole = list(runs), datasets.info(DATASET).splits["train"]
+    printed = prints.table("results").set_index("model")["accuracy"]
+    parts = []
+    for preset in both(VERSIONS[:1]):
+        here = sized(every, preset)
+        found = collected.summary(here)
+        found = found[found["metric"] == "accuracy"].rename(columns={"model": "name"})
+        rows = [PLAIN[size]["rows"] if (size := name.removeprefix(f"{preset}-")) in SIZES else whole for name in found["name"]]
+        phase = preset.removeprefix(VERSIONS[0])
+        theirs = pd.DataFrame({"rows": [80_000, 1_280_000], "printed": [printed[f"7ess-v5{phase}"], printed[f"7ess-v1{phase}"]]})
+        parts += [found.assign(rows=rows, preset=preset), theirs.assign(preset=preset)]
+    frame = pd.concat(parts, ignore_index=True)
+    return frame[["preset", "rows", "value", "low", "high", "n", "seeds", "printed"]].astype(
+        dict.fromkeys(("rows", "value", "low", "high", "n", "seeds", "printed"), float)
+    )
+
+
+def rates(runs: Sequence[Run]) -> dict[str, tuple[float, float, float]]:
+    """Of each class the share that is answered right, with a Wilson interval, from the matrices of some runs added up."""
+    counts = np.sum([run.metrics()["test"]["confusion"] for run in runs], axis=0) / len(runs)
+    found = {}
+    for place, label in enumerate(runs[0].labels):
+        low, high = wilson(counts[place, place], counts[place].sum())
+        found[label] = (float(counts[place, place] / counts[place].sum()), float(low), float(high))
+    return found

@@ -1,0 +1,92 @@
+"""What a tweet is cleaned to, what its tokens are, and what of it they leave out; cases made by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sentviz.cleaning import cleaned, normalizer, uncovered
+from sentviz.errors import InputError
+from sentviz.text import Tokenizer
+from sentviz.words import words_of
+
+CASES = {
+    "Happy HAPPY happy": "happy happy happy",
+    "see http://a.b/c?d=1 and https://x.y or www.site.org now": "see and or now",
+    "@Bob_1 thanks @you!": "thanks",
+    "#excited about #2day": "excited about day",
+    "don't stop... it's 100% (really)": "dont stop its really",
+    "tabs\tand\n\nlines   and  spaces": "tabs and lines and spaces",
+    "Café à la crème": "café à la crème",
+    "good\U0001f600morning": "goodmorning",
+    "http://only.a/link": "",
+    "@a @b :-) 24/7": "",
+    "\u043f\u0440\u0438\u0432\u0435\u0442 \u4f60\u597d": "",
+    "user@home.org": "userorg",
+    "snake_case & ampersands": "snakecase ampersands",
+}
+CORPUS = ["i love this so much", "i am so sad today", "this is not what i want", "happy happy joy", "dont stop its fine"] * 3
+
+
+@pytest.fixture(scope="module")
+def tweets() -> Tokenizer:
+    return Tokenizer.train_tweets(CORPUS, 300)
+
+
+@pytest.mark.parametrize(("text", "left"), CASES.items())
+def test_a_tweet_is_cleaned_as_the_paper_says(text: str, left: str) -> None:
+    """By hand, in the paper's order; both engines alike."""
+    assert cleaned(text, "tweets") == left
+    assert normalizer("tweets").normalize_str(text) == cleaned(text, "tweets")
+
+
+def test_the_first_ids_are_the_papers(tweets: Tokenizer, tmp_path: Path) -> None:
+    assert [tweets.token_of(i) for i in range(4)] == ["<pad>", "<s>", "</s>", "<unk>"]
+    tweets.save(tmp_path / "tokenizer.json")
+    again = Tokenizer.load(tmp_path / "tokenizer.json")
+    assert (tweets.kind, again.kind, again.vocab_size) == ("tweets", "tweets", 300)
+    text = "@me LOVE this!"
+    np.testing.assert_array_equal(again.encode(text).ids, tweets.encode(text).ids)
+
+
+def test_no_text_can_spell_a_special(tweets: Tokenizer) -> None:
+    assert min(tweets.encode("<s> <pad> </s> <unk> love").ids) > 3
+
+
+def test_sentence_marks_where_they_are_asked_for(tweets: Tokenizer) -> None:
+    encoded = tweets.encode("so sad", cls=True)
+    assert (encoded.ids[0], encoded.ids[-1]) == (1, 2) and (encoded.tokens[0], encoded.tokens[-1]) == ("<s>", "</s>")
+    np.testing.assert_array_equal(tweets.ids_batch(["so sad"], cls=True)[0], encoded.ids)
+
+
+def test_case_names_and_links_change_no_token(tweets: Tokenizer) -> None:
+    plain = tweets.encode("i love this").ids
+    for text in ("I LOVE this!!!", "@bob I love http://a.b/c #this", "  i  love\tthis 4 "):
+        np.testing.assert_array_equal(tweets.encode(text).ids, plain)
+
+
+def test_tokens_lead_back_to_the_tweet_as_it_was(tweets: Tokenizer) -> None:
+    """Every token's characters stand in the raw text; what no token covers is what cleaning removed, in its place."""
+    text = "@Bob I LOVE this, http://a.b/c don't stop :)"
+    encoded = tweets.encode(text)
+    assert [word.text for word in words_of(text, encoded)] == ["I", "LOVE", "this", "don't", "stop"]
+    assert all(text[start:end] == token for token, (start, end) in zip(encoded.tokens, encoded.offsets, strict=True))
+    found = uncovered(text, encoded.offsets)
+    assert [removed for _, removed in found] == ["@Bob", ", http://a.b/c", ":)"]
+    before = [next(i for i, (start, _) in enumerate(encoded.offsets) if start == text.index(word)) for word in ("I", "don't")]
+    assert [place for place, _ in found] == [*before, len(encoded)]
+
+
+def test_nothing_is_uncovered_where_nothing_is_removed() -> None:
+    words = Tokenizer.train_words(["a b , c"], 1)
+    text = "  a b, unknown c  "
+    assert uncovered(text, words.encode(text, cls=True).offsets) == []
+
+
+@pytest.mark.parametrize("text", ["http://a.b/c", "@you :-)", "\U0001f600\U0001f600", "\u043f\u0440\u0438\u0432\u0435\u0442", "24/7 !!!"])
+def test_a_tweet_that_cleaning_empties_is_refused_by_name(tweets: Tokenizer, text: str) -> None:
+    for ask in (tweets.encode, lambda one: tweets.ids_batch(["fine", one])):
+        with pytest.raises(InputError, match=r"^Nothing is left after cleaning: this model does not read links, @names, .+\.$"):
+            ask(text)

@@ -1,0 +1,224 @@
+"""7ess-Xin: the ten versions in two phases, padding that is read, rows and updates that are counted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from sentviz import datasets
+from sentviz.errors import InputError
+from sentviz.explain import explained
+from sentviz.models.model import Model
+from sentviz.models.protocol import network_of
+from sentviz.papers.sevenessxin import PAPER
+from sentviz.papers.sevenessxin.presets import ROPE, UNMASKED, VERSIONS
+from sentviz.presets import named, preset
+from sentviz.recipe import Recipe
+from sentviz.shapes import EncoderConfig
+from sentviz.studies.runner import plan, source
+from sentviz.text import Tokenizer
+from sentviz.training import train
+from sentviz.training.run import subject_of
+from tests import makers, slow
+
+TEXTS = ["i am so happy today", "this is sad", "not what i want at all", "fine"]
+SMALL: dict[str, Any] = {"width": 16, "heads": 2, "ffn_width": 16, "layers": 2}
+TABLE = {  # table I, with the flag halved by whole numbers: layers, width, heads, hidden, longest, batch
+    "7ess-v1": (3, 128, 4, 128, 128, 64),
+    "7ess-v2": (6, 128, 4, 128, 128, 64),
+    "7ess-v3": (3, 256, 8, 512, 128, 32),
+    "7ess-v4": (3, 128, 4, 128, 128, 128),
+    "7ess-v5": (3, 128, 4, 128, 128, 64),
+    "7ess-v6": (6, 128, 4, 128, 148, 64),
+    "7ess-v7": (8, 128, 4, 128, 148, 64),
+    "7ess-v8": (5, 192, 6, 192, 148, 64),
+    "7ess-v9": (6, 128, 16, 128, 148, 64),
+    "7ess-v10": (6, 128, 4, 128, 256, 48),
+}
+
+
+def recipe(model: str) -> Recipe:
+    return Recipe.read(source("sevenessxin", "sentiment140"), model=model)
+
+
+@pytest.mark.parametrize("model", VERSIONS)
+def test_a_version_is_as_table_one_says(model: str) -> None:
+    """Shape and batch, and the number of parameters, counted by hand from the sizes; the second phase adds a temperature a layer."""
+    layers, d, heads, hidden, longest, batch = TABLE[model]
+    given = recipe(model)
+    assert (given.max_length, given.batch_size) == (longest, batch)
+    assert (given.dropout, given.learning_rate) == ((0.2, 1e-4) if model == "7ess-v4" else (0.1, 5e-4))
+    assert given.rows == (100_000 if model == "7ess-v5" else 0)
+    shapes = [preset(name, vocab_size=30_000, classes=2, max_length=longest) for name in (model, f"{model}-{ROPE}")]
+    counts = []
+    for shape in shapes:
+        assert isinstance(shape, EncoderConfig)
+        assert (shape.layers, shape.width, shape.heads, shape.ffn_width, shape.masked) == (layers, d, heads, hidden, True)
+        counts.append(network_of(shape).parameters_count())
+    block = 4 * (d * d + d) + (d * hidden + hidden) + (hidden * d + d) + 2 * 2 * d
+    assert counts[0] == 30_000 * d + layers * block + 2 * d + 2
+    assert counts[1] == counts[0] + layers
+
+
+def test_what_stands_behind_a_name_goes_behind_any_encoder() -> None:
+    assert named(f"7ess-v1-{ROPE}").shape["positions"] == "rotary" and named(f"7ess-v3-{ROPE}").recipe["batch_size"] == 32
+    assert named(f"vanilla-{ROPE}-{UNMASKED}").shape["masked"] is False
+    with pytest.raises(InputError, match="There is no model 'bilstm-rope'"):
+        named(f"bilstm-{ROPE}")
+
+
+def test_every_recipe_of_the_studies_has_the_same_number_of_updates() -> None:
+    recipes = [one for study in PAPER.studies for one in plan(study, "sentiment140")]
+    assert len({one.updates for one in recipes}) == 1 and recipes[0].updates > 0
+    assert len({one.name for one in plan("sevenessxin", "sentiment140")}) == 20
+    assert {one.rows for one in plan("sevenessxin-curve", "sentiment140")} == {5_000, 10_000, 20_000, 40_000, 80_000}
+    assert {one.select for one in recipes} == {"f1_positive"} and {one.tokenizer for one in recipes} == {"tweets"}
+
+
+# ---- padding that is read
+
+
+def model_of(name: str, longest: int = 12, **shape: Any) -> Model:
+    """A small model of random weights."""
+    tokenizer = Tokenizer.train_tweets(TEXTS * 3, 300)
+    torch.manual_seed(3)
+    config = preset(name, vocab_size=tokenizer.vocab_size, classes=2, max_length=longest, dropout=0.0, **(SMALL | shape))
+    network = network_of(config)
+    for parameter in network.parameters():
+        torch.nn.init.normal_(parameter, std=0.4)
+    return Model(name, network, tokenizer, ("negative", "positive"))
+
+
+def padded(model: Model, text: str) -> slow.Seen:
+    """The slow encoder on the ids with padding behind them, as if it was text."""
+    ids = model.tokenizer.encode(text).ids.tolist()
+    ids += [0] * (model.config.max_length - len(ids))
+    state = {name: tensor.numpy() for name, tensor in model.network.state_dict().items()}
+    assert isinstance(model.config, EncoderConfig)
+    return slow.encode(state, model.config, ids)
+
+
+@pytest.mark.parametrize("phase", ["", f"-{ROPE}"])
+def test_without_the_mask_padding_is_read_like_text(phase: str) -> None:
+    """Of a model made so, and of a masked one under the intervention: answers, maps and the pooled vector against plain loops."""
+    made, masked = model_of(f"7ess-v1{phase}-{UNMASKED}"), model_of(f"7ess-v1{phase}")
+    for model, change in ((made, {}), (masked, {"strength": {"mask": 0}})):
+        for text in TEXTS:
+            want = padded(model, text)
+            trace = model.trace(text, **change)
+            assert len(trace.tokens) == 12 and trace.tokens[-1] == "<pad>" and trace.specials[-1]
+            np.testing.assert_allclose(trace.logits, want.logits, atol=2e-6)
+            np.testing.assert_allclose(trace.pooled, want.pooled, atol=2e-6)
+            np.testing.assert_allclose(trace.attention, np.stack(want.effective), atol=2e-6)
+        together = model.predict(TEXTS, **change)["positive"].to_numpy()
+        alone = [model.trace(text, **change).probabilities[1] for text in TEXTS]
+        np.testing.assert_allclose(together, alone, atol=1e-6)
+
+
+def test_the_mask_makes_a_difference_that_training_would_feel() -> None:
+    model = model_of("7ess-v1")
+    with_mask, without = (model.trace(TEXTS[0], strength={"mask": factor}).logits for factor in (1, 0))
+    assert np.abs(with_mask - without).max() > 1e-3
+    assert model.trace(TEXTS[0], strength=0.0).logits.tolist() == with_mask.tolist()  # a number is for terms of the scores only
+
+
+def test_word_removal_without_the_mask_fills_up_again() -> None:
+    model = model_of("7ess-v1")
+    from sentviz.explain.leave_out import leaving_out
+
+    trace = model.trace(TEXTS[1], strength={"mask": 0})
+    first = leaving_out(model, trace, [[0]], **trace.change)
+    reading = model.tokenizer.encode(TEXTS[1]).reading.without([0])
+    state = {name: tensor.numpy() for name, tensor in model.network.state_dict().items()}
+    assert isinstance(model.config, EncoderConfig)
+    want = slow.encode(state, model.config, [*reading.ids.tolist(), *[0] * (12 - len(reading))]).logits
+    np.testing.assert_allclose(first[0], want, atol=2e-6)
+
+
+def test_the_mask_is_there_or_not() -> None:
+    with pytest.raises(InputError, match=r"The mask is there \(1\) or not \(0\); 0.5 lies between"):
+        model_of("7ess-v1").change(strength={"mask": 0.5})
+    with pytest.raises(InputError, match="no term 'mask' to change; it has none"):
+        model_of(f"7ess-v1-{UNMASKED}").change(strength={"mask": 0})
+
+
+# ---- rows and updates
+
+
+def test_fewer_rows_are_part_of_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    makers.use_toy_data(monkeypatch)
+    whole = datasets.load_split("toy", "train")
+    some, more = datasets.fewer(whole, 8), datasets.fewer(whole, 20)
+    assert some.frame["label"].value_counts().tolist() == [4, 4] and set(some.frame["id"]) < set(more.frame["id"])
+    assert some.digest != more.digest
+    for rows in (7, 10**6):
+        with pytest.raises(InputError, match="as many of each class, cannot be taken from the train split of toy"):
+            datasets.fewer(whole, rows)
+
+
+def test_f1_of_the_positive_class_needs_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    splits = makers.use_toy_data(monkeypatch)
+    for split, one in splits.items():
+        splits[split] = replace(one, labels=("a", "b", "c"))
+    with pytest.raises(InputError, match="f1_positive is of two classes, and toy has 3: select f1_macro"):
+        subject_of(makers.toy_recipe("7ess-v1", select="f1_positive", shape=SMALL))
+
+
+def test_updates_decide_whatever_the_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten updates on few rows and on many: as many steps, and as many evaluations, evenly over them."""
+    makers.use_toy_data(monkeypatch)
+    for rows in (16, 40):
+        run = train(makers.toy_recipe("7ess-v1", rows=rows, updates=10, evaluations=2, shape=SMALL), tmp_path / str(rows), progress=False)
+        history = run.history()
+        assert run.config["steps"] == 10
+        assert history.loc[history["name"] == "validation_accuracy", "step"].tolist() == [5, 10]
+        assert run.config["data"]["splits"]["train"]["n"] == rows
+
+
+def test_an_unmasked_model_is_trained_as_it_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In training a row has the logits that the finished model gives it, padding and all."""
+    makers.use_toy_data(monkeypatch)
+    subject = subject_of(makers.toy_recipe(f"7ess-v1-{UNMASKED}", max_length=9, dropout=0.0, shape=SMALL))
+    subject.network.eval()
+    with torch.no_grad():
+        here = subject.logits(np.arange(6)).numpy()
+    frame = subject.train.frame.head(6)
+    model = subject.model()
+    np.testing.assert_allclose(here, model.forward(model.read(frame))[0], atol=1e-5)
+
+
+@pytest.mark.skipif(not datasets.info("sentiment140").available, reason="the data set is not here")
+@pytest.mark.slow
+def test_validation_chooses_and_test_judges() -> None:
+    halves = [datasets.load_split("sentiment140", split) for split in ("validation", "test")]
+    assert not set(halves[0].frame["id"]) & set(halves[1].frame["id"]) and abs(len(halves[0]) - len(halves[1])) <= 1
+    assert not set(halves[0].frame["text"]) & set(datasets.load_split("sentiment140", "official_test").frame["text"])
+
+
+# ---- figures
+
+
+def test_padding_stands_beside_the_strip_and_has_its_share_of_importance() -> None:
+    """Bars of the real tokens, and the share of padding told, sum to the mean of the map's columns."""
+    from sentviz.gallery.sentence import strip
+    from sentviz.papers.sevenessxin.figures import _importance
+
+    model = model_of("7ess-v1")
+    seen = model.trace("@you " + TEXTS[1], strength={"mask": 0})
+
+    class Asked:
+        trace = explained(model, seen, **seen.change)
+
+    assert Asked.trace.padding == 12 - int((~Asked.trace.specials).sum())
+    made = _importance(Asked)  # type: ignore[arg-type]
+    share = Asked.trace.map(0).mean(axis=0)
+    np.testing.assert_allclose(made.frame["importance"], share[: -Asked.trace.padding])
+    assert f"{share[-Asked.trace.padding :].sum():.0%} goes to padding" in made.caption
+    drawn = strip(Asked.trace, "received")
+    assert len(drawn.frame) == 12 - Asked.trace.padding and "tokens of padding follow" in drawn.caption
+    assert "<s>@you</s>" in drawn.plot.data[0].text

@@ -1,0 +1,129 @@
+"""7ess-Xin's claims: each verdict holds, falls and stays open on made-up runs; the print by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from sentviz.claim import Finding
+from sentviz.papers.sevenessxin import claims, measured, prints
+from sentviz.papers.sevenessxin.answer import asked
+from sentviz.papers.sevenessxin.claims import BEST, CLAIMS
+from sentviz.papers.sevenessxin.presets import ROPE, VERSIONS
+from sentviz.runs import Run
+from tests.studies import made_seeds
+
+HERE = "runs here"
+OUTCOMES = ["holds", "does not hold", "cannot be told"]
+
+
+def found(statement: str, runs: list[Run], against: str = HERE) -> Finding:
+    (claim,) = (claim for claim in CLAIMS if claim.statement.startswith(statement) and claim.against == against)
+    return claim.test(runs)
+
+
+def seeds(root: Path, wrong: dict[str, int], n: int = 2) -> list[Run]:
+    """Runs of some configurations, each with so many wrong answers of 200."""
+    return [run for name, number in wrong.items() for run in _made(root, name, number, n)]
+
+
+def _made(root: Path, name: str, wrong: int, n: int) -> list[Run]:
+    base, _, variant = name.rpartition("-")
+    given: dict[str, Any] = {"variant": variant} if variant.endswith("k") else {}
+    return made_seeds(root, prints.DATASET, base if given else name, n, wrong=wrong, **given)
+
+
+def test_every_claim_answers_without_runs() -> None:
+    for claim in CLAIMS:
+        verdict = claim.test([])
+        assert verdict.evidence
+        if claim.against == HERE:
+            assert verdict.verdict == "cannot be told", claim.statement
+    assert {one.verdict for one in asked([])} == {"cannot be told"}
+
+
+def test_its_own_tables_by_hand() -> None:
+    """Gains counted, the gap of the best against what 160,000 rows can tell, figure 5's arithmetic."""
+    own = "its own tables"
+    gain = found("RoPE", [], own)
+    assert gain.verdict == "holds" and "9 of 10" in gain.evidence and "8 of 9" in gain.evidence
+    best = found("V6", [], own)
+    assert best.verdict == "cannot be told" and "0.0018" in best.evidence and "0.0007" in best.evidence
+    five = found("The matrix", [], own)
+    assert (
+        five.verdict == "does not hold"
+        and f"{(0.738 + 0.853) / 2:.3f}" in five.evidence
+        and f"{0.853 / (0.853 + 0.262):.3f}" in five.evidence
+    )
+    assert found("A sixteenth", [], own).evidence.startswith("V5 behind V1: 4.6 points with sinusoids, 5.3 points")
+
+
+@pytest.mark.parametrize(("plain", "rope", "verdict"), [(90, 10, "holds"), (10, 90, "does not hold"), (30, 30, "cannot be told")])
+def test_the_second_phase(plain: int, rope: int, verdict: str, tmp_path: Path) -> None:
+    wrong = {name: number for v in VERSIONS for name, number in ((v, plain), (f"{v}-{ROPE}", rope))}
+    assert found("RoPE", seeds(tmp_path, wrong)).verdict == verdict
+
+
+def test_half_of_the_versions_leave_the_second_phase_open(tmp_path: Path) -> None:
+    """Five versions gain and five are not here: they could."""
+    wrong = {name: number for v in VERSIONS[:5] for name, number in ((v, 90), (f"{v}-{ROPE}", 10))}
+    assert found("RoPE", seeds(tmp_path, wrong)).verdict == "cannot be told"
+
+
+@pytest.mark.parametrize(("own", "others", "verdict"), [(10, 90, "holds"), (90, 10, "does not hold"), (30, 30, "cannot be told")])
+def test_the_best_version(own: int, others: int, verdict: str, tmp_path: Path) -> None:
+    wrong = {f"{v}-{ROPE}": others for v in VERSIONS} | {BEST: own}
+    assert found("V6", seeds(tmp_path, wrong)).verdict == verdict
+
+
+def test_versions_that_answer_alike_are_named(tmp_path: Path) -> None:
+    """V2 answers as V6 does, V1 otherwise."""
+    one = found("V6", seeds(tmp_path, {BEST: 30, f"7ess-v2-{ROPE}": 30, f"7ess-v1-{ROPE}": 31}))
+    assert "V2 RoPE gives the same answers to every tweet" in one.evidence and "V1" not in one.evidence
+
+
+@pytest.mark.parametrize(("few", "all_", "verdict"), [(90, 10, "holds"), (10, 90, "does not hold"), (30, 30, "cannot be told")])
+def test_fewer_tweets(few: int, all_: int, verdict: str, tmp_path: Path) -> None:
+    one = found("Fewer", seeds(tmp_path, {"7ess-v1-5k": few, "7ess-v1": all_}))
+    assert one.verdict == verdict and "5,000" in one.evidence and "110,944" in one.evidence
+
+
+@pytest.mark.parametrize(("base", "others", "verdict"), [(20, 20, "holds"), (20, 100, "does not hold"), (20, 24, "cannot be told")])
+def test_depth_width_and_heads(base: int, others: int, verdict: str, tmp_path: Path) -> None:
+    """Alike answers, far ones, and ones that two hundred rows cannot tell from a point."""
+    wrong = {"7ess-v1": base, "7ess-v6": base, "7ess-v2": others, "7ess-v3": others, "7ess-v7": others, "7ess-v9": others}
+    assert found("More depth", seeds(tmp_path, wrong)).verdict == verdict
+
+
+LEANS = list(zip([[[700, 300], [150, 850]], [[850, 150], [300, 700]], [[80, 20], [19, 81]]], OUTCOMES, strict=True))
+
+
+@pytest.mark.parametrize(("matrix", "verdict"), LEANS)
+def test_the_lean_to_the_positive_class(matrix: list[list[int]], verdict: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = SimpleNamespace(labels=("negative", "positive"), metrics=lambda: {"test": {"confusion": matrix}})
+    monkeypatch.setattr(claims, "configurations", lambda runs: {BEST: [run, run]})
+    assert found("The model leans", []).verdict == verdict
+    monkeypatch.setattr(claims, "configurations", lambda runs: {BEST: [run]})
+    assert found("The model leans", []).verdict == "cannot be told"
+    monkeypatch.setattr(claims, "configurations", lambda runs: {BEST: [run], "7ess-v1": [run, run]})
+    assert found("The model leans", []).evidence.startswith("V1 (baseline)")
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"), [(0.05, 0.07, "holds"), (0.001, 0.004, "does not hold"), (0.005, 0.02, "cannot be told")]
+)
+def test_padding(low: float, high: float, verdict: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = ["all", 200, (low + high) / 2, low, high, -0.01, -0.02, 0.001, 0.3, "a/b", "d"]
+    monkeypatch.setattr(measured, "table", lambda name: pd.DataFrame([row], columns=measured.COLUMNS["padding"]))
+    assert found("Padding", []).verdict == verdict
+
+
+def test_neutral_tweets_stay_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [["neutral", 90, 0.6, 0.5, 0.7, 0.3, 0.2, 0.4, "a/b", "d"], ["polar", 60, 0.6, 0.5, 0.7, 0.8, 0.7, 0.9, "a/b", "d"]]
+    monkeypatch.setattr(measured, "table", lambda name: pd.DataFrame(rows, columns=measured.COLUMNS["neutral"]))
+    one = found("Neutral", [])
+    assert one.verdict == "cannot be told" and "30.0% [20.0%, 40.0%] of 90 neutral" in one.evidence and "80.0%" in one.evidence

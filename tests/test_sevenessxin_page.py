@@ -1,0 +1,233 @@
+"""The page of 7ess-Xin with no run, with small runs of the made-up set under its data set's name, and its tables by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from sentviz.errors import InputError
+from sentviz.figures.importance import token_importance
+from sentviz.figures.learning import learning_curve
+from sentviz.papers.sevenessxin import PAPER, prints
+from sentviz.papers.sevenessxin.leak import costs, telling
+from sentviz.papers.sevenessxin.measured import neutral, padding
+from sentviz.papers.sevenessxin.presets import ROPE
+from sentviz.papers.sevenessxin.study import beside, curve, gains, validation_f1
+from sentviz.papers.sevenessxin.tables import log
+from sentviz.registry import named
+from sentviz.runs import Run, runs
+from sentviz.shelf import _same_rows, gathered
+from sentviz.studies.claims import BROKEN, judged
+from sentviz.studies.items import makers
+from sentviz.training import train
+from tests import makers as made_up
+
+APP = Path(__file__).parents[1] / "app" / "main.py"
+SMALL: dict[str, Any] = {"width": 16, "heads": 2, "ffn_width": 16, "layers": 2}
+NAMES = ("7ess-v1", f"7ess-v1-{ROPE}", f"7ess-v6-{ROPE}")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three versions and a point of the curve, of the made-up set under the name of Sentiment140."""
+    root = tmp_path_factory.mktemp("seven")
+    with pytest.MonkeyPatch.context() as patch:
+        splits = made_up.use_toy_data(patch)
+        patch.setattr("sentviz.datasets.load_split", lambda name, split: splits[split])
+        common: dict[str, Any] = {"dataset": prints.DATASET, "shape": SMALL, "select": "f1_positive", "example": "so good"}
+        for name in NAMES:
+            train(made_up.toy_recipe(name, **common), root, progress=False)
+        train(made_up.toy_recipe("7ess-v1", variant="5k", rows=20, **common), root, progress=False)
+    return root
+
+
+@pytest.fixture
+def here(trained: Path) -> list[Run]:
+    return [run for run in runs([trained]).values() if isinstance(run, Run)]
+
+
+def test_the_printed_tables_are_the_papers() -> None:
+    """A few cells by hand, and what an F1 must be of its precision and recall."""
+    frame = prints.table("results").set_index("model")
+    assert frame.loc["7ess-v6-rope", "accuracy"] == 0.8313 and frame.loc["7ess-v5", "f1_positive"] == 0.7821 and len(frame) == 20
+    mean = 2 * frame["precision_positive"] * frame["recall_positive"] / (frame["precision_positive"] + frame["recall_positive"])
+    assert (mean - frame["f1_positive"]).abs().max() < 6e-4
+    values = prints.values("sentiment140", "7ess-v1").set_index("name")["value"]
+    assert values["accuracy"] == 0.8232 and prints.values("sst2", "7ess-v1").empty and prints.values("sentiment140", "cnn").empty
+
+
+def test_the_log_differs_where_it_is_said_to() -> None:
+    frame = log([]).frame
+    accuracy = frame[frame["metric"] == "accuracy"].set_index("model")["logged"].to_dict()
+    assert accuracy == {"V6 RoPE": 0.8305, "V7 RoPE": 0.8268, "V8 RoPE": 0.8298, "V9 RoPE": 0.8291, "V10 (long seq.)": 0.8260}
+
+
+def test_without_runs_everything_says_how_to_train_them() -> None:
+    frame = judged([], ["sevenessxin"])
+    assert not frame["evidence"].str.contains(BROKEN).any()
+    assert (frame.loc[frame["against"] == "runs here", "verdict"] == "cannot be told").all()
+    assert beside([])["value"].isna().all() and gains([]).empty and curve([])["value"].isna().all()
+    for name, maker in makers(named("sevenessxin")).items():
+        assert all(made.caption for made in maker([])), name
+
+
+def test_measured_stands_beside_printed(here: list[Run]) -> None:
+    """The row of a version is its run's own number and the print's; validation F1 is recounted from the matrix."""
+    run = next(run for run in here if run.configuration == "7ess-v1")
+    row = beside(here).set_index("preset").loc["7ess-v1"]
+    assert row["value"] == run.metrics()["test"]["accuracy"]["value"] and row["printed"] == 0.8232
+    (tn, fp), (fn, tp) = run.metrics()["validation"]["confusion"]
+    found = validation_f1([run])
+    assert found["value"] == pytest.approx(2 * tp / (2 * tp + fp + fn), abs=1e-5) and found["low"] <= found["value"] <= found["high"]
+    assert found["n"] == tn + fp + fn + tp
+    assert gains(here)["version"].tolist() == ["7ess-v1"]
+    measured = curve(here).dropna(subset="value")
+    assert measured.loc[measured["preset"] == "7ess-v1", "rows"].tolist() == [5_000, 110_944]
+
+
+def test_runs_that_learned_from_fewer_rows_are_of_the_study(trained: Path, here: list[Run], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their test rows are those of the others; a run with other rows of as many is left out."""
+    monkeypatch.setattr("sentviz.runs.roots", lambda folders=(): [trained])
+    found = gathered()
+    assert {"sentiment140/7ess-v1", "sentiment140/7ess-v1-5k"} <= {run.name for run in found.runs} and not found.left_out
+    whole, few = (next(run for run in here if run.configuration == name) for name in ("7ess-v1", "7ess-v1-5k"))
+    splits = whole.config["data"]["splits"]
+    other = {"recipe": whole.config["recipe"], "data": {"splits": splits | {"train": splits["train"] | {"digest": "0"}}}}
+    assert _same_rows(whole, few) and not _same_rows(whole, SimpleNamespace(config=other))  # type: ignore[arg-type]
+
+
+def test_padding_is_measured_as_by_hand(here: list[Run]) -> None:
+    import sentviz
+
+    model = sentviz.load(next(run for run in here if run.configuration == "7ess-v1"))
+    frame = made_up.toy_splits()["test"].frame.head(24)
+    table = padding(model, frame).set_index("of")
+    said = [model.predict(frame["text"].tolist(), strength={"mask": factor})["label"].to_numpy() for factor in (1, 0)]
+    names = np.array(model.labels)[frame["label"]]
+    assert table.loc["all", "changed"] == pytest.approx((said[0] != said[1]).mean())
+    assert table.loc["all", "difference"] == pytest.approx((said[1] == names).mean() - (said[0] == names).mean())
+    assert table["n"].iloc[1:].sum() == 24
+
+
+def test_telling_words_are_those_that_stand_with_a_class_in_one_set_only() -> None:
+    """A word of one class there and of both here has the largest z, with its ratio by hand; one alike in both sets has none."""
+    labels = [0, 1] * 200
+    weeks = pd.DataFrame({"label": labels, "text": ["snow bad the" if label == 0 else "good the" for label in labels]})
+    whole = weeks.assign(text=["snow bad the" if label == 0 else "snow good the" for label in labels])
+    found = telling(weeks, whole).set_index("word")
+    assert found["z"].abs().idxmax() == "snow" and found.loc["snow", "side"].tolist()[0] == "negative"
+    by_hand = np.log(0.5 / 200.5) - np.log(200.5 / 0.5)
+    assert found.loc["snow", "weeks"].tolist()[0] == pytest.approx(by_hand) and found.loc["snow", "whole"].tolist()[0] == pytest.approx(0)
+    assert found.loc["bad", "z"].tolist()[0] == pytest.approx(0)
+
+
+def test_a_probe_pays_for_a_leak() -> None:
+    """Trained where a topic gives the label away, it is right there and guesses elsewhere; the other learned the sentiment."""
+    rng = np.random.default_rng(0)
+    labels = np.arange(400) % 2
+    topics, feelings = np.array(["snow", "beach"]), np.array(["sad", "glad"])
+    noisy = np.where(rng.random(400) < 0.7, labels, 1 - labels)
+    told = {"leaky": labels, "fair": rng.integers(0, 2, 400)}
+    sets = {
+        name: pd.DataFrame({"label": labels, "text": [f"{topics[a]} {feelings[b]}" for a, b in zip(topic, noisy, strict=True)]})
+        for name, topic in told.items()
+    }
+    value = costs(sets, sets).set_index(["trained", "tested"])["value"]
+    assert value["leaky", "leaky"] == 1 and value["fair", "fair"] > value["leaky", "fair"] + 0.1
+
+
+def test_neutral_tweets_are_counted_apart(here: list[Run]) -> None:
+    import sentviz
+
+    model = sentviz.load(here[0])
+    frame = made_up.toy_splits()["test"].frame.head(9).assign(label=[0, 1, 2] * 3)
+    table = neutral(model, frame).set_index("of")
+    sure = model.predict(frame["text"].tolist())[list(model.labels)].max(axis=1).to_numpy() >= 0.9
+    assert table["n"].to_dict() == {"neutral": 3, "polar": 6}
+    assert table.loc["neutral", "sure"] == pytest.approx(sure[1::3].mean())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("there", [False, True], ids=["no run", "small runs"])
+def test_every_part_opens(there: bool, trained: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Without an error; where runs are missing with the command that trains them."""
+    monkeypatch.setattr("sentviz.runs.roots", lambda folders=(): [trained if there else tmp_path])
+    st.cache_resource.clear()
+    st.cache_data.clear()
+    app = AppTest.from_file(str(APP), default_timeout=240).run()
+    app.switch_page("views/papers/sevenessxin/page.py").run()
+    for part in PAPER.page.parts:
+        app.button_group(key="focus-part").set_value(part).run()
+        assert not app.exception, (part, app.exception)
+        if not there and part in ("results", "phases", "curve", "matrix", "importance", "clouds"):
+            assert any("sentviz study sevenessxin" in info.value for info in app.info), part
+        if there and part == "importance":
+            assert len(app.get("plotly_chart")) == 2
+        if there and part == "padding":
+            assert app.dataframe[-1].value["tokens"].tolist()[1] == 16
+
+
+@pytest.mark.slow
+def test_the_mask_is_taken_away_by_a_switch(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On Explore: off, the answer is that of the model asked without its mask, and said to be an intervention; on, as before."""
+    import sentviz
+
+    monkeypatch.setattr("sentviz.runs.roots", lambda folders=(): [trained])
+    st.cache_resource.clear()
+    st.cache_data.clear()
+    app = AppTest.from_file(str(APP), default_timeout=240)
+    app.query_params["run"] = "sentiment140/7ess-v1"
+    app.run()
+    assert not app.exception and app.toggle(key="switch-mask").value
+    app.toggle(key="switch-mask").set_value(False).run()
+    assert not app.exception and dict(app.session_state["focus"].strength) == {"mask": 0.0}
+    said = " ".join(each.value for each in (*app.markdown, *app.caption))
+    run = next(run for run in runs([trained]).values() if isinstance(run, Run) and run.name == "sentiment140/7ess-v1")
+    asked = sentviz.load(run).trace("so good", strength={"mask": 0})
+    assert "without its mask" in said and f"{asked.label.capitalize()}, {asked.confidence:.0%}" in said
+    app.toggle(key="switch-mask").set_value(True).run()
+    assert not app.exception and app.session_state["focus"].strength == ()
+
+
+# ---- figures
+
+
+def points() -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "preset": ["a", "a", "a", "b"],
+            "rows": [100.0, 1000.0, 5000.0, 1000.0],
+            "value": [0.6, 0.7, np.nan, 0.65],
+            "low": [0.5, 0.65, np.nan, 0.6],
+            "high": [0.7, 0.75, np.nan, 0.7],
+            "n": [50.0, 50.0, np.nan, 50.0],
+            "seeds": [1.0, 3.0, np.nan, 1.0],
+            "printed": [np.nan, np.nan, 0.8, np.nan],
+        }
+    )
+
+
+def test_a_learning_curve_draws_what_is_measured_and_what_is_printed() -> None:
+    figure = learning_curve(points(), {"a": "A", "b": "<B>"}, title="Accuracy by rows", note="A note.")
+    lines = {trace.name: (list(trace.x), list(trace.y)) for trace in figure.plot.data}
+    assert lines == {"A": ([100, 1000], [0.6, 0.7]), "A, printed": ([5000], [0.8]), "&lt;B&gt;": ([1000], [0.65])}
+    assert "A note." in figure.caption and "n = 50; seeds: 1 to 3." in figure.caption
+    assert list(figure.plot.data[0].error_y.array) == pytest.approx([0.1, 0.05])
+    with pytest.raises(InputError, match="Nothing of this learning curve is measured"):
+        learning_curve(points().assign(value=np.nan), {"a": "A"}, title="none")
+
+
+def test_importance_is_drawn_beside_an_even_share() -> None:
+    figure = token_importance(["so", "<b>"], [0.5, 0.1], title="Importance", rest=0.4)
+    assert list(figure.plot.data[0].y) == [0.5, 0.1] and list(figure.plot.layout.xaxis.ticktext) == ["so", "&lt;b&gt;"]
+    assert figure.plot.layout.shapes[0].y0 == pytest.approx(0.3) and "40% goes to padding" in figure.caption
+    for wrong in ([], [0.1]):
+        with pytest.raises(InputError, match="a value for each"):
+            token_importance(["so", "good"], wrong, title="none")
