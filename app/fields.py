@@ -177,14 +177,14 @@ def characters(default: str = "", most: int | None = TEXT_IN_URL, **more: Any) -
     return _field(default, _one(lambda value: as_sent(value[:most])), **more)
 
 
-def words_of(vocabulary: Sequence[str], default: str, least: int, most: int, **more: Any) -> Any:
-    """So many words of a small vocabulary, with one space between."""
+def words_of(vocabulary: Callable[[], Collection[str]], least: int, most: int, **more: Any) -> Any:
+    """So many words of a small vocabulary, which is asked for at each reading, with one space between."""
 
     def read(value: str) -> str | None:
         words = value.split(" ")
-        return value if least <= len(words) <= most and set(words) <= set(vocabulary) else None
+        return value if least <= len(words) <= most and set(words) <= set(vocabulary()) else None
 
-    return _field(default, _one(read), **more)
+    return _field("", _one(read), **more)
 
 
 def one_of(default: str, there: Callable[[Known], Collection[str]], **more: Any) -> Any:

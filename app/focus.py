@@ -33,7 +33,6 @@ from app.fields import (
 from sentviz.errors import SentvizError
 from sentviz.explain import SCORES
 from sentviz.figures import component_name
-from sentviz.papers.sentiformer import separation
 from sentviz.registry import papers, studies
 from sentviz.shapes import Capabilities
 from sentviz.testset.rows import OVER
@@ -42,6 +41,7 @@ from sentviz.testset.slices import Slice
 __all__ = ["DEFAULT_RUN", "PRIVATE", "TEXT_IN_URL", "WITH_TEXT", "Focus", "choices"]
 
 DEFAULT_RUN = "sst2/ndt-unit-2"
+SEQUENCE = 128  # words that can be asked about
 NOTES = 3  # that a visitor reads of one link
 LOOKS = {"maps": "maps", "long": "long texts", "bertviz": "BertViz", "layers": "layers and heads", "scores": "explanations"}
 LOOKS |= {"lexicon": "lexicon", "gates": "gates and positions"}
@@ -130,6 +130,11 @@ def _studied() -> tuple[str, ...]:
 def _parts() -> tuple[str, ...]:
     """Every part of a paper's page."""
     return tuple(dict.fromkeys(part for paper in papers().values() for part in paper.page.parts))
+
+
+def _vocabulary() -> frozenset[str]:
+    """Every word of the sequences that papers' pages ask about."""
+    return frozenset(word for paper in papers().values() for word in paper.page.vocabulary)
 
 
 def _turned(value: tuple[tuple[str, float], ...], has: Capabilities) -> tuple[tuple[str, float], ...]:
@@ -231,7 +236,7 @@ class Focus:
     positions: str = choice(("aware", "learned", "sinusoid", "rotary"), chip="{} positions")
     longest: str = choice(("8", "16", "24", "32"), "24", called="the longest sequence", chip="learned from {} words at most")
     seed: int = whole(0, 0)
-    sequence: str = words_of(separation.WORDS, separation.EXAMPLE, 2, separation.LONGEST, chip=_quoted)
+    sequence: str = words_of(_vocabulary, 2, SEQUENCE, chip=_quoted)  # "" = the page's example
     scale: str = choice(("value", "change"), chip="change from the start")  # of lambda curves; or change, from the start
     axis: str = choice(("epoch", "step"), chip="by {}")  # of training curves; or step
     travel: str = choice(("joint", "aligned"), chip="each epoch on its own axes")  # how rows become points after each epoch

@@ -57,6 +57,7 @@ class Page:
     icon: str = ":material/article:"
     script: Path | None = None  # a Streamlit page in another package
     parts: tuple[str, ...] = ()  # of it that a link can name
+    vocabulary: tuple[str, ...] = ()  # words of the sequences that a visitor asks on it; a link carries no others
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from streamlit.testing.v1 import AppTest
 import sentviz
 from app.views.papers.sentiformer import proposition
 from sentviz.maps.arithmetic import cell
-from sentviz.papers.sentiformer import separation, solvers
+from sentviz.papers.sentiformer import solvers
 from sentviz.training import train
 from tests import makers
 from tests.test_app import words
@@ -127,7 +127,7 @@ def test_proposition_2_is_learned_when_asked(page: Any) -> None:
     assert (markov["answer"] == markov["first word exchanged"]).all()
     app.text_input(key="prop2-text").set_value("not a clue").run()
     assert "is none of the 8 words" in words(app).replace("\\", "") and not app.exception
-    assert app.session_state["focus"].sequence == separation.EXAMPLE and app.text_input(key="prop2-text").value == "not a clue"
+    assert app.session_state["focus"].sequence == "" and app.text_input(key="prop2-text").value == "not a clue"
     app.text_input(key="prop2-text").set_value("not  LONG good").run()
     assert app.session_state["focus"].query()["sequence"] == "not long good"
 

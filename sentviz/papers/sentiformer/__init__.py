@@ -19,6 +19,7 @@ PAPER = Paper(
         "Gupta et al.: gates, aware positions, a window; every printed number beside ours.",
         url="sentiformer",
         parts=("results", "parts", "gates", "speed", "theory", "failures", "claims", "items"),
+        vocabulary=("not", "good", "bad", "the", "film", "was", "very", "long"),
     ),
     presets=PRESETS,
     additions=ADDITIONS,

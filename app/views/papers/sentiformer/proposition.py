@@ -18,7 +18,7 @@ from sentviz.figures.separation import accuracy_by_length
 from sentviz.gallery import code
 from sentviz.glossary import tip
 from sentviz.papers.sentiformer.figures import learned_by
-from sentviz.papers.sentiformer.separation import FIRST, WORDS, places_of
+from sentviz.papers.sentiformer.separation import EXAMPLE, FIRST, WORDS, places_of
 
 if TYPE_CHECKING:
     from sentviz.papers.sentiformer.solvers import Separation
@@ -145,7 +145,7 @@ def _span(shares: pd.Series[float]) -> str:
 
 def _typed() -> str:
     """The sequence as typed. The focus gets it once it is one of the eight words: what else is typed reaches no link."""
-    state, linked = st.session_state, shell.focus().sequence
+    state, linked = st.session_state, shell.focus().sequence or EXAMPLE
     if "prop2-text" not in state or state.get("prop2-linked") != linked:
         state["prop2-text"] = state["prop2-linked"] = linked
 
