@@ -234,6 +234,8 @@ class Focus:
     sequence: str = words_of(separation.WORDS, separation.EXAMPLE, 2, separation.LONGEST, chip=_quoted)
     scale: str = choice(("value", "change"), chip="change from the start")  # of lambda curves; or change, from the start
     axis: str = choice(("epoch", "step"), chip="by {}")  # of training curves; or step
+    travel: str = choice(("joint", "aligned"), chip="each epoch on its own axes")  # how rows become points after each epoch
+    seeds: str = choice(("lines", "bands"), chip="seeds as bands")  # of training curves
     shared: bool = hidden(False, resets=on("text", "row"))  # the text came in by a link, so the URL may keep it
 
     def with_(self, **changes: Any) -> Focus:

@@ -100,6 +100,12 @@ PAGES = {
             icon=":material/show_chart:",
             help="Loss and validation metrics of any runs.",
         ),
+        st.Page(
+            "views/training/through.py",
+            title="Through training",
+            icon=":material/movie:",
+            help="One slider over the epochs: maps, answers and rows as they were learned, and forgotten.",
+        ),
     ],
     "Papers": [
         *(

@@ -11,6 +11,7 @@ metrics.json           each metric with its interval and n
 
 and, where its recipe keeps them, epochs/<number>.safetensors: the weights after an epoch, counted from 1, matrices in 8 bits;
 and, where it was measured (`attach`):
+epochs/<number>.measured.safetensors, .example.safetensors: a sample of rows and the example after an epoch (sentviz.epochs.measured)
 faithfulness.parquet   explanations against random ones (sentviz.explain.faithfulness)
 heads.parquet          what each head attends to over a split, [CLS] in particular (sentviz.maps.heads)
 gates.parquet          which words the gates shut over a split (sentviz.maps.gates)
@@ -46,6 +47,7 @@ __all__ = [
     "FORMAT",
     "Run",
     "attach",
+    "attach_files",
     "attachable",
     "find",
     "hold",
@@ -82,7 +84,7 @@ FILES = (
     "example.safetensors",
     "metrics.json",
 )
-EPOCH = re.compile(r"epochs/([1-9]\d*)\.safetensors")
+EPOCH = re.compile(r"epochs/([1-9]\d*)(\.measured)?\.safetensors")
 PATIENCE = 60.0  # seconds that a table waits for another one to be stored
 
 
@@ -198,7 +200,23 @@ class Run:
     @property
     def epochs(self) -> tuple[int, ...]:
         """The epochs, counted from 1, after which its weights were kept."""
-        return tuple(sorted(int(found[1]) for file in self.config["files"] if (found := EPOCH.fullmatch(file))))
+        return self._epochs(measured=False)
+
+    @property
+    def measured(self) -> tuple[int, ...]:
+        """The epochs after which a sample of rows was measured (`sentviz.epochs`); the weights may be gone."""
+        return self._epochs(measured=True)
+
+    def _epochs(self, measured: bool) -> tuple[int, ...]:
+        found = (EPOCH.fullmatch(file) for file in self.config["files"])
+        return tuple(sorted(int(one[1]) for one in found if one and bool(one[2]) == measured))
+
+    @property
+    def keeping(self) -> str:
+        """The command that trains a run like it which keeps the weights after its epochs."""
+        recipe = self.config["recipe"]
+        what = "--hub FOLDER" if recipe.get("source") else f"--model {recipe['model']}"
+        return f"sentviz train {recipe['dataset']} {what} --keep-epochs {recipe['epochs']}"
 
     def at(self, epoch: int) -> Run:
         """The run with the weights that its model had after an epoch; what was measured of it stays that of its best state.
@@ -333,13 +351,13 @@ def seal(folder: Path, config: Mapping[str, Any]) -> None:
     (folder / "config.json").write_text(text + "\n", encoding="utf-8")
 
 
-def attachable(run: Run, file: str) -> None:
-    """Whether `attach` could store a table with a run, asked before the table is made.
+def attachable(run: Run, *files: str) -> None:
+    """Whether `attach` could store files with a run, asked before they are made.
 
     Raises:
         RunError: its folder holds anything else (which would be lost), or may not be written.
     """
-    own = {run.folder / name for name in (*run.config["files"], "config.json", file)}
+    own = {run.folder / name for name in (*run.config["files"], "config.json", *files)}
     own |= {path.parent for path in own}
     if foreign := sorted(path.relative_to(run.folder).as_posix() for path in run.folder.rglob("*") if path not in own):
         raise RunError(f"{run.name}: its folder holds {foreign[0]}, which is no part of the run; please move it elsewhere first.")
@@ -348,7 +366,12 @@ def attachable(run: Run, file: str) -> None:
 
 
 def attach(run: Run, file: str, frame: pd.DataFrame) -> Run:
-    """The run with one more table, or a newer one, written atomically; what others attached in the meantime stays, its digest changes.
+    """The run with one more table, or a newer one; otherwise as `attach_files`."""
+    return attach_files(run, {file: lambda path: frame.to_parquet(path, index=False, compression="zstd")})
+
+
+def attach_files(run: Run, writers: Mapping[str, Callable[[Path], object]]) -> Run:
+    """The run with more files, or newer ones, written atomically; what others attached in the meantime stays, its digest changes.
 
     Raises:
         RunError: as `attachable`; a file of the run is damaged; it was trained anew since `run` was opened; another process holds it.
@@ -358,12 +381,11 @@ def attach(run: Run, file: str, frame: pd.DataFrame) -> Run:
             if not mine:
                 raise RunError(f"{run.name} is being written by another process.")
             now = Run.open(folder, run.name)
-            attachable(now, file)
+            attachable(now, *writers)
             if any(now.config["files"].get(name) != run.config["files"].get(name) for name in FILES):
                 raise RunError(f"{run.name} was trained anew while it was measured; please measure it again.")
             files: dict[str, Callable[[Path], object]] = {name: partial(shutil.copyfile, now.path(name)) for name in now.config["files"]}
-            files[file] = lambda path: frame.to_parquet(path, index=False, compression="zstd")
-            write(folder, now.config, files)
+            write(folder, now.config, files | dict(writers))
     except PermissionError as error:
         raise RunError(f"{run.name}: its folder may not be written.") from error
     return Run.open(run.folder, run.name)

@@ -66,6 +66,15 @@ def tiny_model(tiny_run: Path) -> Model:
 
 
 @pytest.fixture(scope="session")
+def kept_epochs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the run toy/ndt-unit-2-epochs, which keeps its last three epochs. Read-only: copy it to change it."""
+    root = tmp_path_factory.mktemp("kept")
+    with pytest.MonkeyPatch.context() as patch:
+        makers.use_toy_data(patch)
+        return train(makers.toy_recipe(variant="epochs", keep_epochs=3), root, progress=False).folder
+
+
+@pytest.fixture(scope="session")
 def measured_gates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the run toy/sentiformer, whose gates `sentviz gates` has measured. Read-only: copy it to change it."""
     root = tmp_path_factory.mktemp("gates")

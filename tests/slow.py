@@ -282,3 +282,38 @@ def positive_share(sequences: Sequence[Sequence[int]], positive: Sequence[bool],
             rows, hits = rows + alike, hits + (alike and label)
         share = (hits + weight * share) / (rows + weight)
     return share
+
+
+def forgetting(right: Sequence[bool]) -> tuple[int, int, int]:
+    """Place of the first right answer (-1 = none), turns from right to wrong, and back; Toneva et al. 2019, section 2."""
+    first, forgotten, again = -1, 0, 0
+    for place, now in enumerate(right):
+        before = place > 0 and right[place - 1]
+        if now and first < 0:
+            first = place
+        elif now and not before:
+            again += 1
+        if before and not now:
+            forgotten += 1
+    return first, forgotten, again
+
+
+def nearest_turn(x: Sequence[Sequence[float]], y: Sequence[Sequence[float]], steps: int = 3600) -> float:
+    """How near the rows of x (n, 2) come to those of y, turned by any of `steps` angles, mirrored or not; both centred, equally large."""
+
+    def centred(rows: Sequence[Sequence[float]]) -> tuple[list[tuple[float, float]], float]:
+        mean = [sum(row[c] for row in rows) / len(rows) for c in (0, 1)]
+        moved = [(row[0] - mean[0], row[1] - mean[1]) for row in rows]
+        return moved, math.sqrt(sum(u * u + v * v for u, v in moved))
+
+    (a, size), (b, wanted) = centred(x), centred(y)
+    best = math.inf
+    for k in range(steps):
+        c, s = math.cos(2 * math.pi * k / steps), math.sin(2 * math.pi * k / steps)
+        for mirror in (1, -1):
+            off = 0.0
+            for (u, v), (p, q) in zip(a, b, strict=True):
+                w = mirror * v
+                off += ((c * u - s * w) * wanted / size - p) ** 2 + ((s * u + c * w) * wanted / size - q) ** 2
+            best = min(best, off)
+    return math.sqrt(best)

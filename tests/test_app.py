@@ -33,6 +33,7 @@ PAGES = (
     "components",
     "scalars",
     "curves",
+    "training/through",
     "ndt/page",
     "hardmax/page",
     "fused/page",

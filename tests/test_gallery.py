@@ -53,7 +53,7 @@ def test_every_figure_has_a_name() -> None:
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_every_name_draws(name: str, measured_gates: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_name_draws(name: str, measured_gates: Path, kept_epochs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By `draw`, from the first shipped or made run that can give it, calling the function that it is registered with."""
     spec = FIGURES[name]
     if name in SLOW:
@@ -67,7 +67,7 @@ def test_every_name_draws(name: str, measured_gates: Path, monkeypatch: pytest.M
         return original(*args, **kwargs)
 
     monkeypatch.setattr(there, function, counted)
-    able = [run for run in (*SHIPPED, str(measured_gates)) if not spec.lacks(find(run))] if spec.of.OF_RUN else spec.names
+    able = [run for run in (*SHIPPED, str(measured_gates), str(kept_epochs)) if not spec.lacks(find(run))] if spec.of.OF_RUN else spec.names
     assert able
     try:
         made = draw(able[0], name, **BESIDE.get(name, {}))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sentviz import particles, points
+from sentviz import particles, points, through
 from sentviz.kit import bundle, front
 
 ROOT = Path(__file__).parents[1]
@@ -36,7 +36,9 @@ def test_the_browser_code_passes_its_own_tests() -> None:
 
 
 @pytest.mark.parametrize("page", [None, "data"])
-@pytest.mark.parametrize(("folder", "name"), [(MAP, "map"), (points.HERE, "points"), (particles.HERE, "particles")])
+@pytest.mark.parametrize(
+    ("folder", "name"), [(MAP, "map"), (points.HERE, "points"), (particles.HERE, "particles"), (through.HERE, "through")]
+)
 def test_every_view_is_one_script(folder: Path, name: str, page: str | None, tmp_path: Path) -> None:
     """No import is left, the app's script exports what Streamlit calls, a page's script exports nothing; node can read both."""
     _, style, script = front(folder, name, page)

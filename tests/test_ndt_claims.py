@@ -13,6 +13,7 @@ from sentviz.papers.ndt import prints
 from sentviz.papers.ndt.claims import CLAIMS
 from sentviz.papers.ndt.study import NDTS
 from sentviz.runs import Run
+from sentviz.studies.against import minus
 from tests.studies import made_run
 
 pytestmark = pytest.mark.slow
@@ -147,7 +148,8 @@ def above_of(title: str, said: int) -> tuple[str, str, Edit, list[Edit]]:
 def negatives_of(title: str, low: float, high: float) -> tuple[str, str, Edit, list[Edit]]:
     data = PRINTED[title]
     wrong = [negative(data, low - 0.001, high), negative(data, low, high + 0.001), negative(data, low, 0.1)]
-    return f"Under [-1,1] lambdas on {title} are negative, from {low} to {high}", "lambdas", negative(data, low, high), wrong
+    said = minus(f"Under [-1,1] lambdas on {title} are negative, from {low} to {high}")
+    return said, "lambdas", negative(data, low, high), wrong
 
 
 IMDB_FREE = "dataset == 'imdb' and constraint in ('[0,inf)', '(-inf,inf)')"
@@ -274,7 +276,7 @@ def test_dt_against_vanilla(shelf: Shelf) -> None:
 
 BEST = {
     "On SST-2 [0,1] with three maps is the best NDT": ("sst2", "ndt-unit-3"),
-    "On Twitter (-inf,inf) with four maps is the best NDT": ("twitter_financial", "ndt-free-4"),
+    "On Twitter (−inf,inf) with four maps is the best NDT": ("twitter_financial", "ndt-free-4"),
 }
 
 
@@ -305,7 +307,7 @@ UNBOUNDED = tuple(name for name in NDTS if "nonneg" in name or "free" in name)
 MOVES = {
     "Training itself makes unbounded lambdas grow with depth on IMDB": ("imdb", UNBOUNDED, 1),
     "Training itself makes unbounded lambdas grow with depth on SST-2": ("sst2", UNBOUNDED, 1),
-    "Training itself makes lambda more negative under [-1,1] on SST-2": ("sst2", tuple(n for n in NDTS if "symmetric" in n), -1),
+    "Training itself makes lambda more negative under [−1,1] on SST-2": ("sst2", tuple(n for n in NDTS if "symmetric" in n), -1),
 }
 
 

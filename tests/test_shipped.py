@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 
 import numpy as np
 import pytest
 
+from sentviz.epochs.course import course, examples
 from sentviz.errors import DataMissingError
 from sentviz.examples import EXAMPLES
 from sentviz.runs import FILES, Run
@@ -71,6 +73,31 @@ def test_no_text_of_a_data_set_ships(run: Run) -> None:
     frame = run.frame("test.parquet")
     assert set(frame.columns) == {"split", "id", "label", *run.labels}
     assert frame["id"].astype(str).str.fullmatch(r"[a-z0-9_-]+\d+").all()
+
+
+@of_each(run for run in SHIPPED if run.measured)
+def test_measured_epochs_are_whole_and_small(run: Run) -> None:
+    """Every epoch and the example after it can be read; rows are ids; beside the weights they take less than a megabyte."""
+    seen, (traces, problems) = course(run), examples(run)
+    assert not seen.problems and not problems and tuple(traces) == seen.epochs == run.measured
+    assert all(re.fullmatch(r"[a-z0-9_-]+\d+", row) for row in seen.first.ids)
+    files = [path for path in (run.folder / "epochs").iterdir() if path.name.count(".") > 1]
+    assert sum(path.stat().st_size for path in files) < 1e6
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("SENTVIZ_DATA" not in os.environ, reason="SENTVIZ_DATA names no folder of data sets")
+@of_each(run for run in SHIPPED if run.epochs)
+def test_kept_epochs_answer_as_measured(run: Run) -> None:
+    """The first rows of the sample asked again with the weights after each kept epoch."""
+    from sentviz import datasets
+    from sentviz.models.loading import load
+
+    frame = datasets.load_split(run.config["data"]["name"], "validation").frame.set_index("id")
+    for one in course(run).measured:
+        if one.epoch in run.epochs:
+            fresh = load(run, epoch=one.epoch).predict(frame.loc[list(one.ids[:40]), "text"].tolist())
+            np.testing.assert_allclose(fresh[list(run.labels)].to_numpy(), one.probabilities[:40], atol=2e-4)
 
 
 def test_what_ships_stays_small() -> None:

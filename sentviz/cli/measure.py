@@ -155,3 +155,32 @@ def words(run: str) -> None:
     from sentviz.testset.words import store
 
     click.echo(f"Stored in {store(find(run)).folder}")
+
+
+@main.command()
+@click.argument("run")
+@click.option("--sample", type=click.IntRange(min=1), default=400, show_default=True, help="How many texts of the split.")
+@click.option("--split", default="validation", show_default=True, help="Split of the run's data set.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the sample.")
+@command
+def epochs(run: str, sample: int, split: str, seed: int) -> None:
+    """Ask RUN, as it was after every epoch that it keeps, about the same texts and its example; stored with the run."""
+    from sentviz import datasets
+    from sentviz.epochs.course import KINDS, course, events
+    from sentviz.epochs.measured import files, names
+    from sentviz.evaluation import wilson
+    from sentviz.runs import attach_files, attachable, find
+
+    found = find(run)
+    attachable(found, *names(found))
+    example, rows = found.example(), datasets.load_split(found.config["data"]["name"], split)
+    with ticking("Epochs") as tick:
+        made = files(found, rows, (example.text, example.text_pair), rows=sample, seed=seed, progress=tick)
+    seen = course(attach_files(found, made))
+    n = len(seen.first.ids)
+    click.echo(f"Stored in {found.folder}\n{found.name}, {n:,} texts of {split}\nepoch  accuracy  95% interval")
+    for epoch, right in zip(seen.epochs, seen.right.sum(axis=1), strict=True):
+        low, high = wilson(right, n)
+        click.echo(f"{epoch:>5}{right / n:>10.2%}  {low:.2%} - {high:.2%}")
+    kinds = events(seen.right).kinds
+    click.echo(", ".join(f"{kind}: {kinds.count(kind):,}" for kind in KINDS))

@@ -35,7 +35,7 @@ def _studies() -> list[tuple[str, str]]:
 @click.argument("recipe")
 @click.option("--model", help="Preset instead of the recipe's, as listed below.")
 @click.option("--seed", type=click.IntRange(0, (1 << 63) - 1), help="Seed instead of the recipe's.")
-@click.option("--variant", help="A change by name: equal, swapped or frozen (how lambda starts), 512 (reads 512 tokens).")
+@click.option("--variant", help="A change by name: equal, swapped or frozen (how lambda starts), 512 (tokens), epochs (keeps all).")
 @click.option("--hub", help="Fine-tune this Hugging Face encoder, a name or a folder, on the data set RECIPE.")
 @click.option("--injection", help="Of a lexicon into that encoder: xia, all, all-scaled, last, last-scaled.")
 @click.option("--lexicon", help="Whose polarities a model with an injection gets, as in lexicon_ko_knu.")

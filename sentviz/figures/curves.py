@@ -17,27 +17,32 @@ __all__ = ["curves"]
 _BEST = "validation_accuracy"
 _TIE = "validation_loss"
 _COLUMNS = ["run", "name", "step", "epoch", "value"]
+_BAND = ["low", "high"]
 
 
 def curves(
     history: Mapping[str, pd.DataFrame],
-    names: Sequence[str] = ("train_loss", "validation_loss", "validation_accuracy"),
+    names: Sequence[str] = ("train_loss", "validation_loss", "validation_accuracy", "validation_f1_macro"),
     *,
     x: Literal["step", "epoch"] = "step",
+    groups: Mapping[str, str] | None = None,
     theme: Theme = "light",
 ) -> Figure:
     """One small panel per name, runs overlaid; a star marks each run's best validation accuracy (ties by loss).
+
+    Seeds of one configuration can be drawn together: their mean as the line, from least to most as the band, over the steps that all have.
 
     Args:
         history: run name to frame with columns step, epoch, name, value.
         names: what to draw, in this order; names that no run recorded are left out.
         x: the horizontal axis.
+        groups: run name -> what it is drawn together with; each run by itself unless given.
     Frame:
-        run, name, step, epoch, value, best (True at the marked step).
+        run, name, step, epoch, value, best (True at the marked step), low and high (of several runs together, else NaN).
     Raises:
         InputError: none of the names was recorded.
     """
-    frame = _tidy(history, names)
+    frame = _together(_tidy(history, names), groups or {})
     panels = [name for name in names if (frame["name"] == name).any()]
     if not panels:
         raise InputError(f"None of these runs recorded {', '.join(names)}.")
@@ -60,6 +65,19 @@ def curves(
             label = as_run(run, 32)
             few = len(line) <= 30
             hover = f"{label}<br>{x} %{{x}}: %{{y:.4f}}<extra></extra>"
+            if line["low"].notna().any():
+                plot.add_scatter(
+                    x=[*line[x], *line[x][::-1]],
+                    y=[*line["high"], *line["low"][::-1]],
+                    fill="toself",
+                    fillcolor=style["color"],
+                    opacity=0.2,
+                    line={"width": 0},
+                    hoverinfo="skip",
+                    legendgroup=run,
+                    showlegend=False,
+                    **place,
+                )
             plot.add_scatter(
                 x=line[x],
                 y=line["value"],
@@ -111,9 +129,26 @@ def curves(
         [
             f"{len(runs)} run{'s' * (len(runs) > 1)} by {x}." if len(runs) > 4 else f"Run{'s' * (len(runs) > 1)} {', '.join(runs)} by {x}.",
             "Stars mark the best validation accuracy." if marked else "",
+            "Bands go from the least to the most of the seeds, the line is their mean." if frame["low"].notna().any() else "",
         ]
     )
     return Figure(file_safe("curves", *runs[:3]), plot, frame, caption)
+
+
+def _together(frame: pd.DataFrame, groups: Mapping[str, str]) -> pd.DataFrame:
+    """The runs of a group as one, by step: mean, least and most; a group of one stays a run."""
+    members: dict[str, list[str]] = {}
+    for run in frame["run"].unique():
+        members.setdefault(groups.get(run, run), []).append(run)
+    parts = [frame[frame["run"].isin(runs)].assign(low=float("nan"), high=float("nan")) for runs in members.values() if len(runs) == 1]
+    for group, runs in members.items():
+        if len(runs) == 1:
+            continue
+        each = frame[frame["run"].isin(runs)].groupby(["name", "step"], as_index=False, sort=True)
+        rows = each.agg(epoch=("epoch", "mean"), value=("value", "mean"), low=("value", "min"), high=("value", "max"), n=("run", "nunique"))
+        parts.append(rows[rows["n"] == len(runs)].drop(columns="n").assign(run=f"{group}, {len(runs)} seeds", best=False))
+    order = [*_COLUMNS, "best", *_BAND]
+    return pd.concat([part[order] for part in parts], ignore_index=True) if parts else pd.DataFrame(columns=order)
 
 
 def _tidy(history: Mapping[str, pd.DataFrame], names: Sequence[str]) -> pd.DataFrame:

@@ -14,7 +14,7 @@ from sentviz.figures.ends import name_ends
 from sentviz.figures.figure import Figure, Theme, base_layout, file_safe, is_panel_title, number, palette, sentence
 from sentviz.figures.text import as_run, as_text
 
-__all__ = ["scalar_evolution"]
+__all__ = ["scalar_evolution", "scalar_label"]
 
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 SYMBOLS = {"lambda": "λ", "alpha": "α", "beta": "β", "gamma": "γ", "temperature": "τ"}
@@ -96,7 +96,7 @@ def scalar_evolution(
         for each, line in here.groupby(["run", "name", "component"], sort=False):
             run, name, component = str(each[0]), str(each[1]), int(line["component"].iloc[0])
             steps, heights, own = line["step"].to_numpy(), line[shown].to_numpy(), colour[(name, component)]
-            label = _label(name, component)
+            label = scalar_label(name, component)
             ends.append((float(heights[-1]), own, f"{label} {number(heights[-1], 3)}"))
             plot.add_scatter(
                 x=steps,
@@ -138,7 +138,7 @@ def scalar_evolution(
                 **place,
             )
 
-    keys: list[tuple[str, Any, str, Any]] = [(_label(*each), {"color": colour[each], "width": 3}, "lines", None) for each in series]
+    keys: list[tuple[str, Any, str, Any]] = [(scalar_label(*each), {"color": colour[each], "width": 3}, "lines", None) for each in series]
     if len(runs) > 1:
         keys += [(as_run(run, 32), {"color": colours.muted, "dash": dash[run], "width": 2}, "lines", None) for run in runs]
     if marks is not None:
@@ -225,7 +225,8 @@ def _symbol(name: str) -> str:
     return SYMBOLS.get(name, as_text(name))
 
 
-def _label(name: str, component: int) -> str:
+def scalar_label(name: str, component: int) -> str:
+    """A scalar's symbol, with its component counted from 0 (-1 = none): λ₂ is ("lambda", 1)."""
     return _symbol(name) + (f"{component + 1}".translate(_SUBSCRIPTS) if component >= 0 else "")
 
 

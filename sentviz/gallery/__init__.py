@@ -1,7 +1,7 @@
 """Every figure by name: what notebooks draw, the command line exports, pages show and reports are made of.
 
 A figure is registered once, beside the function that makes it of a subject (`sentviz.gallery.registry.figure`): in `sentence`, `lexicon`,
-`training`, `testset`, `words`, `points` or, of a study, in its paper's `figures`. Nothing heavy is loaded before one is drawn.
+`training`, `epochs`, `testset`, `words`, `points` or, of a study, in its paper's `figures`. Nothing heavy is loaded before one is drawn.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from sentviz.errors import InputError, SentvizError
-from sentviz.gallery import lexicon, points, sentence, testset, training, words  # noqa: F401 - they register their figures
+from sentviz.gallery import epochs, lexicon, points, sentence, testset, training, words  # noqa: F401 - they register their figures
 from sentviz.gallery.registry import FIGURES, Spec, find_figure
 from sentviz.gallery.sentence import strip
 from sentviz.gallery.subjects import Sentence, sourced

@@ -71,10 +71,11 @@ def scalar_figure(sources: Sequence[Run], names: Sequence[str] = (), *, change: 
 
 
 @figure("curves", "Loss and metrics over training", Runs, "curves:curves")
-def _curves(of: Runs, *, x: Literal["epoch", "step"] = "epoch", theme: Theme = "light") -> Figure:
+def _curves(of: Runs, *, x: Literal["epoch", "step"] = "epoch", bands: bool = False, theme: Theme = "light") -> Figure:
     from sentviz.figures.curves import curves
 
-    return curves({run.name: run.history() for run in of.sources}, x=x, theme=theme)
+    groups = {run.name: f"{run.config['data']['name']}/{run.configuration}" for run in of.sources} if bands else None
+    return curves({run.name: run.history() for run in of.sources}, x=x, groups=groups, theme=theme)
 
 
 # ---- tables over a split

@@ -19,7 +19,7 @@ from sentviz.figures.text import visible
 if TYPE_CHECKING:
     from PIL import ImageFont
 
-__all__ = ["animation_gif"]
+__all__ = ["MILLISECONDS", "animation_gif", "font", "rgb"]
 
 Doubles = npt.NDArray[np.float64]
 
@@ -108,26 +108,26 @@ def _backdrop(scene: Scene, camera: _Camera, theme: Theme) -> Any:
     from PIL import Image, ImageDraw
 
     colours = palette(theme)
-    paper = np.array(_rgb(colours.paper), dtype=float)
+    paper = np.array(rgb(colours.paper), dtype=float)
     pixels = np.broadcast_to(paper, (camera.height, camera.width, 3)).copy()
     if scene.decision:
         w, b = scene.decision
         p = np.round(12 / (1 + np.exp(-(camera.plane() @ w + b)))).astype(int)  # bands: few colours
-        table = np.array([_rgb(colour) for colour in blend(colours.diverging[1:-1], np.arange(13) / 12)], dtype=float)
+        table = np.array([rgb(colour) for colour in blend(colours.diverging[1:-1], np.arange(13) / 12)], dtype=float)
         pixels = paper * 0.74 + table[p] * 0.26
     picture = Image.fromarray(np.round(pixels).astype(np.uint8))
     pen = ImageDraw.Draw(picture)
     if scene.corners is not None:
         corners = camera(seen(scene.corners))
         for a, c in scene.edges:
-            _dashes(pen, corners[a], corners[c], _rgb(colours.lines[0]), 3, 2.5 * _SCALE, 3.5 * _SCALE)
+            _dashes(pen, corners[a], corners[c], rgb(colours.lines[0]), 3, 2.5 * _SCALE, 3.5 * _SCALE)
     if scene.decision and (size := float(np.hypot(*scene.decision[0]))) > 0:
         w, b = scene.decision
         foot, along = camera(-b * w / size**2), np.array([w[1], w[0]]) / size
         reach = camera.width + camera.height + float(np.abs(foot).max())
         middle = foot + along * float((np.array([camera.width, camera.height]) / 2 - foot) @ along)
         reach = min(reach, float(camera.width + camera.height))
-        _dashes(pen, middle - along * reach, middle + along * reach, _rgb(colours.ink), 3, 9 * _SCALE, 6 * _SCALE)
+        _dashes(pen, middle - along * reach, middle + along * reach, rgb(colours.ink), 3, 9 * _SCALE, 6 * _SCALE)
     return picture
 
 
@@ -135,7 +135,7 @@ def _picture(scene: Scene, moment: float, camera: _Camera, base: Any, theme: The
     from PIL import ImageDraw
 
     colours = palette(theme)
-    ink, paper = _rgb(colours.ink), _rgb(colours.paper)
+    ink, paper = rgb(colours.ink), rgb(colours.paper)
     layer = min(int(moment), max(scene.layers - 1, 0))
     part, after = moment - layer, min(layer + 1, scene.layers)
     state = seen(scene.positions[layer] + (scene.positions[after] - scene.positions[layer]) * part)
@@ -143,7 +143,7 @@ def _picture(scene: Scene, moment: float, camera: _Camera, base: Any, theme: The
     picture = base.copy()
     pen = ImageDraw.Draw(picture)
     around = hull(at)
-    pen.line([tuple(at[i]) for i in [*around, around[0]]], fill=_rgb(colours.lines[0]), width=2)
+    pen.line([tuple(at[i]) for i in [*around, around[0]]], fill=rgb(colours.lines[0]), width=2)
     ways = [camera(seen(scene.positions[k])) for k in range(layer + 1)] + [at]
     faint = tuple(round(0.68 * p + 0.32 * i) for p, i in zip(paper, ink, strict=True))
     for i in range(0, len(at), -(-len(at) // MOST_WAYS)):
@@ -174,7 +174,7 @@ def _picture(scene: Scene, moment: float, camera: _Camera, base: Any, theme: The
         points.insert(0, way[-1])
     _write(pen, texts, points, camera, ink, paper)
     shown = int(moment + 1e-9)
-    pen.text((12 * _SCALE, 8 * _SCALE), f"layer {shown} of {scene.layers}" if shown else "start", fill=ink, font=_font(15 * _SCALE))
+    pen.text((12 * _SCALE, 8 * _SCALE), f"layer {shown} of {scene.layers}" if shown else "start", fill=ink, font=font(15 * _SCALE))
     return picture.reduce(_SCALE)
 
 
@@ -189,16 +189,16 @@ def _leader_labels(scene: Scene, layer: int, at: Doubles) -> tuple[list[str], li
 def _write(pen: Any, texts: list[str], points: list[Doubles], camera: _Camera, ink: tuple[int, ...], paper: tuple[int, ...]) -> None:
     if not texts:
         return
-    font = _font(14 * _SCALE)
-    sizes = [(float(pen.textlength(text, font=font)) + 4, 18.0 * _SCALE) for text in texts]
+    letters = font(14 * _SCALE)
+    sizes = [(float(pen.textlength(text, font=letters)) + 4, 18.0 * _SCALE) for text in texts]
     taken = [(x - 8 * _SCALE, y - 8 * _SCALE, 16 * _SCALE, 16 * _SCALE) for x, y in points]
     frame = (float(camera.width), float(camera.height))
     for i, (left, top) in label_places(np.array(points), sizes, [11.0 * _SCALE] * len(texts), frame, taken).items():
-        pen.text((left, top), texts[i], fill=ink, font=font, stroke_width=2 * _SCALE, stroke_fill=paper)
+        pen.text((left, top), texts[i], fill=ink, font=letters, stroke_width=2 * _SCALE, stroke_fill=paper)
 
 
 @cache
-def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+def font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
     """DejaVu Sans, which comes with matplotlib and knows most alphabets; Pillow's own letters otherwise."""
     from PIL import ImageFont
 
@@ -218,6 +218,7 @@ def _dashes(pen: Any, start: Doubles, end: Doubles, colour: tuple[int, ...], wid
         pen.line([tuple(start + step * at), tuple(start + step * min(at + on, long))], fill=colour, width=width)
 
 
-def _rgb(colour: str) -> tuple[int, int, int]:
+def rgb(colour: str) -> tuple[int, int, int]:
+    """Red, green, blue of #rrggbb."""
     red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
     return red, green, blue

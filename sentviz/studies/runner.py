@@ -172,7 +172,7 @@ def _start(recipe: Recipe, root: Path, command: Callable[[Recipe, Path], list[st
 
 
 def light(run: Run, folder: Path) -> None:
-    """A copy of a run without its weights and what belongs to them: history, predictions, measurements.
+    """A copy of a run without its weights and what belongs to them: history, predictions, measurements, those of its epochs too.
 
     Raises:
         SentvizError: a file of the run is damaged.
@@ -181,11 +181,13 @@ def light(run: Run, folder: Path) -> None:
     import shutil
 
     heavy = {"model.safetensors", "tokenizer.json", "tagger.json.gz", "embeddings.safetensors", "example.safetensors"}
-    kept = {file: digest for file, digest in run.config["files"].items() if file not in heavy and not file.startswith("epochs/")}
+    heavy |= {f"epochs/{epoch}.safetensors" for epoch in run.epochs}
+    kept = {file: digest for file, digest in run.config["files"].items() if file not in heavy}
     if not kept:
         raise SentvizError(f"{run.name} has nothing to keep.")
     with writing(folder) as fresh:
         for file in kept:
+            (fresh / file).parent.mkdir(exist_ok=True)
             shutil.copyfile(run.path(file), fresh / file)
         text = json.dumps(run.config | {"files": kept}, indent=1, ensure_ascii=False)
         (fresh / "config.json").write_text(text + "\n", encoding="utf-8")

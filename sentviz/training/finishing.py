@@ -17,6 +17,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from sentviz import datasets, runs
+from sentviz.epochs.measured import files
 from sentviz.errors import InputError, RunError
 from sentviz.evaluation import confusion, evaluate, fit_calibration, metrics
 from sentviz.explain import explained
@@ -148,6 +149,9 @@ def finish(
             pooled = evaluations[0].pooled[rows].astype(np.float16)
             save_arrays({"rows": rows.astype(np.int32), "pooled": pooled}, fresh / "embeddings.safetensors")
             explained(finished, finished.trace(*example)).save(fresh / "example.safetensors")
+            if epochs and validation is not None:
+                for file, save in files(Run(model.name, fresh), validation, example).items():
+                    save(fresh / file)
             runs.seal(fresh, config)
     except (OSError, SafetensorError) as error:
         raise RunError(f"{model.name} cannot be written to {folder} ({' '.join(str(error).split())}).") from error

@@ -1,4 +1,4 @@
-"""Loss and validation metrics of any runs, overlaid."""
+"""Loss and validation metrics of any runs, overlaid; seeds as lines or as bands."""
 
 from __future__ import annotations
 
@@ -9,15 +9,31 @@ import streamlit as st
 from app import shell, store
 from app.focus import choices
 from app.views.runpick import several
-from sentviz.figures import curves
-from sentviz.gallery import code, sourced
+from sentviz.gallery import code, make
+from sentviz.gallery.subjects import Runs
+from sentviz.runs import Run
 
 shell.intro(
-    "Training loss, validation loss and validation accuracy of any runs, the stored weights' moment marked.",
-    "One seed a line: differences of a few tenths of a point can be chance.",
+    "Training loss, validation loss and validation accuracy or F1 of any runs, the stored weights' moment marked.",
+    "One seed a line: differences of a few tenths of a point can be chance. As bands, every seed at hand of the chosen configurations.",
 )
+
+
+def seeds_of(runs: list[Run]) -> list[Run]:
+    """These runs with those that differ from one of them in the seed only."""
+    wanted = {(run.config["data"]["name"], run.configuration) for run in runs}
+    return [run for run in store.runs().values() if (run.config["data"]["name"], run.configuration) in wanted]
+
+
 chosen = several(list(store.runs().values()), "a history")
-shell.choose(st.segmented_control, "Axis", "axis", choices("axis"), label_visibility="collapsed")
+with st.container(horizontal=True, gap="medium"):
+    shell.choose(st.segmented_control, "Axis", "axis", choices("axis"), label_visibility="collapsed")
+    titles = {"lines": "One line a run", "bands": "Seeds as bands"}
+    shell.choose(st.segmented_control, "Seeds", "seeds", choices("seeds"), format_func=titles.get, label_visibility="collapsed")
+bands = shell.focus().seeds == "bands"
 axis: Literal["epoch", "step"] = "step" if shell.focus().axis == "step" else "epoch"
-lines = code(chosen[0].name, "curves", versus=tuple(run.name for run in chosen[1:]), x=axis)
-shell.figure(lambda theme: sourced(curves({run.name: run.history() for run in chosen}, x=axis, theme=theme), *chosen), "curves", code=lines)
+shown = seeds_of(chosen) if bands else chosen
+of = Runs(shown[0], tuple(run.name for run in shown[1:]))
+of.sources = shown
+lines = code(shown[0].name, "curves", versus=of.versus, x=axis, bands=bands)
+shell.figure(lambda theme: make("curves", of, x=axis, bands=bands, theme=theme), "curves", code=lines)

@@ -334,7 +334,7 @@ CLAIMS = (
     Claim("On Yelp all NDT variants lie within 0.6 points", "section IV-D1", "runs here", _tight("yelp_full", 0.6)),
     Claim("The best NDT beats vanilla on Twitter", "section IV-E1", "runs here", _better("twitter_financial", "ndt", "vanilla")),
     Claim("The best NDT beats DT on Twitter", "section IV-E1", "runs here", _better("twitter_financial", "ndt", "diff")),
-    Claim("On Twitter (-inf,inf) with four maps is the best NDT", "section IV-E1", "runs here", _best("twitter_financial", "ndt-free-4")),
+    Claim("On Twitter (−inf,inf) with four maps is the best NDT", "section IV-E1", "runs here", _best("twitter_financial", "ndt-free-4")),
     Claim("Not the wider block: NDT beats vanilla-matched on IMDB", "ours", "runs here", _better("imdb", "ndt", "vanilla-matched")),
     Claim("Not the wider block: NDT beats vanilla-matched on SST-2", "ours", "runs here", _better("sst2", "ndt", "vanilla-matched")),
     Claim("Not the wider block: NDT beats vanilla-matched on Yelp", "ours", "runs here", _better("yelp_full", "ndt", "vanilla-matched")),
@@ -342,7 +342,7 @@ CLAIMS = (
           "runs here", _better("twitter_financial", "ndt", "vanilla-matched")),
     Claim("Training itself makes unbounded lambdas grow with depth on IMDB", "section IV-B2", "runs here", _moves("imdb")),
     Claim("Training itself makes unbounded lambdas grow with depth on SST-2", "sections IV-C2, IV-H2", "runs here", _moves("sst2")),
-    Claim("Training itself makes lambda more negative under [-1,1] on SST-2", "section IV-C2", "runs here", _turns_negative("sst2")),
+    Claim("Training itself makes lambda more negative under [−1,1] on SST-2", "section IV-C2", "runs here", _turns_negative("sst2")),
     Claim("Silhouette and accuracy order the configurations of IMDB alike", "section IV-F", "runs here", _agree("imdb")),
     Claim("Silhouette and accuracy order the configurations of SST-2 alike", "section IV-F", "runs here", _agree("sst2")),
 )  # fmt: skip

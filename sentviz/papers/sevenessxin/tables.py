@@ -68,8 +68,8 @@ def added() -> dict[str, Table]:
             "padding",
             "Padding read instead of masked",
             measured.table("padding"),
-            "Test rows of a run asked with its padding read: the share of answers that change, accuracy read minus masked (95% intervals), and"
-            " how far the pooled vector moves, as a part of its length (median).",
+            "Test rows of a run asked with its padding read: the share of answers that change, accuracy read minus masked (95% intervals),"
+            " and how far the pooled vector moves, as a part of its length (median).",
         ),
         Table(
             "neutral",

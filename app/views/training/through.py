@@ -1,0 +1,95 @@
+"""A training run on one slider: the sentence, the rows, the heads and the losses after each of its epochs."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from app import shell
+from app.components.through import asked_row, through
+from app.focus import choices
+from app.views.parts import head_title, place, sentence_box
+from app.views.training.through_part import at_hand, chosen_run, figures, film_of, sentence, texts_of
+from sentviz.epochs.course import PICTURES
+from sentviz.errors import SentvizError
+from sentviz.figures.figure import file_safe
+from sentviz.figures.maps import component_name
+from sentviz.gallery import code
+from sentviz.glossary import tip
+from sentviz.through import through_data, through_html
+from sentviz.through.gif import film_gif
+
+KEY = "through"
+AXES = " or ".join(PICTURES.values())
+
+shell.intro(
+    "One slider over the epochs of a training run: what the model looked at, said and mistook after each of them.",
+    "A sample of validation rows, asked at the end of epochs: what happened in between is not seen.",
+)
+run = chosen_run()
+focus = shell.focus()
+try:
+    seen = at_hand(run)
+    traces, said = sentence(run, focus)
+except SentvizError as error:
+    st.warning(shell.md(str(error)), icon=":material/block:")
+    st.stop()
+for problem in dict.fromkeys((*seen.problems, *said)):
+    st.warning(shell.md(problem), icon=":material/broken_image:")
+
+first = next(iter(traces.values()), None)
+has = run.capabilities
+with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
+    if first is not None and run.epochs:
+        with st.container(width="stretch"):
+            sentence_box(run, first.text, first.text_pair, "through-sentence")
+    elif first is not None:
+        st.markdown(f"“{shell.md(first.text)}”", help="This run ships without the weights of its epochs: its example is shown.")
+    if has.maps:
+        shell.choose(st.selectbox, "Layer", "layer", [str(i + 1) for i in range(has.layers)], width=90)
+        heads = ["mean", "max", *(str(i + 1) for i in range(has.heads))]
+        shell.choose(st.selectbox, "Head", "head", heads, width=150, format_func=head_title)
+        if has.components > 1:
+            parts = ["effective", *(str(c + 1) for c in range(has.components))]
+            names: dict[str, Any] = {"format_func": lambda name: component_name(place(name)), "width": 130}
+            shell.choose(st.selectbox, "Component", "component", parts, **names, help=tip("component"))
+    titles = {"joint": "one projection", "aligned": "each epoch's own"}
+    shell.choose(st.selectbox, "Points", "travel", choices("travel"), format_func=titles.get, width=180, help=f"PCA: {AXES}.")
+
+focus = shell.focus()
+film = film_of(run, seen, traces, focus)
+texts = texts_of(run, seen.first.split)
+
+
+def take_row() -> None:
+    """A click on a row: its text is the sentence, as far as it is here."""
+    if row := asked_row(KEY, seen.first.ids):
+        shell.go(row=row)
+
+
+try:
+    data = through_data(film, texts=texts, asks=bool(texts) and bool(run.epochs))
+except (SentvizError, KeyError) as error:
+    st.warning(shell.md(str(error.args[0])), icon=":material/block:")
+    st.stop()
+with st.container(key="figure-through", gap="small"):
+    through(data, key=KEY, on_row=take_row)
+    about = (
+        f"{run.name} (seed {run.config['recipe']['seed']}, digest {run.digest}); {len(seen.first.ids):,} rows of {seen.first.split}, "
+        f"drawn with seed {seen.first.seed}, asked after epochs {', '.join(map(str, seen.epochs))}. "
+        "A row is forgotten where it is right after one epoch and wrong after the next (Toneva et al. 2019)."
+    )
+    with st.container(horizontal=True, gap="small", wrap=False):
+        st.caption(shell.md(about), width="stretch", help=tip("forgetting-event"))
+        common: dict[str, Any] = {"type": "tertiary", "on_click": "ignore"}
+        name = file_safe("through-training", run.name)
+        html, gif = partial(through_html, film, about=about), partial(film_gif, film)
+        st.download_button(
+            "HTML", lambda: html().encode(), f"{name}.html", "text/html", icon=":material/animation:", key="export-through-html", **common
+        )
+        st.download_button("GIF", gif, f"{name}.gif", "image/gif", icon=":material/gif_box:", key="export-through-gif", **common)
+
+with st.expander("The same as figures, an epoch beside the other", icon=":material/view_module:"):
+    figures(run, film, code)

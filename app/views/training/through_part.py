@@ -1,0 +1,156 @@
+"""What the page Through training draws from: which run, its course, the sentence after each epoch, and the figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import streamlit as st
+
+from app import shell, store
+from app.focus import Focus
+from app.views.parts import place
+from sentviz.epochs.course import Course, asked_of, course, examples, missing
+from sentviz.errors import SentvizError
+from sentviz.figures import Figure, Theme
+from sentviz.gallery import make
+from sentviz.gallery.epochs import Epochs
+from sentviz.runs import Run
+from sentviz.through import Film
+from sentviz.trace import Trace
+
+__all__ = ["at_hand", "chosen_run", "figures", "film_of", "sentence", "texts_of"]
+
+Traces = tuple[dict[int, Trace], tuple[str, ...]]
+KEPT = 4  # sentences of a visit
+FIGURES = {
+    "epoch-maps": "Maps",
+    "epoch-answers": "Answer",
+    "epoch-confusion": "Confusion",
+    "epoch-points": "Points",
+    "epoch-heads": "Heads",
+    "epoch-rows": "Rows",
+}
+
+
+def chosen_run() -> Run:
+    """The run in focus; where it has no measured epochs, the page says how they are had, offers runs that have them, and stops."""
+    run = store.run(shell.focus().run)
+    able = [name for name, one in store.runs().items() if one.measured]
+    if run.measured:
+        return run
+    parts = missing(run).split("`")  # the command stands between two of them
+    st.info("`".join(part if k % 2 else shell.md(part) for k, part in enumerate(parts)), icon=":material/movie:")
+    if able:
+
+        def take() -> None:
+            shell.go(run=st.session_state["through-run"])
+
+        st.pills("Runs that can be scrubbed through", able, key="through-run", on_change=take)
+    st.stop()
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _course(name: str, digest: str) -> Course:
+    return course(store.runs()[name])
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _examples(name: str, digest: str) -> Traces:
+    return examples(store.runs()[name])
+
+
+def at_hand(run: Run) -> Course:
+    """What was measured after each epoch.
+
+    Raises:
+        RunError: nothing of it can be read.
+    """
+    return _course(run.name, run.digest)
+
+
+def sentence(run: Run, focus: Focus) -> Traces:
+    """The sentence in focus after each epoch, and what is wrong with others: the example as stored, another one kept for this visit only.
+
+    Raises:
+        SentvizError: a text that cannot be had or read.
+    """
+    if not (focus.text or focus.row):
+        return _examples(run.name, run.digest)
+    text, pair = store.texts(focus)
+    kept: dict[Any, Traces] = st.session_state.setdefault("through-traces", {})
+    key = (run.digest, text, pair)
+    if key not in kept:
+        with st.spinner("Asking the model as it was after each epoch"):
+            kept[key] = asked_of(run, text, pair, lambda epoch: _model(run.name, run.digest, epoch))
+    while len(kept) > KEPT:
+        kept.pop(next(iter(kept)))
+    found, problems = kept[key]
+    return (found, problems) if found else (_examples(run.name, run.digest)[0], problems)
+
+
+@st.cache_resource(max_entries=12, show_spinner=False)
+def _model(name: str, digest: str, epoch: int) -> Any:
+    from sentviz.models.loading import load
+
+    return load(store.runs()[name], epoch=epoch)
+
+
+def film_of(run: Run, seen: Course, traces: Mapping[int, Trace], focus: Focus) -> Film:
+    """Everything that the slider drives; traces of epochs that were measured."""
+    return Film(
+        title=f"{run.name} through training",
+        seen=seen,
+        traces={epoch: trace for epoch, trace in traces.items() if epoch in seen.epochs},
+        history=run.history(),
+        scalars=run.capabilities.scalars,
+        layer=focus.layer - 1,
+        head=place(focus.head),
+        component=place(focus.component),
+        how=focus.travel,
+    )
+
+
+def texts_of(run: Run, split: str) -> dict[str, str]:
+    """The texts of a split by id; none where the data set is not on this machine."""
+    try:
+        return _texts(run.config["data"]["name"], split)
+    except SentvizError:
+        return {}
+
+
+@st.cache_resource(max_entries=2, show_spinner="Reading the data set")
+def _texts(name: str, split: str) -> dict[str, str]:
+    from sentviz import datasets
+
+    frame = datasets.load_split(name, split).frame
+    both = frame["text"] + " ⏐ " + frame["text_pair"] if "text_pair" in frame else frame["text"]
+    return dict(zip(frame["id"].astype(str), both.astype(str), strict=True))
+
+
+def figures(run: Run, film: Film, code: Callable[..., str]) -> None:
+    """One of the registered figures of the epochs, by choice, as all figures are shown."""
+    able = [name for name in FIGURES if film.first is not None or name not in ("epoch-maps", "epoch-answers")]
+    able = [name for name in able if run.capabilities.maps or name not in ("epoch-maps", "epoch-heads")]
+    name = st.segmented_control(
+        "Figure", able, default=able[0], format_func=lambda name: FIGURES[name], label_visibility="collapsed", key="through-figure"
+    )
+    if name is None:
+        return
+    options: dict[str, Any] = {}
+    if name == "epoch-maps":
+        options = {"layer": film.layer, "head": film.head, "component": film.component}
+    if name == "epoch-points":
+        options = {"how": film.how}
+    if name == "epoch-heads":
+        measures = list(dict.fromkeys(film.seen.heads["measure"]))
+        options = {"measure": st.selectbox("Measure", measures, key="through-measure", width=200)}
+    of = Epochs(run)
+    of.course, of.traces = film.seen, dict(film.traces)
+    focus = shell.focus()
+    asked = {"text": focus.text, "pair": focus.pair or None} if focus.text and name in ("epoch-maps", "epoch-answers") else {}
+
+    def drawn(theme: Theme) -> Figure:
+        return make(name, of, **options, theme=theme)
+
+    shell.figure(drawn, name, code=code(run.name, name, **asked, **options))

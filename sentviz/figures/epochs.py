@@ -1,0 +1,353 @@
+"""What a model said and looked at after each epoch of its training, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from sentviz.errors import InputError
+from sentviz.figures.figure import Figure, Theme, base_layout, blend, file_safe, ink_on, is_panel_title, palette, sentence
+from sentviz.figures.heads import MEASURE_TITLES
+from sentviz.figures.maps import component_name, component_slug, head_slug
+from sentviz.figures.scatter import SYMBOLS
+from sentviz.figures.text import as_text
+from sentviz.trace import Trace
+
+__all__ = ["epoch_answers", "epoch_confusions", "epoch_heads", "epoch_maps", "epoch_points"]
+
+READABLE = 24  # tokens that have their names beside a small map
+ACROSS = 4  # panels side by side
+WRITTEN = 6  # classes whose cells have room for numbers
+
+
+def epoch_answers(epochs: Sequence[int], labels: Sequence[str], probabilities: npt.ArrayLike, *, theme: Theme = "light") -> Figure:
+    """The answer to one sentence after each epoch, a line a class.
+
+    Args:
+        epochs: E numbers. labels: names of the K classes. probabilities: (E, K).
+    Frame:
+        epoch, label, probability.
+    Raises:
+        InputError: shapes that do not fit.
+    """
+    shares = np.asarray(probabilities, dtype=float)
+    if shares.shape != (len(epochs), len(labels)) or not shares.size:
+        raise InputError(f"{len(epochs)} epochs and {len(labels)} labels do not fit probabilities of shape {shares.shape}.")
+    colours = palette(theme)
+    plot = go.Figure(layout=base_layout(theme, title="The answer after each epoch", width=560, height=300, margin=(56, 52, 128, 52)))
+    for k, label in enumerate(labels):
+        colour = colours.lines[k % len(colours.lines)]
+        plot.add_scatter(
+            x=list(epochs),
+            y=shares[:, k],
+            mode="lines+markers+text",
+            line={"color": colour, "width": 2},
+            marker={"size": 8, "symbol": SYMBOLS[k % len(SYMBOLS)]},
+            text=[""] * (len(epochs) - 1) + [f" {as_text(label, 14)} {shares[-1, k]:.0%}"],
+            textposition="middle right",
+            textfont={"color": colour},
+            cliponaxis=False,
+            showlegend=False,
+            hovertemplate=f"{as_text(label)}, epoch %{{x}}: %{{y:.1%}}<extra></extra>",
+        )
+    plot.update_xaxes(tickvals=list(epochs), title_text="epoch", title_standoff=6, automargin=False)
+    plot.update_yaxes(range=[-0.03, 1.03], tickformat=".0%", automargin=False)
+    frame = pd.DataFrame({"epoch": np.repeat(epochs, len(labels)), "label": list(labels) * len(epochs), "probability": shares.ravel()})
+    return Figure(file_safe("epochs", "answer"), plot, frame, "Probabilities of the classes with the weights after each epoch.")
+
+
+def epoch_maps(
+    traces: Mapping[int, Trace], layer: int = 0, head: int | str = "mean", component: int | str = "effective", *, theme: Theme = "light"
+) -> Figure:
+    """One map of one sentence after each epoch, on one scale of colours.
+
+    Args:
+        traces: epoch -> trace of the same sentence, with maps.
+        layer, head, component: as in `Trace.map`, counted from 0.
+    Frame:
+        epoch, query, query_token, key, key_token, attention.
+    Raises:
+        InputError: no epoch. KeyError: a trace does not hold that map.
+    """
+    if not traces:
+        raise InputError("There is no epoch whose map could be drawn.")
+    maps = {epoch: trace.map(layer, head, component).astype(float) for epoch, trace in traces.items()}
+    first, colours = next(iter(traces.values())), palette(theme)
+    peak, signed = max(float(np.abs(one).max()) for one in maps.values()) or 1.0, any(one.min() < 0 for one in maps.values())
+    stops, n = colours.diverging if signed else colours.sequential, len(first.tokens)
+    named = n <= READABLE
+    plot, places, across = _panels([f"epoch {epoch}" for epoch in maps], gap=0.03)
+    names = [as_text(token, 12) for token in first.tokens]
+    long = [f"“{as_text(token, 40)}” ({i + 1})" for i, token in enumerate(first.tokens)]
+    for (epoch, values), place in zip(maps.items(), places, strict=True):
+        plot.add_heatmap(
+            z=values,
+            coloraxis="coloraxis",
+            customdata=[[f"{query} → {key}" for key in long] for query in long],
+            hovertemplate=f"epoch {epoch}, %{{customdata}}: %{{z:.3f}}<extra></extra>",
+            **place,
+        )
+        plot.update_yaxes(
+            autorange="reversed",
+            showticklabels=named and place["col"] == 1,
+            tickvals=list(range(n)),
+            ticktext=names,
+            tickfont_size=10,
+            **place,
+        )
+        plot.update_xaxes(showticklabels=False, **place)
+    rows = places[-1]["row"]
+    scale = [[i / (len(stops) - 1), stop] for i, stop in enumerate(stops)]
+    bar = {"thickness": 10, "outlinewidth": 0, "tickfont": {"size": 11}, "len": 0.7}
+    plot.update_layout(
+        base_layout(
+            theme,
+            title=f"{'Effective attention' if component == 'effective' else component_name(component)} · layer {layer + 1} · "
+            + (f"{head} of heads" if isinstance(head, str) else f"head {head + 1}"),
+            width=230 * across + (170 if named else 100),
+            height=230 * rows + 96,
+            margin=(96 if named else 24, 76, 76, 20),
+            coloraxis={"colorscale": scale, "cmin": -peak if signed else 0, "cmax": peak, "colorbar": bar},
+        )
+    )
+    plot.update_xaxes(showgrid=False, ticks="", automargin=False)
+    plot.update_yaxes(showgrid=False, ticks="", automargin=False)
+    plot.update_annotations(selector=is_panel_title, font={"size": 12, "color": colours.muted})
+    query, key = np.indices((n, n)).reshape(2, -1)
+    words = np.array(first.tokens, dtype=object)
+    frame = pd.concat(
+        [
+            pd.DataFrame(
+                {
+                    "epoch": epoch,
+                    "query": query,
+                    "query_token": words[query],
+                    "key": key,
+                    "key_token": words[key],
+                    "attention": values.ravel(),
+                }
+            )
+            for epoch, values in maps.items()
+        ],
+        ignore_index=True,
+    )
+    caption = sentence(
+        [
+            f"Run {first.run}: layer {layer + 1} with the weights after each epoch; rows are queries, one scale of colours for all.",
+            "Orange is negative." if signed else "",
+        ]
+    )
+    return Figure(file_safe("epochs", "maps", f"layer{layer + 1}", head_slug(head), component_slug(component)), plot, frame, caption)
+
+
+def epoch_confusions(epochs: Sequence[int], counts: npt.ArrayLike, classes: Sequence[str], *, theme: Theme = "light") -> Figure:
+    """The confusion matrix of the same rows after each epoch; colours are shares of a label's rows.
+
+    Args:
+        epochs: E numbers. counts: (E, K, K), rows = label, columns = prediction. classes: K names.
+    Frame:
+        epoch, label, predicted (names), count, share.
+    Raises:
+        InputError: counts that do not fit.
+    """
+    table, k = np.asarray(counts, dtype=np.int64), len(classes)
+    if table.shape != (len(epochs), k, k) or not table.sum():
+        raise InputError("Matrices by epoch need labelled rows, and counts for each pair of classes.")
+    with np.errstate(invalid="ignore"):
+        shares = table / table.sum(axis=2, keepdims=True)
+    right = np.trace(table, axis1=1, axis2=2) / table.sum(axis=(1, 2))
+    colours = palette(theme)
+    plot, places, across = _panels([f"epoch {epoch} · {part:.1%} right" for epoch, part in zip(epochs, right, strict=True)], gap=0.06)
+    names = [as_text(name, 12) for name in classes]
+    signed = np.where(np.eye(k, dtype=bool), shares, -shares)
+    for e, place in enumerate(places):
+        plot.add_heatmap(
+            z=signed[e],
+            coloraxis="coloraxis",
+            customdata=[
+                [f"{a} said to be {b}: {table[e, i, j]:,} ({shares[e, i, j]:.1%})" for j, b in enumerate(names)]
+                for i, a in enumerate(names)
+            ],
+            hovertemplate="%{customdata}<extra></extra>",
+            **place,
+        )
+        for (i, j), fill in zip(np.ndindex(k, k), blend(colours.diverging, (np.nan_to_num(signed[e]).ravel() + 1) / 2), strict=True):
+            if k <= WRITTEN:
+                font = {"size": 13 if k < 4 else 10, "color": ink_on(fill)}
+                plot.add_annotation(x=j, y=i, text=f"{table[e, i, j]:,}", font=font, **place)
+        plot.update_yaxes(
+            autorange="reversed",
+            tickvals=list(range(k)),
+            ticktext=names,
+            showticklabels=place["col"] == 1,
+            tickangle=0,
+            ticklabelstandoff=4,
+            **place,
+        )
+        plot.update_xaxes(tickvals=list(range(k)), ticktext=names, showticklabels=place["row"] == places[-1]["row"], **place)
+    scale = [[i / (len(colours.diverging) - 1), stop] for i, stop in enumerate(colours.diverging)]
+    plot.update_layout(
+        base_layout(
+            theme,
+            title="The same rows after each epoch",
+            width=190 * across + 130,
+            height=190 * places[-1]["row"] + 130,
+            margin=(96, 76, 24, 52),
+            coloraxis={"colorscale": scale, "cmin": -1, "cmax": 1, "showscale": False},
+        )
+    )
+    plot.update_xaxes(showgrid=False, ticks="", automargin=False)
+    plot.update_yaxes(showgrid=False, ticks="", automargin=False)
+    plot.update_annotations(selector=is_panel_title, font={"size": 12, "color": colours.muted})
+    at, label, said = np.indices(table.shape).reshape(3, -1)
+    frame = pd.DataFrame(
+        {
+            "epoch": np.asarray(epochs)[at],
+            "label": [classes[i] for i in label],
+            "predicted": [classes[i] for i in said],
+            "count": table.ravel(),
+            "share": shares.ravel(),
+        }
+    )
+    caption = (
+        f"Counts of {table[0].sum():,} rows, labels down and predictions across; blue is right, orange mistaken, by share of the label."
+    )
+    return Figure(file_safe("epochs", "confusion"), plot, frame, caption)
+
+
+def epoch_points(
+    epochs: Sequence[int],
+    places: npt.ArrayLike,
+    labels: npt.ArrayLike,
+    right: npt.ArrayLike,
+    classes: Sequence[str],
+    *,
+    about: str = "",
+    theme: Theme = "light",
+) -> Figure:
+    """The vectors of the same rows after each epoch as points, on the same axes; classes by colour and symbol, wrong ones ringed.
+
+    Args:
+        places: (E, m, 2). labels: (m,) class. right: (E, m). about: how the picture was made, for the caption.
+    Frame:
+        epoch, row, label, right, x, y.
+    Raises:
+        InputError: shapes that do not fit.
+    """
+    at, of, good = np.asarray(places, dtype=float), np.asarray(labels, dtype=np.int64), np.asarray(right, dtype=bool)
+    if at.shape != (len(epochs), len(of), 2) or good.shape != at.shape[:2] or not at.size:
+        raise InputError("Points by epoch need a place and an answer for each row and epoch.")
+    colours = palette(theme)
+    plot, panels, across = _panels([f"epoch {epoch}" for epoch in epochs], gap=0.03)
+    low, high = at.min(axis=(0, 1)), at.max(axis=(0, 1))
+    middle, half = (low + high) / 2, 0.54 * float((high - low).max()) or 1.0
+    for e, place in enumerate(panels):
+        for k, name in enumerate(classes):
+            rows = of == k
+            plot.add_scatter(
+                x=at[e, rows, 0],
+                y=at[e, rows, 1],
+                mode="markers",
+                showlegend=False,
+                marker={
+                    "size": 6,
+                    "opacity": 0.8,
+                    "color": colours.lines[k % len(colours.lines)],
+                    "symbol": SYMBOLS[k % len(SYMBOLS)],
+                    "line": {"width": np.where(good[e, rows], 0, 1.6), "color": colours.ink},
+                },
+                customdata=np.where(good[e, rows], "right", "wrong"),
+                hovertemplate=f"labelled {as_text(name, 24)}, %{{customdata}} after epoch {epochs[e]}<extra></extra>",
+                **place,
+            )
+        plot.update_xaxes(range=[middle[0] - half, middle[0] + half], **place)
+        anchor = "x" if e == 0 else f"x{e + 1}"
+        plot.update_yaxes(range=[middle[1] - half, middle[1] + half], scaleanchor=anchor, **place)
+    for k, name in enumerate(classes):
+        sign = {"size": 8, "color": colours.lines[k % len(colours.lines)], "symbol": SYMBOLS[k % len(SYMBOLS)]}
+        plot.add_scatter(x=[None], y=[None], mode="markers", name=as_text(name, 16), marker=sign)
+    plot.update_layout(
+        base_layout(
+            theme,
+            title="The same rows as points",
+            width=230 * across + 140,
+            height=230 * panels[-1]["row"] + 84,
+            margin=(16, 64, 124, 16),
+            legend={"x": 1, "xanchor": "left", "y": 1, "yanchor": "top", "itemsizing": "constant"},
+        )
+    )
+    frameless: dict[str, Any] = {"showgrid": False, "showticklabels": False, "showline": True, "mirror": True, "automargin": False}
+    plot.update_xaxes(**frameless)
+    plot.update_yaxes(**frameless)
+    plot.update_annotations(selector=is_panel_title, font={"size": 12, "color": colours.muted})
+    at_epoch, row = np.indices(good.shape).reshape(2, -1)
+    frame = pd.DataFrame(
+        {
+            "epoch": np.asarray(epochs)[at_epoch],
+            "row": row,
+            "label": [classes[k] for k in of[row]],
+            "right": good.ravel(),
+            "x": at[..., 0].ravel(),
+            "y": at[..., 1].ravel(),
+        }
+    )
+    caption = sentence([f"What the classifier reads of {len(of):,} rows; an outline marks rows that are wrong after that epoch.", about])
+    return Figure(file_safe("epochs", "points"), plot, frame, caption)
+
+
+def epoch_heads(frame: pd.DataFrame, measure: str = "entropy", *, theme: Theme = "light") -> Figure:
+    """One measure of the heads over the epochs, mean over heads, a line a layer with its band.
+
+    Args:
+        frame: epoch, layer, head (-1 = mean over heads), measure, value, low, high, n.
+    Frame:
+        the rows drawn, layer counted from 0.
+    Raises:
+        InputError: the measure is not there.
+    """
+    part = frame[(frame["measure"] == measure) & (frame["head"] < 0)].reset_index(drop=True)
+    if part.empty:
+        raise InputError(f"These epochs have no measure {measure!r}; there are {', '.join(dict.fromkeys(frame['measure']))}.")
+    colours, epochs = palette(theme), sorted(part["epoch"].unique())
+    plot = go.Figure(layout=base_layout(theme, title=MEASURE_TITLES.get(measure, measure), width=560, height=320, margin=(56, 52, 110, 52)))
+    for layer in sorted(part["layer"].unique().tolist()):
+        rows = part[part["layer"] == layer]
+        colour, x = colours.lines[layer % len(colours.lines)], rows["epoch"]
+        plot.add_scatter(
+            x=[*x, *x[::-1]],
+            y=[*rows["high"], *rows["low"][::-1]],
+            fill="toself",
+            fillcolor=colour,
+            opacity=0.18,
+            line={"width": 0},
+            hoverinfo="skip",
+            showlegend=False,
+        )
+        plot.add_scatter(
+            x=x,
+            y=rows["value"],
+            mode="lines+markers",
+            name=f"layer {layer + 1}",
+            line={"color": colour, "width": 2},
+            marker={"size": 7, "symbol": SYMBOLS[layer % len(SYMBOLS)]},
+            customdata=rows[["low", "high"]],
+            hovertemplate=f"layer {layer + 1}, epoch %{{x}}: %{{y:.4f}} [%{{customdata[0]:.4f}}, %{{customdata[1]:.4f}}]<extra></extra>",
+        )
+    plot.update_xaxes(tickvals=epochs, title_text="epoch", title_standoff=6, automargin=False)
+    plot.update_yaxes(rangemode="tozero", automargin=False, nticks=6)
+    caption = f"{MEASURE_TITLES.get(measure, measure)}, mean over heads and {int(part['n'].max()):,} texts, with 95% intervals over texts."
+    return Figure(file_safe("epochs", "heads", measure), plot, part, caption)
+
+
+def _panels(titles: Sequence[str], gap: float) -> tuple[go.Figure, list[dict[str, int]], int]:
+    """A grid with a panel a title, rows alike, the place of each, and how many stand side by side."""
+    down = -(-len(titles) // ACROSS)
+    across = -(-len(titles) // down)
+    plot = make_subplots(rows=down, cols=across, subplot_titles=list(titles), horizontal_spacing=gap, vertical_spacing=0.24 / down)
+    return plot, [{"row": i // across + 1, "col": i % across + 1} for i in range(len(titles))], across

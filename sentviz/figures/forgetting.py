@@ -1,0 +1,96 @@
+"""Which rows were learned, forgotten and learned again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import plotly.graph_objects as go
+
+from sentviz.errors import InputError
+from sentviz.figures.figure import Figure, Theme, base_layout, file_safe, palette, sentence
+from sentviz.figures.text import as_text
+
+__all__ = ["forgetting"]
+
+
+def forgetting(
+    epochs: Sequence[int],
+    ids: Sequence[str],
+    right: npt.ArrayLike,
+    kinds: Sequence[str],
+    forgotten: npt.ArrayLike,
+    *,
+    most: int = 40,
+    about: str = "",
+    theme: Theme = "light",
+) -> Figure:
+    """A row a text, a column an epoch: blue where the answer was right. Those forgotten most often stand first.
+
+    Args:
+        epochs: E numbers. ids: N of them. right: (E, N). kinds: what became of each row. forgotten: (N,) how often it was.
+        most: rows drawn. about: what the caption adds.
+    Frame:
+        id, kind, forgotten, epoch, right: every row, drawn or not.
+    Raises:
+        InputError: shapes that do not fit, or no row to draw.
+    """
+    table, often = np.asarray(right, dtype=bool), np.asarray(forgotten, dtype=np.int64)
+    if table.shape != (len(epochs), len(ids)) or len(kinds) != len(ids) or often.shape != (len(ids),) or most < 1 or not table.size:
+        raise InputError("Forgetting needs an answer for each row and epoch, and at least one row to draw.")
+    order = np.lexsort((table.sum(axis=0), -often))
+    changed = [i for i in order if 0 < table[:, i].sum() < len(epochs)]
+    shown, colours = (changed or list(order))[:most], palette(theme)
+    plot = go.Figure(
+        go.Heatmap(
+            z=table[:, shown].T.astype(float),
+            colorscale=[[0, colours.diverging[2]], [1, colours.diverging[-3]]],
+            zmin=0,
+            zmax=1,
+            showscale=False,
+            xgap=2,
+            ygap=1,
+            customdata=[[f"{as_text(ids[i], 40)}, {kinds[i]}: {'right' if one else 'wrong'}" for one in table[:, i]] for i in shown],
+            hovertemplate="%{customdata} after epoch %{x}<extra></extra>",
+            x=[str(epoch) for epoch in epochs],
+            y=list(range(len(shown))),
+        ),
+        layout=base_layout(
+            theme,
+            title="Learned, forgotten and learned again",
+            width=max(420, 200 + 64 * len(epochs)),
+            height=110 + 17 * len(shown),
+            margin=(120, 84, 24, 16),
+        ),
+    )
+    plot.update_xaxes(type="category", side="top", title_text="epoch", title_standoff=6, showgrid=False, automargin=False)
+    plot.update_yaxes(
+        tickvals=list(range(len(shown))),
+        ticktext=[as_text(ids[i], 16) for i in shown],
+        tickfont_size=10,
+        autorange="reversed",
+        showgrid=False,
+        automargin=False,
+    )
+    n = len(epochs)
+    frame = pd.DataFrame(
+        {
+            "id": np.repeat(np.asarray(ids, dtype=object), n),
+            "kind": np.repeat(np.asarray(kinds, dtype=object), n),
+            "forgotten": np.repeat(often, n),
+            "epoch": np.tile(np.asarray(epochs), len(ids)),
+            "right": table.T.ravel(),
+        }
+    )
+    tally = ", ".join(f"{kind} {list(kinds).count(kind):,}" for kind in dict.fromkeys(sorted(kinds)))
+    caption = sentence(
+        [
+            f"Of {len(ids):,} rows: {tally}. {len(shown)} of the {len(changed):,} that changed are drawn; blue is right, orange wrong."
+            if changed
+            else f"Of {len(ids):,} rows none changed between these epochs.",
+            about,
+        ]
+    )
+    return Figure(file_safe("epochs", "rows"), plot, frame, caption)

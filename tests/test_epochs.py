@@ -1,0 +1,215 @@
+"""What is measured after each epoch, which rows are forgotten, and pictures that travel."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from click.testing import CliRunner
+from safetensors.torch import load_file
+
+from sentviz.cli import main
+from sentviz.embeddings.projection import align
+from sentviz.epochs.course import KINDS, course, events, examples, pictures
+from sentviz.epochs.measured import Measured, files, measure, sample
+from sentviz.errors import InputError, RunError
+from sentviz.maps.heads import over_split
+from sentviz.models.loading import load
+from sentviz.runs import Run
+from sentviz.studies.runner import light
+from tests import makers, slow
+
+
+@pytest.fixture
+def copy(kept_epochs: Path, tmp_path: Path) -> Path:
+    """A copy of that run."""
+    return Path(shutil.copytree(kept_epochs, tmp_path / "toy" / "ndt-unit-2-epochs"))
+
+
+# ---- kept and measured
+
+
+def test_training_measures_what_it_keeps(kept_epochs: Path) -> None:
+    """Epochs 2 to 4 with their answers to the same rows, without a text of the data set; small beside the weights."""
+    run = Run.open(kept_epochs)
+    assert run.epochs == run.measured == (2, 3, 4)
+    seen = course(run)
+    assert seen.epochs == (2, 3, 4) and not seen.problems
+    assert seen.probabilities.shape == (3, 60, 2) and seen.counts.sum(axis=(1, 2)).tolist() == [60, 60, 60]
+    assert sorted(seen.first.ids) == sorted(makers.toy_splits()["validation"].frame["id"])
+    stored = b"".join(path.read_bytes() for path in (kept_epochs / "epochs").glob("*.measured.safetensors"))
+    assert not any(text.encode() in stored for text in makers.toy_splits()["validation"].frame["text"])
+
+
+def test_a_loaded_epoch_is_its_codes_and_measures_as_stored(kept_epochs: Path) -> None:
+    """Weights: stored codes times stored scales, bit for bit. Asked again, answers, vectors, heads and map are those in the files."""
+    run, split = Run.open(kept_epochs), makers.toy_splits()["validation"]
+    for epoch in run.epochs:
+        model, packed = load(run, epoch=epoch), load_file(kept_epochs / "epochs" / f"{epoch}.safetensors")
+        for name, tensor in model.network.state_dict().items():
+            plain = packed[name].float() if name in packed else packed[f"{name}.int8"].float() * packed[f"{name}.scale"].float()
+            assert torch.equal(tensor, plain)
+        stored, again = Measured.load(run.path(f"epochs/{epoch}.measured.safetensors")), measure(model, sample(split, 400, 0), epoch=epoch)
+        assert stored.ids == again.ids and stored.classes == again.classes == makers.LABELS
+        np.testing.assert_array_equal(stored.labels, again.labels)
+        np.testing.assert_array_equal(stored.probabilities, again.probabilities)
+        np.testing.assert_array_equal(stored.pooled, again.pooled)
+        np.testing.assert_array_equal(stored.heads["value"], again.heads["value"].astype(np.float32))
+        trace = model.trace(run.config["recipe"]["example"])
+        np.testing.assert_allclose(examples(run)[0][epoch].map(1), trace.map(1), atol=1e-3)  # stored in half precision
+
+
+def test_the_table_is_what_a_model_says_of_the_rows(kept_epochs: Path) -> None:
+    """Ids beside answers: row by row against `Model.predict`, heads against their own measure over the same rows."""
+    run = Run.open(kept_epochs)
+    frame = makers.toy_splits()["validation"].frame.set_index("id")
+    one, model = course(run).measured[1], load(run, epoch=3)
+    for i in (0, 17, 59):
+        said = model.predict([frame.loc[one.ids[i], "text"]])
+        assert said["positive"][0] == pytest.approx(one.probabilities[i, 1], abs=1e-5)
+        assert frame.loc[one.ids[i], "label"] == one.labels[i]
+    heads = over_split(model, frame.loc[list(one.ids)].reset_index())
+    np.testing.assert_allclose(heads["value"], one.heads["value"], atol=1e-5)
+    assert heads["measure"].tolist() == one.heads["measure"].tolist()
+
+
+def test_vectors_take_no_more_room_than_given(tiny_model: object) -> None:
+    """Rows of 16 numbers of two bytes."""
+    drawn = sample(makers.toy_splits()["validation"], 30, seed=3)
+    assert len(measure(tiny_model, drawn, epoch=1, room=32 * 7 + 31).pooled) == 7
+    assert len(measure(tiny_model, drawn, epoch=1).pooled) == 30
+
+
+def test_the_sample_is_the_same_for_the_same_seed() -> None:
+    split = makers.toy_splits()["validation"]
+    first, again, other = (sample(split, 20, seed).frame["id"].tolist() for seed in (0, 0, 1))
+    assert first == again != other and len(set(first)) == 20
+    assert len(sample(split, 400, 0)) == len(split)
+
+
+def test_the_command_measures_again(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another sample in the place of the first one; the weights stay, a run without kept ones is told how to have them."""
+    makers.use_toy_data(monkeypatch)
+    before = Run.open(copy)
+    digest = before.digest
+    done = CliRunner().invoke(main, ["epochs", str(copy), "--sample", "25", "--seed", "4"])
+    assert done.exit_code == 0, done.output
+    run = Run.open(copy)
+    assert len(course(run).first.ids) == 25 and run.digest != digest
+    assert all(run.config["files"][f"epochs/{n}.safetensors"] == before.config["files"][f"epochs/{n}.safetensors"] for n in (2, 3, 4))
+    accuracy = float((course(run).right[0]).mean())
+    assert f"    2{accuracy:>10.2%}" in done.output and "25 texts of validation" in done.output
+
+
+def test_a_run_without_kept_epochs_teaches_the_command(tiny_run: Path) -> None:
+    done = CliRunner().invoke(main, ["epochs", str(tiny_run)])
+    assert done.exit_code == 1
+    assert "sentviz train toy --model ndt-unit-2 --keep-epochs 4" in done.output
+    with pytest.raises(RunError, match=r"were not kept: `sentviz train toy --model ndt-unit-2 --keep-epochs 4` trains one that keeps"):
+        course(Run.open(tiny_run))
+
+
+def test_a_damaged_epoch_is_named_and_the_rest_is_read(copy: Path) -> None:
+    """Torn, of other bytes with the right digest, missing: a sentence each; all gone: an error."""
+    torn = copy / "epochs" / "3.measured.safetensors"
+    torn.write_bytes(torn.read_bytes()[:200])
+    (copy / "epochs" / "2.example.safetensors").unlink()
+    seen = course(Run.open(copy))
+    assert seen.epochs == (2, 4) and len(seen.problems) == 1 and "3.measured.safetensors is damaged" in seen.problems[0]
+    traces, problems = examples(Run.open(copy))
+    assert list(traces) == [3, 4] and "2.example.safetensors is missing" in problems[0]
+    torn.write_bytes(b"no table")
+    with pytest.raises(RunError, match=r"3\.measured\.safetensors does not hold what was measured"):
+        Measured.load(torn)
+    for epoch in (2, 4):
+        (copy / "epochs" / f"{epoch}.measured.safetensors").unlink()
+    with pytest.raises(RunError, match="is missing"):
+        course(Run.open(copy))
+
+
+def test_an_epoch_measured_on_other_rows_is_left_out(copy: Path) -> None:
+    """Three rows of 60 after epoch 4, stored under the name that the run expects."""
+    run = Run.open(copy)
+    made = files(run, makers.toy_splits()["validation"], ("warm", None), rows=3)
+    path = copy / "epochs" / "4.measured.safetensors"
+    made["epochs/4.measured.safetensors"](path)
+    config = json.loads((copy / "config.json").read_text())
+    config["files"]["epochs/4.measured.safetensors"] = hashlib.sha256(path.read_bytes()).hexdigest()
+    (copy / "config.json").write_text(json.dumps(config))
+    seen = course(Run.open(copy))
+    assert seen.epochs == (2, 3) and "epoch 4 was measured on other rows" in seen.problems[0]
+
+
+def test_light_copies_keep_what_was_measured(kept_epochs: Path, tmp_path: Path) -> None:
+    """Without weights; figures of the course are the same."""
+    light(Run.open(kept_epochs), tmp_path / "toy" / "light")
+    run = Run.open(tmp_path / "toy" / "light")
+    assert run.epochs == () and run.measured == (2, 3, 4) and not run.askable
+    np.testing.assert_array_equal(course(run).probabilities, course(Run.open(kept_epochs)).probabilities)
+    assert list(examples(run)[0]) == [2, 3, 4]
+
+
+# ---- forgetting
+
+
+def test_forgetting_events_of_rows_made_by_hand() -> None:
+    """Seven rows over five epochs, r = right, w = wrong, with what became of them."""
+    rows = {
+        "rrrrr": (0, 0, 0, "right throughout"),
+        "wwwww": (-1, 0, 0, "never right"),
+        "wwrrr": (2, 0, 0, "learned"),
+        "rwwww": (0, 1, 0, "forgotten"),
+        "wrwrr": (1, 1, 1, "learned again"),
+        "rwrwr": (0, 2, 2, "learned again"),
+        "wrwrw": (1, 2, 1, "forgotten"),
+    }
+    found = events(np.array([[letter == "r" for letter in row] for row in rows]).T)
+    assert list(zip(found.learned, found.forgotten, found.again, found.kinds, strict=True)) == list(rows.values())
+
+
+def test_forgetting_events_against_a_walk_row_by_row() -> None:
+    """Random rows against a loop over epochs that counts turns."""
+    right = np.random.default_rng(0).random((9, 400)) < 0.6
+    found = events(right)
+    for i in range(right.shape[1]):
+        assert slow.forgetting(right[:, i].tolist()) == (found.learned[i], found.forgotten[i], found.again[i])
+    assert set(found.kinds) <= set(KINDS)
+    with pytest.raises(InputError, match="at least one epoch"):
+        events(np.zeros((0, 3)))
+
+
+# ---- pictures
+
+
+def test_joint_pictures_keep_distances_of_a_plane() -> None:
+    """Vectors that lie in a plane of eight dimensions: every distance, within an epoch and between epochs, is that of the picture."""
+    rng = np.random.default_rng(1)
+    flat, plane = rng.normal(size=(3, 20, 2)), np.linalg.qr(rng.normal(size=(8, 2)))[0].T
+    found = pictures(flat @ plane)
+    for a, b, i, j in rng.integers(0, [3, 3, 20, 20], size=(200, 4)):
+        assert np.linalg.norm(found[a, i] - found[b, j]) == pytest.approx(np.linalg.norm(flat[a, i] - flat[b, j]), abs=1e-9)
+
+
+def test_alignment_is_the_best_of_all_turns() -> None:
+    """Against a search over 7,200 rotations, half of them mirrored, of the centred and equally large points."""
+    rng = np.random.default_rng(2)
+    for _ in range(3):
+        x, y = rng.normal(size=(2, 30, 2)) * [[[3.0, 1.0]], [[2.0, 0.5]]]
+        off = float(np.linalg.norm(align(x, y)(x) - y))
+        assert off <= slow.nearest_turn(x.tolist(), y.tolist()) + 1e-6
+
+
+def test_aligned_pictures_follow_the_rows() -> None:
+    """Epochs that are one another turned in all eight dimensions come out as one picture."""
+    rng = np.random.default_rng(3)
+    first = rng.normal(size=(25, 8)) * [4, 3, *[0.1] * 6]
+    turned = [first, *(first @ np.linalg.qr(rng.normal(size=(8, 8)))[0] for _ in range(3))]
+    found = pictures(np.stack(turned), "aligned")
+    np.testing.assert_allclose(found[1:], np.broadcast_to(found[:1], (3, 25, 2)), atol=1e-9)
+    with pytest.raises(InputError, match="joint or aligned"):
+        pictures(np.stack(turned), "sideways")

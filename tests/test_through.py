@@ -1,0 +1,225 @@
+"""What the browser gets of a training run, its file, its film, and the figures of epochs."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from base64 import b64decode
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from sentviz.epochs.course import Course, course, events, examples
+from sentviz.epochs.measured import Measured
+from sentviz.errors import InputError
+from sentviz.figures.curves import curves
+from sentviz.figures.epochs import epoch_answers, epoch_confusions, epoch_heads, epoch_maps, epoch_points
+from sentviz.figures.forgetting import forgetting
+from sentviz.gallery import draw
+from sentviz.runs import Run
+from sentviz.through import Film, through_data, through_html
+from sentviz.through.gif import film_gif
+from tests.makers import toy_splits
+
+
+@pytest.fixture(scope="module")
+def film(kept_epochs: Path) -> Film:
+    """The example of the run that keeps its last three epochs."""
+    run = Run.open(kept_epochs)
+    return Film("toy & <b>", course(run), examples(run)[0], run.history(), run.capabilities.scalars, layer=1)
+
+
+def unpacked(data: dict[str, object], name: str, kind: str) -> np.ndarray:
+    """Numbers as the scripts read them."""
+    return np.frombuffer(b64decode(str(data[name])), dtype=kind)
+
+
+def test_the_browser_gets_what_was_measured(film: Film) -> None:
+    """Answers, counts and kinds against the course; maps against the traces, to half a step of their 8 bits."""
+    data, seen = through_data(film), film.seen
+    assert data["epochs"] == [2, 3, 4] and data["n"] == 60
+    np.testing.assert_array_equal(unpacked(data, "said", "u1").reshape(3, 60), seen.said)
+    np.testing.assert_array_equal(unpacked(data, "labels", "u1"), seen.first.labels)
+    assert data["counts"] == seen.counts.tolist()
+    assert [row["kind"] for row in data["rows"]] == list(events(seen.right).kinds)
+    sentence = data["sentence"]
+    n = len(sentence["tokens"])
+    shown = unpacked(sentence, "maps", "u1").reshape(3, n, n) / 255 * sentence["peak"]
+    wanted = np.stack([trace.map(1) for trace in film.traces.values()])
+    assert np.abs(shown - wanted).max() <= 0.5001 / 255 * sentence["peak"]
+    np.testing.assert_allclose(sentence["probabilities"], [trace.probabilities for trace in film.traces.values()], atol=1e-5)
+
+
+def test_places_keep_their_distances(film: Film) -> None:
+    """Up to one factor for all epochs, the places are the joint picture."""
+    at, raw = film.places(), film.seen.vectors
+    assert np.abs(at).max() == pytest.approx(1)
+    centred = raw - raw.reshape(-1, raw.shape[-1]).mean(axis=0)
+    axes = np.linalg.svd(centred.reshape(-1, raw.shape[-1]), full_matrices=False)[2][:2]
+    wanted = np.linalg.norm(centred @ axes.T, axis=-1)
+    found = np.linalg.norm(at, axis=-1)
+    np.testing.assert_allclose(found / found.max(), wanted / wanted.max(), atol=1e-6)
+
+
+def test_lines_hold_heads_losses_and_scalars(film: Film) -> None:
+    """A line a layer with its interval; the lambdas that are learned, not the fixed first one."""
+    groups = {group["title"]: group for group in through_data(film)["groups"]}
+    heads = film.seen.heads
+    entropy = groups["Entropy, share of its maximum"]["lines"]
+    mean = heads[(heads["measure"] == "entropy") & (heads["head"] < 0) & (heads["layer"] == 0)]
+    np.testing.assert_allclose(entropy[0]["y"], mean["value"], rtol=1e-4)
+    assert entropy[0]["x"] == [2, 3, 4] and set(entropy[0]) == {"name", "x", "y", "low", "high"}
+    assert [line["name"] for line in groups["Learned scalars"]["lines"]] == ["λ₂, layer 1", "λ₂, layer 2"]
+    assert [line["name"] for line in groups["Loss"]["lines"]] == ["training", "validation"]
+
+
+def test_signed_maps_are_centred_at_zero(film: Film) -> None:
+    """The same traces with one map turned negative: byte 128 is zero, and signs come back."""
+    signed = {epoch: trace.replace(attention=-trace.attention if epoch == 3 else trace.attention) for epoch, trace in film.traces.items()}
+    sentence = through_data(replace(film, traces=signed))["sentence"]
+    n = len(sentence["tokens"])
+    shown = (unpacked(sentence, "maps", "u1").reshape(3, n, n).astype(float) - 128) / 127 * sentence["peak"]
+    assert sentence["signed"] and (shown[1] <= 0).all() and (shown[0] >= 0).all()
+    np.testing.assert_allclose(shown[1], signed[3].map(1), atol=0.51 / 127 * sentence["peak"])
+
+
+def test_texts_travel_only_where_they_are_given(film: Film) -> None:
+    texts = dict(zip(toy_splits()["validation"].frame["id"], toy_splits()["validation"].frame["text"], strict=True))
+    told = through_data(film, texts=texts)
+    assert all(row["text"] == texts[row["id"]] for row in told["rows"])
+    assert not any(row["text"] for row in through_data(film)["rows"]) and told["mark"] != through_data(film)["mark"]
+    page = through_html(film)
+    assert not any(text in page for text in texts.values() if text not in film.first.text)  # type: ignore[union-attr]
+
+
+def test_the_file_is_of_one_piece_and_inert(film: Film) -> None:
+    """No request, titles are text, the same bytes for the same film, and its data are those of the app."""
+    page = through_html(film, about="</script><img src=x>", theme="dark")
+    assert page == through_html(film, about="</script><img src=x>", theme="dark")
+    assert "default-src 'none'" in page and not re.search(r"(src|href)=[\"']?(https?:)?//", page)
+    assert "<img" not in page and "toy &amp; &lt;b&gt;" in page
+    stored = re.search(r'<script type="application/json" id="film">(.*?)</script>', page)
+    assert stored and json.loads(stored[1])["mark"] == through_data(film)["mark"]
+
+
+@pytest.mark.slow
+def test_a_film_shows_every_epoch(film: Film) -> None:
+    """A GIF of the size asked for that differs between epochs; the same bytes again; sizes are bounded."""
+    made = film_gif(film, width=480, height=240)
+    picture = Image.open(io.BytesIO(made))
+    assert picture.size == (480, 240) and picture.n_frames == 17  # the first epoch, and eight a way
+    shots = []
+    for frame in (0, picture.n_frames - 1):
+        picture.seek(frame)
+        shots.append(np.asarray(picture.convert("RGB"), dtype=int))
+    assert np.abs(shots[0] - shots[1]).max() > 50
+    assert made == film_gif(film, width=480, height=240)
+    with pytest.raises(InputError, match="480 to 1,600"):
+        film_gif(film, width=10)
+
+
+def test_what_is_not_at_hand_is_left_out(film: Film) -> None:
+    """No sentence, one epoch, no heads: data, file and film all the same."""
+    one = film.seen.measured[0]
+    bare = replace(one, heads=one.heads.iloc[:0])
+    less = Film("bare", Course((bare,)), {}, film.history.iloc[:0])
+    data = through_data(less)
+    assert data["sentence"] is None and data["groups"] == [] and data["epochs"] == [2]
+    assert "<title>bare</title>" in through_html(less) and film_gif(less, width=480, height=240)
+
+
+def test_measured_without_heads_is_read_again(film: Film, tmp_path: Path) -> None:
+    """A model without attention has no rows of heads."""
+    bare = replace(film.seen.first, heads=film.seen.first.heads.iloc[:0])
+    bare.save(tmp_path / "x.safetensors")
+    again = Measured.load(tmp_path / "x.safetensors")
+    assert again.heads.empty and again.ids == bare.ids
+
+
+# ---- figures
+
+
+@pytest.mark.slow
+def test_figures_hold_the_numbers_that_they_draw(kept_epochs: Path, film: Film) -> None:
+    """By name, against course and traces; the source says which rows."""
+    seen, name = film.seen, str(kept_epochs)
+    answers = draw(name, "epoch-answers").frame
+    assert answers.loc[answers["label"] == "positive", "probability"].tolist() == pytest.approx(
+        [float(trace.probabilities[1]) for trace in film.traces.values()]
+    )
+    maps = draw(name, "epoch-maps", layer=1, head=0)
+    np.testing.assert_allclose(maps.frame.loc[maps.frame["epoch"] == 3, "attention"], film.traces[3].map(1, 0).ravel())
+    counts = draw(name, "epoch-confusion").frame
+    assert counts["count"].tolist() == seen.counts.ravel().tolist()
+    points = draw(name, "epoch-points", how="aligned")
+    assert len(points.frame) == 180 and points.frame["right"].tolist() == seen.right.ravel().tolist()
+    heads = draw(name, "epoch-heads", measure="same").frame
+    assert set(heads["epoch"]) == {2, 3, 4} and set(heads["measure"]) == {"same"}
+    rows = draw(name, "epoch-rows")
+    assert rows.frame["right"].to_numpy().reshape(60, 3).T.tolist() == seen.right.tolist()
+    assert "60 rows of validation drawn with seed 0" in rows.source and "Forgotten at least once" in rows.caption
+
+
+def test_another_sentence_is_asked_of_every_kept_epoch(kept_epochs: Path) -> None:
+    """Its own tokens, and other answers than the example's."""
+    maps = draw(str(kept_epochs), "epoch-maps", text="a dull soup")
+    assert maps.frame["query_token"].unique().tolist() == ["a", "dull", "soup"]
+    assert set(maps.frame["epoch"]) == {2, 3, 4}
+
+
+def test_forgotten_rows_stand_first() -> None:
+    """Four rows by hand: twice forgotten above once above only learned; one that never changed is not drawn."""
+    right = np.array([[0, 1, 1, 1], [1, 0, 1, 1], [1, 0, 0, 1], [1, 0, 1, 1], [1, 0, 0, 1]], dtype=bool)
+    found = events(right)
+    assert found.forgotten.tolist() == [0, 1, 2, 0]
+    made = forgetting([1, 2, 3, 4, 5], ["learned", "once", "twice", "never"], right, found.kinds, found.forgotten)
+    assert list(made.plot.layout.yaxis.ticktext) == ["twice", "once", "learned"]
+    assert np.asarray(made.plot.data[0].z).tolist() == right[:, [2, 1, 0]].T.tolist()
+    few = forgetting([1, 2, 3, 4, 5], ["learned", "once", "twice", "never"], right, found.kinds, found.forgotten, most=1)
+    assert list(few.plot.layout.yaxis.ticktext) == ["twice"] and len(few.frame) == 20
+
+
+def test_what_cannot_be_drawn_is_said_in_a_sentence(film: Film) -> None:
+    for wrong in (
+        lambda: epoch_answers([1, 2], ["a", "b"], np.zeros((1, 2))),
+        lambda: epoch_maps({}),
+        lambda: epoch_confusions([1], np.zeros((1, 2, 2)), ["a", "b"]),
+        lambda: epoch_points([1], np.zeros((1, 3, 2)), [0, 1], np.ones((1, 3)), ["a", "b"]),
+        lambda: epoch_heads(film.seen.heads, "mood"),
+        lambda: forgetting([1], ["a"], np.ones((2, 1)), ["learned"], [0]),
+    ):
+        with pytest.raises(InputError):
+            wrong()
+
+
+# ---- curves of several seeds
+
+
+def history(shift: float, steps: tuple[int, ...] = (10, 20, 30)) -> pd.DataFrame:
+    """Three evaluations of a made-up run."""
+    rows = [(step, step / 10, name, value + shift) for step in steps for name, value in (("train_loss", 1.0), ("validation_accuracy", 0.8))]
+    return pd.DataFrame(rows, columns=["step", "epoch", "name", "value"])
+
+
+def test_seeds_become_a_mean_line_with_a_band() -> None:
+    """Three seeds of a configuration: mean, least and most at each step; a run alone stays a line; stars stay with single runs."""
+    runs = {"d/a": history(0.0), "d/a-s1": history(0.03), "d/a-s2": history(-0.06), "d/b": history(0.01)}
+    groups = {"d/a": "d/a", "d/a-s1": "d/a", "d/a-s2": "d/a", "d/b": "d/b"}
+    frame = curves(runs, groups=groups).frame
+    band = frame[(frame["run"] == "d/a, 3 seeds") & (frame["name"] == "validation_accuracy")]
+    np.testing.assert_allclose(band["value"], 0.79)
+    np.testing.assert_allclose(band["low"], 0.74)
+    np.testing.assert_allclose(band["high"], 0.83)
+    assert set(frame["run"]) == {"d/a, 3 seeds", "d/b"} and not band["best"].any()
+    assert frame.loc[frame["run"] == "d/b", "low"].isna().all() and frame.loc[frame["run"] == "d/b", "best"].any()
+
+
+def test_seeds_that_stopped_earlier_end_earlier() -> None:
+    """Where only one of two seeds goes on, the band ends: the mean is over all of them or not drawn."""
+    frame = curves({"a": history(0.0), "b": history(0.1, (10, 20))}, groups={"a": "x", "b": "x"}).frame
+    assert frame["step"].max() == 20

@@ -1,0 +1,142 @@
+"""The page Through training: a run with measured epochs, one without, one whose epochs are damaged; curves with seeds as bands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from shutil import copytree
+from typing import Any
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from app.components.through import asked_row
+from sentviz.runs import Run
+from sentviz.studies.runner import light
+from tests import makers
+from tests.test_app import opened, words
+
+pytestmark = pytest.mark.slow
+
+NAME = "toy/ndt-unit-2-epochs"
+
+
+@pytest.fixture
+def data(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The made-up set is at hand."""
+    makers.use_toy_data(monkeypatch)
+    st.cache_resource.clear()
+    yield
+    st.cache_resource.clear()
+
+
+@pytest.fixture
+def runs(kept_epochs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the run in a folder of its own; with it, a light copy."""
+    copytree(kept_epochs, tmp_path / NAME)
+    light(Run.open(kept_epochs), tmp_path / "toy" / "light")
+    monkeypatch.setenv("SENTVIZ_RUNS", str(tmp_path))
+    return tmp_path
+
+
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What is sent to the browser, newest last."""
+    seen: list[dict[str, Any]] = []
+    monkeypatch.setattr("app.components.through._RENDER", lambda data, **_: seen.append(data))
+    return seen
+
+
+def page(run: str = NAME, **query: str) -> AppTest:
+    return opened("training/through", run=run, **query)
+
+
+def test_the_slider_has_every_epoch_and_the_texts(runs: Path, data: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three epochs, the stored example, rows with their texts, which can be followed; the chosen layer is sent."""
+    seen = drawn(monkeypatch)
+    app = page(layer="2")
+    sent = seen[-1]
+    assert sent["epochs"] == sent["sentence"]["epochs"] == [2, 3, 4] and sent["asks"]
+    assert sent["sentence"]["title"] == "Effective attention, layer 2, mean of heads"
+    texts = makers.toy_splits()["validation"].frame.set_index("id")["text"]
+    assert all(row["text"] == texts[row["id"]] for row in sent["rows"])
+    assert "60 rows of validation" in words(app).replace("\\", "")
+    assert not app.warning
+
+
+def test_a_typed_sentence_is_asked_of_every_epoch(runs: Path, data: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its tokens are sent; so are those of a row that is to be followed."""
+    seen = drawn(monkeypatch)
+    app = page()
+    app.text_input(key="through-sentence").input("a dull soup").run()
+    assert seen[-1]["sentence"]["tokens"] == ["a", "dull", "soup"] and seen[-1]["sentence"]["epochs"] == [2, 3, 4]
+    app = page(row="validation-7")
+    assert " ".join(seen[-1]["sentence"]["tokens"])[:8] in makers.toy_splits()["validation"].frame["text"].iloc[7].replace(",", " ,")
+    assert not app.exception
+
+
+def test_a_run_without_kept_epochs_teaches_the_command(runs: Path, data: None) -> None:
+    """The shipped run of the same kind: one sentence, and the choice of a run that can be scrubbed through."""
+    app = page("sst2/vanilla-matched")
+    assert "`sentviz train sst2 --model vanilla-matched --keep-epochs 6`" in words(app)
+    app.button_group(key="through-run").set_value(NAME).run()
+    assert app.query_params["run"] == NAME
+
+
+def test_a_torn_epoch_is_said_and_the_rest_works(runs: Path, data: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was measured after epoch 3, and the weights of epoch 4: a sentence each, the other epochs are there."""
+    seen = drawn(monkeypatch)
+    measured = runs / NAME / "epochs" / "3.measured.safetensors"
+    measured.write_bytes(measured.read_bytes()[:99])
+    app = page()
+    assert seen[-1]["epochs"] == [2, 4] and len(app.warning) == 1 and "3.measured" in app.warning[0].value.replace("\\", "")
+    (runs / NAME / "epochs" / "4.safetensors").unlink()
+    app.text_input(key="through-sentence").input("a dull soup").run()
+    assert seen[-1]["sentence"]["epochs"] == [2]
+    assert any("epochs/4.safetensors is missing" in one.value.replace("\\", "") for one in app.warning)
+
+
+def test_a_light_run_shows_its_example(runs: Path, data: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No weights: the stored example, also where a sentence is in focus, with the reason."""
+    seen = drawn(monkeypatch)
+    app = page("toy/light")
+    assert seen[-1]["sentence"]["epochs"] == [2, 3, 4] and not seen[-1]["asks"] and not app.warning
+    app = page("toy/light", text="a dull soup")
+    assert seen[-1]["sentence"]["tokens"][0] == "what" and "without the weights of its epochs" in words(app).replace("\\", "")
+
+
+def test_every_figure_can_be_chosen(runs: Path, data: None) -> None:
+    app = page()
+    for name in ("epoch-maps", "epoch-answers", "epoch-confusion", "epoch-points", "epoch-heads", "epoch-rows"):
+        app.session_state["through-figure"] = name
+        app.run()
+        assert not app.exception and not app.warning
+        assert any(f"draw('{NAME}', '{name}'" in one.value for one in app.code)
+
+
+def test_without_the_data_set_rows_are_ids(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The set "toy" is unknown here."""
+    st.cache_resource.clear()
+    seen = drawn(monkeypatch)
+    page()
+    assert not any(row["text"] for row in seen[-1]["rows"]) and not seen[-1]["asks"]
+    st.cache_resource.clear()
+
+
+@pytest.mark.parametrize("given", [None, 7, "x", {"row": "1"}, {"row": -1}, {"row": 3}, {"row": True}, {}])
+def test_what_a_browser_should_not_send_is_no_row(given: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(st, "session_state", {"through": {"row": given}})
+    assert asked_row("through", ("a", "b", "c")) == ""
+
+
+def test_a_row_that_is_asked_for_is_one_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(st, "session_state", {"through": {"row": {"row": 1, "id": "zzz"}}})
+    assert asked_row("through", ("a", "b", "c")) == "b"
+
+
+def test_curves_take_every_seed_into_their_bands() -> None:
+    """Three seeds ship of this configuration: one is chosen, all are drawn."""
+    app = opened("curves", run="sst2/ndt-unit-2", seeds="bands")
+    said = "\n".join(one.value for one in app.code)
+    assert "bands=True" in said and "'sst2/ndt-unit-2-s1', 'sst2/ndt-unit-2-s2'" in said
+    assert "Bands go from the least to the most" in words(app)
