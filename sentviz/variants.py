@@ -1,12 +1,4 @@
-    "epochs": "keeps the weights after each epoch, to be looked through",
-    **{f"{thousands}k": f"learns from {thousands},000 rows, as many of each class" for thousands in (5, 10, 20, 40, 80)},
-}
-PLAIN: dict[str, dict[str, Any]] = {
-    "512": {"max_length": 512},
-    "fast": {"learning_rate": 1e-3},
-    "epochs": {"keep_epochs": 100},
-    **{f"{thousands}k": {"rows": 1000 * thousands} for thousands in (5, 10, 20, 40, 80)},
-}
+"""Changes to a recipe by name: the controls of the lambda study, longer texts, a higher rate, fewer rows, kept epochs."""
 
 from __future__ import annotations
 
@@ -25,14 +17,14 @@ VARIANTS = {
     "frozen": "every lambda stays at the preset's start",
     "512": "reads the first 512 tokens",
     "fast": "learns at a rate of 0.001",
-    "epochs": "keeps the weights after each epoch, to be looked through",
     **{f"{thousands}k": f"learns from {thousands},000 rows, as many of each class" for thousands in (5, 10, 20, 40, 80)},
+    "epochs": "keeps the weights after each epoch, to be looked through",
 }
 PLAIN: dict[str, dict[str, Any]] = {
     "512": {"max_length": 512},
     "fast": {"learning_rate": 1e-3},
-    "epochs": {"keep_epochs": 100},
     **{f"{thousands}k": {"rows": 1000 * thousands} for thousands in (5, 10, 20, 40, 80)},
+    "epochs": {"keep_epochs": 100},
 }
 EQUAL = 0.15
 
