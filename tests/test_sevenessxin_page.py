@@ -69,7 +69,8 @@ def test_the_log_differs_where_it_is_said_to() -> None:
     assert accuracy == {"V6 RoPE": 0.8305, "V7 RoPE": 0.8268, "V8 RoPE": 0.8298, "V9 RoPE": 0.8291, "V10 (long seq.)": 0.8260}
 
 
-def test_without_runs_everything_says_how_to_train_them() -> None:
+def test_without_runs_everything_says_how_to_train_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measured, "FOLDER", tmp_path)
     frame = judged([], ["sevenessxin"])
     assert not frame["evidence"].str.contains(BROKEN).any()
     assert (frame.loc[frame["against"] == "runs here", "verdict"] == "cannot be told").all()
