@@ -83,7 +83,7 @@ def test_every_recipe_of_the_studies_has_the_same_number_of_updates() -> None:
 def test_kept_epochs_are_whole_ones() -> None:
     """The study's updates are less than an epoch; the variant that keeps epochs trains some."""
     kept = Recipe.read(source("sevenessxin", "sentiment140"), model="7ess-v1", variant="epochs")
-    assert (kept.updates, kept.epochs, kept.keep_epochs) == (0, 3, 100) and kept.name == "sentiment140/7ess-v1-epochs"
+    assert (kept.updates, kept.epochs, kept.keep_epochs) == (0, 6, 100) and kept.name == "sentiment140/7ess-v1-epochs"
 
 
 # ---- padding that is read
