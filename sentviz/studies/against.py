@@ -108,5 +108,5 @@ def in_points(row: Mapping[Any, Any]) -> str:
 
 
 def minus(text: str) -> str:
-    """Signs of numbers as minus signs; hyphens of names ("SST-2", "ndt-unit-2") and of exponents stay."""
+    """Signs of numbers as minus signs; hyphens of names ("SST-2") and of exponents stay."""
     return re.sub(r"(?<![\w-])-(?=[\d.])", "−", text)
