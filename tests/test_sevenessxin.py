@@ -80,6 +80,12 @@ def test_every_recipe_of_the_studies_has_the_same_number_of_updates() -> None:
     assert {one.select for one in recipes} == {"f1_positive"} and {one.tokenizer for one in recipes} == {"tweets"}
 
 
+def test_kept_epochs_are_whole_ones() -> None:
+    """The study's updates are less than an epoch; the variant that keeps epochs trains some."""
+    kept = Recipe.read(source("sevenessxin", "sentiment140"), model="7ess-v1", variant="epochs")
+    assert (kept.updates, kept.epochs, kept.keep_epochs) == (0, 6, 100) and kept.name == "sentiment140/7ess-v1-epochs"
+
+
 # ---- padding that is read
 
 

@@ -37,7 +37,9 @@ def _made(root: Path, name: str, wrong: int, n: int) -> list[Run]:
     return made_seeds(root, prints.DATASET, base if given else name, n, wrong=wrong, **given)
 
 
-def test_every_claim_answers_without_runs() -> None:
+def test_every_claim_answers_without_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor with anything measured beside them."""
+    monkeypatch.setattr(measured, "FOLDER", tmp_path)
     for claim in CLAIMS:
         verdict = claim.test([])
         assert verdict.evidence

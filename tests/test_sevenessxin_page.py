@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from sentviz.errors import InputError
 from sentviz.figures.importance import token_importance
 from sentviz.figures.learning import learning_curve
-from sentviz.papers.sevenessxin import PAPER, prints
+from sentviz.papers.sevenessxin import PAPER, leak, measured, prints
 from sentviz.papers.sevenessxin.leak import costs, telling
 from sentviz.papers.sevenessxin.measured import neutral, padding
 from sentviz.papers.sevenessxin.presets import ROPE
@@ -69,13 +69,25 @@ def test_the_log_differs_where_it_is_said_to() -> None:
     assert accuracy == {"V6 RoPE": 0.8305, "V7 RoPE": 0.8268, "V8 RoPE": 0.8298, "V9 RoPE": 0.8291, "V10 (long seq.)": 0.8260}
 
 
-def test_without_runs_everything_says_how_to_train_them() -> None:
+def test_without_runs_everything_says_how_to_train_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measured, "FOLDER", tmp_path)
     frame = judged([], ["sevenessxin"])
     assert not frame["evidence"].str.contains(BROKEN).any()
     assert (frame.loc[frame["against"] == "runs here", "verdict"] == "cannot be told").all()
     assert beside([])["value"].isna().all() and gains([]).empty and curve([])["value"].isna().all()
     for name, maker in makers(named("sevenessxin")).items():
         assert all(made.caption for made in maker([])), name
+
+
+def test_what_was_measured_beside_the_study_is_made_where_it_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = makers(named("sevenessxin"))
+    names = ("padding", "neutral", "leak-costs", "leak-words")
+    assert [made[name]([])[0].name for name in names] == list(names)
+    for module in (measured, leak):
+        monkeypatch.setattr(module, "FOLDER", tmp_path)
+    for name in ("COSTS", "WORDS"):
+        monkeypatch.setattr(leak, name, tmp_path / f"{name}.csv")
+    assert [made[name]([]) for name in names] == [[]] * 4
 
 
 def test_measured_stands_beside_printed(here: list[Run]) -> None:

@@ -91,10 +91,15 @@ def _curve(runs: Sequence[Run]) -> list[Made]:
     return [curve_figure(runs)] if curve(runs)["value"].notna().any() else []
 
 
+def _added(name: str) -> Maker:
+    return lambda runs: [made] if (made := tables.added().get(name)) else []
+
+
 MAKERS: dict[str, Maker] = {
     "versions": lambda runs: [tables.settings(runs)],
     "results": _results,
     "phases": _phases,
     "log": lambda runs: [tables.log(runs)],
     "learning-curve": _curve,
+    **{name: _added(name) for name in ("padding", "neutral", "leak-costs", "leak-words")},
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sentviz.papers.sevenessxin import prints
+from sentviz.papers.sevenessxin import leak, measured, prints
 from sentviz.papers.sevenessxin.study import beside, gains
 from sentviz.presets import named
 from sentviz.recipe import Recipe
@@ -12,7 +12,7 @@ from sentviz.runs import Run
 from sentviz.studies.against import SEEDS_IN_WORDS
 from sentviz.studies.made import Table
 
-__all__ = ["budget", "log", "phases", "results", "settings"]
+__all__ = ["added", "budget", "log", "phases", "results", "settings"]
 
 
 def budget() -> str:
@@ -59,6 +59,38 @@ def phases(runs: Sequence[Run]) -> Table:
     words = "Accuracy with RoPE and QK-norm minus accuracy with sinusoids on the same test rows."
     words += f" {SEEDS_IN_WORDS} p after Holm is over versions."
     return Table("phases", "What the second phase is worth", frame, words)
+
+
+def added() -> dict[str, Table]:
+    """What is measured beside the study and stored, where it was: padding that is read, neutral tweets, a leak and its words."""
+    found = (
+        Table(
+            "padding",
+            "Padding read instead of masked",
+            measured.table("padding"),
+            "Test rows of a run asked with its padding read: the share of answers that change, accuracy read minus masked (95% intervals),"
+            " and how far the pooled vector moves, as a part of its length (median).",
+        ),
+        Table(
+            "neutral",
+            "Neutral and polar tweets of TweetEval",
+            measured.table("neutral"),
+            f"What a run of two classes says of them: the share called positive, and the share answered with {measured.SURE:.0%} or more.",
+        ),
+        Table(
+            "leak-costs",
+            "A leak and what it costs",
+            leak.table(leak.COSTS),
+            "Accuracy of a linear probe trained on tweets whose classes come from other weeks, and on tweets of all weeks, tested on both.",
+        ),
+        Table(
+            "leak-words",
+            "The words of a leak",
+            leak.table(leak.WORDS),
+            "Log-odds ratios of standing in a positive rather than a negative tweet, in the set of other weeks and in that of all.",
+        ),
+    )
+    return {one.name: one for one in found if len(one.frame)}
 
 
 def log(runs: Sequence[Run]) -> Table:
