@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ def as_csv(frame: pd.DataFrame) -> bytes:
         if not pd.api.types.is_numeric_dtype(safe.dtypes.iloc[place]):
             safe.isetitem(place, [_no_formula(cell) for cell in safe.iloc[:, place]])
     safe.columns = pd.Index([_no_formula(name) for name in safe.columns])
-    return safe.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC).encode("utf-8-sig", errors="replace")
+    return safe.to_csv(index=False, lineterminator="\r\n").encode("utf-8-sig", errors="replace")
 
 
 def _no_formula(cell: Any) -> Any:
