@@ -50,7 +50,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def here(trained: Path) -> list[Run]:
-    return [run for run in runs([trained]).values() if isinstance(run, Run)]
+    return [run for run in runs([trained]).values() if isinstance(run, Run) and run.folder.is_relative_to(trained)]
 
 
 def test_the_printed_tables_are_the_papers() -> None:
