@@ -216,7 +216,7 @@ class Run:
         """The command that trains a run like it which keeps the weights after its epochs."""
         recipe = self.config["recipe"]
         what = "--hub FOLDER" if recipe.get("source") else f"--model {recipe['model']}"
-        return f"sentviz train {recipe['dataset']} {what} --keep-epochs {recipe['epochs']}"
+        return f"sentviz train {recipe['dataset']} {what} --keep-epochs {recipe.get('epochs', 3)}"
 
     def at(self, epoch: int) -> Run:
         """The run with the weights that its model had after an epoch; what was measured of it stays that of its best state.

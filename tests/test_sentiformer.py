@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import torch
 
-import sentviz
 from sentviz import attention as at
 from sentviz.errors import InputError, RunError
 from sentviz.models.encoder import AwarePositions, Encoder
@@ -20,6 +19,7 @@ from sentviz.shapes import EncoderConfig
 from sentviz.tags import TAGS, Tagger
 from sentviz.text import Reading, Tokenizer
 from sentviz.trace import Trace
+from sentviz.words import words_of
 from tests.makers import LABELS, randomise
 
 TEXT = "What a warm garden, and not a dull song!"
@@ -225,7 +225,7 @@ def test_a_model_reads_tags_wherever_a_text_comes_from(model: Model) -> None:
         np.testing.assert_allclose(trace.probabilities, expected, atol=1e-5)
     assert set(model.trace("영화는 차갑다").tags) == {"", "X"}
     tokens = model.trace(TEXT)
-    words = sentviz.text.words_of(TEXT, tokens)
+    words = words_of(TEXT, tokens)
     assert {word.text: tokens.tags[word.indices[0]] for word in words}["warm"] == "ADJ"
 
 

@@ -54,7 +54,7 @@ class Slice:
         kind, mark, value = text.partition("=")
         part = cls(kind, value)
         if not mark or kind not in KINDS or not value:
-            raise InputError(f"“{text[:60]}” is no part of the rows; parts begin with {', '.join(KINDS[:-1])} or {KINDS[-1]}.")
+            raise InputError(f"“{_line(text)}” is no part of the rows; parts begin with {', '.join(KINDS[:-1])} or {KINDS[-1]}.")
         part.check()
         return part
 
@@ -73,7 +73,7 @@ class Slice:
         except ValueError:
             good = False
         if not good:
-            raise InputError(f"“{str(self)[:60]}” is no part of the rows.")
+            raise InputError(f"“{_line(str(self))}” is no part of the rows.")
 
     def _meant(self) -> bool:
         match self.kind:
@@ -198,6 +198,11 @@ class Slice:
                 return every
 
 
+def _line(text: str) -> str:
+    """The beginning of a text, in one line."""
+    return " ".join(text[:60].split())
+
+
 def _class(number: int) -> bool:
     """Whether it can be the number of a class or layer, counted from 0."""
     return 0 <= number < 1_000
@@ -233,5 +238,5 @@ def matching(rows: Rows, pattern: str, prepared: Callable[[Any], Any] | None = N
         found = pc.match_substring_regex(prepared(texts) if prepared else texts, pattern, ignore_case=True)
     except pa.ArrowInvalid as error:
         reason = str(error).removeprefix("Invalid regular expression: ")
-        raise InputError(f"“{pattern[:60]}” is no regular expression ({reason}).") from None
+        raise InputError(f"“{_line(pattern)}” is no regular expression ({reason}).") from None
     return np.asarray(found.to_numpy(zero_copy_only=False), dtype=bool)
