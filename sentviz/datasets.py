@@ -187,7 +187,6 @@ def _registry() -> Mapping[str, DatasetInfo]:
     return {name: _info(name, **entry) for name, entry in stored.items()}
 
 
-@cache
 def _cut() -> frozenset[tuple[str, str]]:
     """The files that splits are cut from, each by the data set that has it and its part; others are side tables."""
     items = _registry().values()
