@@ -65,7 +65,7 @@ def test_an_example_that_it_cannot_read_gives_way_to_one_of_ours(monkeypatch: py
     run = train(recipe(example="정말 따뜻하고 밝은 영화", epochs=1), tmp_path, progress=False)
     assert run.example().text in {example.text for example in EXAMPLES}
     assert run.config["recipe"]["example"] == run.example().text
-    frame = splits["train"].frame.replace(to_replace={"text": {adjective: f"{adjective}x" for adjective in makers.BAD}}, regex=True)
+    frame = splits["train"].frame.replace(to_replace={"text": {word: f"{word}x" for word in (*makers.BAD, "song")}}, regex=True)
     splits["train"] = replace(splits["train"], frame=frame)
     with pytest.raises(InputError, match="would know no word of the example"):
         train(recipe(example="정말 따뜻하고 밝은 영화", epochs=2), tmp_path / "other", progress=False)
