@@ -11,7 +11,7 @@ import streamlit as st
 from app import shell, store
 from sentviz.runs import Run
 
-__all__ = ["MINUS", "WORDS", "digests", "picked", "plain", "signed", "studied", "with_interval"]
+__all__ = ["MINUS", "WORDS", "digests", "picked", "plain", "signed", "studied", "wide", "with_interval"]
 
 MINUS = str.maketrans("-", "−")
 NAMED = 3  # runs that a note names
@@ -60,3 +60,14 @@ def with_interval(value: pd.Series[float], low: pd.Series[float], high: pd.Serie
     """Writes a number with its interval; the column itself stays a number, so that it sorts."""
     known = {v: f"{v:{sign}.2f} [{a:{sign}.2f}, {b:{sign}.2f}]".replace("-", "−") for v, a, b in zip(value, low, high, strict=True)}
     return lambda one: "–" if pd.isna(one) else known[one]
+
+
+def wide(frame: pd.DataFrame, by: str, printed: str = "{:.1f}") -> tuple[pd.DataFrame, dict[Any, Any]]:
+    """Models down, for each value of a column the print and ours in percent; how each column is written, the print as told."""
+    columns: dict[str, pd.Series[float]] = {}
+    forms: dict[Any, Any] = {}
+    for name, rows in frame.groupby(by, sort=False):
+        one = 100 * rows.set_index("model")[["printed", "value", "low", "high"]]
+        columns |= {f"{name}, print": one["printed"], f"{name}, ours": one["value"]}
+        forms |= {f"{name}, print": printed, f"{name}, ours": with_interval(one["value"], one["low"], one["high"])}
+    return pd.DataFrame(columns).reindex(list(dict.fromkeys(frame["model"]))), forms

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from app import shell
-from app.views.papers.shared import digests, with_interval
+from app.views.papers.shared import digests, wide
 from sentviz.figures import Figure, Theme
 from sentviz.gallery import code
 from sentviz.papers.sentiformer import tables
@@ -33,7 +31,7 @@ def _figure(dataset: str, theme: Theme, key: tuple[str, ...], _runs: Sequence[Ru
 
 def show(runs: Sequence[Run]) -> None:
     made = _table(digests(runs), runs)
-    shown, spans = _wide(made.frame)
+    shown, spans = wide(made.frame, "data")
     st.dataframe(
         shown.style.format(spans, na_rep="–"),
         height="content",
@@ -57,16 +55,3 @@ def show(runs: Sequence[Run]) -> None:
             f"`sentviz study sentiformer --dataset {missing[0]}` trains them.",
             icon=":material/inventory_2:",
         )
-
-
-def _wide(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[Any, Any]]:
-    """Models down, of each data set the print and ours in percent; how each column is written."""
-    columns: dict[str, pd.Series[float]] = {}
-    forms: dict[Any, Any] = {}
-    for data, rows in frame.groupby("data", sort=False):
-        one = rows.set_index("model")
-        numbers = {name: 100 * one[name] for name in ("printed", "value", "low", "high")}
-        ours, printed = f"{data}, ours", f"{data}, print"
-        columns |= {printed: numbers["printed"], ours: numbers["value"]}
-        forms |= {printed: "{:.1f}", ours: with_interval(numbers["value"], numbers["low"], numbers["high"])}
-    return pd.DataFrame(columns).reindex(list(dict.fromkeys(frame["model"]))), forms

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from app import shell
-from app.views.papers.shared import WORDS, digests, plain, signed, with_interval
+from app.views.papers.shared import WORDS, digests, plain, signed, wide, with_interval
 from sentviz.figures import Figure, Theme
 from sentviz.gallery import code
 from sentviz.papers.sevenessxin import prints, tables
@@ -55,7 +54,7 @@ def show(runs: Sequence[Run]) -> None:
     if not here:
         _needed()
     made = _table("results", digests(runs, prints.DATASET), runs)
-    shown, forms = _wide(made.frame)
+    shown, forms = wide(made.frame, "metric", "{:.2f}")
     st.dataframe(
         shown.style.format(forms, na_rep="–"),
         height="content",
@@ -70,19 +69,6 @@ def show(runs: Sequence[Run]) -> None:
         settings = tables.settings(runs)
         plain(settings.frame, key="sevenessxin-table-1", digits=0)
         st.caption(shell.md(settings.caption))
-
-
-def _wide(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[Any, Any]]:
-    """Models down, of each metric the print and ours in percent; how each column is written."""
-    columns: dict[str, pd.Series[float]] = {}
-    forms: dict[Any, Any] = {}
-    for metric, rows in frame.groupby("metric", sort=False):
-        one = rows.set_index("model")
-        numbers = {name: 100 * one[name] for name in ("printed", "value", "low", "high")}
-        ours, printed = f"{metric}, ours", f"{metric}, print"
-        columns |= {printed: numbers["printed"], ours: numbers["value"]}
-        forms |= {printed: "{:.2f}", ours: with_interval(numbers["value"], numbers["low"], numbers["high"])}
-    return pd.DataFrame(columns).reindex(list(dict.fromkeys(frame["model"]))), forms
 
 
 def phases(runs: Sequence[Run]) -> None:
