@@ -140,6 +140,40 @@ def test_what_leaders_convey(
     assert found(statement, here).verdict == "cannot be judged here"
 
 
+def test_how_far_a_leader_has_to_be_from_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A share is of the reach of words that lead, if only once: 8 log-odds are 4 from a line of slope 2, words that never lead further."""
+    words = pd.DataFrame({"word": ["far", "near", "never"], "score": [-8.0, 3.0, 90.0]})
+    rows = [("reviews", "", 2.0), ("words", "far", 1.0), ("words", "near", 5.0)]
+    counted = pd.DataFrame(rows, columns=["table", "name", "value"]).assign(label="negative", correct=True, confidence=0.95)
+    model = SimpleNamespace(vocabulary=words, decision=([0.0, 2.0], 0.0))
+    monkeypatch.setattr("sentviz.models.loading.load", lambda run: model)
+    run: Any = SimpleNamespace(frame=lambda file: counted.astype({"confidence": "float32"}))
+    for asked, distance, named in ((-0.5, 2.0, ["far"]), (-0.25, 1.0, ["near", "far"]), (3.0, 3.0, ["far"]), (0.5, 0.5, ["near", "far"])):
+        found, least = claims.frequent_leaders(run, asked)
+        assert least == distance and found["word"].tolist() == named
+
+
+def test_sides_are_those_of_the_first_lexicon_that_has_the_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second one fills in; a lexicon that is not here is passed over."""
+    from sentviz.errors import DataMissingError
+    from sentviz.lexicon import LEXICONS, Lexicon
+
+    first, second, third = LEXICONS["en"]
+    held = {first: {"warm": (0.7, 0.2, 0.1)}, second: {"warm": (0.1, 0.2, 0.7), "dull": (0.2, 0.2, 0.6)}, third: {"soup": (1.0, 0.0, 0.0)}}
+
+    def load(name: str) -> Any:
+        if name not in held:
+            raise DataMissingError(name)
+        return SimpleNamespace(terms=tuple(held[name]), weights=list(held[name].values()))
+
+    monkeypatch.setattr(Lexicon, "load", load)
+    assert claims._sides() == pytest.approx({"warm": 0.6, "dull": -0.4})
+    del held[first]
+    assert claims._sides() == pytest.approx({"warm": -0.6, "dull": -0.4})
+    held.clear()
+    assert claims._sides() == {}
+
+
 # ---- accuracies of planted runs
 
 Shelf = Callable[..., list[Run]]
