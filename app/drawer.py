@@ -17,7 +17,7 @@ from app.views.testset import myfile_part
 from sentviz.errors import SentvizError
 from sentviz.figures import file_safe
 from sentviz.gallery import code
-from sentviz.testset.rows import OVER, Rows
+from sentviz.testset.rows import OVER, Rows, unread
 from sentviz.testset.slices import Slice, matching
 
 __all__ = ["begin", "end", "notebook", "points_of", "second"]
@@ -60,6 +60,8 @@ def begin(*, beside: bool = True) -> Rows:
         st.stop()
     try:
         rows = store.table(focus)
+        if rows.unread:
+            st.caption(f":material/rule: {shell.md(unread(rows))}")
         return rows.at_threshold(focus.threshold) if len(rows.classes) == 2 else rows
     except SentvizError as error:
         st.warning(shell.md(str(error)), icon=":material/block:")
@@ -101,6 +103,8 @@ def second(rows: Rows) -> Rows | None:
         st.caption(shell.md(str(error)))
         return None
     if list(found.frame["id"]) != list(rows.frame["id"]):
+        if found.unread != rows.unread:
+            st.caption(shell.md(f"{other} stands beside it nowhere here: it cannot read the same rows. {unread(found)}"))
         return None
     return found.at_threshold(focus.threshold) if len(found.classes) == 2 else found
 

@@ -215,7 +215,7 @@ class Focus:
     )
     base: str = choice(("vanilla-matched", "vanilla", "diff"), chip="against {}")  # what every configuration is compared with
     paper: str = choice(lambda: ("all", *papers()), "all")  # whose claims
-    verdict: str = choice(("any", "holds", "fails", "open"))
+    verdict: str = choice(("any", "holds", "fails", "open", "unjudged"))
     data: str = one_of(  # data set whose runs are listed
         "all", lambda known: {run.partition("/")[0] for run in known.runs}
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Evaluation",
-    "auc",
+    "areas_drawn",
     "auc_of_counts",
     "bounds",
     "confusion",
+    "counted",
     "evaluate",
     "fit_calibration",
     "from_confusion",
@@ -32,13 +33,15 @@ __all__ = [
     "mean_draws",
     "metrics",
     "rates",
+    "row_draws",
+    "ties",
     "wilson",
 ]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 RESAMPLES = 2_000
-AUC_RESAMPLES = 200
+BLOCK = 100_000  # row numbers drawn at a time: few enough for the cache
 SILHOUETTE_SAMPLE = 2_000
 Z = 1.959963984540054  # 97.5 % of the normal distribution lie below
 
@@ -112,7 +115,7 @@ def metrics(evaluation: Evaluation, *, seed: int = 0, resamples: int = RESAMPLES
     values, spread = from_confusion(counts[None]), from_confusion(draws)
     for name, value in values.items():
         result[name] = interval(float(value[0]), spread[name])
-    result["auc"] = interval(*_aucs(labels, probabilities, rng))
+    result["auc"] = interval(*_aucs(labels, probabilities, rng, resamples))
     losses = -np.log(np.maximum(probabilities[np.arange(n), labels], 1e-12))
     result["loss"] = interval(float(losses.mean()), mean_draws(losses, rng, resamples))
     rows = evaluation.sample()
@@ -188,12 +191,39 @@ def rates(counts: Ints) -> dict[str, Floats]:
         return {"precision": right / said, "recall": right / support, "f1": 2 * right / (support + said)}
 
 
-def auc(positive: npt.NDArray[np.bool_], scores: Floats, weights: npt.NDArray[np.integer[Any]]) -> Floats:
-    """(R,) area under the ROC curve of (N,) scores under each of (R, N) row weights, as `auc_of_counts`."""
-    order = np.argsort(-scores, kind="stable")
-    starts = np.flatnonzero(np.diff(scores[order], prepend=np.nan) != 0)
-    sides = (np.add.reduceat(np.where(positive[order] == side, weights[:, order], 0), starts, axis=1) for side in (False, True))
-    return auc_of_counts(*sides)
+def areas_drawn(sides: Sequence[tuple[npt.NDArray[np.bool_], Floats]], rng: np.random.Generator, resamples: int) -> tuple[Floats, Floats]:
+    """Areas under the ROC curves of (positive, score), each (N,): as they are, and under the same bootstrap draws of the rows.
+
+    Returns:
+        (K,) and (R, K), as `auc_of_counts`.
+    """
+    kinds = [ties(positive, scores) for positive, scores in sides]
+
+    def measured(rows: Ints) -> Floats:
+        counts = (counted(code[rows], 2 * len(at)).reshape(len(rows), 2, -1) for at, code in kinds)
+        return np.stack([auc_of_counts(each[:, 0], each[:, 1]) for each in counts], axis=1)
+
+    n = len(sides[0][0])
+    return measured(np.arange(n)[None])[0], np.concatenate([measured(rows) for rows in row_draws(n, rng, resamples)])
+
+
+def ties(positive: npt.NDArray[np.bool_], scores: Floats) -> tuple[Floats, Ints]:
+    """The G distinct scores, falling, and each row's place among them, plus G for positives."""
+    at, place = np.unique(-scores, return_inverse=True)
+    return -at, place + len(at) * positive
+
+
+def counted(codes: Ints, size: int) -> Ints:
+    """`bincount` of each row of (b, n) codes below `size`: (b, size)."""
+    b = len(codes)
+    return np.bincount((codes + np.arange(b)[:, None] * size).ravel(), minlength=b * size).reshape(b, size)
+
+
+def row_draws(n: int, rng: np.random.Generator, resamples: int) -> Iterator[Ints]:
+    """Bootstrap draws of n rows, in blocks (b, n) so that memory stays bounded."""
+    block = max(1, BLOCK // n)
+    for start in range(0, resamples, block):
+        yield rng.integers(0, n, size=(min(block, resamples - start), n))
 
 
 def auc_of_counts(negative: npt.NDArray[Any], positive: npt.NDArray[Any]) -> Floats:
@@ -209,17 +239,11 @@ def auc_of_counts(negative: npt.NDArray[Any], positive: npt.NDArray[Any]) -> Flo
     return areas
 
 
-def _aucs(labels: Ints, probabilities: Floats, rng: np.random.Generator) -> tuple[float, Floats]:
+def _aucs(labels: Ints, probabilities: Floats, rng: np.random.Generator, resamples: int) -> tuple[float, Floats]:
     """One-vs-rest, the mean over the classes that have both sides, of two classes that of the second; as it is, and bootstrap draws."""
-    n, classes = probabilities.shape
-
-    def mean(weights: Ints) -> Floats:
-        those = [1] if classes == 2 else range(classes)
-        return known_mean(np.stack([auc(labels == k, probabilities[:, k], weights) for k in those], axis=1))
-
-    blocks = np.array_split(np.arange(AUC_RESAMPLES), 10)  # so that memory stays bounded
-    draws = [mean(rng.multinomial(n, np.full(n, 1 / n), size=len(block))) for block in blocks]
-    return float(mean(np.ones((1, n), dtype=np.int64))[0]), np.concatenate(draws)
+    classes = probabilities.shape[1]
+    value, draws = areas_drawn([(labels == k, probabilities[:, k]) for k in ([1] if classes == 2 else range(classes))], rng, resamples)
+    return float(known_mean(value)), known_mean(draws)
 
 
 def known_mean(values: Floats) -> Floats:
@@ -232,12 +256,7 @@ def known_mean(values: Floats) -> Floats:
 
 def mean_draws(values: Floats, rng: np.random.Generator, resamples: int) -> Floats:
     """Bootstrap means, in blocks so that memory stays bounded."""
-    block = max(1, 2_000_000 // len(values))
-    parts = [
-        values[rng.integers(0, len(values), size=(min(block, resamples - start), len(values)))].mean(axis=1)
-        for start in range(0, resamples, block)
-    ]
-    return np.concatenate(parts)
+    return np.concatenate([values[rows].mean(axis=1) for rows in row_draws(len(values), rng, resamples)])
 
 
 def holm(p_values: Mapping[str, float]) -> dict[str, float]:

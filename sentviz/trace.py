@@ -72,6 +72,7 @@ class Trace:
     pooled: Floats | None = None  # (d,) what the classifier reads
     scores: Floats | None = None  # (L, C, H, n, m) before softmax
     token_scores: Mapping[str, Floats] = field(default_factory=dict)  # explanation -> (m,), see sentviz.explain
+    rises: Mapping[str, float] = field(default_factory=dict)  # explanation -> what its scores should sum to, where that is known (log-odds)
     biases: Mapping[str, Floats] = field(default_factory=dict)  # name -> (L, C, H, n, m), additive terms of the scores
     queries: Floats | None = None  # (L, C, H, n, d_k)
     keys: Floats | None = None  # (L, C, H, m, d_k)
@@ -251,6 +252,7 @@ class Trace:
             "attention": attention,
             "components": components,
             "token_scores": {},
+            "rises": {},
             "biases": {},
             "terms": (),
             **dict.fromkeys(("hidden", "scores", "polarity", "queries", "keys", "values")),

@@ -87,12 +87,12 @@ def test_falling_lambdas_from_the_raw_file() -> None:
     assert f"{falling} of {len(several)}" in evidence("Lambda falls with the component index in every configuration")[1]
 
 
-def test_without_runs_what_needs_them_cannot_be_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_runs_what_needs_them_cannot_be_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor with what was measured of runs and is stored beside a study."""
     monkeypatch.setattr(measured, "FOLDER", tmp_path)
     frame = judged([])
     assert not frame["evidence"].str.startswith(BROKEN).any()
-    assert set(frame[frame["against"] == "runs here"]["verdict"]) == {"cannot be told"}
+    assert set(frame[frame["against"] == "runs here"]["verdict"]) == {"cannot be judged here"}
     assert len(frame) == sum(len(paper.all_claims()) for paper in papers().values())
 
 

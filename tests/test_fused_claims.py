@@ -161,7 +161,7 @@ def test_what_is_simulated_or_counted(statement: str, monkeypatch: pytest.Monkey
 
 def test_coverage_that_is_not_there_leaves_it_open(monkeypatch: pytest.MonkeyPatch) -> None:
     shares(0.5, 0.5, monkeypatch, without="nsmc")
-    assert told(COVERED).verdict == told(EVEN).verdict == "cannot be told"
+    assert told(COVERED).verdict == told(EVEN).verdict == "cannot be judged here"
 
 
 # ---- the runs here, made up
@@ -208,7 +208,7 @@ def test_spread_over_seeds(statement: str, tmp_path: Path) -> None:
     assert told(statement, shelf(wide, close)).verdict == "does not hold"
     assert told(statement, shelf(wide, wide)).verdict == "cannot be told"
     assert told(statement, [*seeds("cls-last-scaled", *close), *seeds("cls-all", *wide)]).verdict == "cannot be told"  # two are not here
-    assert told(statement, seeds("cls-last-scaled", *close)).verdict == told(statement).verdict == "cannot be told"
+    assert told(statement, seeds("cls-last-scaled", *close)).verdict == told(statement).verdict == "cannot be judged here"
 
 
 CHANGES = {f"On {title} the injection changes how unevenly [CLS] looks at the others": (data, 0, 1) for data, title in DATASETS.items()}
@@ -234,7 +234,7 @@ def test_deviations_about_cls(statement: str, tmp_path: Path) -> None:
     assert told(statement, shelf(0.1, 0.001)).verdict == verdicts[if_moved]
     assert told(statement, shelf(0.0001, 0.0001)).verdict == verdicts[not if_moved]
     assert told(statement, shelf(0.02, 0.03)).verdict == "cannot be told"
-    assert told(statement, shelf(0.1, 0.001, seeds=1)).verdict == told(statement).verdict == "cannot be told"
+    assert told(statement, shelf(0.1, 0.001, seeds=1)).verdict == told(statement).verdict == "cannot be judged here"
 
 
 MOST_TASKS = "Out of domain the injection gains in most tasks"

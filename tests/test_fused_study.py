@@ -271,7 +271,7 @@ def test_heads_are_means_over_seeds_with_their_span(tmp_path: Path) -> None:
         (0.10, 3, "holds", "does not hold"),
         (0.0001, 3, "does not hold", "holds"),
         (0.02, 3, "cannot be told", "cannot be told"),
-        (0.10, 1, "cannot be told", "cannot be told"),
+        (0.10, 1, "cannot be judged here", "cannot be judged here"),
     ],
 )
 def test_a_deviation_changes_stays_or_cannot_be_told(tmp_path: Path, shift: float, seeds: int, changes: str, stays: str) -> None:
@@ -299,7 +299,7 @@ def test_claims_about_runs(several: list[Run], tmp_path: Path) -> None:
     assert evidence("Every setting gains over the baseline on SST-2", good[1:])[0] == "cannot be told"
     frame = judged([], ["fused"])
     assert len(frame) == len(papers()["fused"].all_claims())
-    assert set(frame[frame["against"] == "runs here"]["verdict"]) == {"cannot be told"}
+    assert set(frame[frame["against"] == "runs here"]["verdict"]) == {"cannot be judged here"}
 
 
 # ---- coverage

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from sentviz.errors import InputError
-from sentviz.explain import explained, log_odds, score
-from sentviz.explain.gradients import gradient_x_input, integrate, integrated_gradients
+from sentviz.explain import explained, gradients, incomplete, log_odds, score
+from sentviz.explain.gradients import FIRST, MOST, Integrated, gradient_x_input, integrate
 from sentviz.models import model as model_module
 from sentviz.models.model import Model
 from sentviz.trace import Trace
@@ -96,7 +96,36 @@ def test_integrated_gradients_are_those_of_captum(name: str) -> None:
     baseline = tokens * torch.from_numpy(encoded.specials)[None, :, None]
     theirs = attr.IntegratedGradients(odds).attribute(tokens, baseline, n_steps=32, method="gausslegendre")
     want = theirs.sum(dim=-1)[0].numpy()
-    np.testing.assert_allclose(integrated_gradients(model, trace, **change), want, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(integrate(model, trace, steps=32, **change).scores, want, rtol=1e-4, atol=1e-5)
+
+
+def test_as_many_steps_as_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Doubled from the first try until the gap is near enough, as asking for as many at once gives it; a bound ends it."""
+    model = exact(next(iter(FORMS)))
+    trace = model.trace(TEXT)
+    monkeypatch.setattr(gradients, "FIRST", 1)
+    monkeypatch.setattr(gradients, "SHARE", 1e-4)
+    monkeypatch.setattr(gradients, "LEAST", 1e-6)
+    found = integrate(model, trace)
+    assert 1 < found.steps <= MOST and found.complete
+    tried = [integrate(model, trace, steps=2**k) for k in range(int(np.log2(found.steps)) + 1)]
+    assert [one.complete for one in tried] == [False] * (len(tried) - 1) + [True]
+    np.testing.assert_array_equal(found.scores, tried[-1].scores)
+    monkeypatch.setattr(gradients, "MOST", 2)
+    assert integrate(model, trace).steps == 2 and FIRST == 32
+
+
+def test_a_gap_is_said_where_it_is_wide() -> None:
+    model = small_model(components=2, mixing="free")
+    trace = explained(model, model.trace(TEXT), ["integrated-gradients", "gradient"])
+    total = float(score(trace, "integrated-gradients").sum())
+    assert trace.rises["integrated-gradients"] == integrate(model, trace).rise and set(trace.rises) == {"integrated-gradients"}
+    assert incomplete(trace, "integrated-gradients") == incomplete(trace, "gradient") == ""
+    wide = trace.replace(rises={"integrated-gradients": total - 2})
+    said = f"The scores sum to {total:+.2f} and should sum to {total - 2:+.2f}: they are off by 2.00 in all.".replace("-", "−")
+    assert incomplete(wide, "integrated-gradients") == said
+    assert Integrated(np.array([1.0], np.float32), 1.009, 1).complete and not Integrated(np.array([1.0], np.float32), 1.012, 1).complete
+    assert Integrated(np.array([10.0], np.float32), 10.09, 1).complete and not Integrated(np.array([10.0], np.float32), 10.2, 1).complete
 
 
 def test_steps_in_several_batches_are_the_steps_in_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,9 +79,12 @@ def test_the_tokenizer_is_stored_whole(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["the of and", "zzz 123 ...", "<br />"])
 def test_texts_without_a_known_word(text: str) -> None:
     model = random_model()
-    for ask in (model.words, model.follow, model.trace, lambda text: model.predict([text])):
+    for ask in (model.words, model.follow, model.trace):
         with pytest.raises(InputError, match="None of the words"):
             ask(text)
+    said = model.predict([TEXT, text])
+    assert said["positive"][1] == pytest.approx(1 / (1 + np.exp(-model.decision[1])), abs=1e-6)
+    assert said["remark"][0] == "" and "no word of this text" in said["remark"][1]
     (none,) = model.tokenizer.ids_batch([text])
     assert len(none) == 0
     with pytest.raises(InputError, match="empty"):

@@ -33,7 +33,7 @@ def test_predict_is_the_slow_encoder(model: Model) -> None:
     """Probabilities of texts of many lengths, batched and padded, against one text at a time by loops."""
     texts = [TEXT, "soup", *toy_splits()["test"].frame["text"][:6]]
     frame = model.predict(texts)
-    assert list(frame.columns) == ["text", "label", "negative", "positive"] and frame["text"].tolist() == texts
+    assert list(frame.columns) == ["text", "label", "negative", "positive", "remark"] and frame["text"].tolist() == texts
     for row, text in enumerate(texts):
         logits = slow.encode(state_of(model), model.config, model.encode(text).ids.tolist()).logits
         want = np.exp(logits) / np.exp(logits).sum()
@@ -131,11 +131,17 @@ GOOD_TEXTS = {
 
 @pytest.mark.parametrize("text", BAD_TEXTS.values(), ids=BAD_TEXTS)
 def test_a_text_that_cannot_be_read_is_named(model: Model, text: Any) -> None:
-    """One sentence from trace; predict adds the text's place in the list."""
+    """One sentence from trace; predict answers the texts around it as it does alone."""
     with pytest.raises(InputError, match="text"):
         model.trace(text)
+    said, alone = model.predict(["soup", text, "song"]), model.predict(["soup", "song"])
+    assert said["label"].tolist() == [alone["label"][0], None, alone["label"][1]]
+    assert said["remark"].ne("").tolist() == [False, True, False] and "text" in said["remark"][1]
+    np.testing.assert_allclose(said[list(model.labels)].to_numpy()[[0, 2]], alone[list(model.labels)].to_numpy(), atol=1e-6)
+    assert said[list(model.labels)].loc[1].isna().all()
+    assert model.predict([text])["label"].tolist() == [None]
     with pytest.raises(InputError, match=r"^Text 2 of 3: "):
-        model.predict(["soup", text, "song"])
+        model.encode_all(["soup", text, "song"])
 
 
 @pytest.mark.parametrize("text", GOOD_TEXTS.values(), ids=GOOD_TEXTS)
@@ -237,7 +243,7 @@ def test_columns_of_a_frame_are_predicted_row_by_row() -> None:
 def test_no_texts_give_an_empty_frame(model: Model) -> None:
     """An empty list is no error; a bare string is."""
     frame = model.predict([])
-    assert list(frame.columns) == ["text", "label", "negative", "positive"] and frame.empty
+    assert list(frame.columns) == ["text", "label", "negative", "positive", "remark"] and frame.empty
     assert frame.attrs["truncated"] == 0
     with pytest.raises(InputError, match="list"):
         model.predict("soup")

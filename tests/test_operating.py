@@ -163,7 +163,7 @@ def test_their_intervals_are_those_of_a_slow_bootstrap_of_the_same_rows(k: int) 
 def test_blocks_of_draws_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     labels, shares = drawn()
     whole = operating.areas(labels, shares, NAMES, draws=30)
-    monkeypatch.setattr(operating, "_BLOCK", 200)
+    monkeypatch.setattr("sentviz.evaluation.BLOCK", 200)
     assert operating.areas(labels, shares, NAMES, draws=30).equals(whole)
 
 

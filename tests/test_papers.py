@@ -272,7 +272,7 @@ def test_a_foreign_claim_is_judged(made_up: Paper, trained: Run) -> None:
         ["A wide model can be trained", "holds", "n = 60"]
     ]
     assert "Made-up" in set(judged([])["paper"])
-    assert judged([], ["made-up"])["verdict"].item() == "cannot be told"
+    assert judged([], ["made-up"])["verdict"].item() == "cannot be judged here"
 
 
 def test_a_foreign_paper_is_written(made_up: Paper, trained: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

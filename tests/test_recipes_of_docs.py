@@ -327,7 +327,7 @@ def test_a_paper_trains_judges_and_writes(mine: registry.Paper, tmp_path: Path, 
     assert registry.printed("sst2", "mine-wide")["value"].item() == 0.82
     row = judged(made, ["mine"]).iloc[0]
     assert row["claim"] == "A wide model is better" and row["verdict"] in ("holds", "does not hold") and " and " in row["evidence"]
-    assert judged([], ["mine"])["verdict"].item() == "cannot be told"
+    assert judged([], ["mine"])["verdict"].item() == "cannot be judged here"
     manifest = export_paper("mine", tmp_path / "out", made)
     assert {item["state"] for item in manifest["items"]} == {"written"} and list(manifest["runs"]) == [run.name for run in made]
     assert "mine a wide model beside the usual one" in " ".join(CliRunner().invoke(main, ["study", "--help"]).output.split())

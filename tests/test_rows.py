@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sentviz.errors import InputError, RunError
 from sentviz.models.model import Model
 from sentviz.runs import Run
-from sentviz.testset.rows import Rows, predicted, stored
+from sentviz.testset.rows import Rows, predicted, stored, unread
 from sentviz.testset.slices import AGREE, CORNERS, Slice, matching
 from tests.makers import small_model
 
@@ -196,3 +196,17 @@ def test_a_search_is_linear_and_a_bad_pattern_is_one_sentence(rows: Rows) -> Non
     for pattern in ("(a", "[", "(?<=a)b", r"\1"):
         with pytest.raises(InputError, match="is no regular expression"):
             matching(rows, pattern)
+
+
+def test_rows_that_cannot_be_read_hold_up_no_other(model: Model) -> None:
+    """Wherever they stand; the others are answered as without them, and a sentence names which and why."""
+    texts = [*TEXTS[:3], "\n", *TEXTS[3:6], "", "  "]
+    frame = pd.DataFrame({"id": [f"r{i}" for i in range(len(texts))], "text": texts, "label": 0, "tag": "plain"})
+    kept = frame[[text in TEXTS and bool(text.strip()) for text in texts]]
+    found, alone = predicted(model, "digest", frame, "mine"), predicted(model, "digest", kept, "mine")
+    pd.testing.assert_frame_equal(found.frame, alone.frame)
+    assert set(found.unread) == set(frame["id"]) - set(kept["id"]) and not alone.unread
+    said = unread(found)
+    assert all(name in said for name in found.unread) and said.count("cannot read") == len(set(found.unread.values()))
+    with pytest.raises(InputError, match="can read none of these rows"):
+        predicted(model, "digest", frame.iloc[[7, 8]], "mine")

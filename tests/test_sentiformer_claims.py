@@ -38,12 +38,12 @@ def seeds(root: Path, model: str, wrong: int, *, dataset: str = "sst5_trees", n:
 
 
 def test_every_claim_answers_without_runs() -> None:
-    """Own tables are judged, what needs runs cannot be told."""
+    """Own tables are judged, what needs runs cannot be judged."""
     for claim in CLAIMS:
         verdict = claim.test([])
         assert verdict.evidence
         if claim.against == "runs here":
-            assert verdict.verdict == "cannot be told", claim.statement
+            assert verdict.verdict == "cannot be judged here", claim.statement
 
 
 def test_its_own_tables_by_hand() -> None:
@@ -80,7 +80,7 @@ def test_against_baselines(whole: int, lstm: int, verdict: str, tmp_path: Path) 
     runs = seeds(tmp_path, "sentiformer", whole) + seeds(tmp_path, "bilstm", lstm) + seeds(tmp_path, "cnn", 60)
     one = found(BEATS, runs)
     assert one.verdict == verdict and "BiLSTM" in one.evidence and "n = 200" in one.evidence
-    assert found(BEATS, runs[:3]).verdict == "cannot be told"
+    assert found(BEATS, runs[:3]).verdict == "cannot be judged here"
     assert next(one for one in asked(runs) if "BiLSTM" in one.question).verdict == verdict
 
 
@@ -129,7 +129,7 @@ def test_a_reading_is_of_the_rate_that_validation_chose(tmp_path: Path) -> None:
 
 def test_one_seed_of_everything_tells_nothing(tmp_path: Path) -> None:
     runs = [run for model, wrong in (("sentiformer", 10), ("bilstm", 90), ("cnn", 90)) for run in seeds(tmp_path, model, wrong, n=1)]
-    assert found(BEATS, runs).verdict == "cannot be told"
+    assert found(BEATS, runs).verdict == "cannot be judged here"
 
 
 @pytest.mark.parametrize(("wrong", "verdict"), [(70, "holds"), (5, "does not hold"), (20, "cannot be told")], ids=["hold", "fall", "open"])
@@ -138,7 +138,7 @@ def test_a_part_matters_where_it_is_missed(wrong: int, verdict: str, tmp_path: P
     assert found("It is worse without gates on SST-5", runs).verdict == verdict
     (row,) = ablations(runs, "sst5_trees").to_dict("records")
     assert row["printed"] == pytest.approx(-0.012) and row["title"] == "without gates"
-    assert found("It is worse without layer norm on SST-5", runs).verdict == "cannot be told"
+    assert found("It is worse without layer norm on SST-5", runs).verdict == "cannot be judged here"
 
 
 @pytest.mark.parametrize(("wrong", "verdict"), [(5, "does not hold"), (120, "holds"), (60, "cannot be told")], ids=["fall", "hold", "open"])
@@ -207,7 +207,7 @@ def test_speed_is_held_against_the_printed_ratio(
     stored(monkeypatch, "throughput.measured", [*(one | {"low": 1, "high": 99} for one in others), row])
     assert found(statement, []).verdict == verdict
     stored(monkeypatch, "throughput.measured", others)
-    assert found(statement, []).verdict == "cannot be told"
+    assert found(statement, []).verdict == "cannot be judged here"
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_training_is_held_against_three_times(spans: list[tuple[float, float]], 
     one = found(statement, [])
     assert one.verdict == verdict and "at 64" in one.evidence and "at 512" in one.evidence
     stored(monkeypatch, "throughput.measured", two)
-    assert found(statement, []).verdict == "cannot be told"
+    assert found(statement, []).verdict == "cannot be judged here"
 
 
 def learned(model: str, right: int, **other: object) -> dict[str, object]:
@@ -267,7 +267,7 @@ def test_proposition_2_is_held_against_chance(
         stored(monkeypatch, "separation.measured", [planted, misleading, learned(other, 1000 - right, length=48)])
         assert found(statement, []).verdict == verdict, right
     stored(monkeypatch, "separation.measured", [misleading])
-    assert found(statement, []).verdict == "cannot be told"
+    assert found(statement, []).verdict == "cannot be judged here"
 
 
 @pytest.mark.parametrize(("low", "high", "verdict"), [(0, 0.05, "holds"), (0.3, 0.5, "does not hold"), (0.05, 0.3, "cannot be told")])
@@ -277,4 +277,4 @@ def test_gates_are_held_against_zero(low: float, high: float, verdict: str, seed
     names = ["kind", "name", "against", "layer", "value", "low", "high", "seeds", "n"]
     monkeypatch.setattr("sentviz.papers.sentiformer.claims.over_seeds", lambda runs: pd.DataFrame(rows, columns=names))
     one = found("On SST-5 “the” and “is” learn gates close to zero", [])
-    assert one.verdict == (verdict if seeds > 1 else "cannot be told")
+    assert one.verdict == (verdict if seeds > 1 else "cannot be judged here")

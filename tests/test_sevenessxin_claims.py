@@ -44,8 +44,8 @@ def test_every_claim_answers_without_runs(tmp_path: Path, monkeypatch: pytest.Mo
         verdict = claim.test([])
         assert verdict.evidence
         if claim.against == HERE:
-            assert verdict.verdict == "cannot be told", claim.statement
-    assert {one.verdict for one in asked([])} == {"cannot be told"}
+            assert verdict.verdict == "cannot be judged here", claim.statement
+    assert {one.verdict for one in asked([])} == {"cannot be judged here"}
 
 
 def test_its_own_tables_by_hand() -> None:
@@ -110,7 +110,7 @@ def test_the_lean_to_the_positive_class(matrix: list[list[int]], verdict: str, m
     monkeypatch.setattr(claims, "configurations", lambda runs: {BEST: [run, run]})
     assert found("The model leans", []).verdict == verdict
     monkeypatch.setattr(claims, "configurations", lambda runs: {BEST: [run]})
-    assert found("The model leans", []).verdict == "cannot be told"
+    assert found("The model leans", []).verdict == "cannot be judged here"
     monkeypatch.setattr(claims, "configurations", lambda runs: {BEST: [run], "7ess-v1": [run, run]})
     assert found("The model leans", []).evidence.startswith("V1 (baseline)")
 
@@ -124,8 +124,8 @@ def test_padding(low: float, high: float, verdict: str, monkeypatch: pytest.Monk
     assert found("Padding", []).verdict == verdict
 
 
-def test_neutral_tweets_stay_open(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_neutral_tweets_cannot_be_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [["neutral", 90, 0.6, 0.5, 0.7, 0.3, 0.2, 0.4, "a/b", "d"], ["polar", 60, 0.6, 0.5, 0.7, 0.8, 0.7, 0.9, "a/b", "d"]]
     monkeypatch.setattr(measured, "table", lambda name: pd.DataFrame(rows, columns=measured.COLUMNS["neutral"]))
     one = found("Neutral", [])
-    assert one.verdict == "cannot be told" and "30.0% [20.0%, 40.0%] of 90 neutral" in one.evidence and "80.0%" in one.evidence
+    assert one.verdict == "cannot be judged here" and "30.0% [20.0%, 40.0%] of 90 neutral" in one.evidence and "80.0%" in one.evidence

@@ -10,8 +10,8 @@ from scipy.stats import t
 from sklearn.metrics import roc_auc_score
 
 from sentviz.errors import InputError
-from sentviz.evaluation import auc, holm
-from sentviz.papers.ndt.answer import against, answer
+from sentviz.evaluation import areas_drawn, auc_of_counts, counted, holm, ties
+from sentviz.papers.ndt.answer import against, answer, answers_by_rows
 from sentviz.studies.against import mixed
 from sentviz.studies.means import combined, means, predictions
 from sentviz.studies.seeds import _pooled, half_width, seed_noise, standard_error
@@ -19,14 +19,20 @@ from tests.studies import N, made_run, made_seeds
 
 
 @pytest.mark.parametrize("digits", [1, 6])
-def test_the_area_of_weighted_rows_is_scikit_learns(digits: int) -> None:
-    """With many ties and with none; a draw without one class has no area."""
+def test_the_area_of_drawn_rows_is_scikit_learns(digits: int) -> None:
+    """With many ties and with none, row by row as drawn; a draw without one class has no area."""
     rng = np.random.default_rng(3)
     positive, scores = rng.random(60) < 0.4, rng.random(60).round(digits)
-    weights = rng.multinomial(60, np.full(60, 1 / 60), size=8)
-    slow = [roc_auc_score(positive, scores, sample_weight=row) for row in weights]
-    np.testing.assert_allclose(auc(positive, scores, weights), slow)
-    assert np.isnan(auc(positive, scores, np.where(positive, weights, 0))).all()
+    other = 1 - scores**2
+    values, draws = areas_drawn([(positive, scores), (~positive, other)], np.random.default_rng(7), 8)
+    assert values == pytest.approx([roc_auc_score(positive, scores), roc_auc_score(~positive, other)])
+    rows = np.random.default_rng(7).integers(0, 60, size=(8, 60))
+    np.testing.assert_allclose(
+        draws, [[roc_auc_score(side[row], by[row]) for side, by in ((positive, scores), (~positive, other))] for row in rows]
+    )
+    at, code = ties(positive, scores)
+    alone = counted(code[np.flatnonzero(positive)[None]], 2 * len(at)).reshape(1, 2, -1)
+    assert np.isnan(auc_of_counts(alone[:, 0], alone[:, 1])).all()
 
 
 def test_one_seed_keeps_its_stored_interval(tmp_path: Path) -> None:
@@ -117,6 +123,24 @@ def test_every_configuration_against_one_is_corrected(tmp_path: Path) -> None:
     assert list(mixture["seeds"]) == [1, 1, 1] and set(mixture["base_seeds"]) == {2}
 
 
+def test_the_strictest_answer_of_several_kinds_of_rows_stands_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """NDT is better on the re-split; on the official sentences one base beats it, and that is what is said first."""
+    made = [
+        run
+        for model, wrong in (("ndt-unit-2", 20), ("diff", 60), ("vanilla-matched", 60))
+        for run in made_seeds(tmp_path, "sst2", model, 2, wrong=wrong, also=("official_test",))
+    ]
+    both = answers_by_rows(made, "sst2")
+    assert [(one.word, one.rows) for one in both] == [("yes", "the re-split"), ("yes", "the official sentences")]
+    other = made_seeds(tmp_path / "other", "sst2", "diff", 2, wrong=1, also=("official_test",))
+    monkeypatch.setattr("sentviz.papers.ndt.answer.tested", lambda runs, dataset, split: planted[split])
+    groups = {name: made[i : i + 2] for i, name in ((0, "ndt-unit-2"), (2, "diff"), (4, "vanilla-matched"))}
+    planted = {"test": groups, "official_test": groups | {"diff": other}}
+    assert [(one.word, one.rows) for one in answers_by_rows(made, "sst2")] == [("no", "the official sentences"), ("yes", "the re-split")]
+    planted["official_test"] = {}
+    assert [one.rows for one in answers_by_rows(made, "sst2")] == ["the re-split"]
+
+
 def test_the_answer_is_about_the_configuration_best_on_validation(tmp_path: Path) -> None:
     """It beats DT, is behind the control, and says so with its numbers; without DT it says that."""
     made = [
@@ -128,18 +152,18 @@ def test_the_answer_is_about_the_configuration_best_on_validation(tmp_path: Path
     found = answer(made, "sst2")
     assert found is not None
     assert (found.model, found.word) == ("ndt-unit-2", "no")
-    assert found.short == "SST-2: NDT beats DT and is behind the matched vanilla"
+    assert found.short == "SST-2, on the re-split: NDT beats DT and is behind the matched vanilla"
     assert "+15.00 [" in found.sentence and "−9.00 [" in found.sentence
     assert "2 against 2 seeds, n = 200. 2 of 12 NDT configurations are here." in found.sentence
     alone = answer(made[:2], "sst2")
     assert alone is not None
     assert alone.word == "cannot be told"
-    assert alone.sentence.startswith("SST-2: no run of DT or the matched vanilla here: ndt-unit-2, 90.00%; nothing here")
+    assert alone.sentence.startswith("SST-2, on the re-split: no run of DT or the matched vanilla here: ndt-unit-2, 90.00%; nothing here")
     first_only = answer(made[::2], "sst2")
     assert first_only is not None
-    assert first_only.short == "SST-2: NDT cannot be told from DT or the matched vanilla"
+    assert first_only.short == "SST-2, on the re-split: NDT cannot be told from DT or the matched vanilla"
     others = [run for model in ("diff", "vanilla-matched") for run in made_seeds(tmp_path, "sst2", model, 2, wrong=21)]
     even = answer([*made[:2], *others], "sst2")
     assert even is not None
-    assert even.short == "SST-2: NDT cannot be told from DT or the matched vanilla"
+    assert even.short == "SST-2, on the re-split: NDT cannot be told from DT or the matched vanilla"
     assert answer(made, "imdb") is None

@@ -48,7 +48,7 @@ def explain(run: str, sentence: str, pair: str | None, score: str) -> None:
     import numpy as np
 
     from sentviz import load
-    from sentviz.explain import SCORES, agreement, answer, deviation, explained
+    from sentviz.explain import SCORES, agreement, answer, deviation, explained, incomplete
     from sentviz.explain import score as score_of
 
     model = load(_reading(run, pair))
@@ -68,6 +68,8 @@ def explain(run: str, sentence: str, pair: str | None, score: str) -> None:
         click.echo(f"  {printed:<{width}} {left:>20}|{right:<20} {value:+.3f}{'  (not in the vocabulary)' if unknown else ''}")
     if score != "removal" and (rho := agreement(trace, values, signed=how.signed)) is not None:
         click.echo(f"Rank correlation with {'word removal' if how.signed else 'the size of word removal'}: {rho:+.2f}")
+    if gap := incomplete(trace, score):
+        click.echo(gap)
     if trace.dropped:
         click.echo(f"The last {trace.dropped:,} tokens are beyond the model's maximum of {model.config.max_length} and were not read.")
 

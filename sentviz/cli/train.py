@@ -146,9 +146,11 @@ def adopt(
 @click.option("--seeds", type=int, default=1, show_default=True, help="Seeds per configuration, from 0.")
 @click.option("--jobs", type=int, default=1, show_default=True, help="Runs at a time, one thread each.")
 @click.option("--model", "models", multiple=True, help="Only these configurations; by default all of the study's.")
+@click.option("--check", type=int, default=0, help="Train so many of its runs here that have no weights again, and compare their answers.")
+@click.option("--draw", type=int, default=0, show_default=True, help="The seed by which --check draws them.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True, help="Folder for the runs.")
 @command
-def study(study: str, dataset: str, seeds: int, jobs: int, models: tuple[str, ...], out: Path) -> None:
+def study(study: str, dataset: str, seeds: int, jobs: int, models: tuple[str, ...], check: int, draw: int, out: Path) -> None:
     """Train and evaluate every configuration of STUDY on a data set.
 
     What is there is kept; a stopped study goes on with the same command.
@@ -157,6 +159,8 @@ def study(study: str, dataset: str, seeds: int, jobs: int, models: tuple[str, ..
     from sentviz.studies.runner import collect, plan, run_study, source, training
 
     recipes = plan(study, dataset, seeds, models)
+    if check:
+        return _check(study, dataset, check, draw, models)
     outcome = run_study(recipes, out, command=training(source(study, dataset)), jobs=jobs)
     frame = collect(recipes, out)
     if not frame.empty:
@@ -172,3 +176,20 @@ def study(study: str, dataset: str, seeds: int, jobs: int, models: tuple[str, ..
         click.echo(f"! {name}: {reason}", err=True)
     if outcome.failed:
         raise click.ClickException(f"{len(outcome.failed)} of {len(recipes)} runs failed; the same command tries them again.")
+
+
+def _check(study: str, dataset: str, count: int, draw: int, models: tuple[str, ...]) -> None:
+    """Runs trained again in a folder that goes away."""
+    import tempfile
+
+    from sentviz.shelf import gathered
+    from sentviz.studies.checking import checked, drawn
+
+    differ = 0
+    for run in drawn(gathered().runs, study, dataset, count, seed=draw, models=models):
+        with tempfile.TemporaryDirectory() as folder:
+            one = checked(run, Path(folder))
+        differ += one.differ > 0
+        click.echo(f"{one.name:<40}{one.n - one.differ:>8,} of {one.n:,} answers equal, probabilities within {one.largest:.1g}")
+    if differ:
+        raise click.ClickException(f"{differ} of these runs give other answers when they are trained again.")

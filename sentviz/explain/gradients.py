@@ -4,7 +4,8 @@
     integrated gradients   (x_j - b_j) . integral of df/dx_j along b to x         Sundararajan et al. 2017, arXiv 1703.01365
 
 f is the log-odds of the predicted class, x_j the token's own embedding; positions and segments stay. The baseline b is the same text with
-the zero embedding, that of [PAD], in place of every word; specials stay, so they score 0. The integral is a Gauss-Legendre sum.
+the zero embedding, that of [PAD], in place of every word; specials stay, so they score 0. The integral is a Gauss-Legendre sum, of as many
+steps as it needs: its scores should sum to f(x) - f(b), and the gap tells how far it is from that.
 """
 
 from __future__ import annotations
@@ -24,9 +25,11 @@ if TYPE_CHECKING:
 
     from sentviz.models.model import Model
 
-__all__ = ["Integrated", "gradient_x_input", "integrate", "integrated_gradients"]
+__all__ = ["FIRST", "MOST", "Integrated", "gradient_x_input", "integrate"]
 
 Floats = npt.NDArray[np.float32]
+FIRST, MOST = 32, 512  # steps: of the first try, doubled until the gap is near enough, and of the last
+SHARE, LEAST = 0.01, 0.01  # of the rise, and log-odds where that is less: gaps that are near enough
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,11 +38,17 @@ class Integrated:
 
     scores: Floats  # (m,) log-odds
     rise: float  # f(text) - f(baseline), what complete scores sum to
+    steps: int
 
     @property
     def gap(self) -> float:
         """Sum of the scores minus the rise: the error of the sum over steps, log-odds."""
         return float(self.scores.sum(dtype=np.float64)) - self.rise
+
+    @property
+    def complete(self) -> bool:
+        """Whether the gap is less than a hundredth of the rise, or of a log-odd."""
+        return abs(self.gap) <= max(SHARE * abs(self.rise), LEAST)
 
 
 def gradient_x_input(model: Model, trace: Trace, **change: Any) -> Floats:
@@ -48,25 +57,29 @@ def gradient_x_input(model: Model, trace: Trace, **change: Any) -> Floats:
     return np.asarray((slopes[0] * path).sum(dim=-1).numpy(), dtype=np.float32)
 
 
-def integrate(model: Model, trace: Trace, *, steps: int = 32, **change: Any) -> Integrated:
+def integrate(model: Model, trace: Trace, *, steps: int | None = None, **change: Any) -> Integrated:
     """Integrated gradients (m,) over all steps in one batch (a long text: a few), with what they should sum to.
 
+    Args:
+        steps: so many; without, FIRST and twice as many again until they are complete, MOST at most.
     Raises:
         InputError: steps is less than 1.
     """
+    if steps is not None and steps < 1:
+        raise InputError(f"Integrated gradients need at least one step, not {steps}.")
+    found = _integrated(model, trace, steps or FIRST, change)
+    while steps is None and not found.complete and found.steps < MOST:
+        found = _integrated(model, trace, 2 * found.steps, change)
+    return found
+
+
+def _integrated(model: Model, trace: Trace, steps: int, change: Mapping[str, Any]) -> Integrated:
     import torch
 
-    if steps < 1:
-        raise InputError(f"Integrated gradients need at least one step, not {steps}.")
     places, weights = np.polynomial.legendre.leggauss(steps)
     odds, slopes, path = _along(model, trace, np.array([0, *(places + 1) / 2, 1]), change)
     mean = torch.einsum("snd,s->nd", slopes[1:-1], torch.from_numpy(weights / 2).to(slopes))
-    return Integrated(np.asarray((mean * path).sum(dim=-1).numpy(), dtype=np.float32), float(odds[-1] - odds[0]))
-
-
-def integrated_gradients(model: Model, trace: Trace, **options: Any) -> Floats:
-    """(m,) the scores of `integrate`, which takes the same options."""
-    return integrate(model, trace, **options).scores
+    return Integrated(np.asarray((mean * path).sum(dim=-1).numpy(), dtype=np.float32), float(odds[-1] - odds[0]), steps)
 
 
 def _along(model: Model, trace: Trace, places: npt.NDArray[np.float64], change: Mapping[str, Any]) -> tuple[Tensor, Tensor, Tensor]:

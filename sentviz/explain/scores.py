@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from sentviz.errors import InputError
 from sentviz.explain.flow import attention_flow, rollout, value_weighted, value_zeroing
-from sentviz.explain.gradients import gradient_x_input, integrated_gradients
+from sentviz.explain.gradients import MOST, Integrated, gradient_x_input, integrate
 from sentviz.explain.leave_out import log_odds, removal
 from sentviz.trace import Trace
 
@@ -30,6 +30,7 @@ __all__ = [
     "available",
     "deviation",
     "explained",
+    "incomplete",
     "log_odds",
     "percent",
     "received",
@@ -55,7 +56,9 @@ def explained(model: Model, trace: Trace, names: Iterable[str] = ("removal",), *
     if not model.capabilities.maps and (refused := next((SCORES[name] for name in asking if SCORES[name].needs), None)):
         raise InputError(f"{refused.title} is read off attention maps, and there are none of {trace.run} here.")
     asked = {name: ask(model, trace, **change) for name, ask in asking.items()}
-    return trace.replace(token_scores={**trace.token_scores, **asked})
+    rises = {name: one.rise for name, one in asked.items() if isinstance(one, Integrated)}
+    scores = {name: one.scores if isinstance(one, Integrated) else one for name, one in asked.items()}
+    return trace.replace(token_scores={**trace.token_scores, **scores}, rises={**trace.rises, **rises})
 
 
 def without(trace: Trace, token: int) -> float:
@@ -92,7 +95,7 @@ class Score:
     high: str
     about: str = ""  # what is computed, its source, what is done where it is not defined
     of: Callable[[Trace], Floats] | None = None  # trace -> (m,)
-    ask: Callable[..., Floats] | None = None  # (model, trace, lambdas=, heads_off=) -> (m,)
+    ask: Callable[..., Floats | Integrated] | None = None  # (model, trace, lambdas=, heads_off=) -> (m,)
     needs: Literal["", "maps", "components"] = ""
     signed: bool = False  # neutral is 0; otherwise an even share, the mean over the tokens
     least: float = 0.1  # effects smaller than this stay pale
@@ -177,8 +180,9 @@ SCORES = {
             "Integrated gradients",
             AGAINST,
             FOR,
-            "The same, averaged on the way from [PAD] in every word's place to the text (Sundararajan et al. 2017).",
-            ask=integrated_gradients,
+            "The same, averaged on the way from [PAD] in every word's place to the text (Sundararajan et al. 2017), in as many steps as it"
+            f" needs, {MOST} at most.",
+            ask=integrate,
             signed=True,
             least=0.5,
         ),
@@ -255,6 +259,15 @@ def agreement(trace: Trace, scores: Floats, *, signed: bool = False) -> float | 
     removal = trace.token_scores["removal"][keep]
     rho = spearman(scores[keep], removal if signed else np.abs(removal))
     return None if np.isnan(rho) else rho
+
+
+def incomplete(trace: Trace, name: str) -> str:
+    """How far a score's sum is from what it should be, in a sentence; "" where it is near enough or should be nothing of the kind."""
+    if name not in trace.rises:
+        return ""
+    one = Integrated(trace.token_scores[name], trace.rises[name], 0)
+    said = f"The scores sum to {one.gap + one.rise:+.2f} and should sum to {one.rise:+.2f}: they are off by {abs(one.gap):.2f} in all."
+    return "" if one.complete else said.replace("-", "−")
 
 
 def percent(p: float) -> str:

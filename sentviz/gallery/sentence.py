@@ -58,7 +58,7 @@ def strip(trace: Trace, name: str, theme: Theme = "light") -> Figure:
 
     Attention scores are coloured by their distance from an even share, the mean over the tokens.
     """
-    from sentviz.explain import SCORES, agreement, deviation, score
+    from sentviz.explain import SCORES, agreement, deviation, incomplete, score
     from sentviz.figures.strip import token_strip
 
     how, values, shown = SCORES[name], score(trace, name), slice(len(trace.tokens) - trace.padding)
@@ -80,6 +80,7 @@ def strip(trace: Trace, name: str, theme: Theme = "light") -> Figure:
     if name != "removal" and (rho := agreement(trace, values, signed=how.signed)) is not None:
         n, what = int((~trace.specials).sum()), "word removal's effect" if how.signed else "the size of word removal's effect"
         words.append(f"Rank correlation with {what}: {rho:+.2f} over {n} tokens.".replace("-", "−"))
+    words.append(incomplete(trace, name))
     return replace(made, caption=" ".join(filter(None, words)))
 
 

@@ -27,6 +27,7 @@ __all__ = ["Model", "by_length", "collate", "fill", "read", "softmax"]
 
 Progress = Callable[[int, int], None]
 TOKENS_PER_BATCH = 16_384
+WORDLESS = "The model knows no word of this text: its answer is the one to no word at all."
 
 
 def collate(rows: Sequence[Reading], device: torch.device | str = "cpu", *, filled: int = 0) -> Inputs:
@@ -226,6 +227,17 @@ class Model:
         length = self._filled(None)
         return [row.filled(length) for row in rows] if length else rows
 
+    def sift(self, frame: pd.DataFrame) -> tuple[list[Reading | None], dict[int, str]]:
+        """Every row as `read` has it, None of those that cannot be read, and why not, by place; halves are tried."""
+        try:
+            return list(self.read(frame)), {}
+        except InputError as error:
+            if len(frame) == 1:
+                return [None], {0: str(error)}
+        half = len(frame) // 2
+        (rows, why), (more, too) = self.sift(frame.iloc[:half]), self.sift(frame.iloc[half:])
+        return rows + more, why | {half + place: reason for place, reason in too.items()}
+
     def lambdas(self) -> npt.NDArray[np.float32]:
         """(L, C) the learned mixing."""
         with torch.inference_mode():
@@ -258,9 +270,7 @@ class Model:
         Raises:
             InputError: a text that cannot be read, named by its place in the list, or not as many second texts as texts.
         """
-        texts, pairs = list(texts), None if pairs is None else list(pairs)
-        if pairs is not None and len(pairs) != len(texts):
-            raise InputError(f"There are {len(texts):,} texts and {len(pairs):,} second texts; pairs need as many of both.")
+        texts, pairs = list(texts), None if pairs is None else _as_many(list(pairs), list(texts))
         encoded: list[Encoded] = []
         for place, text in enumerate(texts):
             try:
@@ -278,7 +288,9 @@ class Model:
         progress: Progress | bool = False,
         **change: Any,
     ) -> pd.DataFrame:
-        """Predictions as a frame: `text`, `label` (the class name) and one probability per class.
+        """Predictions as a frame: `text`, `label` (the class name), one probability per class, and `remark`.
+
+        A text that cannot be read has no answer (None, NaN) but a remark that says why; it holds up no other.
 
         Args:
             texts: any number of texts, each cut at the model's maximum length (`frame.attrs["truncated"]` counts them).
@@ -286,23 +298,34 @@ class Model:
             progress: True shows a bar for long lists; a function gets (done, total).
             change: interventions, as the method `change` takes them.
         Raises:
-            InputError: a text that cannot be read, named by its place in the list.
+            InputError: no lists of as many texts, or a change that the model does not have.
         """
         import pandas as pd
 
         if isinstance(texts, str) or isinstance(pairs, str):
             raise InputError("predict takes lists of texts; put the one text in brackets.")
-        texts = list(texts)
-        encoded = self.encode_all(texts, pairs)
+        asked = pd.DataFrame({"text": pd.Series(list(texts), dtype=object)})
+        if pairs is not None:
+            asked["text_pair"] = _as_many(list(pairs), asked["text"])
         changed = self.change(**change)
-        with _bar(len(texts)) if progress is True else _silent(progress or None) as tick:
-            logits, _ = self.forward([e.reading for e in encoded], changed, tick)
-        probabilities = softmax(logits)
-        frame = pd.DataFrame({"text": list(texts), "label": [self.labels[i] for i in probabilities.argmax(axis=1)]})
+        rows, why = self.sift(asked)
+        read = np.array([row is not None for row in rows], dtype=bool)
+        with _bar(int(read.sum())) if progress is True else _silent(progress or None) as tick:
+            logits, _ = self.forward([row for row in rows if row is not None], changed, tick)
+        probabilities = np.full((len(rows), len(self.labels)), np.nan, dtype=np.float32)
+        probabilities[read] = softmax(logits)
+        said = [self.labels[shares.argmax()] if there else None for shares, there in zip(probabilities, read, strict=True)]
+        frame = pd.DataFrame({"text": asked["text"], "label": pd.Series(said, dtype=object)})
         for k, label in enumerate(self.labels):
             frame[label] = probabilities[:, k]
-        frame.attrs["truncated"] = sum(e.dropped > 0 for e in encoded)
+        frame["remark"] = [why.get(place, WORDLESS if row is not None and not len(row) else "") for place, row in enumerate(rows)]
+        frame.attrs["truncated"] = self._cut(asked[read])
         return frame
+
+    def _cut(self, frame: pd.DataFrame) -> int:
+        """How many rows are longer than the model reads."""
+        texts, pairs = frame["text"].tolist(), frame["text_pair"].tolist() if "text_pair" in frame else None
+        return sum(len(ids) > self.config.max_length for ids in self.tokenizer.ids_batch(texts, pairs, cls=self.cls))
 
     def trace(
         self,
@@ -385,6 +408,12 @@ class Model:
             values=_stack([s.values for s in seen]),
             terms=tuple(s.terms for s in seen if s.terms is not None),
         )
+
+
+def _as_many(pairs: list[str], texts: Sequence[str] | pd.Series[Any]) -> list[str]:
+    if len(pairs) != len(texts):
+        raise InputError(f"There are {len(texts):,} texts and {len(pairs):,} second texts; pairs need as many of both.")
+    return pairs
 
 
 def softmax(logits: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:

@@ -7,20 +7,39 @@ published metric is computed from the weights as read back, and each run's metri
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from sentviz.errors import RunError
 
-__all__ = ["load_weights", "pack", "save_weights", "unpack"]
+__all__ = ["coarser", "in_8_bits", "load_weights", "pack", "save_weights", "unpack"]
 
 LARGE = 1 << 15  # entries
 WIDE = 16  # columns; a scale per row of three polarities would save little and cost most of their precision
+
+
+def in_8_bits(shape: Sequence[int]) -> bool:
+    """Whether a tensor of this shape is stored in 8 bits; any other one is in half precision."""
+    return len(shape) == 2 and shape[0] * shape[1] >= LARGE and shape[1] >= WIDE
+
+
+def coarser(path: Path) -> dict[str, float]:
+    """Matrices of a file that are in 8 bits where the rule has half precision, as in a run older than it: how far an entry can be off.
+
+    Raises:
+        RunError: the file cannot be read.
+    """
+    try:
+        with safe_open(path, framework="pt") as file:
+            cut = [name for name in file.keys() if name.endswith(".int8") and not in_8_bits(file.get_slice(name).get_shape())]  # noqa: SIM118
+            return {name.removesuffix(".int8"): float(file.get_tensor(f"{name.removesuffix('.int8')}.scale").max()) / 2 for name in cut}
+    except (OSError, SafetensorError) as error:
+        raise RunError(f"{path.name} cannot be read ({error}).") from error
 
 
 def pack(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -28,7 +47,7 @@ def pack(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     packed: dict[str, Tensor] = {}
     for name, tensor in state.items():
         weights = tensor.detach().cpu()
-        if weights.ndim != 2 or weights.numel() < LARGE or weights.shape[1] < WIDE:
+        if not in_8_bits(weights.shape):
             packed[name] = weights.half().contiguous()
             continue
         scale = (weights.float().abs().amax(dim=1, keepdim=True) / 127).half().clamp_min(torch.finfo(torch.float16).tiny)

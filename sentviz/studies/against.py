@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from sentviz.claim import Verdict
 from sentviz.evaluation import holm
 from sentviz.runs import Run
 from sentviz.studies.collected import Configurations
@@ -16,7 +17,7 @@ from sentviz.studies.stats import paired
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["SEEDS_IN_WORDS", "Comparison", "Word", "compared", "in_points", "minus", "mixed"]
+__all__ = ["SEEDS_IN_WORDS", "Comparison", "Word", "compared", "in_points", "minus", "mixed", "seeded"]
 
 SEEDS_IN_WORDS = (
     "Intervals and p are for other test rows and other trainings: chance in training is pooled over the configurations with several seeds,"
@@ -100,6 +101,11 @@ def compared(here: Configurations, base: str, split: str = "test", noise: SeedNo
         rows.append((model, *numbers, one.word(adjusted[model]), *one.seeds, one.n, one.test))
     columns = ["model", "accuracy", "difference", "low", "high", "p", "adjusted", "verdict", "seeds", "base_seeds", "n", "test"]
     return pd.DataFrame(rows, columns=columns)
+
+
+def seeded(verdict: Verdict, tests: Iterable[str]) -> Verdict:
+    """Of comparisons by these tests; open ones cannot be judged where none is over seeds: McNemar's tells runs apart, not models."""
+    return "cannot be judged here" if verdict == "cannot be told" and "over seeds" not in set(tests) else verdict
 
 
 def in_points(row: Mapping[Any, Any]) -> str:

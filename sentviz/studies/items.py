@@ -95,6 +95,6 @@ def _beside(paper: Paper, dataset: str) -> Maker:
 def _claims(paper: Paper) -> Maker:
     def make(runs: Sequence[Run]) -> list[Made]:
         words = "Every claim in our words, held against the paper's own tables, data sets, simulated runs or the runs here."
-        return [Table("claims", "Claims", judged(runs, [paper.name]), words)]
+        return [Table("claims", "Claims", judged(runs, [paper.name]).drop(columns="parts"), words)]
 
     return make

@@ -5,21 +5,20 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from sentviz.claim import Verdict
 from sentviz.errors import InputError, RunError
 from sentviz.evaluation import RESAMPLES
 from sentviz.runs import Run
 from sentviz.testset.operating import Paired, agreement
 
-__all__ = ["Verdict", "aligned", "in_order", "paired", "right", "verdict"]
+__all__ = ["aligned", "in_order", "paired", "right", "verdict"]
 
 Bools = npt.NDArray[np.bool_]
-Verdict = Literal["holds", "does not hold", "cannot be told"]
 
 
 def right(run: Run, split: str = "test") -> pd.Series[bool]:

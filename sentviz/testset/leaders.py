@@ -13,7 +13,8 @@ one closer that comes before them in the vocabulary); `at leaders`, the share of
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -24,12 +25,13 @@ from sentviz.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
+    from torch import Tensor
 
     from sentviz.datasets import Split
     from sentviz.models.hardmax import HardmaxModel, Ids
     from sentviz.models.model import Model, Progress
 
-__all__ = ["CONFIDENCES", "FILE", "MEASURES", "NEAR", "followed", "frequent", "leading", "per_layer", "survey"]
+__all__ = ["CONFIDENCES", "FILE", "MEASURES", "NEAR", "at_leaders", "followed", "frequent", "leading", "per_layer", "survey"]
 
 Doubles = npt.NDArray[np.float64]
 
@@ -39,6 +41,56 @@ CONFIDENCES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
 MEASURES = ("leaders", "clusters", "at leaders")
 STATISTICS: dict[str, Callable[..., Any]] = {"mean": np.mean, **{f"q{q:02}": partial(np.quantile, q=q / 100) for q in (5, 25, 50, 75, 95)}}
 COLUMNS = ("table", "name", "statistic", "label", "correct", "confidence", "layer", "value")
+
+
+@dataclass(frozen=True)
+class _Passed:
+    """A batch of reviews through the layers; n is the number of different words of the longest."""
+
+    batch: list[int]  # its rows
+    ids: Tensor  # (B, n)
+    times: Tensor  # (B, n) how often each word stands in its review, 0 for padding
+    states: list[Tensor]  # before layer k, and after the last: (B, n, d)
+    leads: list[Tensor]  # whether each word has led up to layer k, that one included: (B, n)
+
+    @property
+    def reach(self) -> Tensor:
+        """(B,) the largest norm of a review's words."""
+        largest: Tensor = (self.states[0].norm(dim=-1) * (self.times > 0)).amax(dim=1)
+        return largest
+
+
+def _passed(model: HardmaxModel, rows: Sequence[Ids], progress: Progress | None) -> Iterator[_Passed]:
+    import torch
+
+    from sentviz.models.hardmax import distinct, shares
+    from sentviz.models.model import by_length
+
+    network, done = model.network, 0
+    for batch in by_length([len(row) for row in rows], tokens=8_192):
+        ids, counts = distinct([rows[i] for i in batch])
+        mask, times = counts > 0, counts.double()
+        with torch.inference_mode():
+            z = network.embedding(ids)
+            led = torch.zeros_like(mask)
+            states, leads = [z], []
+            for _ in range(model.config.layers):
+                tied = shares(z, z, mask, network.config.tolerance) > 0
+                led = led | (tied.diagonal(dim1=1, dim2=2) & (tied.sum(dim=-1) == 1) & mask)
+                weights = tied * times[:, None, :]
+                z = z + network.pace * (weights @ z / weights.sum(dim=-1, keepdim=True) - z)
+                states.append(z)
+                leads.append(led)
+        yield _Passed(list(batch), ids, times, states, [*leads, led])
+        done += len(batch)
+        if progress is not None:
+            progress(done, len(rows))
+
+
+def _distances(z: Tensor) -> Tensor:
+    import torch
+
+    return torch.cdist(z, z, compute_mode="donot_use_mm_for_euclid_dist")
 
 
 def followed(
@@ -51,42 +103,42 @@ def followed(
     """
     import torch
 
-    from sentviz.models.hardmax import distinct, shares
-    from sentviz.models.model import by_length
-
-    network, layers = model.network, model.config.layers
-    measures = np.empty((len(rows), layers + 1, len(MEASURES)))
+    measures = np.empty((len(rows), model.config.layers + 1, len(MEASURES)))
     words: list[npt.NDArray[np.int64]] = [np.empty(0, dtype=np.int64)] * len(rows)
     probabilities = np.empty(len(rows))
-    tolerance, pace = network.config.tolerance, network.pace
-    done = 0
-    for batch in by_length([len(row) for row in rows], tokens=8_192):
-        ids, counts = distinct([rows[i] for i in batch])
-        mask, times = counts > 0, counts.double()
+    for one in _passed(model, rows, progress):
+        mask, total = one.times > 0, one.times.sum(dim=1)
         with torch.inference_mode():
-            z = network.embedding(ids)
-            near = NEAR * (z.norm(dim=-1) * mask).amax(dim=1)[:, None, None]
-            leads = torch.zeros_like(mask)
-            for k in range(layers + 1):
-                tied = shares(z, z, mask, tolerance) > 0
-                if k < layers:
-                    leads |= tied.diagonal(dim1=1, dim2=2) & (tied.sum(dim=-1) == 1) & mask
-                close = (torch.cdist(z, z, compute_mode="donot_use_mm_for_euclid_dist") <= near) & mask[:, None, :]
-                at_leaders = (close & leads[:, None, :]).any(dim=-1) * times
-                measures[batch, k, 0] = leads.sum(dim=1).numpy()
-                measures[batch, k, 1] = (mask & ~close.tril(-1).any(dim=-1)).sum(dim=1).numpy()
-                measures[batch, k, 2] = (at_leaders.sum(dim=1) / times.sum(dim=1)).numpy()
-                if k < layers:
-                    weights = tied * times[:, None, :]
-                    z = z + pace * (weights @ z / weights.sum(dim=-1, keepdim=True) - z)
-            odds = network.classifier((z * times[:, :, None]).sum(dim=1) / times.sum(dim=1, keepdim=True))
-        probabilities[batch] = odds.softmax(dim=-1)[:, 1].numpy()
-        for place, i in enumerate(batch):
-            words[i] = ids[place][leads[place]].numpy()
-        done += len(batch)
-        if progress is not None:
-            progress(done, len(rows))
+            near = NEAR * one.reach[:, None, None]
+            for k, (z, leads) in enumerate(zip(one.states, one.leads, strict=True)):
+                close = (_distances(z) <= near) & mask[:, None, :]
+                at_leaders = (close & leads[:, None, :]).any(dim=-1) * one.times
+                measures[one.batch, k, 0] = leads.sum(dim=1).numpy()
+                measures[one.batch, k, 1] = (mask & ~close.tril(-1).any(dim=-1)).sum(dim=1).numpy()
+                measures[one.batch, k, 2] = (at_leaders.sum(dim=1) / total).numpy()
+            odds = model.network.classifier((one.states[-1] * one.times[:, :, None]).sum(dim=1) / total[:, None])
+        probabilities[one.batch] = odds.softmax(dim=-1)[:, 1].numpy()
+        for place, i in enumerate(one.batch):
+            words[i] = one.ids[place][one.leads[-1][place]].numpy()
     return measures, words, probabilities
+
+
+def at_leaders(model: HardmaxModel, rows: Sequence[Ids], nearness: Sequence[float], progress: Progress | None = None) -> Doubles:
+    """(N, T) the share of each review's words that stand, after all layers, so near a leader.
+
+    Args:
+        nearness: (T,) in shares of the review's largest norm; `NEAR` is the one of the measure `at leaders`.
+    """
+    import torch
+
+    found = np.empty((len(rows), len(nearness)))
+    for one in _passed(model, rows, progress):
+        with torch.inference_mode():
+            away = _distances(one.states[-1]).masked_fill(~one.leads[-1][:, None, :], torch.inf).amin(dim=-1)
+            for column, least in enumerate(nearness):
+                there = (away <= least * one.reach[:, None]) * one.times
+                found[one.batch, column] = (there.sum(dim=1) / one.times.sum(dim=1)).numpy()
+    return found
 
 
 def survey(model: Model, split: Split, progress: Progress | None = None) -> pd.DataFrame:

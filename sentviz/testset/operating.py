@@ -6,7 +6,7 @@ over the rows, seeded. What is not defined (the recall of a class without rows, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,7 +14,21 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
-from sentviz.evaluation import RESAMPLES, Floats, Ints, auc_of_counts, bounds, confusion, interval, known_mean, rates, wilson
+from sentviz.evaluation import (
+    RESAMPLES,
+    Floats,
+    Ints,
+    auc_of_counts,
+    bounds,
+    confusion,
+    counted,
+    interval,
+    known_mean,
+    rates,
+    row_draws,
+    ties,
+    wilson,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,7 +54,6 @@ MACRO = "macro mean"
 METRICS = {"precision": "precision", "recall": "recall", "f1": "F1"}
 BINS = 15
 DRAWS = 500  # of what is sorted or binned anew for each draw
-_BLOCK = 100_000
 
 
 def accuracy(labels: Ints, predicted: Ints, *, seed: int = 0, resamples: int = RESAMPLES) -> dict[str, Any]:
@@ -130,7 +143,7 @@ def curves(labels: Ints, probabilities: Floats, classes: Sequence[str]) -> pd.Da
     _check(labels, len(classes))
     parts, scores = [], _scores(probabilities)
     for k, name in enumerate(classes):
-        at, code = _ties(labels == k, scores[:, k])
+        at, code = ties(labels == k, scores[:, k])
         false, found = np.cumsum(np.bincount(code, minlength=2 * len(at)).reshape(2, -1), axis=1)
         if not (found[-1] and false[-1]):
             continue
@@ -177,7 +190,7 @@ def areas(labels: Ints, probabilities: Floats, classes: Sequence[str], *, seed: 
     _check(labels, len(classes))
     n, k = len(labels), len(classes)
     scores = _scores(probabilities)
-    kinds = [_ties(labels == c, scores[:, c]) for c in range(k)]
+    kinds = [ties(labels == c, scores[:, c]) for c in range(k)]
     if k == 2:
         kinds = kinds[1:]  # the other class is the same count read backwards
 
@@ -187,10 +200,10 @@ def areas(labels: Ints, probabilities: Floats, classes: Sequence[str], *, seed: 
         return np.stack([_areas(side) for side in sides], axis=-1)
 
     def drawn(rows: Ints) -> list[Ints]:
-        return [_counted(code[rows], 2 * len(at)).reshape(len(rows), 2, -1) for at, code in kinds]
+        return [counted(code[rows], 2 * len(at)).reshape(len(rows), 2, -1) for at, code in kinds]
 
     values = measured(drawn(np.arange(n)[None]))[:, 0]
-    every = np.concatenate([measured(drawn(rows)) for rows in _drawn(n, draws, seed)], axis=1)
+    every = np.concatenate([measured(drawn(rows)) for rows in row_draws(n, np.random.default_rng(seed), draws)], axis=1)
     rows: list[dict[str, Any]] = []
     for m, metric in enumerate(("AUC", "AP")):
         for c, name in enumerate(classes):
@@ -206,12 +219,6 @@ def _scores(probabilities: Floats) -> Floats:
     return np.stack([1 - probabilities[:, 1], probabilities[:, 1]], axis=1) if probabilities.shape[1] == 2 else probabilities
 
 
-def _ties(positive: npt.NDArray[np.bool_], scores: Floats) -> tuple[Floats, Ints]:
-    """The G distinct scores, falling, and each row's place among them, plus G for positives."""
-    at, place = np.unique(-scores, return_inverse=True)
-    return -at, place + len(at) * positive
-
-
 def _areas(counts: Ints) -> Floats:
     """AUC and average precision (2, R) of negatives and positives (R, 2, G) by falling score; NaN where one of the two is empty."""
     negative, positive = counts[:, 0], counts[:, 1].astype(np.float64)
@@ -220,19 +227,6 @@ def _areas(counts: Ints) -> Floats:
     with np.errstate(invalid="ignore"):
         precision = np.einsum("rg,rg->r", positive, found / np.maximum(said, 1)) / found[:, -1]
     return np.stack([area, np.where(np.isnan(area), np.nan, precision)])
-
-
-def _drawn(n: int, draws: int, seed: int) -> Iterator[Ints]:
-    """Bootstrap draws of n rows, in blocks (b, n)."""
-    rng, block = np.random.default_rng(seed), max(1, _BLOCK // n)
-    for start in range(0, draws, block):
-        yield rng.integers(0, n, size=(min(block, draws - start), n))
-
-
-def _counted(codes: Ints, size: int) -> Ints:
-    """`bincount` of each row of (b, n) codes below `size`: (b, size)."""
-    b = len(codes)
-    return np.bincount((codes + np.arange(b)[:, None] * size).ravel(), minlength=b * size).reshape(b, size)
 
 
 # ---- calibration
@@ -308,7 +302,7 @@ def calibration(
         return summed / n
 
     values = errors(np.ones((1, n)))[0]
-    spread = np.concatenate([errors(_counted(drawn, n).astype(np.float64)) for drawn in _drawn(n, draws, seed)])
+    spread = np.concatenate([errors(counted(drawn, n).astype(np.float64)) for drawn in row_draws(n, np.random.default_rng(seed), draws)])
     high, low = 2 * values - np.transpose([bounds(column) for column in spread.T])
     frame = pd.DataFrame(rows).assign(value=values, low=np.clip(low, 0, values), high=np.maximum(high, values), n=n)
     return frame[["state", "by", "value", "low", "high", "chance", "confidence", "accuracy", "n"]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,11 +17,12 @@ if TYPE_CHECKING:
 
     from sentviz.models.model import Model, Progress
 
-__all__ = ["OVER", "Rows", "predicted", "stored"]
+__all__ = ["OVER", "Rows", "predicted", "stored", "unread"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 OVER = {"test": "test split", "official_test": "official test", "demo": "demo set", "mine": "your file"}  # as a visitor reads `Rows.over`
+NAMED = 5  # rows that a sentence names
 STORED = 5e-6  # stored probabilities have five decimals: a smaller one is known to be smaller, no more
 
 
@@ -40,6 +41,7 @@ class Rows:
     classes: tuple[str, ...]
     frame: pd.DataFrame
     threshold: float = -1.0  # probability from which the second of two classes is said; negative = the more probable one
+    unread: Mapping[str, str] = field(default_factory=dict)  # id of each row that the run cannot read, which is not in the frame -> why
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -102,6 +104,16 @@ class Rows:
         return replace(self, frame=self.frame.assign(predicted=said, right=said == self.frame["label"]), threshold=threshold)
 
 
+def unread(rows: Rows) -> str:
+    """Which rows a run cannot read, and why, in sentences."""
+    said = []
+    for reason in dict.fromkeys(rows.unread.values()):
+        ids = [name for name, why in rows.unread.items() if why == reason]
+        more = f" and {len(ids) - NAMED:,} more" if len(ids) > NAMED else ""
+        said.append(f"{rows.run} cannot read row{'s' * (len(ids) > 1)} {', '.join(ids[:NAMED])}{more}: {reason}")
+    return " ".join(said)
+
+
 def stored(run: Run, split: str = "test") -> Rows:
     """The rows of a split as stored with the run, without texts.
 
@@ -125,19 +137,25 @@ def stored(run: Run, split: str = "test") -> Rows:
 
 
 def predicted(model: Model, digest: str, frame: pd.DataFrame, over: str, progress: Progress | None = None) -> Rows:
-    """Ask a model about every row of a frame: id, text and, where there are any, label (class, -1 = none) and tag.
+    """Ask a model about every row of a frame that it can read: id, text and, where there are any, label (class, -1 = none) and tag.
 
     Raises:
-        InputError: no row at all, or a text that cannot be read.
+        InputError: no row at all, or none that can be read.
     """
     from sentviz.models.model import softmax
 
     if frame.empty:
         raise InputError("There is no row to ask about.")
-    logits, _ = model.forward(model.read(frame), progress=progress)
+    readings, why = model.sift(frame)
+    unread = {str(frame["id"].iloc[place]): reason for place, reason in why.items()}
+    if len(why) == len(frame):
+        raise InputError(f"{model.name} can read none of these rows. {next(iter(why.values()))}")
+    frame = frame[[row is not None for row in readings]]
+    logits, _ = model.forward([row for row in readings if row is not None], progress=progress)
     columns: dict[str, Any] = {"id": frame["id"].astype(str).to_numpy(), "label": np.full(len(frame), -1)}
     columns |= {name: frame[name].to_numpy() for name in ("label", "text", "text_pair", "tag") if name in frame}
-    return _rows(model.name, digest, over, model.labels, columns, softmax(logits).astype(np.float64))
+    rows = _rows(model.name, digest, over, model.labels, columns, softmax(logits).astype(np.float64))
+    return replace(rows, unread=unread)
 
 
 def _rows(

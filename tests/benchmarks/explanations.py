@@ -11,7 +11,7 @@ from sentviz import load
 from sentviz.examples import EXAMPLES
 from sentviz.explain import SCORES, available, explained, score
 from sentviz.explain.faithfulness import faithfulness, scores_of
-from sentviz.explain.gradients import integrated_gradients
+from sentviz.explain.gradients import integrate
 from sentviz.explain.leave_out import removal
 from sentviz.models.model import Model
 from tests.benchmarks.timing import ratios, say
@@ -62,7 +62,7 @@ def gradients() -> None:
         seconds = ratios(
             {
                 "captum": lambda tokens=tokens, theirs=theirs: theirs.attribute(tokens, torch.zeros_like(tokens), n_steps=32),
-                "sentviz": lambda trace=trace: integrated_gradients(model, trace),
+                "sentviz": lambda trace=trace: integrate(model, trace, steps=32).scores,
             }
         )
         say(f"integrated gradients of {words} words, 32 steps", seconds, "captum")

@@ -31,4 +31,4 @@ def listed(answers: Sequence[Answer], paper: str) -> None:
             kwargs={"part": one.part},
             help="Show the part below that this rests on",
         )
-    st.caption(f"“Cannot be told” means p above 0.05 after Holm's correction, or one seed of everything. {SEEDS_IN_WORDS}")
+    st.caption(f"“Cannot be told” means p above 0.05 after Holm's correction. {SEEDS_IN_WORDS}")

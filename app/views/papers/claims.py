@@ -8,6 +8,7 @@ from app import shell
 from app.focus import choices
 from app.views.papers.claims_part import ICONS, counted, listed, verdicts
 from app.views.papers.shared import studied
+from sentviz.glossary import tip
 from sentviz.registry import papers, problems
 
 PAPERS = {name: paper.short for name, paper in papers().items()}
@@ -34,6 +35,7 @@ with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
         "verdict",
         choices("verdict"),
         format_func=lambda name: f"{VERDICTS.get(name, 'any')} ({counts.get(VERDICTS[name], 0) if name in VERDICTS else len(of_paper)})",
+        help=tip("verdict"),
     )
 shown = of_paper[of_paper["verdict"] == VERDICTS[focus.verdict]] if focus.verdict in VERDICTS else of_paper
 if shown.empty:
@@ -45,4 +47,4 @@ for paper, group in shown.groupby("paper", sort=False):
     if focus.paper not in PAPERS and focus.verdict not in VERDICTS:
         counted(group)
     listed(group)
-shell.csv(shown, "sentviz-claims", "claims-csv")
+shell.csv(shown.drop(columns="parts"), "sentviz-claims", "claims-csv")

@@ -9,13 +9,20 @@ import streamlit as st
 
 from app import shell
 from app.views.papers.shared import digests
+from sentviz.claim import Verdict
+from sentviz.glossary import tip
 from sentviz.registry import papers
 from sentviz.runs import Run
 from sentviz.studies.claims import judged
 
 __all__ = ["ICONS", "counted", "listed", "verdicts"]
 
-ICONS = {"holds": ":material/check_circle:", "does not hold": ":material/cancel:", "cannot be told": ":material/help:"}
+ICONS: dict[Verdict, str] = {
+    "holds": ":material/check_circle:",
+    "does not hold": ":material/cancel:",
+    "cannot be told": ":material/help:",
+    "cannot be judged here": ":material/inventory_2:",
+}
 
 
 @st.cache_data(max_entries=16, show_spinner="Testing the claims")
@@ -31,7 +38,7 @@ def verdicts(runs: Sequence[Run], names: Sequence[str] = ()) -> pd.DataFrame:
 def counted(frame: pd.DataFrame) -> None:
     """How many claims have which verdict."""
     counts = frame["verdict"].value_counts()
-    st.markdown(" · ".join(f"{icon} {verdict}: **{counts.get(verdict, 0)}**" for verdict, icon in ICONS.items()))
+    st.markdown(" · ".join(f"{icon} {verdict}: **{counts.get(verdict, 0)}**" for verdict, icon in ICONS.items()), help=tip("verdict"))
 
 
 def listed(frame: pd.DataFrame) -> None:
@@ -41,4 +48,9 @@ def listed(frame: pd.DataFrame) -> None:
         for row in group.to_dict("records"):
             with st.container(gap=None):
                 st.markdown(f"{ICONS[row['verdict']]} {shell.md(row['claim'])} · **{row['verdict']}**")
-                st.caption(f"{shell.md(row['evidence'])} · {shell.md(row['where'])}")
+                if row["parts"]:
+                    for column, (rows, one) in zip(shell.halves(f"claim-{row['paper']}-{row['claim']}"), row["parts"], strict=False):
+                        column.caption(f"{ICONS[one.verdict]} On {shell.md(rows)} it **{one.verdict}**: {shell.md(one.evidence)}")
+                    st.caption(shell.md(row["where"]))
+                else:
+                    st.caption(f"{shell.md(row['evidence'])} · {shell.md(row['where'])}")

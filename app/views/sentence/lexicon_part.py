@@ -30,6 +30,12 @@ ENTRIES = 200  # rows of the table
 SIDE = 400  # pixels of a map
 
 
+def _coarser(run: Run) -> dict[str, float]:
+    from sentviz.models.weights import coarser
+
+    return coarser(run.path(run.weights))
+
+
 def show(trace: Trace, run: Run) -> None:
     """The lexicon in this sentence; a sentence in its place for a model that has none."""
     if trace.polarity is None:
@@ -39,6 +45,10 @@ def show(trace: Trace, run: Run) -> None:
         return
     title = store.lexicon_title(run)
     st.markdown(f"{shell.md(title)} {shell.md(described(run.shape))}.", help=tip("polarity"))
+    if run.askable and (off := _coarser(run).get("polarity")):
+        st.caption(
+            f"The polarities of this run are stored in 8 bits: each is off by up to {off:.4f}, before the three are made to sum to 1."
+        )
     strength(LEXICON)
     token = _token(trace)
     strip_figure(trace, run, "polarity", token)

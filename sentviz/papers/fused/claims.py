@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.claim import Claim, Finding, Verdict
+from sentviz.claim import Claim, Finding, Verdict, unjudged
 from sentviz.evaluation import holm
 from sentviz.papers.fused import coverage
 from sentviz.papers.fused import study as fused
 from sentviz.papers.fused.study import BASE, CHOSEN, DATASETS, INJECTED, SETTINGS, XIA, configurations
 from sentviz.runs import Run
-from sentviz.studies.against import compared, in_points, minus
+from sentviz.studies.against import compared, in_points, minus, seeded
 from sentviz.studies.seeds import seed_noise
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ __all__ = ["CLAIMS", "simulated", "welch"]
 
 Floats = npt.NDArray[np.float64]
 Test = Callable[[Sequence[Run]], Finding]
-MISSING = Finding("cannot be told", "the runs are not here")
+MISSING = unjudged("the runs are not here")
 HALF = (0.4, 0.6)  # what "about half" and "around 50 %" are taken to mean
 SAME = 0.1  # a relative change within which attention is taken to stay the same
 SIMULATED = 60
@@ -194,7 +194,7 @@ def _covered(_: Sequence[Run]) -> Finding:
     frame = coverage.measured()
     rows = {row["lexicon"]: row for row in frame[frame["dataset"] == "nsmc"].to_dict("records")}
     if (knu := rows.get("lexicon_ko_knu")) is None:
-        return Finding("cannot be told", "coverage was not measured")
+        return unjudged("coverage was not measured")
     shares = ", ".join(f"{coverage.LEXICON_TITLES[name]} {row['neutral']:.1%}" for name, row in rows.items())
     said = f"{shares} of {knu['tokens']:,} tokens (judged by KNU, the lexicon of the runs here); the most frequent of the others by KNU:"
     return _told(HALF[0] <= knu["neutral"] <= HALF[1], f"{said} {knu['frequent']}")
@@ -204,7 +204,7 @@ def _even(_: Sequence[Run]) -> Finding:
     frame = coverage.measured()
     rows = frame[(frame["lexicon"] == "lexicon_ko_knu") & frame["dataset"].isin(coverage.PAPER)]
     if len(rows) < len(coverage.PAPER):
-        return Finding("cannot be told", "coverage was not measured on all five tasks")
+        return unjudged("coverage was not measured on all five tasks")
     said = ", ".join(f"{coverage.TITLES[row['dataset']]} {row['neutral']:.1%}" for row in rows.to_dict("records"))
     return _told(bool(rows["neutral"].between(*HALF).all()), f"by KNU: {said}")
 
@@ -224,7 +224,7 @@ def _all_better(frame: pd.DataFrame, against: str) -> Finding:
     if "worse" in words:
         return Finding("does not hold", evidence)
     missing = f"; {len(INJECTED) - len(rows)} settings are not here" if len(rows) < len(INJECTED) else ""
-    return Finding("holds" if words == {"better"} and not missing else "cannot be told", evidence + missing)
+    return Finding("holds" if words == {"better"} and not missing else seeded("cannot be told", rows["test"]), evidence + missing)
 
 
 def _gains(dataset: str) -> Test:
@@ -250,7 +250,7 @@ def _steady(dataset: str) -> Test:
         spreads = {model: fused.spread(seeds) for model, seeds in here.items()}
         said = ", ".join(f"{SETTINGS[model]} {100 * value:.2f} points over {len(here[model])} seeds" for model, value in spreads.items())
         if CHOSEN not in spreads or len(spreads) == 1:
-            return Finding("cannot be told", f"only {said}" if said else "no setting has several seeds here")
+            return unjudged(f"only {said}" if said else "no setting has several seeds here")
         own, raw, wider = max(spreads.pop(CHOSEN), 1e-9), {}, {}
         for model, other in spreads.items():
             ratio = (max(other, 1e-9) / own) ** 2
@@ -274,7 +274,7 @@ def _tasks(runs: Sequence[Run]) -> Finding:
     counts = frame["verdict"].value_counts()
     better, worse = int(counts.get("better", 0)), int(counts.get("worse", 0))
     found: Verdict = "holds" if 2 * better > len(frame) else "does not hold" if 2 * worse >= len(frame) else "cannot be told"
-    return Finding(found, f"{better} of {len(frame)} gain, {worse} lose, in points, p after Holm: {said}")
+    return Finding(seeded(found, frame["test"]), f"{better} of {len(frame)} gain, {worse} lose, in points, p after Holm: {said}")
 
 
 def _deviation(dataset: str, measure: str, *, changes: bool) -> Test:
@@ -288,12 +288,12 @@ def _deviation(dataset: str, measure: str, *, changes: bool) -> Test:
             np.array([_by_layer(run, measure) for run in here.get(model, []) if FILE in run.config["files"]]) for model in (BASE, CHOSEN)
         )
         if not len(base) or not len(fused_):
-            return Finding("cannot be told", "the heads of these runs are not measured here")
+            return unjudged("the heads of these runs are not measured here")
         relative = fused_.mean(axis=0) / base.mean(axis=0) - 1
         said = "change by layer " + minus(", ".join(f"{100 * value:+.0f}%" for value in relative))
         seeds = f"{len(base)} against {len(fused_)} seeds"
         if min(len(base), len(fused_)) < 2:
-            return Finding("cannot be told", f"{said}; {seeds}: what another seed changes is not known")
+            return unjudged(f"{said}; {seeds}: what another seed changes is not known")
         raw, spans = welch(fused_, base)
         p = holm({str(layer): float(value) for layer, value in enumerate(raw)})
         spans = spans / base.mean(axis=0)

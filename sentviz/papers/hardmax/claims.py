@@ -2,42 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sentviz.claim import Claim, Finding
+from sentviz.claim import Claim, Finding, Verdict, unjudged
 from sentviz.errors import SentvizError
+from sentviz.evaluation import holm
+from sentviz.papers.hardmax import nearness
+from sentviz.papers.hardmax.study import PUBLIC, beside, surveyed, trained
 from sentviz.runs import Run
-from sentviz.studies.stats import paired
+from sentviz.studies.against import mixed, seeded
+from sentviz.studies.seeds import seed_noise
+from sentviz.testset.leaders import NEAR
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CLAIMS", "PUBLIC", "beside", "frequent_leaders", "trained"]
+__all__ = ["CLAIMS", "frequent_leaders"]
 
-PUBLIC = {2: 0.791, 4: 0.823, 8: 0.851, 16: 0.882}  # best test accuracy of the authors' public code by d
 SIMULATED = 60
-MISSING = Finding("cannot be told", "the runs are not here")
+MISSING = unjudged("the runs are not here")
 DISTANCE, CONFIDENCE, TOP = 2.0, 0.95, 15
 
 
-def trained(runs: Sequence[Run]) -> dict[int, Run]:
-    """The softmax-trained hardmax runs by d."""
-    return {run.shape.width: run for run in runs if run.configuration == f"hardmax-d{run.shape.width}"}
+def _agreed(verdicts: Sequence[Verdict]) -> Verdict:
+    """Of several seeds asked one by one."""
+    return verdicts[0] if len(set(verdicts)) == 1 else "cannot be told"
 
 
-def beside(runs: Sequence[Run]) -> pd.DataFrame:
-    """Accuracy by d with its interval beside the public code's: d, value, low, high, n, public, run; only runs that are here."""
-    import pandas as pd
-
-    rows = []
-    for d, run in sorted(trained(runs).items()):
-        test = run.metrics()["test"]
-        rows.append({"d": d, **test["accuracy"], "n": test["n"], "public": PUBLIC.get(d, np.nan), "run": run.name})
-    return pd.DataFrame(rows, columns=["d", "value", "low", "high", "n", "public", "run"])
+def _seeds(number: int) -> str:
+    return "one seed" if number == 1 else f"{number} seeds"
 
 
 def _theorem(_: Sequence[Run]) -> Finding:
@@ -56,31 +53,47 @@ def _theorem(_: Sequence[Run]) -> Finding:
             if statement.holds is not None and np.isfinite(statement.error):
                 worst = max(worst, statement.error)
     found = f"{held} statements hold, {broken} fail, {open_} have nothing to check over {SIMULATED} random runs in 2 to 4 dimensions"
-    return Finding("holds" if broken == 0 and held else "does not hold", f"{found}; largest relative error {worst:.1g}")
+    verdict: Verdict = "does not hold" if broken else "holds" if held else "cannot be told"
+    return Finding(verdict, f"{found}; largest relative error {worst:.1g}")
 
 
 def _enough(runs: Sequence[Run]) -> Finding:
+    """After the last layer 19 of 20 reviews have so many words so near a leader."""
     from sentviz.testset.leaders import FILE, per_layer
 
-    run = trained(runs).get(2)
-    if run is None or FILE not in run.config["files"]:
+    here = surveyed(runs)
+    if not here:
         return MISSING
-    table = per_layer(run.frame(FILE))
-    last = table[(table["measure"] == "at leaders") & (table["layer"] == table["layer"].max())].iloc[0]
-    said = (
-        f"after {int(last['layer'])} layers {last['mean']:.1%} of a review's words stand at a leader (5 % of reviews: {last['q05']:.1%} or"
-    )
-    return Finding("holds" if last["q05"] >= 0.95 else "does not hold", f"{said} fewer), d = 2, n = {int(last['n']):,}")
+    verdicts, said = list[Verdict](), []
+    for run in here:
+        table = per_layer(run.frame(FILE))
+        last = table[(table["measure"] == "at leaders") & (table["layer"] == table["layer"].max())].iloc[0]
+        verdicts.append("holds" if last["q05"] >= nearness.WANTED else "does not hold")
+        said.append(f"{last['mean']:.1%} of a review's words (5 % of reviews: {last['q05']:.1%} or fewer)")
+    near = f"after {int(last['layer'])} layers {'; '.join(said)} stand at a leader, taken to mean within {NEAR:.0%} of the largest norm"
+    return Finding(_agreed(verdicts), f"{near}{_elsewhere(here)}; d = 2, {_seeds(len(here))}, n = {int(last['n']):,}")
 
 
-def frequent_leaders(runs: Sequence[Run], distance: float) -> tuple[pd.DataFrame, float] | None:
-    """The most frequent leaders of each class, and the distance asked for (below 0 a share of their reach); None where nothing is here."""
+def _elsewhere(here: Sequence[Run]) -> str:
+    """What a stricter nearness would make of it, where it was measured."""
+    table = nearness.table()
+    rows = table[table["digest"].isin([run.digest for run in here])]
+    enough = rows.groupby("nearness")["q05"].min().loc[lambda low: low >= nearness.WANTED].index
+    if rows.empty:
+        return ""
+    least = f"from {min(enough):.2%} on" if len(enough) else f"not even within {rows['nearness'].max():.0%}"
+    return f"; {nearness.WANTED:.0%} of the words do in 19 of 20 reviews {least}"
+
+
+def frequent_leaders(run: Run, distance: float) -> tuple[pd.DataFrame, float]:
+    """The most frequent leaders of each class, and the distance asked for (below 0 a share of their reach).
+
+    Args:
+        run: one of `surveyed`.
+    """
     from sentviz.models.loading import load
     from sentviz.testset.leaders import FILE, frequent, leading
 
-    run = trained(runs).get(2)
-    if run is None or FILE not in run.config["files"]:
-        return None
     model = load(run)
     vocabulary, weight = model.vocabulary, model.decision[0]  # type: ignore[attr-defined]
     frame = run.frame(FILE)
@@ -94,55 +107,83 @@ def _sentiment(distance: float) -> Callable[[Sequence[Run]], Finding]:
     """Whether the most frequent leaders stand in a polarity lexicon on the side of their class."""
 
     def test(runs: Sequence[Run]) -> Finding:
-        from sentviz.lexicon import LEXICONS, Lexicon
-
-        found = frequent_leaders(runs, distance)
-        if found is None:
+        here = surveyed(runs)
+        if not here:
             return MISSING
-        rows, least = found
-        sides: dict[str, float] = {}
-        for name in LEXICONS["en"][:2]:
-            try:
-                lexicon = Lexicon.load(name)
-            except SentvizError:
-                continue
-            sides = {term: float(w[0] - w[2]) for term, w in zip(lexicon.terms, lexicon.weights, strict=True)} | sides
+        sides = _sides()
         if not sides:
-            return Finding("cannot be told", "no English polarity lexicon is on this machine")
-        said, good, total = [], 0, 0
-        for label, part in rows.groupby("label"):
-            wanted = 1 if label == "positive" else -1
-            fit = [word for word in part["word"] if sides.get(word, 0) * wanted > 0]
-            good, total = good + len(fit), total + len(part)
-            said.append(f"{label}: {len(fit)} of {len(part)} ({', '.join(part['word'][:4])})")
-        if not total:
-            return Finding("does not hold", f"no leader of a correct review of {CONFIDENCE:.0%} lies {least:.2g} from the line")
-        text = f"leaders {least:.2g} or more from the line that VADER or the Opinion Lexicon puts on their side — {'; '.join(said)}"
-        return Finding("holds" if good > total / 2 and len(said) == 2 else "does not hold", text + "; d = 2, one seed")
+            return unjudged("no English polarity lexicon is on this machine")
+        found = [_fitting(*frequent_leaders(run, distance), sides) for run in here]
+        said = "; ".join(one.evidence for one in found)
+        return Finding(_agreed([one.verdict for one in found]), f"{said}; d = 2, {_seeds(len(here))}")
 
     return test
 
 
+def _sides() -> dict[str, float]:
+    """Each word's positive minus negative polarity in VADER, else in the Opinion Lexicon."""
+    from sentviz.lexicon import LEXICONS, Lexicon
+
+    sides: dict[str, float] = {}
+    for name in LEXICONS["en"][:2]:
+        try:
+            lexicon = Lexicon.load(name)
+        except SentvizError:
+            continue
+        sides = {term: float(w[0] - w[2]) for term, w in zip(lexicon.terms, lexicon.weights, strict=True)} | sides
+    return sides
+
+
+def _fitting(rows: pd.DataFrame, least: float, sides: dict[str, float]) -> Finding:
+    """Whether more than half of the leaders of both classes stand on the side of their class."""
+    said, good = [], 0
+    for label, part in rows.groupby("label"):
+        wanted = 1 if label == "positive" else -1
+        fit = [word for word in part["word"] if sides.get(word, 0) * wanted > 0]
+        good += len(fit)
+        said.append(f"{label}: {len(fit)} of {len(part)} ({', '.join(part['word'][:4])})")
+    if rows.empty:
+        return Finding("does not hold", f"no leader of a correct review of {CONFIDENCE:.0%} lies {least:.2g} from the line")
+    text = f"leaders {least:.2g} or more from the line that VADER or the Opinion Lexicon puts on their side — {'; '.join(said)}"
+    return Finding("holds" if good > len(rows) / 2 and len(said) == 2 else "does not hold", text)
+
+
 def _grows(runs: Sequence[Run]) -> Finding:
-    here = sorted(trained(runs).items())
-    if len(here) < 2:
+    """Each dimension is better than the one below it, after Holm over these steps; refuted by one that is worse."""
+    here = trained(runs)
+    steps = list(pairwise(here))
+    if not steps:
         return MISSING
-    said, grew = [], 0
-    for (low, first), (high, second) in pairwise(here):
-        pair = paired(second, first)
-        said.append(f"d {low} to {high}: {pair.difference:+.2%} [{pair.low:+.2%}, {pair.high:+.2%}]".replace("-", "−"))
-        grew += pair.low > 0
-    evidence = f"{'; '.join(said)}, n = {pair.n:,}; these runs grow at {grew} of {len(said)} steps, but with one seed each"
-    return Finding("cannot be told", f"{evidence} chance in training is unknown")
+    noise = seed_noise(here.values())
+    found = {f"d {low} to {high}": mixed(here[high], here[low], noise=noise) for low, high in steps}
+    adjusted = holm({step: one.p for step, one in found.items()})
+    words = [one.word(adjusted[step]) for step, one in found.items()]
+    said = "; ".join(f"{step}: {one.points}, {one.compared}, p after Holm {adjusted[step]:.2g}" for step, one in found.items())
+    whole = set(words) == {"better"} and set(PUBLIC) <= set(here)
+    verdict: Verdict = "does not hold" if "worse" in words else "holds" if whole else "cannot be told"
+    n = max(one.n for one in found.values())
+    return Finding(seeded(verdict, [one.test for one in found.values()]), f"points, {said}; n = {n:,}")
+
+
+def _percent(row: Mapping[Any, Any]) -> str:
+    return f"{row['value']:.1%} [{row['low']:.1%}, {row['high']:.1%}]"
 
 
 def _public(runs: Sequence[Run]) -> Finding:
-    table = beside(runs)
+    """The public accuracy lies below every interval for other rows and other seeds; refuted where it lies above one."""
+    table = beside(runs).dropna(subset="printed")
     if table.empty:
         return MISSING
-    said = [f"d {row['d']}: {row['value']:.1%} (public code {row['public']:.1%})" for row in table.to_dict("records")]
-    reached = bool((table["high"] >= table["public"]).all())
-    return Finding("holds" if reached else "does not hold", "; ".join(said) + "; the public numbers are best test accuracies")
+    rest = "the public numbers are best test accuracies"
+    said = "; ".join(
+        f"{row['model']}: {_percent(row)} (public code {row['printed']:.2%}), {_seeds(row['seeds'])}" for row in table.to_dict("records")
+    )
+    several = table[table["seeds"] > 1]
+    if several.empty:
+        return unjudged(f"{said}; {rest}, and what another seed changes is not known")
+    missed = bool((several["high"] < several["printed"]).any())
+    reached = set(several["d"]) == set(PUBLIC) and bool((several["low"] >= several["printed"]).all())
+    return Finding("does not hold" if missed else "holds" if reached else "cannot be told", f"{said}; {rest}")
 
 
 CLAIMS = (

@@ -6,19 +6,22 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from sentviz.errors import InputError
+from sentviz.figures.figure import Figure, Theme
 from sentviz.gallery import sourced
-from sentviz.papers.hardmax.claims import beside, frequent_leaders, trained
+from sentviz.papers.hardmax import nearness
+from sentviz.papers.hardmax.claims import frequent_leaders
+from sentviz.papers.hardmax.study import beside, points, surveyed, trained
 from sentviz.runs import Run
 from sentviz.studies.made import Made
 
-__all__ = ["MAKERS"]
+__all__ = ["MAKERS", "accuracy_figure", "nearness_figure"]
 
 NAMED = -1 / 3  # distance of the named leaders from the line: a third of how far leaders reach
 
 
 def _readable(runs: Sequence[Run]) -> Run | None:
-    run = trained(runs).get(2)
-    return run if run is not None and run.askable else None
+    return next((run for run in trained(runs).get(2, []) if run.askable), None)
 
 
 def _step(runs: Sequence[Run]) -> list[Made]:
@@ -61,36 +64,58 @@ def _layers(runs: Sequence[Run]) -> list[Made]:
 def _leaders(runs: Sequence[Run]) -> list[Made]:
     from sentviz.figures.clustering import leader_bars
 
-    found = frequent_leaders(runs, NAMED)
-    if found is None:
-        return []
-    run = trained(runs)[2]
-    return [sourced(leader_bars(found[0], label), run) for label in run.labels]
+    made: list[Made] = []
+    for run in surveyed(runs)[:1]:
+        found, _ = frequent_leaders(run, NAMED)
+        made += [sourced(leader_bars(found, label), run) for label in run.labels]
+    return made
 
 
 def _depth(runs: Sequence[Run]) -> list[Made]:
     from sentviz.figures.clustering import layer_bands
     from sentviz.testset.leaders import FILE, per_layer
 
-    run = trained(runs).get(2)
-    if run is None or FILE not in run.config["files"]:
-        return []
-    return [sourced(layer_bands(per_layer(run.frame(FILE)), "at leaders", "Share of words at a leader", share=True), run)]
+    made: list[Made] = []
+    for run in surveyed(runs)[:1]:
+        made.append(sourced(layer_bands(per_layer(run.frame(FILE)), "at leaders", "Share of words at a leader", share=True), run))
+        if run.digest in set(nearness.table()["digest"]):
+            made.append(nearness_figure(runs))
+    return made
+
+
+def nearness_figure(runs: Sequence[Run], d: int = 2, theme: Theme = "light") -> Figure:
+    """The share of words at a leader over what counts as near, of the first seed of a dimension that is here and was measured.
+
+    Raises:
+        InputError: none was.
+    """
+    from sentviz.figures.nearness import nearness_curve
+    from sentviz.testset.leaders import NEAR
+
+    table = nearness.table()
+    run = next((run for run in trained(runs).get(d, []) if run.digest in set(table["digest"])), None)
+    if run is None:
+        raise InputError(f"No run of d = {d} here has its nearness measured: {nearness.COMMAND}")
+    rows = table[table["digest"] == run.digest].drop(columns=["d", "run", "digest"])
+    made = nearness_curve(rows, near=NEAR, wanted=nearness.WANTED, layers=run.capabilities.layers, theme=theme)
+    return sourced(made, run)
+
+
+def accuracy_figure(runs: Sequence[Run], theme: Theme = "light") -> Figure:
+    """Accuracies by dimension, single seeds too, beside the public code's.
+
+    Raises:
+        InputError: no run is here.
+    """
+    from sentviz.figures.beside import measured_beside_printed
+
+    title, other = "Test accuracy by dimension", "the public code's best"
+    made = measured_beside_printed(beside(runs), points(runs), title=title, percent=True, other=other, theme=theme)
+    return sourced(made, *(run for seeds in trained(runs).values() for run in seeds))
 
 
 def _accuracy(runs: Sequence[Run]) -> list[Made]:
-    from sentviz.figures.beside import measured_beside_printed
-
-    table = beside(runs)
-    if table.empty:
-        return []
-    frame = table.assign(model=[f"d = {d}" for d in table["d"]], printed=table["public"], seeds=1)
-    return [
-        sourced(
-            measured_beside_printed(frame, title="Test accuracy by dimension", percent=True, other="the public code's best"),
-            *trained(runs).values(),
-        )
-    ]
+    return [accuracy_figure(runs)] if trained(runs) else []
 
 
 MAKERS = {

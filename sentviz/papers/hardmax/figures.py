@@ -15,11 +15,13 @@ __all__: list[str] = []
 
 @figure("hardmax-accuracy", "Test accuracy by dimension", Study, "beside:measured_beside_printed")
 def _hardmax_accuracy(of: Study, *, theme: Theme = "light") -> Figure:
-    from sentviz.figures.beside import measured_beside_printed
-    from sentviz.gallery.subjects import sourced
-    from sentviz.papers.hardmax.claims import beside
+    from sentviz.papers.hardmax.export import accuracy_figure
 
-    table = beside(of.runs)
-    frame = table.assign(model=[f"d = {d}" for d in table["d"]], printed=table["public"], seeds=1)
-    made = measured_beside_printed(frame, title="Test accuracy by dimension", percent=True, other="the public code's best", theme=theme)
-    return sourced(made, *(run for run in of.runs if run.name in set(table["run"])))
+    return accuracy_figure(of.runs, theme)
+
+
+@figure("hardmax-nearness", "Words at a leader, by what counts as near", Study, "nearness:nearness_curve")
+def _hardmax_nearness(of: Study, *, d: int = 2, theme: Theme = "light") -> Figure:
+    from sentviz.papers.hardmax.export import nearness_figure
+
+    return nearness_figure(of.runs, d, theme)

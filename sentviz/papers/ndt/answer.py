@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from sentviz.papers.ndt.study import CONTROL, DATASETS, NDTS, best_ndt, configurations
+from sentviz.papers.ndt.study import CONTROL, DATASETS, NDTS, ROWS, best_ndt, configurations, tested
 from sentviz.runs import Run
 from sentviz.studies.against import Comparison, compared, mixed
 from sentviz.studies.seeds import seed_noise
@@ -14,7 +14,7 @@ from sentviz.studies.seeds import seed_noise
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["BASES", "Answer", "against", "answer"]
+__all__ = ["BASES", "Answer", "against", "answer", "answers_by_rows"]
 
 BASES = {CONTROL: "the matched vanilla", "diff": "DT", "vanilla": "vanilla"}
 _SAID = {"better": "beats", "worse": "is behind", "cannot be told": "cannot be told from"}
@@ -34,6 +34,7 @@ class Answer:
     accuracy: float
     comparisons: dict[str, Comparison]
     chosen_of: int  # NDT configurations here
+    rows: str = ""  # which, of data sets with several kinds
 
     @property
     def short(self) -> str:
@@ -46,7 +47,8 @@ class Answer:
             said = " and ".join(f"{_SAID[word]} {BASES[base]}" for base, word in words.items())
         lost = [BASES[base] for base in ("diff", CONTROL) if base not in words]
         rest = f"no run of {' or '.join(lost)} here" if lost else ""
-        return f"{DATASETS[self.dataset]}: " + "; ".join(filter(None, (f"NDT {said}" if said else "", rest)))
+        title = ", on ".join(filter(None, (DATASETS[self.dataset], self.rows)))
+        return f"{title}: " + "; ".join(filter(None, (f"NDT {said}" if said else "", rest)))
 
     @property
     def numbers(self) -> str:
@@ -80,15 +82,21 @@ class Answer:
         return "yes" if words == ["better", "better"] else "cannot be told"
 
 
-def answer(runs: Iterable[Run], dataset: str) -> Answer | None:
-    """The study's question on a data set; None without an NDT run of it."""
-    here = list(runs)
-    best = best_ndt(here, dataset)
+def answer(runs: Iterable[Run], dataset: str, split: str = "test") -> Answer | None:
+    """The study's question on a split of a data set; None without an NDT run that was tested on it."""
+    those = tested(runs, dataset, split)
+    best = best_ndt((run for seeds in those.values() for run in seeds), dataset)
     if not best:
         return None
-    those = configurations(here, dataset)
-    noise = seed_noise(those.values())
-    found = {base: mixed(best, those[base], noise=noise) for base in BASES if base in those}
+    noise = seed_noise(those.values(), split)
+    found = {base: mixed(best, those[base], split, noise) for base in BASES if base in those}
     model = best[0].configuration
-    accuracy = sum(run.metrics()["test"]["accuracy"]["value"] for run in best) / len(best)
-    return Answer(dataset, model, accuracy, found, sum(name in NDTS for name in those))
+    accuracy = sum(run.metrics()[split]["accuracy"]["value"] for run in best) / len(best)
+    return Answer(dataset, model, accuracy, found, sum(name in NDTS for name in those), ROWS.get(dataset, {}).get(split, ""))
+
+
+def answers_by_rows(runs: Iterable[Run], dataset: str) -> list[Answer]:
+    """The same on each kind of test rows that a data set has, strictest first."""
+    here = list(runs)
+    found = [answer(here, dataset, split) for split in ROWS.get(dataset, {"test": ""})]
+    return sorted((one for one in found if one), key=lambda one: ("no", "cannot be told", "yes").index(one.word))

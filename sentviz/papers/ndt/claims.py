@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sentviz.claim import Claim, Finding, Verdict
+from sentviz.claim import Claim, Finding, Verdict, strictest, unjudged
 from sentviz.evaluation import holm
 from sentviz.papers.ndt import prints
 from sentviz.papers.ndt.controls import controls
-from sentviz.papers.ndt.study import NDTS, configurations
+from sentviz.papers.ndt.study import NDTS, ROWS, configurations, tested
 from sentviz.runs import Run
-from sentviz.studies.against import minus, mixed
+from sentviz.studies.against import minus, mixed, seeded
 from sentviz.studies.seeds import over_seeds, seed_noise
 
 if TYPE_CHECKING:
@@ -105,17 +105,27 @@ def _together(_: Sequence[Run]) -> Finding:
     return Finding(told, f"rank correlations over {len(both.loc['sst2'])} configurations: {said}")
 
 
+def _on_rows(dataset: str, judge: Callable[[Mapping[str, Sequence[Run]], str], Finding]) -> Callable[[Sequence[Run]], Finding]:
+    """The same test on each kind of test rows that a data set has, configurations by their runs that were tested on them."""
+
+    def test(runs: Sequence[Run]) -> Finding:
+        rows = ROWS.get(dataset, {"test": "the test rows"})
+        found = {said: judge(tested(runs, dataset, split), split) for split, said in rows.items()}
+        return strictest(found) if len(found) > 1 else next(iter(found.values()))
+
+    return test
+
+
 def _better(dataset: str, first: str, second: str) -> Callable[[Sequence[Run]], Finding]:
     """First beats second on the same test rows, over all seeds here; `ndt` is every NDT configuration, with Holm's correction over them."""
 
-    def test(runs: Sequence[Run]) -> Finding:
-        here = configurations(runs, dataset)
+    def judge(here: Mapping[str, Sequence[Run]], split: str) -> Finding:
         wanted = NDTS if first == "ndt" else (first,)
         those = [model for model in wanted if model in here]
         if second not in here or not those:
-            return Finding("cannot be told", "the runs are not here")
-        noise = seed_noise(here.values())
-        found = {model: mixed(here[model], here[second], noise=noise) for model in those}
+            return unjudged("the runs are not here")
+        noise = seed_noise(here.values(), split)
+        found = {model: mixed(here[model], here[second], split, noise) for model in those}
         adjusted = holm({model: one.p for model, one in found.items()})
         words = {model: one.word(adjusted[model]) for model, one in found.items()}
         better = [model for model, word in words.items() if word == "better"]
@@ -127,30 +137,30 @@ def _better(dataset: str, first: str, second: str) -> Callable[[Sequence[Run]], 
             said += f" ({len(wanted)} in the paper)" if len(those) < len(wanted) else ""
         if set(words.values()) == {"worse"} and len(those) == len(wanted):
             return Finding("does not hold", said)
-        return Finding("holds" if better else "cannot be told", said)
+        return Finding("holds" if better else seeded("cannot be told", {one.test for one in found.values()}), said)
 
-    return test
+    return _on_rows(dataset, judge)
 
 
 def _best(dataset: str, model: str) -> Callable[[Sequence[Run]], Finding]:
     """A configuration is the best of the NDT ones: better than every other after Holm; refuted by one that is better than it."""
 
-    def test(runs: Sequence[Run]) -> Finding:
-        every = configurations(runs, dataset)
+    def judge(every: Mapping[str, Sequence[Run]], split: str) -> Finding:
         here = {name: seeds for name, seeds in every.items() if name in NDTS}
         if model not in here or len(here) == 1:
-            return Finding("cannot be told", "the runs are not here")
-        noise = seed_noise(every.values())
-        found = {name: mixed(here[model], seeds, noise=noise) for name, seeds in here.items() if name != model}
+            return unjudged("the runs are not here")
+        noise = seed_noise(every.values(), split)
+        found = {name: mixed(here[model], seeds, split, noise) for name, seeds in here.items() if name != model}
         adjusted = holm({name: one.p for name, one in found.items()})
         words = [one.word(adjusted[name]) for name, one in found.items()]
         rival, one = min(found.items(), key=lambda entry: entry[1].difference)
         said = f"better than {words.count('better')} and worse than {words.count('worse')} of {len(words)}; against {rival}: {one.numbers}"
         if "worse" in words:
             return Finding("does not hold", said)
-        return Finding("holds" if set(words) == {"better"} and len(words) == len(NDTS) - 1 else "cannot be told", said)
+        whole = set(words) == {"better"} and len(words) == len(NDTS) - 1
+        return Finding("holds" if whole else seeded("cannot be told", {one.test for one in found.values()}), said)
 
-    return test
+    return _on_rows(dataset, judge)
 
 
 def _changes(runs: Sequence[Run], dataset: str, *constraints: str) -> list[pd.Series[float]]:
@@ -191,7 +201,9 @@ def _sign(moved: Sequence[float], said: str, rest: str) -> Finding:
     from scipy.stats import binomtest
 
     if not moved:
-        return Finding("cannot be told", "the runs are not here")
+        return unjudged("the runs are not here")
+    if binomtest(0, len(moved)).pvalue > 0.05:
+        return unjudged(f"{len(moved)} runs are here, too few for a sign test")
     up = sum(change > 0 for change in moved)
     p = float(binomtest(up, len(moved)).pvalue)
     found: Verdict = "cannot be told" if p > 0.05 else "holds" if 2 * up > len(moved) else "does not hold"
@@ -207,10 +219,10 @@ def _tight(dataset: str, points: float) -> Callable[[Sequence[Run]], Finding]:
         every = configurations(runs, dataset)
         here = {model: seeds for model, seeds in every.items() if model in NDTS}
         if len(here) < len(NDTS):
-            return Finding("cannot be told", f"{len(here)} of {len(NDTS)} variants are here")
+            return unjudged(f"{len(here)} of {len(NDTS)} variants are here")
         noise = seed_noise(every.values())
         if noise is None:
-            return Finding("cannot be told", "one seed each: what chance in training does is unknown")
+            return unjudged("one seed each: what chance in training does is unknown")
         level = 1 - 0.05 / (len(NDTS) * (len(NDTS) - 1) / 2)
         pairs = [over_seeds(here[a], here[b], noise=noise, level=level) for a, b in combinations(here, 2)]
         widest = max(pairs, key=lambda one: abs(one.difference))
@@ -232,7 +244,7 @@ def _agree(dataset: str) -> Callable[[Sequence[Run]], Finding]:
         rows = [row for row in rows if all("silhouette" in one for one in row)]
         pairs = [[float(np.mean([one[name]["value"] for one in row])) for name in ("accuracy", "silhouette")] for row in rows]
         if len(pairs) < 5:
-            return Finding("cannot be told", f"{len(pairs)} configurations are here, too few for a rank correlation")
+            return unjudged(f"{len(pairs)} configurations are here, too few for a rank correlation")
         rho, p = spearmanr(np.array(pairs))
         found: Verdict = "cannot be told" if p > 0.05 else "holds" if rho > 0 else "does not hold"
         return Finding(found, minus(f"rank correlation {rho:+.2f} over {len(pairs)} configurations, p = {p:.2g}"))

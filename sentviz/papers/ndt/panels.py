@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sentviz.evaluation import AUC_RESAMPLES, Floats, auc, bounds, confusion
+from sentviz.evaluation import RESAMPLES, Floats, areas_drawn, bounds, confusion
 from sentviz.papers.ndt import prints
 from sentviz.papers.ndt.study import DATASETS, best_ndt, configurations, printed_name
 from sentviz.presets import CONSTRAINT_SIGNS
@@ -79,21 +79,15 @@ def rocs(runs: Iterable[Run], *, seed: int = 0) -> pd.DataFrame:
             labels, (probabilities,) = predictions([run])
             n, two = len(labels), len(run.labels) == 2
             stored = run.metrics()["test"]["auc"]
-            weights = (
-                np.empty((0, n), dtype=np.int64)
-                if two
-                else np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=AUC_RESAMPLES)
-            )
-            for k in [1] if two else range(len(run.labels)):
-                if not 0 < (labels == k).sum() < n:
-                    continue
+            those = [k for k in ([1] if two else range(len(run.labels))) if 0 < (labels == k).sum() < n]
+            sides = [(labels == k, probabilities[:, k]) for k in those]
+            values, draws = areas_drawn(sides, np.random.default_rng(seed), 0 if two else RESAMPLES)
+            for i, k in enumerate(those):
                 fpr, tpr, _ = roc_curve(labels == k, probabilities[:, k])
-                low, high = (stored["low"], stored["high"]) if two else bounds(auc(labels == k, probabilities[:, k], weights))
+                area = stored["value"] if two else float(values[i])  # the stored one is unrounded
+                low, high = (stored["low"], stored["high"]) if two else bounds(draws[:, i])
                 kept = _thin(fpr, tpr)
                 curve = pd.DataFrame({"fpr": fpr[kept], "tpr": tpr[kept]})
-                area = (
-                    stored["value"] if two else float(auc(labels == k, probabilities[:, k], np.ones((1, n), dtype=np.int64))[0])
-                )  # the stored one is unrounded
                 parts.append(
                     curve.assign(row=row, panel=DATASETS[dataset], run=run.name, curve=run.labels[k], auc=area, low=low, high=high, n=n)
                 )

@@ -18,6 +18,7 @@ __all__ = [
     "DATASETS",
     "METRICS",
     "NDTS",
+    "ROWS",
     "VOCABULARIES",
     "beside",
     "best_ndt",
@@ -26,11 +27,14 @@ __all__ = [
     "points",
     "printed_name",
     "summary",
+    "tested",
 ]
 
 DATASETS = {"imdb": "IMDB", "sst2": "SST-2", "yelp_full": "Yelp", "twitter_financial": "Twitter Financial News"}  # the paper's order
 CONTROL = "vanilla-matched"
 VOCABULARIES = {"imdb": 26_284, "sst2": 8_865, "yelp_full": 63_385, "twitter_financial": 3_137}  # printed, section IV-A
+# of data sets with several kinds of test rows: split -> its name in a sentence
+ROWS: dict[str, dict[str, str]] = {"sst2": {"test": "the re-split", "official_test": "the official sentences"}}
 NDTS = tuple(model for model in PRESETS if model.startswith("ndt-"))
 
 # our metric -> (printed table, its column, factor to our unit)
@@ -53,6 +57,12 @@ def printed_name(dataset: str) -> str:
 def configurations(runs: Iterable[Run], dataset: str) -> dict[str, list[Run]]:
     """The study's runs of a data set by configuration, in the paper's order, seeds in order."""
     return collected.configurations(runs, dataset, tuple(PRESETS))
+
+
+def tested(runs: Iterable[Run], dataset: str, split: str) -> dict[str, list[Run]]:
+    """Those of them that were tested on a split."""
+    here = {model: [run for run in seeds if split in run.metrics()] for model, seeds in configurations(runs, dataset).items()}
+    return {model: seeds for model, seeds in here.items() if seeds}
 
 
 def best_ndt(runs: Iterable[Run], dataset: str) -> list[Run]:

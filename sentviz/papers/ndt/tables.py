@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sentviz.papers.ndt import latency, prints
+from sentviz.papers.ndt import latency, leak, prints
 from sentviz.papers.ndt.answer import BASES, against
 from sentviz.papers.ndt.averages import fits, said
 from sentviz.papers.ndt.presets import PRESETS
@@ -18,7 +18,7 @@ from sentviz.studies.made import Table
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["COLUMNS", "comparisons", "costs", "grid", "lambdas", "milliseconds", "results", "silhouettes", "totals"]
+__all__ = ["COLUMNS", "comparisons", "costs", "grid", "lambdas", "leaked", "milliseconds", "results", "silhouettes", "totals"]
 
 SAMPLES = {"yelp_full": 489_999}  # printed training texts of data sets whose sample is another here
 COLUMNS = ("accuracy", "precision_weighted", "f1_weighted", "auc", "silhouette")  # what tables I, III, V, VII and IX print
@@ -204,3 +204,19 @@ def _stored(here: Sequence[tuple[str, Sequence[Run]]], metric: str) -> pd.DataFr
             one = combined([value for value in stored if value])
             rows.append({"model": model, "metric": metric} | one | {"n": stored[0].get("n"), "seeds": len(seeds)})
     return pd.DataFrame(rows, columns=["model", "metric", "value", "low", "high", "n", "seeds"])
+
+
+def leaked() -> Table:
+    """Accuracies on SST-2's test phrases inside and outside training phrases, as `leak.measured` stored them."""
+    frame = leak.table()
+    words = "The re-split deals phrases of one sentence to training and test: a test phrase is inside where it stands, word by word, in a"
+    words += " training phrase. Official test sentences are of other reviews. Means over seeds, 95% intervals for other rows and seeds."
+    told = [
+        f"of those of {length}, {rows['share'].iloc[0]:.0%} ({int(rows['n'].iloc[0]):,}) are inside"
+        if length != "any"
+        else f"Of the re-split's test phrases {rows['share'].iloc[0]:.0%} ({int(rows['n'].iloc[0]):,}) are inside"
+        for length, rows in frame[(frame["rows"] == "the re-split") & (frame["stands"] == "inside")].groupby("length", sort=True)
+    ]
+    return Table(
+        "leak-sst2", "What the re-split of SST-2 leaks", frame, " ".join([words, "; ".join(told[::-1]) + "." if told else ""]).strip()
+    )

@@ -9,14 +9,14 @@ from sentviz.papers.sentiformer import separation, throughput
 from sentviz.papers.sentiformer.gates import gated, over_seeds
 from sentviz.papers.sentiformer.study import DATASETS, MODELS, READINGS, ablations, against_baselines, readings, worded
 from sentviz.runs import Run
-from sentviz.studies.against import in_points
+from sentviz.studies.against import in_points, seeded
 
 __all__ = ["NEAR", "SOLVED", "answers", "asked"]
 
 _SAID = {"better": "beats", "worse": "is behind", "cannot be told": "cannot be told from"}
 SOLVED = 0.99  # a share of balanced sequences
 NEAR = 0.1  # what "close to zero" is taken to mean of a gate
-_ANSWER = {"holds": "yes", "does not hold": "no", "cannot be told": "cannot be told"}
+_ANSWER = {"holds": "yes", "does not hold": "no", "cannot be told": "cannot be told", "cannot be judged here": "cannot be judged here"}
 
 
 def asked(runs: Sequence[Run]) -> list[Answer]:
@@ -35,12 +35,14 @@ def _baselines(runs: Sequence[Run]) -> Answer:
     if not found:
         return Answer(
             question,
-            "cannot be told",
+            "cannot be judged here",
             "No pair of runs is here",
             "sentviz study sentiformer --dataset sst5_trees trains them.",
             "results",
         )
-    words = {dataset: worded([one.word for one in pairs]) for dataset, pairs in found.items()}
+    words = {
+        dataset: seeded(worded([one.word for one in pairs]), [one.comparison.test for one in pairs]) for dataset, pairs in found.items()
+    }
     short = ", ".join(f"{DATASETS[dataset]}: {_ANSWER[word]}" for dataset, word in words.items())
     numbers = "; ".join(
         f"{DATASETS[dataset]}: {MODELS[pairs[0].own]} {', '.join(f'{_SAID[one.word]} {one.numbers}' for one in pairs)}"
@@ -56,7 +58,7 @@ def _reading(runs: Sequence[Run]) -> Answer:
     question = "Is the printed 92.3 on SST-5 an accuracy of five classes?"
     found = readings(runs)
     if not found:
-        return Answer(question, "cannot be told", "No model is here on both readings", "", "results")
+        return Answer(question, "cannot be judged here", "No model is here on both readings", "", "results")
     nearer = {one.nearer for one in found}
     verdict: Verdict = "cannot be told" if len(nearer) > 1 else "holds" if nearer == {"five"} else "does not hold"
     short = {"holds": "It fits five", "does not hold": "No, two classes fit better", "cannot be told": "Models differ"}[verdict]
@@ -69,7 +71,7 @@ def _parts(runs: Sequence[Run]) -> Answer:
     if not frames:
         return Answer(
             question,
-            "cannot be told",
+            "cannot be judged here",
             "No ablation is here",
             "sentviz study sentiformer-ablations --dataset sst5_trees trains them.",
             "parts",
@@ -83,6 +85,7 @@ def _parts(runs: Sequence[Run]) -> Answer:
     seeds = "one seed each, others unknown" if (frame["test"] == "McNemar").all() else f"{int(frame['seeds'].min())} or more seeds"
     verdicts = set(frame["verdict"])
     verdict: Verdict = "holds" if verdicts == {"worse"} else "does not hold" if "better" in verdicts else "cannot be told"
+    verdict = seeded(verdict, frame["test"])
     return Answer(question, verdict, short, f"Points against the whole: {numbers}; {seeds}, n = {int(frame['n'].max()):,}.", "parts")
 
 
@@ -91,13 +94,13 @@ def _gates(runs: Sequence[Run]) -> Answer:
     found = {dataset: over_seeds(here) for dataset in DATASETS if (here := gated(runs, dataset))}
     if not found:
         get = "sentviz gates sst5_trees/sentiformer measures them."
-        return Answer(question, "cannot be told", "No gates are measured here", get, "gates")
+        return Answer(question, "cannot be judged here", "No gates are measured here", get, "gates")
     short, numbers, verdicts = [], [], set[Verdict]()
     for dataset, frame in found.items():
         means = {(row["kind"], row["name"], row["against"]): row for row in frame[frame["layer"] < 0].to_dict("records")}
         own, against = means["class", "function words", ""], means["difference", "function words", "polar words"]
         shut: Verdict = "holds" if own["high"] < NEAR else "does not hold" if own["low"] > NEAR else "cannot be told"
-        verdicts.add(shut if own["seeds"] > 1 else "cannot be told")
+        verdicts.add(shut if own["seeds"] > 1 else "cannot be judged here")
         lean = "lower than" if against["high"] < 0 else "higher than" if against["low"] > 0 else "like"
         short.append(f"{DATASETS[dataset]}: {own['value']:.2f} on average, {lean} words of sentiment")
         span = f"{against['value']:+.3f} [{against['low']:+.3f}, {against['high']:+.3f}]".replace("-", "−")

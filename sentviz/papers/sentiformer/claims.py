@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sentviz.claim import Claim, Finding, Verdict
+from sentviz.claim import Claim, Finding, Verdict, unjudged
 from sentviz.papers.sentiformer import prints, reach, separation, throughput
 from sentviz.papers.sentiformer.answer import NEAR, SOLVED
 from sentviz.papers.sentiformer.gates import gated, over_seeds
@@ -22,7 +22,7 @@ from sentviz.papers.sentiformer.study import (
     worded,
 )
 from sentviz.runs import Run
-from sentviz.studies.against import in_points
+from sentviz.studies.against import in_points, seeded
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +42,7 @@ def _told(right: bool, evidence: str) -> Finding:
 
 
 def _missing(what: str) -> Finding:
-    return Finding("cannot be told", f"{what} is not here")
+    return unjudged(f"{what} is not here")
 
 
 def _printed(model: str) -> dict[str, float]:
@@ -115,7 +115,7 @@ def _size(_: Sequence[Run]) -> Finding:
     rest = blocks + len(TAGS) * d + 3 + 5 * d + 5
     vocabulary = (PARAMETERS - rest) / d
     said = f"the printed layers hold {blocks / 1e6:.1f} M parameters; the rest would be a vocabulary of {vocabulary:,.0f},"
-    return Finding("cannot be told", f"{said} which is not printed")
+    return unjudged(f"{said} which is not printed")
 
 
 # ---- what was measured without a run
@@ -208,7 +208,8 @@ def _baselines(dataset: str) -> Test:
         if len(found) < len(BASELINES):
             return _missing(f"SentiFormer or a baseline of {DATASETS[dataset]}")
         said = "; ".join(one.numbers for one in found)
-        return Finding(worded([one.word for one in found]), f"{MODELS[found[0].own]} minus {said}")
+        verdict = seeded(worded([one.word for one in found]), [one.comparison.test for one in found])
+        return Finding(verdict, f"{MODELS[found[0].own]} minus {said}")
 
     return test
 
@@ -219,11 +220,12 @@ def _part(name: str, dataset: str) -> Test:
         if name not in frame.index:
             return _missing(f"a pair of runs of {DATASETS[dataset]}")
         row = frame.loc[name]
-        word = {"worse": "holds", "better": "does not hold", "cannot be told": "cannot be told"}[str(row["verdict"])]
+        verdicts: dict[str, Verdict] = {"worse": "holds", "better": "does not hold", "cannot be told": "cannot be told"}
+        verdict = seeded(verdicts[str(row["verdict"])], [str(row["test"])])
         said = f"{in_points(row.to_dict())} points {MODELS[name]}"
         seeds = f"{row['seeds']} against {row['base_seeds']} seeds" if row["test"] == "over seeds" else "one seed each, others unknown"
         printed = f"printed {100 * row['printed']:+.1f}".replace("-", "−")
-        return Finding(word, f"{said} ({printed}), p after Holm {row['adjusted']:.2g}; {seeds}, n = {row['n']:,}")  # type: ignore[arg-type]
+        return Finding(verdict, f"{said} ({printed}), p after Holm {row['adjusted']:.2g}; {seeds}, n = {row['n']:,}")
 
     return test
 
@@ -233,10 +235,11 @@ def _window(runs: Sequence[Run]) -> Finding:
     share = reach.measured().set_index("dataset")["beyond"].get("sst5_trees")
     same = "" if share is None else f"the window leaves something out of only {share:.1%} of the test sentences"
     if "sentiformer-full" not in frame.index:
-        return Finding("cannot be told", "; ".join(filter(None, ("a pair of runs is not here", same))))
+        return unjudged("; ".join(filter(None, ("a pair of runs is not here", same))))
     row = frame.loc["sentiformer-full"]
     said = f"{in_points(row.to_dict())} points without it"
     verdict = "does not hold" if row["verdict"] == "better" else "holds" if row["high"] < LITTLE else "cannot be told"
+    verdict = verdict if row["test"] == "over seeds" else "cannot be judged here"
     return Finding(verdict, "; ".join(filter(None, (said, same))))  # type: ignore[arg-type]
 
 
@@ -254,7 +257,7 @@ def _near_zero(dataset: str) -> Test:
             return _missing(f"a SentiFormer of {DATASETS[dataset]} with its gates measured")
         said = ", ".join(f"“{row['name']}” {_mean(row)}" for row in words.to_dict("records"))
         verdict = "holds" if (words["high"] < NEAR).all() else "does not hold" if (words["low"] > NEAR).any() else "cannot be told"
-        verdict = verdict if words["seeds"].min() > 1 else "cannot be told"
+        verdict = verdict if words["seeds"].min() > 1 else "cannot be judged here"
         return Finding(verdict, f"mean gate over layers: {said}; near zero: below {NEAR}; {_seeds(words)}")  # type: ignore[arg-type]
 
     return test
@@ -267,9 +270,8 @@ def _shuts(dataset: str) -> Test:
         if rows.empty:
             return _missing(f"a SentiFormer of {DATASETS[dataset]} with its gates measured")
         (row,) = rows.to_dict("records")
-        verdict = (
-            "cannot be told" if row["seeds"] < 2 or row["low"] <= 0 <= row["high"] else "holds" if row["high"] < 0 else "does not hold"
-        )
+        verdict = "cannot be told" if row["low"] <= 0 <= row["high"] else "holds" if row["high"] < 0 else "does not hold"
+        verdict = verdict if row["seeds"] > 1 else "cannot be judged here"
         return Finding(verdict, f"mean gate of function words minus that of polar words {_mean(row, '+')}; {_seeds(rows)}")  # type: ignore[arg-type]
 
     return test

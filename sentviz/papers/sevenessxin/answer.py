@@ -18,7 +18,12 @@ QUESTIONS = (  # question, the claim of the runs here that answers it, the part 
     ("Does it lean to the positive class?", "The model leans to the positive class", "matrix"),
     ("Does unmasked padding matter?", "Padding that is not masked changes answers (ours, of the published code)", "padding"),
 )
-SHORT: dict[Verdict, str] = {"holds": "Yes", "does not hold": "No", "cannot be told": "It cannot be told"}
+SHORT: dict[Verdict, str] = {
+    "holds": "Yes",
+    "does not hold": "No",
+    "cannot be told": "It cannot be told",
+    "cannot be judged here": "It cannot be judged here",
+}
 
 
 def asked(runs: Sequence[Run]) -> list[Answer]:

@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from sentviz.claim import Claim, Finding, Verdict
+from sentviz.claim import Claim, Finding, Verdict, unjudged
 from sentviz.papers.sevenessxin import measured, prints
 from sentviz.papers.sevenessxin.export import train
 from sentviz.papers.sevenessxin.presets import ROPE, VERSIONS
 from sentviz.papers.sevenessxin.study import configurations, curve, gains, rates, sized, versions
 from sentviz.runs import Run
-from sentviz.studies.against import in_points, mixed
+from sentviz.studies.against import Word, in_points, mixed, seeded
 from sentviz.studies.seeds import seed_noise
 
 __all__ = ["BEST", "CLAIMS", "FEW", "LITTLE", "NEARLY"]
@@ -24,7 +24,7 @@ FEW = 0.05  # the five points that scarcity is said to cost
 
 
 def _missing(study: str = "sevenessxin") -> Finding:
-    return Finding("cannot be told", f"the runs are not here: {train(study)}")
+    return unjudged(f"the runs are not here: {train(study)}")
 
 
 def _percent(value: float, low: float, high: float) -> str:
@@ -95,8 +95,12 @@ def _rope(runs: Sequence[Run]) -> Finding:
     said = f"better in {better}, worse in {worse} of {len(frame)} versions, the rest cannot be told: {numbers}"
     if better >= NEARLY * len(VERSIONS):
         return Finding("holds", said)
-    open_ = len(VERSIONS) - len(frame) + words.count("cannot be told")
-    return Finding("cannot be told" if better + open_ >= NEARLY * len(VERSIONS) else "does not hold", said)
+    missing = len(VERSIONS) - len(frame)
+    if missing >= NEARLY * len(VERSIONS):
+        return unjudged(said)
+    open_ = missing + words.count("cannot be told")
+    open_ended = better + open_ >= NEARLY * len(VERSIONS)
+    return Finding(seeded("cannot be told", frame["kind"]) if open_ended else "does not hold", said)
 
 
 def _best(runs: Sequence[Run]) -> Finding:
@@ -113,7 +117,7 @@ def _best(runs: Sequence[Run]) -> Finding:
     )
     if ahead:
         return Finding("does not hold", said)
-    return Finding("holds" if len(behind) == len(VERSIONS) - 1 else "cannot be told", said)
+    return Finding("holds" if len(behind) == len(VERSIONS) - 1 else seeded("cannot be told", frame["test"]), said)
 
 
 def _alike(one: Run, other: Run) -> bool:
@@ -133,13 +137,13 @@ def _scarcity(runs: Sequence[Run]) -> Finding:
     points = ", ".join(f"{row['rows']:,.0f}: {row['value']:.1%}" for row in rows.to_dict("records"))
     said = f"V1 by tweets learned from, {points}; from the fewest to all {one.numbers}."
     said += " The paper's full size cannot be had, so its five points cannot be tested"
-    word = one.word()
-    return Finding({"better": "holds", "worse": "does not hold", "cannot be told": "cannot be told"}[word], said)  # type: ignore[arg-type]
+    verdicts: dict[Word, Verdict] = {"better": "holds", "worse": "does not hold", "cannot be told": "cannot be told"}
+    return Finding(seeded(verdicts[one.word()], [one.test]), said)
 
 
 def _little(runs: Sequence[Run]) -> Finding:
     asked = {"7ess-v1": ("7ess-v2", "7ess-v7", "7ess-v3"), "7ess-v6": ("7ess-v9",)}
-    here, said, verdicts = configurations(runs), [], []
+    here, said, verdicts, tests = configurations(runs), [], [], []
     spread = seed_noise(here.values())
     for base, others in asked.items():
         for other in (name for name in others if base in here and name in here):
@@ -147,12 +151,15 @@ def _little(runs: Sequence[Run]) -> Finding:
             inside = one.low > -LITTLE and one.high < LITTLE
             outside = one.low > LITTLE or one.high < -LITTLE
             told = one.test == "over seeds"
+            tests.append(one.test)
             verdicts.append("holds" if told and inside else "does not hold" if told and outside else "cannot be told")
             said.append(f"{prints.title(other)} against {prints.title(base)} {one.points}, {one.compared}")
     if not said:
         return _missing()
     verdict: Verdict = "does not hold" if "does not hold" in verdicts else "cannot be told" if "cannot be told" in verdicts else "holds"
-    return Finding(verdict, f"points: {'; '.join(said)}. Little is taken to be less than {100 * LITTLE:.0f} point either way")
+    return Finding(
+        seeded(verdict, tests), f"points: {'; '.join(said)}. Little is taken to be less than {100 * LITTLE:.0f} point either way"
+    )
 
 
 def _bias(runs: Sequence[Run]) -> Finding:
@@ -168,7 +175,7 @@ def _bias(runs: Sequence[Run]) -> Finding:
         said.append(f"{_percent(*high)} of positive and {_percent(*low)} of negative tweets right")
     numbers = f"{prints.title(name)} answers {'; '.join(said)}. Choosing the state by F1 of the positive class favours it"
     if len(said) < 2:
-        return Finding("cannot be told", f"{numbers}; one seed, others unknown")
+        return unjudged(f"{numbers}; one seed, others unknown")
     verdict: Verdict = leans.pop() if len(leans) == 1 else "cannot be told"
     return Finding(verdict, f"{numbers}; {len(said)} seeds")
 
@@ -176,19 +183,19 @@ def _bias(runs: Sequence[Run]) -> Finding:
 def _neutral(_: Sequence[Run]) -> Finding:
     frame = measured.table("neutral")
     if frame.empty:
-        return Finding("cannot be told", f"not measured: {measured.COMMANDS['neutral']}")
+        return unjudged(f"not measured: {measured.COMMANDS['neutral']}")
     rows = {row["of"]: row for row in frame.to_dict("records")}
     neutral, polar = rows["neutral"], rows["polar"]
     sure = [_percent(row["sure"], row["sure_low"], row["sure_high"]) for row in (neutral, polar)]
     answered = f"get an answer with {measured.SURE:.0%} or more"
     said = f"{sure[0]} of {neutral['n']:,} neutral tweets of TweetEval {answered}, {sure[1]} of polar ones,"
-    return Finding("cannot be told", f"{said} and how many tweets of Sentiment140 are neutral is not known")
+    return unjudged(f"{said} and how many tweets of Sentiment140 are neutral is not known")
 
 
 def _padding(_: Sequence[Run]) -> Finding:
     frame = measured.table("padding")
     if frame.empty:
-        return Finding("cannot be told", f"not measured: {measured.COMMANDS['padding']}")
+        return unjudged(f"not measured: {measured.COMMANDS['padding']}")
     row = frame[frame["of"] == "all"].iloc[0]
     changed = _percent(row["changed"], row["changed_low"], row["changed_high"])
     said = f"read instead of masked, padding changes {changed} of the answers of {row['run']},"

@@ -81,13 +81,12 @@ def neutral(model: Model, frame: pd.DataFrame) -> pd.DataFrame:
     """
     import pandas as pd
 
-    from sentviz.cleaning import CLEANINGS, cleaned
     from sentviz.evaluation import wilson
     from sentviz.models.model import softmax
 
-    if model.tokenizer.kind in CLEANINGS:
-        frame = frame[frame["text"].map(lambda text: bool(cleaned(text, model.tokenizer.kind)))]
-    shares = softmax(model.forward(model.read(frame))[0])
+    rows, _ = model.sift(frame)
+    frame = frame[[row is not None for row in rows]]
+    shares = softmax(model.forward([row for row in rows if row is not None])[0])
     found = []
     for name, part in (("neutral", frame["label"].to_numpy() == 1), ("polar", frame["label"].to_numpy() != 1)):
         n, numbers = int(part.sum()), []

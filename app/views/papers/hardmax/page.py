@@ -10,11 +10,11 @@ from app import shell
 from app.views.papers import claims_part
 from app.views.papers.shared import studied
 from app.views.sentence import hardmax_parts
-from sentviz.figures.beside import measured_beside_printed
 from sentviz.figures.clustering import layer_bands, leader_bars
 from sentviz.gallery import code, sourced
-from sentviz.papers.hardmax import PAPER
-from sentviz.papers.hardmax.claims import beside
+from sentviz.papers.hardmax import PAPER, nearness
+from sentviz.papers.hardmax.export import accuracy_figure, nearness_figure
+from sentviz.papers.hardmax.study import surveyed, trained
 from sentviz.studies.collected import of_paper
 from sentviz.testset.leaders import FILE, frequent, leading, per_layer
 
@@ -25,10 +25,7 @@ shell.intro(
 runs = studied()
 own = of_paper(PAPER, runs)
 st.markdown("##### Do words gather around leaders that carry the sentiment?")
-for row in claims_part.verdicts(runs, [PAPER.name]).to_dict("records"):
-    with st.container(gap=None):
-        st.markdown(f"{claims_part.ICONS[row['verdict']]} **{shell.md(row['claim'])}**: {row['verdict']}")
-        st.caption(shell.md(row["evidence"]))
+claims_part.listed(claims_part.verdicts(runs, [PAPER.name]))
 st.markdown(
     "**Embedding** (each word a point in d dimensions) → **8 hardmax layers** (each point moves towards those furthest in its own"
     " direction) → **mean** → **decoder** (which side of a line)."
@@ -38,38 +35,32 @@ if not own:
     hardmax_parts.without_runs()
     st.stop()
 
-table = beside(runs)
 left, right = shell.halves("hardmax-paper")
 with left:
-    frame = table.assign(model=[f"d = {d}" for d in table["d"]], printed=table["public"], seeds=1)
-    sources = [run for run in own if run.name in set(table["run"])]
-    shell.figure(
-        lambda theme: sourced(
-            measured_beside_printed(frame, title="Test accuracy by dimension", percent=True, other="the public code's best", theme=theme),
-            *sources,
-        ),
-        "hardmax-accuracy",
-        code=code("all", "hardmax-accuracy"),
-    )
-surveyed = next((run for run in own if run.configuration == "hardmax-d2" and FILE in run.config["files"]), None)
-if surveyed is not None:
+    if trained(runs):
+        shell.figure(lambda theme: accuracy_figure(runs, theme), "hardmax-accuracy", code=code("all", "hardmax-accuracy"))
+counted = next(iter(surveyed(runs)), None)
+if counted is not None:
     with right:
-        bands = per_layer(surveyed.frame(FILE))
+        bands = per_layer(counted.frame(FILE))
         shell.figure(
-            lambda theme, of=surveyed: sourced(layer_bands(bands, "at leaders", "Share of words at a leader", share=True, theme=theme), of),  # type: ignore[misc]
+            lambda theme, of=counted: sourced(layer_bands(bands, "at leaders", "Share of words at a leader", share=True, theme=theme), of),  # type: ignore[misc]
             "hardmax-depth",
-            code=code(surveyed.name, "leaders-depth", measure="at leaders"),
+            code=code(counted.name, "leaders-depth", measure="at leaders"),
         )
-    asked = hardmax_parts.model(surveyed)
-    words = leading(surveyed.frame(FILE), asked.vocabulary)
+    if counted.digest in set(nearness.table()["digest"]):
+        with left:
+            shell.figure(lambda theme: nearness_figure(runs, theme=theme), "hardmax-nearness", code=code("all", "hardmax-nearness"))
+    asked = hardmax_parts.model(counted)
+    words = leading(counted.frame(FILE), asked.vocabulary)
     reach = float((words.loc[words["leads"] > 0, "score"].abs() / np.linalg.norm(asked.decision[0])).max())
-    led = frequent(surveyed.frame(FILE), asked.vocabulary, asked.decision[0], distance=reach / 3, confidence=0.95, top=15)
-    for column, label in zip(shell.halves("hardmax-led"), surveyed.labels, strict=False):
+    led = frequent(counted.frame(FILE), asked.vocabulary, asked.decision[0], distance=reach / 3, confidence=0.95, top=15)
+    for column, label in zip(shell.halves("hardmax-led"), counted.labels, strict=False):
         with column:
             shell.figure(
-                lambda theme, label=label: sourced(leader_bars(led, label, theme=theme), surveyed),  # type: ignore[misc]
+                lambda theme, label=label: sourced(leader_bars(led, label, theme=theme), counted),  # type: ignore[misc]
                 f"paper-led-{label}",
-                code=code(surveyed.name, "leaders", label=label),
+                code=code(counted.name, "leaders", label=label),
             )
     st.caption(f"Leaders at least {reach / 3:.2f} from the line, a third of how far leaders reach here; other thresholds on Hardmax.")
 with st.expander("Every printed picture and number, and where it is here"):

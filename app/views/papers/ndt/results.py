@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import streamlit as st
 
 from app import shell
 from app.views.papers.ndt.table import beside_print
-from app.views.papers.shared import digests, plain
+from app.views.papers.shared import digests, plain, with_interval
 from sentviz.figures import Figure, Theme
 from sentviz.figures.accuracy_grid import accuracy_grid
 from sentviz.figures.beside import measured_beside_printed
 from sentviz.gallery import code, sourced
+from sentviz.papers.ndt import leak
 from sentviz.papers.ndt.averages import fits, said
 from sentviz.papers.ndt.study import DATASETS, METRICS, beside, configurations, points, summary
-from sentviz.papers.ndt.tables import grid, other_sample, results, silhouettes
+from sentviz.papers.ndt.tables import grid, leaked, other_sample, results, silhouettes
 from sentviz.runs import Run
 
 if TYPE_CHECKING:
@@ -105,6 +106,10 @@ def show(runs: Sequence[Run], dataset: str) -> None:
     beside_print(table.frame, shell.theme(), key="ndt-results-table")
     if note := other_sample(runs, dataset):
         st.caption(note)
+    if dataset == leak.DATASET:
+        with st.expander("What the re-split leaks: test phrases inside training phrases", on_change="rerun", key="ndt-leak") as more:
+            if more.open:
+                _leaked()
     with st.expander("Every average, numbers only", on_change="rerun", key="ndt-averages") as more:
         if more.open:
             wide = measured.pivot(index="model", columns="metric", values="value").reindex(list(configurations(runs, dataset)))
@@ -115,6 +120,22 @@ def show(runs: Sequence[Run], dataset: str) -> None:
             of_all = silhouettes(runs)
             plain(of_all.frame.dropna(axis=1, how="all"), key="ndt-silhouette-table")
             st.caption(shell.md(of_all.caption))
+
+
+def _leaked() -> None:
+    made = leaked()
+    if made.frame.empty:
+        st.caption(f"Not measured: `{leak.COMMAND}`")
+        return
+    keys = ["rows", "length", "stands", "share", "n"]
+    wide = made.frame.pivot(index=keys, columns="model", values=["value", "low", "high"])
+    shown, forms = wide["value"].mul(100), dict[Any, Any](share="{:.0f}", n="{:,}")
+    for model in shown:
+        forms[model] = with_interval(*(100 * wide[name][model] for name in ("value", "low", "high")))
+    frame = shown.reset_index().assign(share=lambda rows: 100 * rows["share"])
+    st.dataframe(frame.style.format(forms, na_rep="–"), hide_index=True, height="content", key="ndt-leak-table")
+    st.caption(f"{shell.md(made.caption)} Share, and accuracy by model, in percent. `{leak.COMMAND}` measures anew.")
+    shell.csv(made.frame, made.name, "ndt-leak-csv")
 
 
 def _signed(make: Callable[[Theme], Figure], sources: Iterable[Run], split: str) -> Callable[[Theme], Figure]:

@@ -1,0 +1,66 @@
+"""How near the clustered state reviews are after the last layer: the share of words at a leader, by what counts as near.
+
+`python -m sentviz.papers.hardmax.nearness` measures the runs with weights anew; the numbers that ship are in `measured/`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sentviz.papers.hardmax.study import DATASET, trained
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sentviz.models.hardmax import HardmaxModel
+    from sentviz.models.model import Progress
+
+__all__ = ["COMMAND", "THRESHOLDS", "WANTED", "by_threshold", "table"]
+
+FILE = Path(__file__).parent / "measured" / "nearness.csv"
+COMMAND = "python -m sentviz.papers.hardmax.nearness"
+THRESHOLDS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)  # of a review's largest norm
+WANTED = 0.95  # the share of a review's words that has to stand at a leader
+COLUMNS = ["nearness", "mean", "q05", "q50", "n", "d", "run", "digest"]
+
+
+def table() -> pd.DataFrame:
+    """What was measured and stored; without rows where nothing was."""
+    import pandas as pd
+
+    return pd.read_csv(FILE) if FILE.is_file() else pd.DataFrame(columns=COLUMNS)
+
+
+def by_threshold(model: HardmaxModel, texts: list[str], progress: Progress | None = None) -> pd.DataFrame:
+    """The share of a review's words at a leader after all layers: nearness, mean, q05, q50 over reviews, n (those with a known word)."""
+    import pandas as pd
+
+    from sentviz.testset.leaders import at_leaders
+
+    rows = [row for row in model.tokenizer.ids_batch(texts, max_length=model.config.max_length) if len(row)]
+    shares = at_leaders(model, rows, THRESHOLDS, progress)
+    low, middle = np.quantile(shares, [0.05, 0.5], axis=0)
+    return pd.DataFrame({"nearness": THRESHOLDS, "mean": shares.mean(axis=0), "q05": low, "q50": middle, "n": len(rows)})
+
+
+def _main() -> None:
+    import pandas as pd
+
+    from sentviz import datasets
+    from sentviz.atomic import replacing
+    from sentviz.models.hardmax import HardmaxModel
+    from sentviz.shelf import gathered
+
+    texts = datasets.load_split(DATASET, "test").frame["text"].tolist()
+    able = [(d, run) for d, seeds in trained(gathered().runs).items() for run in seeds if run.askable]
+    made = [by_threshold(HardmaxModel.of(run), texts).assign(d=d, run=run.name, digest=run.digest) for d, run in able]
+    FILE.parent.mkdir(exist_ok=True)
+    with replacing(FILE) as part:
+        pd.concat(made)[COLUMNS].to_csv(part, index=False, float_format="%.6g")
+
+
+if __name__ == "__main__":
+    _main()

@@ -1,0 +1,97 @@
+"""SST-2's re-split leaks: its rows are phrases cut from the same sentences, so test phrases stand inside training phrases.
+
+`python -m sentviz.papers.ndt.leak` measures the runs here anew; the numbers that ship are in `measured/`. They hold counts, no texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from sentviz.papers.ndt.study import CONTROL, ROWS, best_ndt, configurations
+from sentviz.runs import Run
+from sentviz.studies.means import combined
+from sentviz.studies.stats import right
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["COMMAND", "DATASET", "FILE", "inside", "measured", "table"]
+
+FILE = Path(__file__).parent / "measured" / "leak.csv"
+COMMAND = "python -m sentviz.papers.ndt.leak"
+DATASET = "sst2"
+LONG = 5  # words of a phrase that few others hold by chance
+FEW = 30  # phrases; of fewer no accuracy is said
+COLUMNS = ["rows", "length", "stands", "share", "n", "model", "value", "low", "high", "seeds"]
+
+
+def table() -> pd.DataFrame:
+    """What was measured and stored; without rows where nothing was."""
+    import pandas as pd
+
+    return pd.read_csv(FILE) if FILE.is_file() else pd.DataFrame(columns=COLUMNS)
+
+
+def inside(texts: Iterable[str], among: Iterable[str]) -> npt.NDArray[np.bool_]:
+    """(N,) whether each text stands, word by word, within one of others; case and runs of spaces do not count."""
+    whole = "\n".join(f" {' '.join(text.casefold().split())} " for text in among)
+    return np.array([f" {' '.join(text.casefold().split())} " in whole for text in texts], dtype=bool)
+
+
+def measured(runs: Sequence[Run], frames: Mapping[str, pd.DataFrame], train: Iterable[str]) -> pd.DataFrame:
+    """Accuracies on test phrases that stand inside a training phrase and on those that do not.
+
+    Columns: rows (a split's name in a sentence), length (of the phrases), stands (inside, outside); share of the rows of that length that
+    do, n, at least 30; model, and the mean of its seeds' accuracies with an interval for other rows and seeds (shares), seeds.
+
+    Args:
+        runs: of the study; vanilla, the control, DT and the NDT best on validation are asked.
+        frames: split -> its rows: id, text.
+        train: the texts that were learned from.
+    """
+    import pandas as pd
+
+    here, best = configurations(runs, DATASET), best_ndt(runs, DATASET)
+    wanted = {model: here[model] for model in ("vanilla", CONTROL, "diff") if model in here}
+    wanted |= {best[0].configuration: best} if best else {}
+    known, found = list(train), []
+    for split, frame in frames.items():
+        there = pd.Series(inside(frame["text"], known), index=frame["id"])
+        words = pd.Series([len(text.split()) for text in frame["text"]], index=frame["id"])
+        for length, kept in ((f"{LONG} words or more", words >= LONG), ("any", words > 0)):
+            for stands, part in (("inside", kept & there), ("outside", kept & ~there)):
+                n, share = int(part.sum()), float(part.sum() / kept.sum())
+                if n < FEW:
+                    continue
+                for model, seeds in wanted.items():
+                    one = combined([_share(int(right(run, split)[part].sum()), n) for run in seeds])
+                    numbers = np.clip([one["value"], one["low"], one["high"]], 0, 1)
+                    found.append((ROWS[DATASET][split], length, stands, share, n, model, *numbers, len(seeds)))
+    return pd.DataFrame(found, columns=COLUMNS)
+
+
+def _share(count: int, n: int) -> dict[str, float]:
+    from sentviz.evaluation import wilson
+
+    low, high = wilson(count, n)
+    return {"value": count / n, "low": float(low), "high": float(high)}
+
+
+def _main() -> None:
+    from sentviz import datasets
+    from sentviz.atomic import replacing
+    from sentviz.shelf import gathered
+
+    frames = {split: datasets.load_split(DATASET, split).frame for split in ROWS[DATASET]}
+    made = measured(gathered().runs, frames, datasets.load_split(DATASET, "train").frame["text"])
+    with replacing(FILE) as part:
+        made.to_csv(part, index=False, float_format="%.6f")
+
+
+if __name__ == "__main__":
+    _main()
