@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from sentviz.shelf import Gathered
 
 __all__ = [
-    "broken",
     "change",
     "entries",
     "example",
@@ -73,11 +72,6 @@ def runs() -> dict[str, Run]:
 def models() -> dict[str, Run]:
     """The runs that carry weights, so that they can be asked."""
     return {name: run for name, run in runs().items() if run.askable}
-
-
-def broken() -> dict[str, RunError]:
-    """Folders that are no readable run, with the reason."""
-    return {name: error for name, error in _all_runs().items() if isinstance(error, RunError)}
 
 
 def run(name: str) -> Run:
