@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from app.fields import (
+    LONGEST,
     TEXT_IN_URL,
     Known,
     as_sent,
@@ -157,9 +158,9 @@ class Focus:
     versus: tuple[str, ...] = several_of(  # further runs, overlaid where a page can
         lambda known: known.runs, chip=_beside, called="the run", instead="it is left out"
     )
-    text: str = characters(most=None, private=True, chip=_quoted, resets=on("row"), moved=named)  # "" = the run's example sentence
+    text: str = characters(most=LONGEST, private=True, chip=_quoted, resets=on("row"), moved=named)  # "" = the run's example sentence
     # the second text, of runs that read pairs
-    pair: str = characters(most=None, private=True, of_pairs=True, chip=_quoted, resets=on("row"))
+    pair: str = characters(most=LONGEST, private=True, of_pairs=True, chip=_quoted, resets=on("row"))
     # a row of the run's data set by id, instead of a text
     row: str = characters(resets=on("run", "over", "text"), moved=given)
     layer: int = whole(1, resets=RUN, fits=lambda value, has: _inside(value, has, 1))

@@ -29,7 +29,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +55,7 @@ __all__ = [
     "roots",
     "runs",
     "seal",
+    "stamp",
     "version",
     "write",
     "writing",
@@ -320,11 +321,26 @@ def runs(folders: Folders = (), *, shipped_first: bool = False) -> dict[str, Run
         name = "/".join(path.parts[-2:])
         if name in found or ".tmp-" in path.parts[-1] or path.parts[-1].startswith("."):
             continue
-        try:
-            found[name] = Run.open(path, name)
-        except RunError as error:
-            found[name] = error
+        found[name] = _opened(path.resolve(), name, stamp(path / "config.json"))
     return found
+
+
+@lru_cache(maxsize=4096)
+def _opened(folder: Path, name: str, stamp: tuple[int, int]) -> Run | RunError:
+    """A folder as a run, or what is wrong with it; read again when its config.json is another."""
+    try:
+        return Run.open(folder, name)
+    except RunError as error:
+        return error
+
+
+def stamp(path: Path) -> tuple[int, int]:
+    """What changes when a file does: when it was written and its bytes; zeros where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return 0, 0
+    return found.st_mtime_ns, found.st_size
 
 
 def find(name: str | Path, folders: Folders = ()) -> Run:

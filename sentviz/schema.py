@@ -187,9 +187,12 @@ KINDS = {"i": ("iu", "whole numbers"), "f": ("fiu", "numbers"), "b": ("b", "true
 
 
 @cache
-def _declared(kind: type) -> tuple[dict[str, Any], frozenset[str]]:
+def _declared(kind: Any) -> tuple[type, Any, dict[str, Any], frozenset[str]]:
+    """Its plain type, the type of what is in it, and of a table of fields their types and which are needed."""
+    if not is_typeddict(kind):
+        return get_origin(kind) or kind, next(reversed(get_args(kind)), Any), {}, frozenset()
     needed = (name for name, hint in get_type_hints(kind, include_extras=True).items() if get_origin(hint) is not NotRequired)
-    return get_type_hints(kind), frozenset(needed)
+    return dict, Any, get_type_hints(kind), frozenset(needed)
 
 
 def fits(value: Any, kind: Any, where: str = "") -> None:
@@ -200,23 +203,18 @@ def fits(value: Any, kind: Any, where: str = "") -> None:
     """
     if kind is Any:
         return
-    origin, inner = get_origin(kind), get_args(kind)
-    plain = dict if is_typeddict(kind) else origin or kind
+    plain, inner, hints, needed = _declared(kind)
     if not _is(value, plain):
         raise ValueError(f"{where or 'it'} must be {NAMES[plain]}, not {_short(value)}")
-    if is_typeddict(kind):
-        hints, needed = _declared(kind)
+    if hints:
         if missing := sorted(needed - value.keys()):
             raise ValueError(f"{_at(where, missing[0])} is missing")
         for name, each in hints.items():
             if name in value:
                 fits(value[name], each, _at(where, name))
-    elif plain is dict and inner:
-        for name, each in value.items():
-            fits(each, inner[1], _at(where, name))
-    elif plain is list and inner:
-        for place, each in enumerate(value):
-            fits(each, inner[0], _at(where, str(place)))
+    elif inner is not Any:
+        for place, each in value.items() if plain is dict else enumerate(value):
+            fits(each, inner, _at(where, str(place)))
 
 
 def fits_config(config: Any) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sentviz.errors import RunError
 from sentviz.presets import CONSTRAINT_SIGNS
-from sentviz.runs import Folders, Run, runs
+from sentviz.runs import Folders, Run, runs, stamp
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,22 +63,15 @@ def faults(of: Sequence[Run], files: Sequence[str] = ()) -> dict[str, str]:
 
     def fault(run: Run) -> str:
         asked = tuple(files or run.config["files"])
-        return _fault(run, run.digest, asked, _stamp(run, asked))
+        return _fault(run, run.digest, asked, tuple(stamp(run.folder / file) for file in asked))
 
     with ThreadPoolExecutor(READERS) as pool:
         found = list(pool.map(fault, of))
         return {run.name: fault for run, fault in zip(of, found, strict=True) if fault}
 
 
-def _stamp(run: Run, files: Sequence[str]) -> tuple[tuple[int, int], ...]:
-    """What changes when files do."""
-    paths = [run.folder / file for file in files]
-    there = [path.stat() if path.is_file() else None for path in paths]
-    return tuple((stat.st_mtime_ns, stat.st_size) if stat else (0, 0) for stat in there)
-
-
 @lru_cache(maxsize=4096)
-def _fault(run: Run, digest: str, files: tuple[str, ...], stamp: tuple[tuple[int, int], ...]) -> str:
+def _fault(run: Run, digest: str, files: tuple[str, ...], stamps: tuple[tuple[int, int], ...]) -> str:
     try:
         run.check(*files)
     except RunError as error:
