@@ -174,9 +174,9 @@ def real(default: float, low: float, high: float, **more: Any) -> Any:
     return _field(default, _one(lambda value: number if (number := _real(value)) is not None and low <= number <= high else None), **more)
 
 
-def characters(default: str = "", most: int = TEXT_IN_URL, **more: Any) -> Any:
-    """Any characters; a longer text from a link is cut."""
-    return _field(default, _one(lambda value: as_sent(value[:most])), **more)
+def characters(default: str = "", most: int = TEXT_IN_URL, means: Callable[[str], bool] = lambda value: True, **more: Any) -> Any:
+    """Any characters, or those that mean something; a longer text from a link is cut."""
+    return _field(default, _one(lambda value: said if means(said := as_sent(value[:most])) else None), **more)
 
 
 def words_of(vocabulary: Callable[[], Collection[str]], least: int, most: int, **more: Any) -> Any:

@@ -11,7 +11,7 @@ import json
 import logging
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
@@ -142,12 +142,12 @@ def _arrays(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Write:
     return write
 
 
-def damages(root: Path) -> list[Damage]:
-    """Every damage of the matrix to the runs below a root."""
+def damages(root: Path, victim: str = VICTIM, others: Mapping[str, str] = VICTIMS) -> list[Damage]:
+    """Every damage of the matrix: to each file of a run below a root, and to further files of others."""
     found = []
-    named = json.loads((root / VICTIM / "config.json").read_text())["files"]
-    for file in ("config.json", *named, *VICTIMS):
-        run = VICTIMS.get(file, VICTIM)
+    named = json.loads((root / victim / "config.json").read_text())["files"]
+    for file in ("config.json", *named, *others):
+        run = others.get(file, victim)
         path = root / run / file
         add = partial(Damage, run, file)
         found += [add(kind, write) for kind, write in BROKEN.items()]
@@ -247,7 +247,7 @@ class Visitor:
         return "; ".join(seen), bool(seen) or any("report" in (element.icon or "") for element in app.error)
 
 
-def measured(cells: int = 0, seed: int = 0, say: Callable[[str], object] = print) -> pd.DataFrame:
+def visited(cells: int = 0, seed: int = 0, say: Callable[[str], object] = print) -> pd.DataFrame:
     """One row a cell: run, file, damage, page, focus, error, down."""
     import streamlit as st
 
@@ -294,4 +294,4 @@ if __name__ == "__main__":
     parser.add_argument("--cells", type=int, default=0, help="damages drawn, one page for each; 0 = all, on every page")
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
-    print(table(measured(asked.cells, asked.seed)).to_string())  # noqa: T201 - a command
+    print(table(visited(asked.cells, asked.seed)).to_string())  # noqa: T201 - a command

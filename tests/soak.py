@@ -156,6 +156,12 @@ def memory(process: subprocess.Popen[bytes]) -> float:
     return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1024
 
 
+def spent(process: subprocess.Popen[bytes]) -> float:
+    """Seconds of a processor that a process has used."""
+    fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def expected() -> dict[tuple[str, str], str]:
     """What each run answers to each sentence, asked without the app."""
     from app.shell import md
@@ -235,7 +241,7 @@ async def soak(minutes: float, visitors: int) -> str:
         alone, many = Seen(), Seen()
         await visiting(port, 0, time.monotonic() + 20, answers, Seen())  # models are loaded
         await visiting(port, 0, time.monotonic() + 40, answers, alone)
-        before = memory(process)
+        before, own = memory(process), -spent(process)
         end = time.monotonic() + 60 * minutes
         most = before
 
@@ -251,7 +257,7 @@ async def soak(minutes: float, visitors: int) -> str:
             uploading(end, many),
             watching(),
         )
-        most = max(most, memory(process))
+        most, own = max(most, memory(process)), own + spent(process)
         await asyncio.sleep(75)  # longer than a closed visit is kept
         await visiting(port, 0, time.monotonic() + 5, answers, Seen())
         after, load = memory(process), os.getloadavg()[0]
@@ -264,6 +270,7 @@ async def soak(minutes: float, visitors: int) -> str:
             f"tracebacks, failures     {dict(many.errors) or 0}",
             f"Enter to answer alone    p50 {first[0]:.2f} s, p95 {first[1]:.2f} s (n = {len(alone.seconds)})",
             f"Enter to answer          p50 {all_[0]:.2f} s, p95 {all_[1]:.2f} s; p95 {all_[1] / first[1]:.1f} times alone, aim {SLOWER}",
+            f"processor                {own / (60 * minutes):.2f} at work on average, of the one that Python uses for its own",
             f"memory                   {before:,.0f} MB, at most {most:,.0f} MB, {after:,.0f} MB when all had gone",
         ]
     )
