@@ -78,7 +78,7 @@ def test_a_field_of_another_type_is_found_where_the_file_is_read(shelf: Path, ti
         "validation",
         "silhouette",
         "positive",
-    ]  # optional, or another's
+    ]
     free.append("one row")
     assert not [one for one in taken if not any(word in one for word in free)]
 
