@@ -188,12 +188,17 @@ def printed(dataset: str, preset: str) -> pd.DataFrame:
 
     Layers and components are counted from 0 and are -1 where they have no meaning, as in a history; "accuracy" is a share (0..1).
     """
+    return _printed(tuple(papers()), dataset, preset).copy()
+
+
+@cache
+def _printed(names: tuple[str, ...], dataset: str, preset: str) -> pd.DataFrame:
     import pandas as pd
 
     columns = ["paper", "name", "layer", "component", "value"]
     parts = [
         frame.assign(paper=paper.short)[columns]
-        for paper in papers().values()
+        for paper in map(named, names)
         if paper.printed
         for frame in [paper.load("printed", None)(dataset, preset)]
         if len(frame)

@@ -1,4 +1,4 @@
-"""Changes to a recipe by name: the controls of the lambda study, longer texts, a higher rate, fewer rows, kept epochs."""
+"""Changes to a recipe by name: the controls of the lambda study, longer texts, a higher rate, fewer rows, more updates, kept epochs."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ VARIANTS = {
     "512": "reads the first 512 tokens",
     "fast": "learns at a rate of 0.001",
     **{f"{thousands}k": f"learns from {thousands},000 rows, as many of each class" for thousands in (5, 10, 20, 40, 80)},
+    "6k-updates": "makes 6,000 updates",
     "epochs": "keeps the weights after each epoch, to be looked through; trained by epochs where the recipe counts updates",
 }
 PLAIN: dict[str, dict[str, Any]] = {
     "512": {"max_length": 512},
     "fast": {"learning_rate": 1e-3},
     **{f"{thousands}k": {"rows": 1000 * thousands} for thousands in (5, 10, 20, 40, 80)},
+    "6k-updates": {"updates": 6000},
     "epochs": {"keep_epochs": 100, "updates": 0},
 }
 EQUAL = 0.15

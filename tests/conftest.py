@@ -20,7 +20,6 @@ from tests import makers
 from tests.injected import use_injected_data, write_lexicon
 
 torch.set_num_threads(1)
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # of the apps that tests start: as many tests as cores run at once
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -206,7 +206,8 @@ def test_the_runs_of_one_data_set() -> None:
     app = opened("runs", data="twitter_financial")
     table = app.dataframe[0].value
     assert set(table["data"]) == {"twitter_financial"}
-    assert dict(zip(table["run"], table["weights"], strict=True)) == {name: runs()[name].askable for name in table["run"]}
+    here = runs()
+    assert dict(zip(table["run"], table["weights"], strict=True)) == {name: here[name].askable for name in table["run"]}
     assert table["printed"].dtype == "Float64"
     app.button_group(key="focus-data").set_value("all").run()
     assert len(app.dataframe[0].value) > len(table)

@@ -48,21 +48,22 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(params=["ndt-unit-2", "diff", "vanilla", "hardmax-d2", "bert-all"])
 def make(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Make:
-    """Makes a trainer of a kind of model, 20 to 40 steps long, in a folder."""
+    """Makes a trainer of a kind of model, 20 to 40 steps long, that keeps its last two epochs, in a folder."""
     model: str = request.param
     if model == "bert-all":
         pytest.importorskip("transformers", reason="the extra hub (transformers) is not installed")
         monkeypatch.setattr(Lexicon, "load", lambda name: Lexicon.of("own", pd.DataFrame({"term": ["warm"], "polarity": [3.0]})))
     source: Path | None = request.getfixturevalue("bert") if model == "bert-all" else None
 
-    def made(folder: Path, **changes: Any) -> Trainer:
+    def made(folder: Path) -> Trainer:
         if source is not None:
             from sentviz.training.foreign import ForeignSubject
 
             values: dict[str, Any] = {"dataset": "toy", "model": model, "source": "bert", "lexicon": "own", "example": "a warm song"}
-            values |= {"epochs": 2, "batch_size": 16, "learning_rate": 3e-3, "max_length": 24, "log_every": 5}
-            return Trainer(ForeignSubject(Recipe.of(values | changes), source, "all"), folder)
-        recipe = hardmax_recipe(epochs=3, **changes) if model.startswith("hardmax") else toy_recipe(model, dropout=0.3, **changes)
+            values |= {"epochs": 2, "batch_size": 16, "learning_rate": 3e-3, "max_length": 24, "log_every": 5, "keep_epochs": 2}
+            return Trainer(ForeignSubject(Recipe.of(values), source, "all"), folder)
+        hard = model.startswith("hardmax")
+        recipe = hardmax_recipe(epochs=3, keep_epochs=2) if hard else toy_recipe(model, dropout=0.3, keep_epochs=2)
         return Trainer(subject_of(recipe), folder)
 
     return made
@@ -94,12 +95,27 @@ def straight_on(trainer: Trainer) -> Trainer:
     return trainer
 
 
+@pytest.fixture(scope="module")
+def uninterrupted() -> dict[str, Trainer]:
+    """Runs without interruption by model; their folders may be gone."""
+    return {}
+
+
+@pytest.fixture
+def straight(make: Make, tmp_path: Path, request: pytest.FixtureRequest, uninterrupted: dict[str, Trainer]) -> Trainer:
+    """The run of `make` without interruption, trained once for all tests."""
+    model = request.node.callspec.params["make"]
+    if model not in uninterrupted:
+        uninterrupted[model] = straight_on(make(tmp_path / "straight"))
+    return uninterrupted[model]
+
+
 def test_resumed_is_uninterrupted_bit_for_bit(make: Make, tmp_path: Path) -> None:
     """Stopped within an epoch, at its end, and again; each new trainer knows only the resume point."""
     straight = straight_on(make(tmp_path / "straight", keep_epochs=2))
     for until in (0, 3, 10, 17, None):
         torch.rand(7)  # whatever else the process drew
-        broken = make(tmp_path / "broken", keep_epochs=2)
+        broken = make(tmp_path / "broken")
         assert broken.resume() == (until != 0)
         broken.fit(progress=False, until=until)
         assert broken.at.step == (broken.total if until is None else until)
@@ -107,9 +123,8 @@ def test_resumed_is_uninterrupted_bit_for_bit(make: Make, tmp_path: Path) -> Non
     assert len(broken.epochs) == 2
 
 
-def test_ctrl_c_within_a_step_loses_nothing(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_within_a_step_loses_nothing(make: Make, straight: Trainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A real SIGINT after dropout drew its numbers; then it goes on."""
-    straight = straight_on(make(tmp_path / "straight"))
     interrupt(monkeypatch, F, "cross_entropy", 3, lambda: make(tmp_path / "broken"))
     again = make(tmp_path / "broken")
     assert again.resume() and again.at.step == 3
@@ -154,9 +169,8 @@ def no_room(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_a_full_disk_is_one_sentence_and_leaves_the_point_before(make: Make, tmp_path: Path) -> None:
+def test_a_full_disk_is_one_sentence_and_leaves_the_point_before(make: Make, straight: Trainer, tmp_path: Path) -> None:
     """What the system says where a file may grow no more; going on from the older point gives the same run."""
-    straight = straight_on(make(tmp_path / "straight"))
     make(tmp_path / "broken").fit(progress=False, until=6)
     second = make(tmp_path / "broken")
     second.resume()
@@ -186,7 +200,7 @@ def test_kept_epochs_are_the_states_after_them(make: Make, tmp_path: Path) -> No
     """Each as the trainer's state passed through the stored form; the run lists them, and another one is refused in one sentence."""
     seen: dict[int, dict[str, Tensor]] = {}
     for epoch in (1, 2):
-        part = make(tmp_path / "toy" / "x", keep_epochs=2)
+        part = make(tmp_path / "toy" / "x")
         part.resume()
         part.fit(progress=False, until=10 * epoch)
         seen[epoch] = unpack(pack(part.subject.network.state_dict()))

@@ -19,7 +19,7 @@ from sentviz.papers.sevenessxin import PAPER, leak, measured, prints
 from sentviz.papers.sevenessxin.leak import costs, telling
 from sentviz.papers.sevenessxin.measured import neutral, padding
 from sentviz.papers.sevenessxin.presets import ROPE
-from sentviz.papers.sevenessxin.study import beside, curve, gains, validation_f1
+from sentviz.papers.sevenessxin.study import beside, curve, gains, longer, validation_f1
 from sentviz.papers.sevenessxin.tables import log
 from sentviz.registry import named
 from sentviz.runs import Run, runs
@@ -36,7 +36,7 @@ NAMES = ("7ess-v1", f"7ess-v1-{ROPE}", f"7ess-v6-{ROPE}")
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three versions and a point of the curve, of the made-up set under the name of Sentiment140."""
+    """Three versions, a point of the curve and one of more updates, of the made-up set under the name of Sentiment140."""
     root = tmp_path_factory.mktemp("seven")
     with pytest.MonkeyPatch.context() as patch:
         splits = made_up.use_toy_data(patch)
@@ -45,6 +45,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for name in NAMES:
             train(made_up.toy_recipe(name, **common), root, progress=False)
         train(made_up.toy_recipe("7ess-v1", variant="5k", rows=20, **common), root, progress=False)
+        train(made_up.toy_recipe("7ess-v1", variant="6k-updates", updates=60, **common), root, progress=False)
     return root
 
 
@@ -74,7 +75,7 @@ def test_without_runs_everything_says_how_to_train_them(tmp_path: Path, monkeypa
     frame = judged([], ["sevenessxin"])
     assert not frame["evidence"].str.contains(BROKEN).any()
     assert (frame.loc[frame["against"] == "runs here", "verdict"] == "cannot be told").all()
-    assert beside([])["value"].isna().all() and gains([]).empty and curve([])["value"].isna().all()
+    assert beside([])["value"].isna().all() and gains([]).empty and longer([]).empty and curve([])["value"].isna().all()
     for name, maker in makers(named("sevenessxin")).items():
         assert all(made.caption for made in maker([])), name
 
@@ -102,6 +103,10 @@ def test_measured_stands_beside_printed(here: list[Run]) -> None:
     assert gains(here)["version"].tolist() == ["7ess-v1"]
     measured = curve(here).dropna(subset="value")
     assert measured.loc[measured["preset"] == "7ess-v1", "rows"].tolist() == [5_000, 110_944]
+    several = longer(here)
+    batch = run.config["recipe"]["batch_size"]
+    assert several["updates"].tolist() == [run.config["steps"], 60] and several["value"].iloc[0] == row["value"]
+    assert several["epochs"].tolist() == pytest.approx([updates * batch / 110_944 for updates in several["updates"]])
 
 
 def test_runs_that_learned_from_fewer_rows_are_of_the_study(trained: Path, here: list[Run], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,7 +26,7 @@ def test_every_part_of_the_attention_page_stands(look: str, run: str) -> None:
 
 
 @pytest.mark.parametrize("look", choices("look"))
-@pytest.mark.parametrize("text", ["?", "wonderful " * 400, "<script>alert(1)</script> $x$ **b**", "😀 مرحبا"])
+@pytest.mark.parametrize("text", ["?", "wonderful " * 150, "<script>alert(1)</script> $x$ **b**", "😀 مرحبا"])
 def test_odd_texts_are_no_trouble_for_any_part(look: str, text: str) -> None:
     """One token, hundreds, markup, emoji and right-to-left: a view or one sentence."""
     app = opened("attention", look=look, text=text)

@@ -34,17 +34,21 @@ def _read(name: str) -> pd.DataFrame:
     return frame
 
 
+@cache
+def _rows(name: str) -> dict[tuple[str, str], pd.DataFrame]:
+    """A printed table by data set and preset."""
+    return {(rows["dataset"].iloc[0], rows["model"].iloc[0]): rows for _, rows in _read(name).groupby(["dataset", "model"])}
+
+
 def accuracy(dataset: str, model: str) -> float | None:
     """Printed accuracy (0..1) of a preset on a data set; None where the paper has no such row (vanilla-matched is ours)."""
-    frame = table("classification")
-    row = frame[(frame["dataset"] == dataset) & (frame["model"] == model)]
-    return None if row.empty else float(row["accuracy_pct"].iloc[0]) / 100
+    row = _rows("classification").get((dataset, model))
+    return None if row is None else float(row["accuracy_pct"].iloc[0]) / 100
 
 
 def lambdas(dataset: str, model: str) -> pd.DataFrame:
     """Printed final lambdas of a preset: layer and component counted from 0, value; empty where there are none."""
-    frame = table("lambdas")
-    rows = frame[(frame["dataset"] == dataset) & (frame["model"] == model)]
+    rows = _rows("lambdas").get((dataset, model), _read("lambdas").iloc[:0])
     return rows.assign(layer=rows["layer"] - 1, component=rows["component"] - 1, value=rows["lambda"])[["layer", "component", "value"]]
 
 

@@ -11,6 +11,7 @@ __all__ = ["PAPER"]
 
 DATA = ("sentiment140",)
 SIZES = ("5k", "10k", "20k", "40k", "80k")  # variants
+LONGER = ("6k-updates",)  # variants
 
 PAPER = Paper(
     name="sevenessxin",
@@ -28,6 +29,7 @@ PAPER = Paper(
     studies={
         "sevenessxin": Study("ten versions, each with sinusoids and with RoPE and QK-norm", DATA, both(VERSIONS)),
         "sevenessxin-curve": Study("V1 in both phases on 5,000 to 80,000 tweets", DATA, both(VERSIONS[:1]), SIZES),
+        "sevenessxin-updates": Study("V1 in both phases with four times the updates", DATA, both(VERSIONS[:1]), LONGER),
         "sevenessxin-seeds": Study("V1, V2 and V6 in both phases, for several seeds", DATA, both(("7ess-v1", "7ess-v2", "7ess-v6"))),
         "sevenessxin-padding": Study("V1 with padding that is masked and that is read", DATA, ("7ess-v1", f"7ess-v1-{UNMASKED}")),
     },

@@ -91,6 +91,11 @@ def _curve(runs: Sequence[Run]) -> list[Made]:
     return [curve_figure(runs)] if curve(runs)["value"].notna().any() else []
 
 
+def _updates(runs: Sequence[Run]) -> list[Made]:
+    made = tables.more_updates(runs)
+    return [made] if len(made.frame) else []
+
+
 def _added(name: str) -> Maker:
     return lambda runs: [made] if (made := tables.added().get(name)) else []
 
@@ -101,5 +106,6 @@ MAKERS: dict[str, Maker] = {
     "phases": _phases,
     "log": lambda runs: [tables.log(runs)],
     "learning-curve": _curve,
+    "updates": _updates,
     **{name: _added(name) for name in ("padding", "neutral", "leak-costs", "leak-words")},
 }

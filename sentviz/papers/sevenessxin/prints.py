@@ -42,6 +42,8 @@ def values(dataset: str, preset: str) -> pd.DataFrame:
     """Table II of a preset, as in a history: name, layer, component, value."""
     import pandas as pd
 
-    row = table("results").set_index("model").reindex([preset]).iloc[0].dropna() if dataset == DATASET else pd.Series(dtype=float)
+    if dataset != DATASET:
+        return pd.DataFrame({"name": [], "layer": [], "component": [], "value": []})
+    row = table("results").set_index("model").reindex([preset]).iloc[0].dropna()
     kept = row[row.index.isin(METRICS)]
     return pd.DataFrame({"name": kept.index, "layer": -1, "component": -1, "value": kept.to_numpy(float)})

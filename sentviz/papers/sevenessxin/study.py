@@ -9,7 +9,7 @@ import numpy as np
 
 from sentviz import datasets
 from sentviz.evaluation import RESAMPLES, from_confusion, interval, wilson
-from sentviz.papers.sevenessxin import SIZES, prints
+from sentviz.papers.sevenessxin import LONGER, SIZES, prints
 from sentviz.papers.sevenessxin.presets import ROPE, VERSIONS, both
 from sentviz.papers.sevenessxin.prints import DATASET
 from sentviz.runs import Run
@@ -22,7 +22,7 @@ from sentviz.variants import PLAIN
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["beside", "configurations", "curve", "gains", "noise", "rates", "sized", "validation_f1", "versions"]
+__all__ = ["beside", "configurations", "curve", "gains", "longer", "noise", "rates", "sized", "validation_f1", "versions"]
 
 
 def configurations(runs: Iterable[Run]) -> dict[str, list[Run]]:
@@ -147,6 +147,26 @@ def curve(runs: Iterable[Run]) -> pd.DataFrame:
     return frame[["preset", "rows", "value", "low", "high", "n", "seeds", "printed"]].astype(
         dict.fromkeys(("rows", "value", "low", "high", "n", "seeds", "printed"), float)
     )
+
+
+def longer(runs: Iterable[Run]) -> pd.DataFrame:
+    """V1 in both phases by updates: model (a title), updates, epochs (passes over the tweets), value, low, high, n, seeds, printed.
+
+    Accuracies, shares; empty where no run had more updates than the others.
+    """
+    import pandas as pd
+
+    every, printed = list(runs), prints.table("results").set_index("model")["accuracy"]
+    rows = []
+    for preset in both(VERSIONS[:1]):
+        here = collected.configurations(every, DATASET, [preset, *(f"{preset}-{variant}" for variant in LONGER)])
+        found = collected.summary(here)
+        for row in found[found["metric"] == "accuracy"].to_dict("records") if len(here) > 1 else ():
+            config = here[row["model"]][0].config
+            seen = config["steps"] * config["recipe"]["batch_size"] / datasets.info(DATASET).splits["train"]
+            values = {name: row[name] for name in _NUMBERS[1:]} | {"printed": printed[preset]}
+            rows.append({"model": prints.title(preset), "updates": config["steps"], "epochs": seen} | values)
+    return pd.DataFrame(rows, columns=["model", "updates", "epochs", *_NUMBERS[1:], "printed"])
 
 
 def rates(runs: Sequence[Run]) -> dict[str, tuple[float, float, float]]:

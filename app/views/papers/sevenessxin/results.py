@@ -20,7 +20,7 @@ from sentviz.studies.made import Table
 
 __all__ = ["curve", "log", "phases", "show"]
 
-TABLES = {"results": tables.results, "phases": tables.phases}
+TABLES = {"results": tables.results, "phases": tables.phases, "updates": tables.more_updates}
 FIGURES: dict[str, Callable[..., Figure]] = {
     "versions-beside-print": beside_figure,
     "rope-gains": gains_figure,
@@ -107,6 +107,22 @@ def curve(runs: Sequence[Run]) -> None:
         _drawn("learning-curve", runs)
     else:
         _needed("sevenessxin-curve")
+    st.markdown("##### With more updates")
+    made = _table("updates", digests(runs, prints.DATASET), runs)
+    if made.frame.empty:
+        _needed("sevenessxin-updates")
+        return
+    frame = made.frame.assign(**{name: 100 * made.frame[name] for name in ("value", "low", "high", "printed")})
+    form: dict[Any, Any] = {"value": with_interval(frame["value"], frame["low"], frame["high"]), "printed": "{:.2f}"}
+    form |= {"updates": "{:,.0f}", "epochs": "{:.2f}", "n": "{:,.0f}", "seeds": "{:.0f}"}
+    st.dataframe(
+        frame[["model", "updates", "epochs", "value", "printed", "n", "seeds"]].style.format(form, na_rep="–"),
+        hide_index=True,
+        height="content",
+        key="sevenessxin-updates-table",
+        column_config={"value": st.column_config.Column("accuracy, %"), "printed": st.column_config.Column("print, %")},
+    )
+    st.caption(shell.md(made.caption))
 
 
 def log(runs: Sequence[Run]) -> None:
