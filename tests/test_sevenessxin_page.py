@@ -29,7 +29,7 @@ from sentviz.studies.items import makers
 from sentviz.training import train
 from tests import makers as made_up
 
-APP = Path(__file__).parents[1] / "app" / "main.py"
+APP = Path(__file__).parents[1] / "app" / "pages.py"
 SMALL: dict[str, Any] = {"width": 16, "heads": 2, "ffn_width": 16, "layers": 2}
 NAMES = ("7ess-v1", f"7ess-v1-{ROPE}", f"7ess-v6-{ROPE}")
 
