@@ -38,6 +38,7 @@ from tests.docs import ROOT, Block, blocks
 from tests.makers import toy_splits, use_toy_data
 from tests.test_app import PAGES, opened, words
 
+pytestmark = pytest.mark.slow
 TEXT = "what a warm, clever song, and never a dull soup"
 
 
