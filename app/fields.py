@@ -12,6 +12,7 @@ from sentviz.shapes import Capabilities
 __all__ = [
     "LARGEST",
     "LISTED",
+    "LONGEST",
     "STRONGEST",
     "TEXT_IN_URL",
     "Field",
@@ -40,6 +41,7 @@ __all__ = [
 ]
 
 STRONGEST = 10.0  # of the lexicon, and of a lambda
+LONGEST = 20_000  # characters of a text that is asked about
 TEXT_IN_URL = 2_000  # characters; longer links break in mail programs and proxies
 LISTED = 1_000  # entries of a list at most: the heads of the largest encoders fit
 LARGEST = 999  # of a whole number
@@ -172,9 +174,9 @@ def real(default: float, low: float, high: float, **more: Any) -> Any:
     return _field(default, _one(lambda value: number if (number := _real(value)) is not None and low <= number <= high else None), **more)
 
 
-def characters(default: str = "", most: int | None = TEXT_IN_URL, **more: Any) -> Any:
-    """Any characters; a longer text from a link is cut."""
-    return _field(default, _one(lambda value: as_sent(value[:most])), **more)
+def characters(default: str = "", most: int = TEXT_IN_URL, means: Callable[[str], bool] = lambda value: True, **more: Any) -> Any:
+    """Any characters, or those that mean something; a longer text from a link is cut."""
+    return _field(default, _one(lambda value: said if means(said := as_sent(value[:most])) else None), **more)
 
 
 def words_of(vocabulary: Callable[[], Collection[str]], least: int, most: int, **more: Any) -> Any:
@@ -290,8 +292,8 @@ def switches(*states: str, **more: Any) -> Any:
 
 
 def as_sent(value: str) -> str:
-    """A text as it can travel to a browser: half characters cannot."""
-    return value.encode("utf-8", "replace").decode()
+    """A text as it can travel to a browser, where half characters cannot, cut at the longest that is asked about."""
+    return value[:LONGEST].encode("utf-8", "replace").decode()
 
 
 def _whole(value: str) -> int | None:

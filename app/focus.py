@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from app.fields import (
+    LONGEST,
     TEXT_IN_URL,
     Known,
     as_sent,
@@ -91,6 +92,15 @@ def _score(value: str) -> str:
     return SCORES[value].title
 
 
+def _sliced(value: str) -> bool:
+    """Whether a text says a part of the rows; of which rows is not known here."""
+    try:
+        Slice.parse(value)
+    except SentvizError:
+        return False
+    return True
+
+
 def _slice(value: str, classes: Sequence[str]) -> str:
     try:
         part = Slice.parse(value)
@@ -157,9 +167,9 @@ class Focus:
     versus: tuple[str, ...] = several_of(  # further runs, overlaid where a page can
         lambda known: known.runs, chip=_beside, called="the run", instead="it is left out"
     )
-    text: str = characters(most=None, private=True, chip=_quoted, resets=on("row"), moved=named)  # "" = the run's example sentence
+    text: str = characters(most=LONGEST, private=True, chip=_quoted, resets=on("row"), moved=named)  # "" = the run's example sentence
     # the second text, of runs that read pairs
-    pair: str = characters(most=None, private=True, of_pairs=True, chip=_quoted, resets=on("row"))
+    pair: str = characters(most=LONGEST, private=True, of_pairs=True, chip=_quoted, resets=on("row"))
     # a row of the run's data set by id, instead of a text
     row: str = characters(resets=on("run", "over", "text"), moved=given)
     layer: int = whole(1, resets=RUN, fits=lambda value, has: _inside(value, has, 1))
@@ -190,7 +200,12 @@ class Focus:
     # which rows the Test set pages are about: a stored split, the demo set, the visitor's own file
     over: str = choice(("test", "official_test", "demo", "mine"), chip=OVER)
     slice: str = characters(  # part of those rows, as in cell=1,0: see sentviz.testset.slices
-        resets=on("run", "over") | {"sample": lambda old: old.startswith("lasso=")}, chip=_slice, of_classes=True
+        means=_sliced,
+        called="the part",
+        instead="all rows are shown",
+        resets=on("run", "over") | {"sample": lambda old: old.startswith("lasso=")},
+        chip=_slice,
+        of_classes=True,
     )
     find: str = characters(resets=on("over"), chip="having “{:.28}”")  # words or a regular expression that the drawer's rows must have
     least: int = whole(0, resets=on("over"), chip="at least {} words")  # that the drawer's rows have; 0 = any number

@@ -14,6 +14,7 @@ import streamlit as st
 from app import store
 from app.focus import PRIVATE, TEXT_IN_URL, WITH_TEXT, Focus
 from sentviz._browser import find_browser
+from sentviz.background import Turns
 from sentviz.errors import SentvizError
 from sentviz.explain import SCORES
 from sentviz.export import FORMATS, render
@@ -227,7 +228,7 @@ def _export_menu(make: Callable[[Theme], Figure], name: str, key: str, code: str
         for column, format in zip(st.columns(3, gap="small"), row, strict=True):
             column.download_button(
                 format.upper(),
-                data=partial(_file, make, format, preset, points),
+                data=partial(_file, store.turns("export"), make, format, preset, points),
                 file_name=f"{name}.{format}",
                 mime=MIME[format],
                 key=f"export-{key}-{format}",
@@ -242,5 +243,6 @@ def _export_menu(make: Callable[[Theme], Figure], name: str, key: str, code: str
         st.code(code, language="python", wrap_lines=True)
 
 
-def _file(make: Callable[[Theme], Figure], format: str, preset: str | None, points: float | None) -> bytes:
-    return render(make("light"), format, size=preset, points=points)
+def _file(turns: Turns, make: Callable[[Theme], Figure], format: str, preset: str | None, points: float | None) -> bytes:
+    with turns.turn():
+        return render(make("light"), format, size=preset, points=points)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import threading
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from app.focus import Focus
+from sentviz.background import Turns
 from sentviz.errors import InputError, RunError, SentvizError
 from sentviz.explain import SCORES, available, explained, score
 from sentviz.lexicon import Lexicon
@@ -23,7 +27,6 @@ if TYPE_CHECKING:
     from sentviz.shelf import Gathered
 
 __all__ = [
-    "broken",
     "change",
     "entries",
     "example",
@@ -44,12 +47,43 @@ __all__ = [
     "table_of",
     "texts",
     "trace",
+    "turn",
+    "turns",
+    "visitor",
     "warm",
 ]
 
 KEPT_TRACES = 8
 KEPT_TOKENS = 12_000  # of these traces together: a long text's holds tens of kilobytes a token
 KEPT_TABLES = 4
+
+
+def visitor() -> str:
+    """A name for whoever looks, for this visit."""
+    who: str = st.session_state.setdefault("visitor", uuid.uuid4().hex)
+    return who
+
+
+@st.cache_resource(show_spinner=False)
+def turns(work: str) -> Turns:
+    """The queue of all visitors for one kind of work that takes the machine."""
+    return Turns()
+
+
+@contextmanager
+def turn(work: str = "model") -> Iterator[None]:
+    """This visitor's turn at such work; the page says how many are before. Not to be asked for within a turn."""
+    shown: list[Any] = []
+
+    def say(before: int) -> None:
+        if not shown:
+            shown.append(st.empty())
+        shown[0].caption(f":material/hourglass_empty: {before} before you")
+
+    with turns(work).turn(visitor(), say):
+        if shown:
+            shown[0].empty()
+        yield
 
 
 @st.cache_resource(ttl=20, max_entries=1, show_spinner=False)
@@ -73,11 +107,6 @@ def runs() -> dict[str, Run]:
 def models() -> dict[str, Run]:
     """The runs that carry weights, so that they can be asked."""
     return {name: run for name, run in runs().items() if run.askable}
-
-
-def broken() -> dict[str, RunError]:
-    """Folders that are no readable run, with the reason."""
-    return {name: error for name, error in _all_runs().items() if isinstance(error, RunError)}
 
 
 def run(name: str) -> Run:
@@ -219,7 +248,8 @@ def table_of(of: Run, focus: Focus) -> Rows:
             bar.progress(done / total)
 
         try:
-            asked[key] = predicted(model(of), of.digest, mine.rows(of.labels), "mine", tick)
+            with turn():
+                asked[key] = predicted(model(of), of.digest, mine.rows(of.labels), "mine", tick)
         finally:
             bar.empty()
         while len(asked) > KEPT_TABLES:
@@ -305,12 +335,12 @@ def trace(focus: Focus, *, scored: bool = True, exact: bool = False, longest: in
     kept: dict[Any, Trace] = st.session_state.setdefault("traces", {})
     key = (source.digest, wanted, pair, focus.by_hand)
     if key not in kept:
-        with st.spinner("Asking the model"):
+        with turn(), st.spinner("Asking the model"):
             loaded, changes = model(source), change(source, focus)
             kept[key] = loaded.trace(wanted, pair, maps=False, projections=True, **changes)  # pages ask for the maps that they show
     asked = [name for name in dict.fromkeys(("removal", focus.score)) if name in available(kept[key], asking=True)]
     if scored and (missing := [name for name in asked if name not in available(kept[key])]):
-        with st.spinner("Asking the model without each word" if "removal" in missing else "Explaining the answer"):
+        with turn(), st.spinner("Asking the model without each word" if "removal" in missing else "Explaining the answer"):
             kept[key] = explained(model(source), kept[key], missing, **change(source, focus))
     while len(kept) > KEPT_TRACES or (len(kept) > 1 and sum(len(one.tokens) for one in kept.values()) > KEPT_TOKENS):
         kept.pop(next(iter(other for other in kept if other != key)))
@@ -357,12 +387,14 @@ def explanations(focus: Focus) -> tuple[Trace, Any]:
     for name in available(seen, asking=True):
         begin = time.perf_counter()
         try:
-            seen = explained(loaded, seen, [name], **changes)
+            with turn():
+                seen = explained(loaded, seen, [name], **changes)
             scores[name] = score(seen, name)
         except InputError:
             continue
         rows.append({"method": name, "explanation": SCORES[name].title, "milliseconds": 1e3 * (time.perf_counter() - begin)})
-    measured = faithfulness(loaded, seen, scores, **changes)
+    with turn():
+        measured = faithfulness(loaded, seen, scores, **changes)
     wide = measured.pivot(index="method", columns="metric", values="value")
     chance = measured.drop_duplicates("metric").set_index("metric")["random"]
     table = pd.DataFrame(rows).merge(wide.reset_index(), on="method").sort_values("comprehensiveness", ascending=False)

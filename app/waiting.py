@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import Any
 
 import streamlit as st
 
-from app import shell
+from app import shell, store
 from sentviz.background import Job, Jobs
 
 __all__ = ["wait"]
@@ -15,7 +14,7 @@ __all__ = ["wait"]
 
 def wait(jobs: Jobs, key: str, title: str, work: Any) -> bool:
     """Start a job for this visitor, or go on waiting for it; True while there is something to wait for."""
-    who: str = st.session_state.setdefault("visitor", uuid.uuid4().hex)
+    who = store.visitor()
     stopped: set[str] = st.session_state.setdefault("stopped", set())
     job = jobs.get(key)
     if job is not None and job.state == "failed":

@@ -1,25 +1,82 @@
-"""Work beside a page: one job a key, shared by whoever asks for it, with progress and a stop."""
+"""Work beside a page: one job a key, shared by whoever asks for it, with progress and a stop; and turns at work that takes a machine."""
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from sentviz.errors import SentvizError
 
-__all__ = ["Job", "Jobs", "Stopped"]
+__all__ = ["Job", "Jobs", "Stopped", "Turns"]
 
 Tick = Callable[[float, str], object]
 Work = Callable[[Tick], Any]
 
 KEPT = 16  # finished jobs with their results
 AT_ONCE = 2
+WAIT = 0.3  # seconds before one who waits is told so
 
 
 class Stopped(Exception):
     """Nobody waits for this job any more."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Ticket:
+    who: str
+
+
+class Turns:
+    """So many pieces of work at a time, of a visitor one; who asks first comes first. Safe to share between visitors."""
+
+    def __init__(self, at_once: int = AT_ONCE) -> None:
+        self._at_once, self._line, self._busy = at_once, list[_Ticket](), list[_Ticket]()
+        self._free = threading.Condition()
+
+    @contextmanager
+    def turn(self, who: str = "", say: Callable[[int], object] = lambda before: None) -> Iterator[None]:
+        """Wait for a turn, hold it, and give it back. A turn is not asked for within a turn.
+
+        Args:
+            who: asks; one who has no name may hold several.
+            say: called with how many are before, at first and whenever that changes; what it raises ends the waiting.
+        """
+        ticket, said = _Ticket(who), -1
+        with self._free:
+            self._line.append(ticket)
+        try:
+            while (before := self._before(ticket)) is not None:
+                if before != said:
+                    say(said := before)
+            yield
+        finally:
+            with self._free:
+                for held in (self._line, self._busy):
+                    if ticket in held:
+                        held.remove(ticket)
+                self._free.notify_all()
+
+    def _before(self, ticket: _Ticket) -> int | None:
+        """How many are before a ticket, after a while of waiting for a change; None where its turn has come."""
+        with self._free:
+            if self._comes(ticket):
+                return None
+            before = len(self._busy) + self._line.index(ticket)
+            self._free.wait(WAIT)
+            return None if self._comes(ticket) else before
+
+    def _comes(self, ticket: _Ticket) -> bool:
+        busy = {other.who for other in self._busy if other.who}
+        able = (other for other in self._line if other.who not in busy)
+        if len(self._busy) >= self._at_once or next(able, None) is not ticket:
+            return False
+        self._line.remove(ticket)
+        self._busy.append(ticket)
+        return True
 
 
 class Job:
@@ -28,7 +85,7 @@ class Job:
     def __init__(self, title: str) -> None:
         self.title = title
         self.state = "waiting"  # running, done, stopped, failed
-        self.share, self.doing = 0.0, "waiting for other work"
+        self.share, self.doing = 0.0, "waiting"
         self.result: Any = None
         self.error = ""  # one sentence, where it failed
         self.waiting: set[str] = set()  # who wants the result
@@ -49,21 +106,21 @@ class Job:
         if self._stop.is_set():
             raise Stopped
 
-    def run(self, work: Work, slots: threading.Semaphore) -> None:
-        """Do the work, when a slot is free."""
-        with slots:
-            try:
+    def run(self, work: Work, turns: Turns) -> None:
+        """Do the work, when its turn comes."""
+        try:
+            with turns.turn(say=lambda before: self.tick(0.0, f"waiting, {before} before it")):
                 self.tick(0.0, "starting")
                 self.state = "running"
                 self.result = work(self.tick)
                 self.state = "done"
-            except Stopped:
-                self.state = "stopped"
-            except SentvizError as error:
-                self.error, self.state = str(error), "failed"
-            except Exception as error:  # a page must learn of any end
-                logging.getLogger(__name__).exception("%s failed", self.title)
-                self.error, self.state = f"{self.title} failed ({error}).", "failed"
+        except Stopped:
+            self.state = "stopped"
+        except SentvizError as error:
+            self.error, self.state = str(error), "failed"
+        except Exception as error:  # a page must learn of any end
+            logging.getLogger(__name__).exception("%s failed", self.title)
+            self.error, self.state = f"{self.title} failed ({error}).", "failed"
 
 
 class Jobs:
@@ -71,7 +128,7 @@ class Jobs:
 
     def __init__(self, kept: int = KEPT, at_once: int = AT_ONCE) -> None:
         self._jobs: dict[str, Job] = {}
-        self._lock, self._slots, self._kept = threading.Lock(), threading.Semaphore(at_once), kept
+        self._lock, self._turns, self._kept = threading.Lock(), Turns(at_once), kept
 
     def get(self, key: str) -> Job | None:
         """The job of a key, whatever its state."""
@@ -90,7 +147,7 @@ class Jobs:
             for old in over[: max(0, len(self._jobs) - self._kept)]:
                 del self._jobs[old]
         if fresh:
-            threading.Thread(target=job.run, args=(work, self._slots), name=title, daemon=True).start()
+            threading.Thread(target=job.run, args=(work, self._turns), name=title, daemon=True).start()
         return job
 
     def leave(self, key: str, who: str = "") -> None:

@@ -24,18 +24,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sentviz.atomic import hold, restored, writing
 from sentviz.errors import RunError
+from sentviz.schema import fits_config, fits_metrics, fits_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,6 +55,7 @@ __all__ = [
     "roots",
     "runs",
     "seal",
+    "stamp",
     "version",
     "write",
     "writing",
@@ -64,17 +65,6 @@ Folders = str | Path | Iterable[str | Path]
 
 SHIPPED = Path(__file__).parents[1] / "checkpoints"
 FORMAT = 2  # what is written; lower ones are read as well
-NEEDED = {
-    "format": int,
-    "model": dict,
-    "preset": str,
-    "labels": list,
-    "tokenizer": dict,
-    "temperature": float | int,
-    "data": dict,
-    "recipe": dict,
-    "files": dict,
-}
 FILES = (
     "model.safetensors",
     "tokenizer.json",
@@ -139,14 +129,14 @@ class Run:
             raise RunError(f"{self.name} is not a run: {path.name} is missing.") from None
         except (OSError, ValueError, RecursionError) as error:
             raise RunError(f"{self.name}: config.json cannot be read ({error}).") from error
-        if not isinstance(config, dict):
-            raise RunError(f"{self.name}: config.json was not written by sentviz (it is not a table).")
-        if missing := [key for key, kind in NEEDED.items() if not isinstance(config.get(key), kind)]:
-            raise RunError(f"{self.name}: config.json was not written by sentviz (without {', '.join(missing)}).")
+        if not isinstance(config, dict) or not isinstance(config.get("format"), int):
+            raise RunError(f"{self.name}: config.json was not written by sentviz (it is no table with a format).")
         if not 1 <= config["format"] <= FORMAT:
             raise RunError(f"{self.name}: config.json has format {config['format']}, this version reads up to {FORMAT}.")
-        if not 0 < config["temperature"] < math.inf:
-            raise RunError(f"{self.name}: config.json is damaged: its temperature must be above 0, not {config['temperature']}.")
+        try:
+            fits_config(config)
+        except ValueError as error:
+            raise RunError(f"{self.name}: config.json is damaged or was not written by sentviz ({error}).") from error
         return config
 
     @cached_property
@@ -156,9 +146,12 @@ class Run:
 
         stored = self.config["model"]
         try:
-            return read_config(stored | {"max_length": self.max_length} if self.max_length else stored)
+            shape = read_config(stored | {"max_length": self.max_length} if self.max_length else stored)
         except ValueError as error:
             raise RunError(f"{self.name}: config.json describes no model that this version knows ({str(error).rstrip('.')}).") from error
+        if shape.classes != len(self.labels):
+            raise RunError(f"{self.name}: config.json is damaged: {len(self.labels)} labels for {shape.classes} classes.")
+        return shape
 
     @property
     def capabilities(self) -> Capabilities:
@@ -262,14 +255,19 @@ class Run:
         return path
 
     def frame(self, file: str) -> pd.DataFrame:
-        """history.parquet, test.parquet or, where it was computed, faithfulness.parquet."""
+        """A table of the run, its columns as `sentviz.schema` says."""
         import pandas as pd
 
         path = self.path(file)
         try:
-            return pd.read_parquet(path)
-        except (OSError, ValueError) as error:
+            frame = pd.read_parquet(path)
+        except (OSError, ValueError, TypeError, LookupError, NotImplementedError) as error:
             raise RunError(f"{self.name}: {file} cannot be read ({error}).") from error
+        try:
+            fits_table(frame, file, self.labels)
+        except ValueError as error:
+            raise RunError(f"{self.name}: {file} is damaged: {error}.") from error
+        return frame
 
     def history(self) -> pd.DataFrame:
         """step, epoch, name, layer, component, value."""
@@ -277,19 +275,39 @@ class Run:
 
     def metrics(self) -> dict[str, Any]:
         """metrics.json: split -> metric -> {value, low, high}, and what belongs to no split."""
+        path = self.path("metrics.json")
         try:
-            metrics: dict[str, Any] = json.loads(self.path("metrics.json").read_text(encoding="utf-8"))
-        except RunError:
-            raise
+            metrics: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError) as error:
             raise RunError(f"{self.name}: metrics.json cannot be read ({error}).") from error
+        try:
+            fits_metrics(metrics, len(self.labels))
+        except ValueError as error:
+            raise RunError(f"{self.name}: metrics.json is damaged: {error}.") from error
         return metrics
 
     def example(self) -> Trace:
         """The stored trace of the run's example sentence."""
         from sentviz.trace import Trace
 
-        return Trace.load(self.path("example.safetensors"))
+        path = self.path("example.safetensors")
+        try:
+            return Trace.load(path)
+        except RunError as error:
+            raise RunError(f"{self.name}: {error}") from error
+
+    def check(self, *files: str) -> None:
+        """Read some of its files as their readers do.
+
+        Raises:
+            RunError: the first that is missing or damaged.
+        """
+        readers = {"metrics.json": self.metrics, "example.safetensors": self.example}
+        for file in files:
+            if file.endswith(".parquet"):
+                self.frame(file)
+            else:
+                readers.get(file, partial(self.path, file))()
 
 
 def runs(folders: Folders = (), *, shipped_first: bool = False) -> dict[str, Run | RunError]:
@@ -303,11 +321,26 @@ def runs(folders: Folders = (), *, shipped_first: bool = False) -> dict[str, Run
         name = "/".join(path.parts[-2:])
         if name in found or ".tmp-" in path.parts[-1] or path.parts[-1].startswith("."):
             continue
-        try:
-            found[name] = Run.open(path, name)
-        except RunError as error:
-            found[name] = error
+        found[name] = _opened(path.resolve(), name, stamp(path / "config.json"))
     return found
+
+
+@lru_cache(maxsize=4096)
+def _opened(folder: Path, name: str, stamp: tuple[int, int]) -> Run | RunError:
+    """A folder as a run, or what is wrong with it; read again when its config.json is another."""
+    try:
+        return Run.open(folder, name)
+    except RunError as error:
+        return error
+
+
+def stamp(path: Path) -> tuple[int, int]:
+    """What changes when a file does: when it was written and its bytes; zeros where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return 0, 0
+    return found.st_mtime_ns, found.st_size
 
 
 def find(name: str | Path, folders: Folders = ()) -> Run:

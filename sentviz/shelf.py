@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from sentviz.errors import RunError
 from sentviz.presets import CONSTRAINT_SIGNS
-from sentviz.runs import Folders, Run, runs
+from sentviz.runs import Folders, Run, runs, stamp
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Gathered", "catalog", "gathered"]
+__all__ = ["Gathered", "catalog", "faults", "gathered"]
+
+STUDIED = ("metrics.json", "history.parquet", "test.parquet")  # what studies read of a run
+READERS = 4  # files that are read at a time
 
 
 @dataclass(frozen=True)
@@ -27,14 +33,17 @@ def gathered(folders: Folders = ()) -> Gathered:
     """Every readable run as the papers' tables and claims read them.
 
     Where a run ships, no other of its name stands for it. Runs with a study's name that were trained on other rows than the first of their
-    data set, one that ships if any does, are left out: they could not be compared with it.
+    data set, one that ships if any does, are left out: they could not be compared with it. So are damaged ones.
     """
     everywhere, here = runs(folders), runs(folders, shipped_first=True)
     kept: list[Run] = []
-    left_out: dict[str, str] = {}
+    opened = [run for run in here.values() if isinstance(run, Run)]
+    wrong = {name: str(error) for name, error in here.items() if not isinstance(error, Run)} | faults(opened, STUDIED)
+    left_out = {name: f"since {reason.removeprefix(f'{name}: ').rstrip('.')}" for name, reason in wrong.items()}
     first: dict[str, Run] = {}
-    for name, run in here.items():
-        if not isinstance(run, Run):
+    for run in opened:
+        name = run.name
+        if name in wrong:
             continue
         other = everywhere[name]
         if not isinstance(other, Run) or other.digest != run.digest:
@@ -44,6 +53,30 @@ def gathered(folders: Folders = ()) -> Gathered:
         else:
             left_out[name] = f"trained on other rows than {base.name}"
     return Gathered(kept, left_out)
+
+
+def faults(of: Sequence[Run], files: Sequence[str] = ()) -> dict[str, str]:
+    """What is wrong with files of runs, with any or some, in a sentence by name of the run; nothing of those that can be read.
+
+    A file is read once, and again when it has changed.
+    """
+
+    def fault(run: Run) -> str:
+        asked = tuple(files or run.config["files"])
+        return _fault(run, run.digest, asked, tuple(stamp(run.folder / file) for file in asked))
+
+    with ThreadPoolExecutor(READERS) as pool:
+        found = list(pool.map(fault, of))
+        return {run.name: fault for run, fault in zip(of, found, strict=True) if fault}
+
+
+@lru_cache(maxsize=4096)
+def _fault(run: Run, digest: str, files: tuple[str, ...], stamps: tuple[tuple[int, int], ...]) -> str:
+    try:
+        run.check(*files)
+    except RunError as error:
+        return str(error)
+    return ""
 
 
 def _same_rows(one: Run, other: Run) -> bool:
@@ -86,7 +119,7 @@ def _row(run: Run) -> dict[str, Any]:
         "n": _whole(test["n"]),
         "f1_macro": _real(test["f1_macro"]["value"]),
         "auc": _real(test["auc"]["value"]),
-        "silhouette": _real(test["silhouette"]["value"]),
+        "silhouette": _real(test.get("silhouette", {}).get("value", float("nan"))),
         "parameters": _whole(config["parameters"]),
         "calibration": run.calibration,
         "seed": _whole(config["recipe"]["seed"]),

@@ -32,6 +32,25 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 GROUPS = ("token_scores", "biases")  # arrays by name
+AXES = {  # of stored arrays; n, q, L, H, C and K are counted by their names, m = n, others need only be the same everywhere
+    "offsets": "n2",
+    "segments": "n",
+    "specials": "n",
+    "unknown": "n",
+    "logits": "K",
+    "probabilities": "K",
+    "lambdas": "LA",
+    "polarity": "n3",
+    "attention": "LHqn",
+    "components": "LCHqn",
+    "hidden": "Snd",
+    "pooled": "d",
+    "scores": "LCHqn",
+    "token_scores": "n",
+    "queries": "LCHqk",
+    "keys": "LCHnk",
+    "values": "LHnv",
+}
 BAND_BYTES = 64 << 20
 
 
@@ -303,9 +322,32 @@ class Trace:
             values["heads_off"] = tuple((layer, head) for layer, head in values.get("heads_off", ()))
             if not isinstance(values.get("strength", {}), dict):  # of earlier versions: a number, 1 in every example
                 values["strength"] = {}
-            return cls(**values, **arrays)
-        except (OSError, SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
+            trace = cls(**values, **arrays)
+            trace._agree()
+            return trace
+        except (OSError, SafetensorError, KeyError, AttributeError, TypeError, ValueError, RecursionError) as error:
             raise RunError(f"{path.name} is not a stored trace ({error}).") from error
+
+    def _agree(self) -> None:
+        """Whether its arrays are of the tokens, classes and layers that it names.
+
+        Raises:
+            TypeError, ValueError: one is not.
+        """
+        names = (self.text, *self.tokens, *self.labels, *self.tags)
+        places = (*self.layer_ids, *self.head_ids, *self.component_ids, *self.query_ids)
+        if not all(isinstance(name, str) for name in names) or not all(isinstance(place, int) for place in places):
+            raise TypeError("its tokens, classes or layers are none")
+        if not self.tokens or not self.labels or (self.tags and len(self.tags) != len(self.tokens)):
+            raise ValueError("it has no tokens or classes, or tags of other tokens")
+        sizes = {"n": len(self.tokens), "K": len(self.labels), "L": len(self.layer_ids), "2": 2, "3": 3}
+        sizes |= {"H": len(self.head_ids), "C": len(self.component_ids), "q": len(self.query_ids)}
+        for name, axes in AXES.items():
+            held = getattr(self, name)
+            for array in held.values() if name in GROUPS else () if held is None else (held,):
+                shape = array.shape
+                if len(shape) != len(axes) or any(sizes.setdefault(axis, size) != size for axis, size in zip(axes, shape, strict=True)):
+                    raise ValueError(f"its {name} are of another shape than its tokens, classes and layers")
 
 
 def _half(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

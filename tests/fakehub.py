@@ -23,7 +23,8 @@ class Hub:
     """Files by path, what goes wrong with the next requests, and what was asked."""
 
     files: dict[str, bytes] = field(default_factory=dict)
-    trouble: list[Any] = field(default_factory=list)  # a status, ("after", s), ("cut", n), ("stall", s), ("lie", bytes); None: none
+    trouble: list[Any] = field(default_factory=list)  # a status, ("after", s), ("cut", n), ("stall", s), ("lie", bytes),
+    # ("astray", address); None: none
     asked: list[tuple[str, str, str]] = field(default_factory=list)  # method, path, range
     tokens: list[str] = field(default_factory=list)
     sent: int = 0
@@ -68,6 +69,8 @@ def handler(hub: Hub) -> type[BaseHTTPRequestHandler]:
             if isinstance(wrong, tuple) and wrong[0] == "after":
                 return self.answer(429, Retry_After=str(wrong[1]))
             body = hub.files.get(self.path.removeprefix("/cdn").removeprefix("/moved"))
+            if isinstance(wrong, tuple) and wrong[0] == "astray":
+                return self.answer(302, Location=wrong[1])
             if self.path.startswith("/moved"):
                 return self.answer(307, Location=self.path.removeprefix("/moved"))
             if body is None:

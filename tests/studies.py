@@ -16,6 +16,7 @@ from sentviz.runs import Run, attach, write
 from sentviz.shapes import CONFIGS, stored_config
 
 N = 200
+WRITTEN = {"steps": 20, "seconds": 1, "hardware": "none", "version": {"sentviz": "0", "torch": "0"}, "created": "2026-01-01"}
 
 
 def made_run(
@@ -67,11 +68,11 @@ def made_run(
         "labels": list(classes),
         "tokenizer": {"kind": "words", "cls": model.startswith("cls")},
         "temperature": 1.0,
-        "data": {"name": dataset} | ({"splits": {"train": {"n": N, "dropped": 0, "digest": digest}}} if digest else {}),
-        "recipe": {"seed": seed},
+        "data": {"name": dataset, "splits": {"train": {"n": N, "dropped": 0, "digest": digest}} if digest else {}},
+        "recipe": {"dataset": dataset, "model": model, "seed": seed},
         "best": {"accuracy": validation, "loss": 1 - validation, "epoch": 1.0},
         "parameters": 1_000_000 + 1_000 * shape.capabilities.components,
-    }
+    } | WRITTEN
     report = json.dumps(dict.fromkeys(("test", *also), metrics(test, resamples=200)))
     answers = pd.concat([test.frame().assign(split=name) for name in ("test", *also)])
     writers: dict[str, Any] = {
@@ -115,6 +116,8 @@ def answering(root: Path, name: str, answers: Any, *, order: Any = None, shift: 
     frame[classes] = shares.astype(np.float32)
     frame = (frame if order is None else frame.iloc[order]).rename(columns=names)
     shape = {"vocab_size": 100, "classes": 3}
-    config = {"model": shape, "preset": "", "labels": classes, "tokenizer": {}, "temperature": 1.0, "data": {}, "recipe": {}}
+    config: dict[str, Any] = {"model": shape, "preset": "", "labels": classes, "tokenizer": {"kind": "words"}, "temperature": 1.0}
+    config |= {"data": {"name": "x", "splits": {}}, "recipe": {"dataset": "x", "model": "", "seed": 0}, "parameters": 1}
+    config |= {"best": {"epoch": 1.0}} | WRITTEN
     write(root / name, config, {"test.parquet": lambda path: frame.to_parquet(path, index=False)})
     return Run.open(root / name, name)

@@ -42,6 +42,7 @@ def test_the_documents_are_short() -> None:
     assert len((DOCS / "ARCHITECTURE.md").read_text(encoding="utf-8").splitlines()) <= 150
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_what_a_document_names_exists(document: str) -> None:
     """Backticked files and folders stand in the repository, dotted names of sentviz resolve, other names are defined somewhere.
@@ -118,6 +119,7 @@ def test_the_picture_shows_every_part() -> None:
     assert {name for name in there if not name.startswith("_")} == drawn().keys()
 
 
+@pytest.mark.slow
 def test_imports_run_as_drawn() -> None:
     """Each module imports from its own line or from below it. What `import sentviz` gives is for users, who stand above all."""
     places, wrong = drawn(), []

@@ -219,7 +219,7 @@ def test_a_row_put_back_keeps_the_text() -> None:
 places = st.integers(1, 999)
 WHOLE = {"layer": places, "token": places, "least": places, "most": places, "top": places, "depth": st.integers(0, 999)}
 WHOLE["seed"] = st.integers(0, 999)
-TEXTS = {name: st.text(max_size=40) for name in ("slice", "find", "play", "row")}
+TEXTS = {name: st.text(max_size=40) for name in ("find", "play", "row")}
 weights = st.floats(-10, 10).map(lambda value: float(f"{value:.4g}"))
 halves = st.integers(-20, 20).filter(lambda k: k != 2).map(lambda k: k / 2)
 VALUES: dict[str, st.SearchStrategy[Any]] = {
@@ -235,6 +235,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "threshold": st.just(-1.0) | st.floats(0, 1),
     "plane": st.sampled_from(("spread", "decision")) | st.lists(places, min_size=2, max_size=2, unique=True).map("{0[0]}.{0[1]}".format),
     "data": st.sampled_from(("all", "sst2")),
+    "slice": st.just("") | st.tuples(st.integers(0, 9), st.integers(0, 9)).map("cell={0[0]},{0[1]}".format),
     "sequence": st.lists(st.sampled_from(WORDS), min_size=2, max_size=9).map(" ".join),
     **WHOLE,
     **TEXTS,

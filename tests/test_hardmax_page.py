@@ -46,7 +46,7 @@ def page(hardmax_runs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     st.cache_resource.clear()
 
     def opened(part: str = "review", text: str = SONG, width: int = 2) -> AppTest:
-        app = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=90).run()
+        app = AppTest.from_file(str(ROOT / "app" / "pages.py"), default_timeout=90).run()
         app.session_state["focus"] = app.session_state["focus"].with_(run=f"toy/hardmax-d{width}", text=text)
         app.switch_page("views/sentence/hardmax.py").run()
         if part != "review":

@@ -38,6 +38,7 @@ from tests.docs import ROOT, Block, blocks
 from tests.makers import toy_splits, use_toy_data
 from tests.test_app import PAGES, opened, words
 
+pytestmark = pytest.mark.slow
 TEXT = "what a warm, clever song, and never a dull soup"
 
 
@@ -105,7 +106,7 @@ def test_a_page_shows_it(lengths: str, tiny_runs: Path, tmp_path: Path, monkeypa
     (tmp_path / entry.file).write_text(changed, encoding="utf-8")
     monkeypatch.setenv("SENTVIZ_RUNS", str(tiny_runs))
     st.cache_resource.clear()
-    app = AppTest.from_file(str(tmp_path / "app" / "main.py"), default_timeout=60)
+    app = AppTest.from_file(str(tmp_path / "app" / "pages.py"), default_timeout=60)
     app.query_params["run"] = "toy/ndt-unit-2"
     app.run()
     app.switch_page("views/sentence/lengths.py").run()

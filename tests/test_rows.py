@@ -72,12 +72,12 @@ def test_stored_rows_are_the_run_s_predictions(tiny_run: Path) -> None:
 )
 def test_damaged_predictions_are_named(tiny_run: Path, monkeypatch: pytest.MonkeyPatch, column: str, value: float, said: str) -> None:
     run = Run.open(tiny_run)
-    frame = run.frame("test.parquet").astype({"label": float})
+    frame = run.frame("test.parquet")
     frame.loc[2, column] = value
-    monkeypatch.setattr(Run, "frame", lambda self, file: frame)
+    monkeypatch.setattr(pd, "read_parquet", lambda path: frame)
     with pytest.raises(RunError, match=f"test.parquet is damaged: some of its {said}"):
         stored(run)
-    monkeypatch.setattr(Run, "frame", lambda self, file: frame.drop(columns=column))
+    monkeypatch.setattr(pd, "read_parquet", lambda path: frame.drop(columns=column))
     with pytest.raises(RunError, match=f"no column '{column}'"):
         stored(run)
 

@@ -140,10 +140,10 @@ DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "a list": (lambda f: (f / "config.json").write_text("[1]"), "config.json was not written by sentviz"),
     "a foreign config": (lambda f: (f / "config.json").write_text('{"model_type": "x"}'), "not written by sentviz"),
     "another format": (lambda f: edit(f, lambda c: c.update(format=99)), "format 99"),
-    "files that are a list": (lambda f: edit(f, lambda c: c.update(files=[])), "without files"),
-    "labels that are none": (lambda f: edit(f, lambda c: c.update(labels=None)), "without labels"),
-    "no temperature": (lambda f: edit(f, lambda c: c.pop("temperature")), "without temperature"),
-    "too few labels": (lambda f: edit(f, lambda c: c.update(labels=["one"])), "1 labels for 2 classes"),
+    "files that are a list": (lambda f: edit(f, lambda c: c.update(files=[])), "files must be a table"),
+    "labels that are none": (lambda f: edit(f, lambda c: c.update(labels=None)), "labels must be a list, not None"),
+    "no temperature": (lambda f: edit(f, lambda c: c.pop("temperature")), "temperature is missing"),
+    "too few labels": (lambda f: edit(f, lambda c: c.update(labels=["one"])), "labels must name two or more classes"),
     "an unknown model setting": (lambda f: edit(f, lambda c: c["model"].update(magic=1)), "config.json"),
     "a missing model setting": (
         lambda f: edit(f, lambda c: c["model"].pop("vocab_size")),
@@ -192,11 +192,11 @@ def _measured(folder: Path, change: Callable[[dict[str, Any]], Any]) -> None:
         (lambda f: ((f / "metrics.json").write_text("{"), resealed(f, "metrics.json")), "metrics.json cannot be read"),
         (lambda f: (f / "metrics.json").unlink(), "metrics.json is missing"),
         (lambda f: _cut(f, "metrics.json"), "metrics.json is damaged"),
-        (lambda f: _measured(f, lambda m: m["test"]["accuracy"].update(value="high")), "'high' is not a number"),
-        (lambda f: _measured(f, lambda m: m["test"].update(n=None)), "None is not a number"),
-        (lambda f: _measured(f, lambda m: m.update(test=[1])), "metrics.json was not written by sentviz"),
-        (lambda f: edit(f, lambda c: c["recipe"].update(seed="abc")), "'abc' is not a number"),
-        (lambda f: edit(f, lambda c: c.update(parameters=None)), "None is not a number"),
+        (lambda f: _measured(f, lambda m: m["test"]["accuracy"].update(value="high")), "test.accuracy.value must be a number, not 'high'"),
+        (lambda f: _measured(f, lambda m: m["test"].update(n=None)), "test.n must be a whole number, not None"),
+        (lambda f: _measured(f, lambda m: m.update(test=[1])), "test must be a table, not [1]"),
+        (lambda f: edit(f, lambda c: c["recipe"].update(seed="abc")), "recipe.seed must be a whole number, not 'abc'"),
+        (lambda f: edit(f, lambda c: c.update(parameters=None)), "parameters must be a whole number"),
         (lambda f: edit(f, lambda c: c.update(seconds=0.5)), "0.5 is no whole number"),
         (lambda f: edit(f, lambda c: c["best"].update(epoch=10**400)), "too large"),
         (lambda f: ((f / "metrics.json").write_text("[" * 100_000), resealed(f, "metrics.json")), "metrics.json cannot be read"),
@@ -221,15 +221,16 @@ def test_one_folder_of_runs_needs_no_list(root: Path) -> None:
     assert Run.open(str(root / "toy/ndt-unit-2")).config["preset"] == "ndt-unit-2"
 
 
-TABLE = pd.DataFrame({"value": [1.0]})
+HEADS = pd.DataFrame({"layer": [0], "head": [0], "measure": ["entropy"], "value": [1.0], "low": [1.0], "high": [1.0], "n": [1]})
+WORDS = pd.DataFrame({"word": ["warm"], "label": [0], "predicted": [0], "count": [1], "rows": [1]})
 
 
 def test_tables_measured_side_by_side_are_both_kept(root: Path) -> None:
     """Two measurements open the run; the slower one knows nothing of the other's table, which stays."""
     folder = root / "toy/ndt-unit-2"
     one, other = Run.open(folder), Run.open(folder)
-    runs.attach(one, "heads.parquet", TABLE)
-    assert {"heads.parquet", "words.parquet"} <= runs.attach(other, "words.parquet", TABLE).config["files"].keys()
+    runs.attach(one, "heads.parquet", HEADS)
+    assert {"heads.parquet", "words.parquet"} <= runs.attach(other, "words.parquet", WORDS).config["files"].keys()
     assert len(Run.open(folder).frame("heads.parquet")) == 1
 
 
@@ -238,7 +239,7 @@ def test_a_table_waits_for_another_and_not_for_ever(root: Path, monkeypatch: pyt
     monkeypatch.setattr(runs, "PATIENCE", 0.1)
     with runs.hold(run.folder) as mine, pytest.raises(RunError, match="being written by another process"):
         assert mine
-        runs.attach(run, "heads.parquet", TABLE)
+        runs.attach(run, "heads.parquet", HEADS)
 
 
 def test_a_table_of_weights_that_are_gone_is_refused(root: Path) -> None:
@@ -246,7 +247,7 @@ def test_a_table_of_weights_that_are_gone_is_refused(root: Path) -> None:
     run = Run.open(root / "toy/ndt-unit-2")
     _nan(run.folder)
     with pytest.raises(RunError, match="trained anew"):
-        runs.attach(run, "heads.parquet", TABLE)
+        runs.attach(run, "heads.parquet", HEADS)
 
 
 def test_what_cannot_be_stored_is_not_measured(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

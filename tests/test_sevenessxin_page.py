@@ -29,7 +29,7 @@ from sentviz.studies.items import makers
 from sentviz.training import train
 from tests import makers as made_up
 
-APP = Path(__file__).parents[1] / "app" / "main.py"
+APP = Path(__file__).parents[1] / "app" / "pages.py"
 SMALL: dict[str, Any] = {"width": 16, "heads": 2, "ffn_width": 16, "layers": 2}
 NAMES = ("7ess-v1", f"7ess-v1-{ROPE}", f"7ess-v6-{ROPE}")
 
@@ -91,6 +91,7 @@ def test_what_was_measured_beside_the_study_is_made_where_it_is_there(tmp_path: 
     assert [made[name]([]) for name in names] == [[]] * 4
 
 
+@pytest.mark.slow
 def test_measured_stands_beside_printed(here: list[Run]) -> None:
     """The row of a version is its run's own number and the print's; validation F1 is recounted from the matrix."""
     run = next(run for run in here if run.configuration == "7ess-v1")

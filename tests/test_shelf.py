@@ -60,6 +60,19 @@ def test_a_damaged_private_run_hides_nothing(places: tuple[Path, Path]) -> None:
     assert [run.name for run in gathered().runs] == ["sst2/vanilla"] and "ships under this name" in gathered().left_out["sst2/vanilla"]
 
 
+@pytest.mark.parametrize("file", ["config.json", "metrics.json", "history.parquet", "test.parquet"])
+def test_a_damaged_seed_is_left_out_and_said(places: tuple[Path, Path], file: str) -> None:
+    """The seed beside it stays; what was read of it before does not hide what happened to it since."""
+    ships, _ = places
+    for seed in (0, 1):
+        made_run(ships, "sst2", "vanilla", seed)
+    assert len(gathered().runs) == 2 and not gathered().left_out
+    (ships / "sst2" / "vanilla-s1" / file).write_bytes(b"{")
+    found = gathered()
+    assert [run.name for run in found.runs] == ["sst2/vanilla"]
+    assert file in found.left_out["sst2/vanilla-s1"]
+
+
 SHIPS = (Path(__file__).parents[1] / "checkpoints" / "sst2" / "vanilla").is_dir()
 
 

@@ -55,6 +55,7 @@ def test_the_example_is_one_of_our_own_sentences(run: Run) -> None:
     assert (stored.text, stored.text_pair) in {(example.text, example.pair) for example in EXAMPLES}
 
 
+@pytest.mark.slow
 @of_each(SHIPPED)
 def test_metrics_are_those_of_the_stored_predictions(run: Run) -> None:
     """Accuracy recomputed from test.parquet equals metrics.json, inside its interval."""
@@ -67,6 +68,7 @@ def test_metrics_are_those_of_the_stored_predictions(run: Run) -> None:
         assert len(rows) == metrics[str(split)]["n"]
 
 
+@pytest.mark.slow
 @of_each(SHIPPED)
 def test_no_text_of_a_data_set_ships(run: Run) -> None:
     """The stored predictions hold ids and numbers; ids name no words."""

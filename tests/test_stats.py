@@ -163,7 +163,7 @@ def test_damaged_predictions_are_named(make: Maker) -> None:
     config = json.loads((never.folder / "config.json").read_text(encoding="utf-8"))
     (never.folder / "config.json").write_text(json.dumps(config | {"files": {}}), encoding="utf-8")
     never = Run.open(never.folder, "never")
-    wrong = {gone: "missing", altered: "damaged", twice: "twice", nameless: "without neutral", never: "missing"}
+    wrong = {gone: "missing", altered: "damaged", twice: "twice", nameless: "no column 'neutral'", never: "missing"}
     for run, reason in wrong.items():
         with pytest.raises(RunError, match=f"^{run.name}: test.parquet .*{reason}"):
             paired(a, run)

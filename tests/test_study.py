@@ -148,3 +148,35 @@ def test_a_light_copy_keeps_the_numbers_without_the_weights(whole: Run, tmp_path
     assert len(run.history()) == len(whole.history())
     with pytest.raises(RunError, match="not its weights"):
         run.path("model.safetensors")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there the terminal alone can interrupt")
+@pytest.mark.slow
+def test_a_study_that_is_ended_ends_its_child(tmp_path: Path) -> None:
+    """SIGTERM, as a shutdown sends it, to a process whose child notes its own number and how it was ended."""
+    child = f"import os, time, pathlib; pathlib.Path({str(tmp_path / 'child')!r}).write_text(str(os.getpid())); time.sleep(60)"
+    code = f"""
+import sys
+from pathlib import Path
+from sentviz.cli.terminal import command
+from sentviz.recipe import Recipe
+from sentviz.studies.runner import run_study
+
+@command
+def study():
+    recipe = Recipe.of({{"dataset": "toy", "model": "vanilla-matched"}})
+    run_study([recipe], Path({str(tmp_path)!r}), command=lambda recipe, root: [sys.executable, "-c", {child!r}], quiet=True)
+
+study()
+"""
+    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
+    noted = tmp_path / "child"
+    while not (noted.exists() and noted.read_text()):
+        assert process.poll() is None, process.communicate()[1]
+        time.sleep(0.05)
+    process.terminate()
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == 143 and said.strip() == "Stopped."
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(noted.read_text()), 0)
+    assert not list((tmp_path / "toy").glob(".*log"))

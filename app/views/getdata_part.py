@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 import streamlit as st
 
@@ -15,7 +17,9 @@ from sentviz.errors import SentvizError
 from sentviz.fetch import hubdata
 from sentviz.fetch.download import Stopped
 
-__all__ = ["offer"]
+__all__ = ["offer", "own_machine"]
+
+FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP")  # what a proxy says of whom it asks for
 
 
 @dataclass
@@ -53,7 +57,8 @@ def _jobs() -> dict[str, _Job]:
 def offer(name: str) -> bool:
     """Whether a data set is here; where it is not, what it is, and the button that fetches it.
 
-    The page reruns when the download ends. `SENTVIZ_NO_DOWNLOAD` takes the button away.
+    The page reruns when the download ends. `SENTVIZ_NO_DOWNLOAD` takes the button away from all, `SENTVIZ_ALLOW_DOWNLOAD` gives it to
+    visitors from elsewhere as well.
     """
     item, job = info(name), _jobs().get(name)
     if job and job.runs:
@@ -68,11 +73,21 @@ def offer(name: str) -> bool:
     lacking = hubdata.lacking(name)
     if not lacking or not set(lacking) & set(item.needed):
         st.caption(f"It cannot be fetched from here: {md(item.hub.why)}. `SENTVIZ_DATA` names a folder that holds it.")
-    elif os.environ.get("SENTVIZ_NO_DOWNLOAD", "") not in ("", "0"):
+    elif _set("SENTVIZ_NO_DOWNLOAD") or not (_set("SENTVIZ_ALLOW_DOWNLOAD") or own_machine(st.context.ip_address, st.context.headers)):
         st.caption(f"Downloads are switched off on this server; its operator can run `sentviz data get {name}`.")
     else:
         st.button("Get data", key=f"get-{name}", icon=":material/cloud_download:", on_click=_start, args=(name,))
     return False
+
+
+def own_machine(address: str | None, headers: Mapping[str, str]) -> bool:
+    """Whether who looks sits at the machine that serves: no address of another one (as Streamlit tells it), no proxy between."""
+    host = urlsplit(f"//{headers.get('Host', 'localhost')}").hostname
+    return address is None and host in ("localhost", "127.0.0.1", "::1") and not any(name in headers for name in FORWARDED)
+
+
+def _set(variable: str) -> bool:
+    return os.environ.get(variable, "") not in ("", "0")
 
 
 def _describe(item: DatasetInfo) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from app import shell, store
-from app.fields import LARGEST
+from app.fields import LARGEST, LONGEST
 from app.views.getdata_part import offer
 from sentviz.errors import SentvizError
 from sentviz.figures import component_name, heatmap
@@ -87,7 +87,7 @@ def sentence_box(run: Run, text: str, pair: str | None, key: str = "sentence") -
     def take() -> None:
         shell.go(text=st.session_state[key], pair=st.session_state.get(second, ""))
 
-    common: dict[str, Any] = {"on_change": take, "label_visibility": "collapsed"}
+    common: dict[str, Any] = {"on_change": take, "label_visibility": "collapsed", "max_chars": LONGEST}
     st.session_state[key] = text
     st.text_input("Sentence", key=key, placeholder="Type a sentence and press Enter", **common)
     if store.reads_pairs(run):

@@ -8,8 +8,9 @@ import streamlit as st
 
 from app import shell
 from sentviz.runs import Run
+from sentviz.shelf import faults
 
-__all__ = ["several"]
+__all__ = ["readable", "several"]
 
 
 def several(fitting: Sequence[Run], what: str) -> list[Run]:
@@ -33,4 +34,14 @@ def several(fitting: Sequence[Run], what: str) -> list[Run]:
 
     st.session_state["several"] = wanted or names[:1]
     st.multiselect("Runs", names, key="several", on_change=take, label_visibility="collapsed")
-    return [run for run in fitting if run.name in st.session_state["several"]]
+    return readable([run for run in fitting if run.name in st.session_state["several"]], "history.parquet")
+
+
+def readable(runs: Sequence[Run], *files: str) -> list[Run]:
+    """The runs whose files can be read; the page says what is wrong with the others, and stops where none is left."""
+    wrong = faults(runs, files)
+    for reason in wrong.values():
+        st.warning(shell.md(f"Left out: {reason}"), icon=":material/broken_image:")
+    if kept := [run for run in runs if run.name not in wrong]:
+        return kept
+    st.stop()

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["listed", "options_of"]
 
-AXES = ("layer", "head", "component")  # of the model
+AXES = {"layer": (), "head": ("mean", "max"), "component": ("effective",)}  # of the model, with words for all of one
 GATES = ("gates_open", "gates_shut")
 PLACES = (*AXES, "token", "query", "key", *GATES)  # counted from 1, as people read them
 STATES = ("particles", "embeddings", "silhouette")  # whose layer 0 is what stands before the first
@@ -78,9 +78,11 @@ def options_of(spec: Spec, named: Mapping[str, Any], more: Sequence[str], run: R
     if run is not None and spec.name not in STATES:
         for axis in AXES:
             place, count = options.get(axis), getattr(run.capabilities, f"{axis}s")
-            if isinstance(place, int) and not 0 <= place < count:
+            words = [*AXES[axis]] + [word for word in (spec.options.get(axis),) if isinstance(word, str)]
+            if (isinstance(place, int) and not 0 <= place < count) or (isinstance(place, str) and place not in words):
                 there = f"the {axis}s 1 to {count}" if count > 1 else f"one {axis}"
-                raise InputError(f"{run.name} has {there}, not {place + 1}.")
+                there += f", or {' or '.join(dict.fromkeys(words))}" if words and isinstance(place, str) else ""
+                raise InputError(f"{run.name} has {there}, not {place + 1 if isinstance(place, int) else repr(place)}.")
     return options
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -21,18 +23,36 @@ __all__ = ["METHODS", "command", "listing", "main", "say_metrics", "ticking"]
 METHODS = "removal, received, first-layer, difference, rollout, flow, value-weighted, value-zeroing, gradient or integrated-gradients."
 
 
+@contextmanager
+def ended_alike() -> Iterator[None]:
+    """SIGTERM ends the block as Ctrl-C does: with whatever it stores and the processes that it has to end."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(number: int, frame: object) -> None:
+        raise KeyboardInterrupt(number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def command(function: Callable[..., Any]) -> Callable[..., Any]:
-    """What users can do wrong becomes one sentence and exit code 1, or 2 where an option is at fault; Ctrl-C exit code 130."""
+    """What users can do wrong becomes one sentence and exit code 1, or 2 where an option is at fault; Ctrl-C exit code 130, SIGTERM 143."""
 
     @wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         try:
-            return function(*args, **kwargs)
+            with ended_alike():
+                return function(*args, **kwargs)
         except SentvizError as error:
             raise click.ClickException(str(error)) from error
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as ended:
             click.echo("\nStopped.", err=True)
-            sys.exit(130)
+            sys.exit(128 + int(*(ended.args or (signal.SIGINT,))))
         except BrokenPipeError:  # `sentviz ... | head`
             sys.stdout = None
             sys.exit(0)

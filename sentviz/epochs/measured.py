@@ -88,7 +88,8 @@ class Measured:
             found = cls(**fields, heads=heads)
         except (OSError, SafetensorError, KeyError, IndexError, TypeError, ValueError, RecursionError) as error:
             raise RunError(f"{path.name} does not hold what was measured after an epoch ({error}).") from error
-        if not len(found.ids) == len(found.labels) == len(found.probabilities) >= len(found.pooled):
+        shapes = found.probabilities.shape == (len(found.ids), len(found.classes)) and found.labels.shape == (len(found.ids),)
+        if not shapes or found.pooled.ndim != 2 or len(found.pooled) > len(found.ids):
             raise RunError(f"{path.name} does not hold an answer for each of its rows.")
         return found
 

@@ -173,11 +173,13 @@ def _size(part: Path) -> int:
 @contextmanager
 def _sentences(url: str) -> Iterator[None]:
     """What a request fails with, in one sentence; what may pass is a hiccup."""
-    from httpx2 import HTTPError
+    from httpx2 import HTTPError, InvalidURL
     from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 
     try:
         yield
+    except SentvizError:
+        raise
     except OfflineModeIsEnabled as error:
         raise DataMissingError("HF_HUB_OFFLINE is set, so nothing is downloaded.") from error
     except HfHubHTTPError as error:
@@ -189,6 +191,8 @@ def _sentences(url: str) -> Iterator[None]:
         if isinstance(cause, ssl.SSLCertVerificationError):
             raise DataMissingError(f"{urlsplit(url).netloc} has no valid certificate: {cause.verify_message}.") from error
         raise _Hiccup(_reason(cause)) from error
+    except (InvalidURL, ValueError) as error:  # what a server redirects to
+        raise DataMissingError(f"{urlsplit(url).netloc} sends to an address that is none, so {_file(url)} cannot be had.") from error
 
 
 def _refuse(status: int, headers: Mapping[str, str], url: str) -> None:

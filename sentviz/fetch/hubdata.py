@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 __all__ = ["Got", "convert", "get", "lacking", "ours", "url"]
 
 ENDPOINT = "https://huggingface.co"
+SLACK = 3.0  # times what a data set is known to have, at most, is taken
+LARGEST = 1 << 30  # bytes of one of which that is not known
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,8 @@ def get(name: str, *, progress: Progress | None = None, stop: threading.Event | 
         parts = tuple(item.hub.files) if again else lacking(name)
         remotes = {part: look(url(item.hub.files[part]), stop=stop) for part in parts}
         whole, before, fetched = sum(remote.size for remote in remotes.values()), 0, []
+        progress = _capped(progress, item)
+        progress(0, whole)
         for part, remote in remotes.items():
             fetched.append(_get(item, part, remote, root, _shifted(progress, before, whole), stop))
             before += remote.size
@@ -121,8 +125,24 @@ def _get(item: DatasetInfo, part: str, remote: Remote, root: Path, progress: Pro
     return Got(part, path, len(frame), exact, remark)
 
 
-def _shifted(progress: Progress | None, before: int, whole: int) -> Progress | None:
-    return progress and (lambda done, total: progress(before + done, max(whole, before + total)))
+def _capped(progress: Progress | None, item: DatasetInfo) -> Progress:
+    """Progress that ends where much more comes, or is announced, than a data set is known to have."""
+    most = int((SLACK * item.hub.megabytes + 1) * 1e6) if item.hub.megabytes else LARGEST
+
+    def tick(done: int, total: int) -> None:
+        if max(done, total) > most:
+            raise DataMissingError(
+                f"{item.name} has about {item.hub.megabytes:g} MB; its server sends {max(done, total) / 1e6:,.0f} MB or more,"
+                " which is something else, so it was not taken."
+            )
+        if progress is not None:
+            progress(done, total)
+
+    return tick
+
+
+def _shifted(progress: Progress, before: int, whole: int) -> Progress:
+    return lambda done, total: progress(before + done, max(whole, before + total))
 
 
 def _layout(item: DatasetInfo) -> str:

@@ -123,14 +123,17 @@ def base_layout(theme: Theme, *, width: int, height: int, margin: tuple[int, int
     }
     left, top, right, bottom = margin
     heading = {"text": title, "x": 0, "xref": "container", "y": 1, "yref": "container", "yanchor": "top"}
-    return go.Layout(
-        template=template,
-        title=heading | {"pad": {"l": 12, "t": 12}, "font": {"size": 15}},
-        width=width,
-        height=height,
-        margin={"l": left, "t": top, "r": right, "b": bottom, "autoexpand": True},
-        separators=".",
-    ).update(more)
+    base: dict[str, Any] = {
+        "template": template,
+        "title": heading | {"pad": {"l": 12, "t": 12}, "font": {"size": 15}},
+        "width": width,
+        "height": height,
+        "margin": {"l": left, "t": top, "r": right, "b": bottom, "autoexpand": True},
+        "separators": ".",
+    }
+    changed = {name: value for name, value in more.items() if name.partition("_")[0] in base}
+    added = {name: value for name, value in more.items() if name not in changed}  # at once: an update takes five times as long
+    return go.Layout(**base, **added).update(changed)
 
 
 def blend(stops: Sequence[str], at: npt.ArrayLike) -> list[str]:

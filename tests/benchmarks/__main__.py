@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from tests.benchmarks import app, explanations, hardmax, hub, models, points, projection, sparse, tweets, views, words
+from tests.benchmarks import app, explanations, hardmax, hub, models, points, projection, sparse, through, tweets, views, words
 
 ALL = {
     "trace": models.trace,
@@ -32,6 +32,7 @@ ALL = {
     "memory": sparse.memory,
     "tags": sparse.tags,
     "tweets": tweets.tweets,
+    "through": through.through,
 }
 
 for name in sys.argv[1:] or ALL:

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -51,6 +52,8 @@ def serving(**environment: str) -> Iterator[str]:
         for _ in range(300):
             try:
                 urllib.request.urlopen(f"{address}/_stcore/health", timeout=1).close()
+                break
+            except urllib.error.HTTPError:  # it stands, and is known by another name
                 break
             except OSError:
                 assert process.poll() is None, "the app did not start"

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.browser
 
 
 def test_proposition_2_is_learned_and_asked(page: Any, server: str) -> None:
-    """Short sequences are learned; the transformer's answer to a typed sequence and to a word that there is not."""
+    """Short sequences are learned; the transformer's answer to a typed sequence, which the link holds, and to a word that there is not."""
     page.goto(f"{server}/sentiformer?part=theory")
     button = page.get_by_role("button", name="Train all models")
     button.wait_for(timeout=60_000)
@@ -22,7 +22,11 @@ def test_proposition_2_is_learned_and_asked(page: Any, server: str) -> None:
     box.fill("not the film was good")
     box.press("Enter")
     page.get_by_text("was the film was good").wait_for()
+    page.wait_for_url("**sequence=not+the+film+was+good**")
+    assert "longest=8" in page.url
     box.fill("not the soup was good")
     box.press("Enter")
     page.get_by_text("is none of the 8 words").wait_for()
+    page.goto(f"{server}/sentiformer?part=theory&longest=8&sequence=not+the+film+was+good")
+    page.get_by_role("radio", name="8", exact=True).and_(page.locator("[aria-checked=true]")).wait_for()
     assert not page.outside

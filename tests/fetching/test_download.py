@@ -127,6 +127,17 @@ def test_refusals_are_said_at_once(hub: Hub, file: str, status: int, said: str) 
     assert len(hub.asked) == 1
 
 
+@pytest.mark.parametrize("address", ["http://[::1", "http://a:b/c", "//[/x", "http://exa\xfcmple..test/x", "\xff\xfe"])
+def test_a_redirect_to_nowhere_is_one_sentence(hub: Hub, file: str, tmp_path: Path, address: str) -> None:
+    """Wherever it is followed; nothing is left."""
+    remote = look(file)
+    hub.trouble = [("astray", address)] * 99
+    with pytest.raises(DataMissingError) as caught:
+        fetch(remote, tmp_path / "big")
+    assert str(caught.value).endswith(".") and "\n" not in str(caught.value)
+    assert not list(tmp_path.iterdir())
+
+
 def test_troubled_servers_are_left_after_a_while(hub: Hub, file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for trouble, said in ((503, "it answered 503"), ("drop", "the connection broke")):
         hub.trouble, hub.asked = [trouble] * 9, []

@@ -220,6 +220,7 @@ def page() -> None:
 
 
 def test_the_button_fetches(hub: Hub, toy: DatasetInfo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SENTVIZ_ALLOW_DOWNLOAD", "1")  # the harness gives a visitor no address
     app = AppTest.from_function(page, default_timeout=20).run()
     assert app.markdown[-1].value == "not here" and "About 1 MB" in app.caption[0].value
     remote_get, going = hubdata.get, threading.Event()
@@ -234,6 +235,8 @@ def test_the_button_fetches(hub: Hub, toy: DatasetInfo, monkeypatch: pytest.Monk
 
 
 def test_the_button_stops_and_says_what_failed(hub: Hub, toy: DatasetInfo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SENTVIZ_ALLOW_DOWNLOAD", "1")
+
     def until_stopped(*_: object, stop: threading.Event, **__: object) -> None:
         assert stop.wait(10)
         raise Stopped("Stopped; the same download goes on from here.")
@@ -257,7 +260,20 @@ def test_the_button_stops_and_says_what_failed(hub: Hub, toy: DatasetInfo, monke
     assert "withdrawn" in app.error[0].value and app.button(key="get-toy")
 
 
-def test_an_operator_can_switch_it_off(toy: DatasetInfo, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SENTVIZ_NO_DOWNLOAD", "1")
+def test_much_more_than_is_known_is_not_taken(hub: Hub, toy: DatasetInfo, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Announced, it is not asked for; either way one sentence, and nothing of it stays."""
+    monkeypatch.setattr(hubdata, "SLACK", -0.999_999)
+    hub.sent = 0
+    with pytest.raises(DataMissingError, match=r"toy has about 1 MB; its server sends .* was not taken"):
+        hubdata.get("toy")
+    assert hub.sent == 0 and not litter()
+
+
+@pytest.mark.parametrize("variable", ["SENTVIZ_NO_DOWNLOAD", ""])
+def test_an_operator_can_switch_it_off(toy: DatasetInfo, monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    """And who does not sit at the machine, as far as is known, is not offered it unless told otherwise."""
+    if variable:
+        monkeypatch.setenv("SENTVIZ_ALLOW_DOWNLOAD", "1")
+        monkeypatch.setenv(variable, "1")
     app = AppTest.from_function(page, default_timeout=20).run()
     assert not app.button and "switched off" in app.caption[-1].value

@@ -161,6 +161,29 @@ def namesakes(tmp_path: Path) -> tuple[Path, Path]:
     return first, spoilt(second, 0.5)
 
 
+def test_ten_million_layers_are_not_built(folders: dict[str, Path], tmp_path: Path) -> None:
+    for kind, setting in (("bert", "num_hidden_layers"), ("distilbert", "n_layers"), ("modernbert", "num_hidden_layers")):
+        with pytest.raises(RunError, match="10000000 layers; models of up to 1,000") as caught:
+            hub.load(changed(folders[kind], tmp_path / kind, **{setting: 10_000_000}))
+        sentence(caught)
+
+
+def test_a_tokenizer_without_a_word_for_the_unknown(folders: dict[str, Path], tmp_path: Path) -> None:
+    """It would fail on the first letter that it does not know, in the middle of a text."""
+    folder = changed(folders["bert"], tmp_path / "deaf")
+    path = folder / "tokenizer.json"
+    words = json.loads(path.read_text())
+    words["added_tokens"] = [entry for entry in words["added_tokens"] if entry["content"] != "[UNK]"]
+    words["model"]["vocab"]["[GONE]"] = words["model"]["vocab"].pop("[UNK]")
+    path.write_text(json.dumps(words))
+    settings = json.loads((folder / "tokenizer_config.json").read_text())
+    settings.pop("unk_token")
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    with pytest.raises(RunError, match="its tokenizer cannot read every text") as caught:
+        hub.load(folder)
+    sentence(caught)
+
+
 def test_a_namesake_does_not_take_a_runs_place(toy: dict[str, datasets.Split], tmp_path: Path) -> None:
     alice, bob = namesakes(tmp_path)
     run = training.adopt(alice, "toy", tmp_path / "runs")

@@ -9,15 +9,18 @@ import streamlit as st
 
 from app import shell, store
 from sentviz.registry import printed
-from sentviz.shelf import catalog
+from sentviz.shelf import catalog, faults
 
 shell.intro(
     "Every trained model here, its accuracy with a 95% interval beside the paper's printed one, and where it comes from.",
     "Two models are not ranked by intervals that overlap.",
 )
 frame = catalog()
-for error in store.broken().values():
-    st.warning(shell.md(str(error)), icon=":material/folder_off:")
+with st.spinner("Reading what the runs hold"):
+    damaged = faults(list(store.runs().values()))
+for problem in dict.fromkeys((*frame["problem"].dropna(), *damaged.values())):
+    if problem:
+        st.warning(shell.md(problem), icon=":material/folder_off:")
 frame = frame[frame["problem"].fillna("") == ""].drop(columns="problem")
 if frame.empty:
     st.info("There are no runs here. `sentviz train sst2` makes one.", icon=":material/inventory_2:")

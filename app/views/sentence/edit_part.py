@@ -51,7 +51,8 @@ def faithful(run: Run, trace: Trace, name: str) -> None:
     with section:
         try:
             scores = {name: score(trace, name)}
-            measured = faithfulness(store.model(run), trace, scores, **trace.change).set_index("metric")
+            with store.turn():
+                measured = faithfulness(store.model(run), trace, scores, **trace.change).set_index("metric")
         except SentvizError as error:
             st.caption(shell.md(str(error)))
             return

@@ -12,6 +12,7 @@ import streamlit as st
 
 from app import shell
 from app.components.particles import Picked, particles
+from app.fields import LONGEST
 from app.views.sentence.hardmax_parts import exports, hardmax_run, kept, model, runs, temperature, without_runs
 from sentviz.errors import SentvizError
 from sentviz.figures.token_step import token_step
@@ -72,6 +73,7 @@ def _text(found: dict[str, Run]) -> Run:
             key="hardmax-text",
             on_change=typed,
             height=96,
+            max_chars=LONGEST,
             help="Ctrl+Enter reads it. Only “Copy link” puts it into a link.",
         )
     with right:

@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from app import shell, store
+from app.views.runpick import readable
 from app.views.testset import gates_part
 from sentviz.errors import SentvizError
 from sentviz.figures.heads import MEASURE_TITLES, head_grid, layer_lines
@@ -59,7 +60,8 @@ if has_cls(run) and not beside:  # the baseline and an injected run make the fig
     beside = [name for name in names if name != run.name and known[name].config["data"]["name"] == data and has_cls(known[name])][:1]
 st.session_state["cls-runs"] = [run.name, *beside]
 st.multiselect("Runs", names, key="cls-runs", on_change=take, label_visibility="collapsed", max_selections=6)
-chosen = [known[name] for name in st.session_state["cls-runs"]]
+chosen = readable([known[name] for name in st.session_state["cls-runs"]], FILE)
+run = chosen[0]
 frames = {one.name: measured(one.name, one.digest) for one in chosen}
 baselines = [one.name for one in chosen if not one.capabilities.lexicon]
 dashed = baselines if len(baselines) < len(chosen) else []

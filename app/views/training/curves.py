@@ -8,7 +8,7 @@ import streamlit as st
 
 from app import shell, store
 from app.focus import choices
-from app.views.runpick import several
+from app.views.runpick import readable, several
 from sentviz.gallery import code, make
 from sentviz.gallery.subjects import Runs
 from sentviz.runs import Run
@@ -32,7 +32,7 @@ with st.container(horizontal=True, gap="medium"):
     shell.choose(st.segmented_control, "Seeds", "seeds", choices("seeds"), format_func=titles.get, label_visibility="collapsed")
 bands = shell.focus().seeds == "bands"
 axis: Literal["epoch", "step"] = "step" if shell.focus().axis == "step" else "epoch"
-shown = seeds_of(chosen) if bands else chosen
+shown = readable(seeds_of(chosen), "history.parquet") if bands else chosen
 of = Runs(shown[0], tuple(run.name for run in shown[1:]))
 of.sources = shown
 lines = code(shown[0].name, "curves", versus=of.versus, x=axis, bands=bands)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Opened", "load", "opened", "short_name"]
 
 PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
+LAYERS = 1_000  # of a model at most
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,10 @@ def opened(name_or_folder: str | Path, *, labels: Sequence[str] = (), allow_pick
     rows = model.get_input_embeddings().num_embeddings
     if words.get_vocab_size(with_added_tokens=True) > rows:
         raise RunError(f"{name}: its tokenizer knows {words.get_vocab_size():,} tokens, its model {rows:,}; they do not belong together.")
-    tokenizer = HubTokenizer(words, vocab_size=rows, special_ids=backend.all_special_ids, unknown=backend.unk_token_id)
+    try:
+        tokenizer = HubTokenizer(words, vocab_size=rows, special_ids=backend.all_special_ids, unknown=backend.unk_token_id)
+    except RunError as error:
+        raise RunError(f"{name}: {error}") from error
     named = tuple(str(model.config.id2label.get(k, "")) for k in range(model.config.num_labels))
     if not all(named):
         raise RunError(f"{name}: its labels are not counted from 0 ({', '.join(map(str, model.config.id2label))}).")
@@ -162,6 +166,9 @@ def _checked(name: str, settings: dict[str, Any], *, classifies: bool) -> str:
         raise RunError(f"{name} needs code of its own repository, which is never run here; there are {readable}.")
     if kind not in ARCHITECTURES:
         raise RunError(f"{name} is a model of the kind {kind or 'unknown'!r}, no encoder that can be read here; there are {readable}.")
+    layers = settings.get("num_hidden_layers", settings.get("n_layers", 0))
+    if not isinstance(layers, int) or not 0 <= layers <= LAYERS:
+        raise RunError(f"{name} names {brief(ValueError(layers))} layers; models of up to {LAYERS:,} are read.")
     if settings.get("is_decoder") or settings.get("is_encoder_decoder"):
         raise RunError(f"{name} is a decoder: it reads from left to right.")
     if classifies and settings.get("problem_type") in ("regression", "multi_label_classification"):

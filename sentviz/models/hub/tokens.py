@@ -51,6 +51,9 @@ class Frame:
         return np.concatenate([specials(self.before), *rows, specials(self.after)])
 
 
+STRANGE = "\U00010380"  # a letter of Ugarit, which hardly a vocabulary has
+
+
 class HubTokenizer(Tokenizer):
     """A fast tokenizer of Hugging Face; immutable and shared like its base.
 
@@ -62,7 +65,13 @@ class HubTokenizer(Tokenizer):
         self._backend = type(backend).from_str(backend.to_str())
         self._backend.no_truncation()
         self._backend.no_padding()
-        self._frames = Frame.of(self._backend, "a"), Frame.of(self._backend, "a", "a")
+        try:
+            self._backend.encode(STRANGE)
+            self._frames = Frame.of(self._backend, "a"), Frame.of(self._backend, "a", "a")
+        except RunError:
+            raise
+        except Exception as error:  # the library raises bare Exception
+            raise RunError(f"its tokenizer cannot read every text ({error}).") from error
         self._backend.encode_special_tokens = True
         self._vocab_size, self.unknown_id = vocab_size, unknown
         self.special_ids = tuple(sorted(set(special_ids)))

@@ -1,0 +1,69 @@
+"""Turns at work that takes the machine: how many at a time, in which order, what those who wait are told."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import pytest
+
+from sentviz.background import Turns
+
+SOON = 20.0  # seconds, after which a test has failed
+
+
+@contextmanager
+def asking(turns: Turns, who: str, order: list[str], told: list[int]) -> Iterator[threading.Thread]:
+    """A visitor on a thread of their own who asks for a turn; waited for until they stand in the line."""
+    there, waits = threading.Event(), threading.Event()
+
+    def ask() -> None:
+        def say(before: int) -> None:
+            told.append(before)
+            waits.set()
+
+        with turns.turn(who, say):
+            order.append(who)
+            there.set()
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    assert waits.wait(SOON) and not there.is_set()
+    yield thread
+    thread.join(SOON)
+    assert there.is_set()
+
+
+def test_who_comes_first_is_first_and_all_know_their_place() -> None:
+    turns, order, told = Turns(1), list[str](), {name: list[int]() for name in "abc"}
+    with ExitStack() as stack, turns.turn("before"):
+        for name in "abc":
+            stack.enter_context(asking(turns, name, order, told[name]))
+        assert [told[name][0] for name in "abc"] == [1, 2, 3]
+    assert order == ["a", "b", "c"]
+
+
+def test_one_visitor_holds_one_turn_and_does_not_block_others() -> None:
+    """Two slots, both asked for by one visitor: the second waits, and another visitor passes."""
+    turns, order = Turns(2), list[str]()
+    with ExitStack() as stack, turns.turn("greedy"):
+        stack.enter_context(asking(turns, "greedy", order, []))
+        with turns.turn("other", lambda before: pytest.fail("there was a slot for another visitor")):
+            order.append("other")
+    assert order == ["other", "greedy"]
+
+
+def test_a_visitor_who_leaves_the_line_leaves_no_gap() -> None:
+    """What `say` raises, as Streamlit does when a visitor goes on, ends the waiting; work that fails gives its turn back."""
+    turns = Turns(1)
+
+    def gone(before: int) -> None:
+        raise LookupError
+
+    with turns.turn("a"), pytest.raises(LookupError), turns.turn("b", gone):
+        pytest.fail("it was not its turn")
+    with pytest.raises(ZeroDivisionError), turns.turn("c"):
+        raise ZeroDivisionError
+    with turns.turn("d", lambda before: pytest.fail("nobody is before")):
+        pass
