@@ -129,3 +129,23 @@ def test_neutral_tweets_cannot_be_judged(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(measured, "table", lambda name: pd.DataFrame(rows, columns=measured.COLUMNS["neutral"]))
     one = found("Neutral", [])
     assert one.verdict == "cannot be judged here" and "30.0% [20.0%, 40.0%] of 90 neutral" in one.evidence and "80.0%" in one.evidence
+
+
+@pytest.mark.parametrize(
+    ("lags", "verdict"), [((0.046, 0.053), "holds"), ((0.046, 0.062), "does not hold"), ((0.001, 0.05), "does not hold")]
+)
+def test_what_scarcity_costs_in_the_table(lags: tuple[float, float], verdict: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """V5 behind V1 in both phases: about five points is from four to six."""
+    rows = [(f"7ess-v{v}{phase}", 0.8 - lag * (v == 5)) for phase, lag in zip(("", f"-{ROPE}"), lags, strict=True) for v in (1, 5)]
+    monkeypatch.setattr(prints, "table", lambda name: pd.DataFrame(rows, columns=["model", "accuracy"]))
+    one = found("A sixteenth", [], "its own tables")
+    assert one.verdict == verdict and f"{100 * lags[1]:.1f} points with RoPE" in one.evidence
+
+
+@pytest.mark.parametrize(("printed", "verdict"), [(0.8, "holds"), (0.804, "holds"), (0.81, "does not hold"), (0.79, "does not hold")])
+def test_the_matrix_beside_the_printed_accuracy(printed: float, verdict: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """75 and 85 % of two classes of one size are 80 % right in all."""
+    monkeypatch.setattr(prints, "FIGURE_5", {"negative": 0.75, "positive": 0.85})
+    row = {"model": BEST, "accuracy": printed, "precision_positive": 0.77}
+    monkeypatch.setattr(prints, "table", lambda name: pd.DataFrame([row]))
+    assert found("The matrix", [], "its own tables").verdict == verdict

@@ -137,6 +137,13 @@ def test_the_strictest_answer_of_several_kinds_of_rows_stands_first(tmp_path: Pa
     groups = {name: made[i : i + 2] for i, name in ((0, "ndt-unit-2"), (2, "diff"), (4, "vanilla-matched"))}
     planted = {"test": groups, "official_test": groups | {"diff": other}}
     assert [(one.word, one.rows) for one in answers_by_rows(made, "sst2")] == [("no", "the official sentences"), ("yes", "the re-split")]
+    even = made_seeds(tmp_path / "even", "sst2", "diff", 2, wrong=21, also=("official_test",))
+    planted["test"] = groups | {"vanilla-matched": even}
+    planted["official_test"] = groups | dict.fromkeys(("diff", "vanilla-matched"), even)
+    assert [(one.word, one.rows) for one in answers_by_rows(made, "sst2")] == [
+        ("cannot be told", "the official sentences"),
+        ("cannot be told", "the re-split"),
+    ]
     planted["official_test"] = {}
     assert [one.rows for one in answers_by_rows(made, "sst2")] == ["the re-split"]
 

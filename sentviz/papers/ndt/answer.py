@@ -96,7 +96,12 @@ def answer(runs: Iterable[Run], dataset: str, split: str = "test") -> Answer | N
 
 
 def answers_by_rows(runs: Iterable[Run], dataset: str) -> list[Answer]:
-    """The same on each kind of test rows that a data set has, strictest first."""
+    """The same on each kind of test rows that a data set has, strictest first: by the answer, then by how many of both it beats."""
     here = list(runs)
     found = [answer(here, dataset, split) for split in ROWS.get(dataset, {"test": ""})]
-    return sorted((one for one in found if one), key=lambda one: ("no", "cannot be told", "yes").index(one.word))
+
+    def strict(one: Answer) -> tuple[int, int]:
+        beaten = [base for base in ("diff", CONTROL) if base in one.comparisons and one.comparisons[base].word() == "better"]
+        return ("no", "cannot be told", "yes").index(one.word), len(beaten)
+
+    return sorted((one for one in found if one), key=strict)
