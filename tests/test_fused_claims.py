@@ -208,6 +208,8 @@ def test_spread_over_seeds(statement: str, tmp_path: Path) -> None:
     assert told(statement, shelf(wide, close)).verdict == "does not hold"
     assert told(statement, shelf(wide, wide)).verdict == "cannot be told"
     assert told(statement, [*seeds("cls-last-scaled", *close), *seeds("cls-all", *wide)]).verdict == "cannot be told"  # two are not here
+    alone = told(statement, [*seeds("cls-last-scaled", *close), *seeds("cls-all", 90)])  # one seed has no spread
+    assert alone.verdict == "cannot be judged here" and alone.evidence.startswith("only Last head ÷ √d")
     assert told(statement, seeds("cls-last-scaled", *close)).verdict == told(statement).verdict == "cannot be judged here"
 
 
@@ -224,9 +226,9 @@ def test_deviations_about_cls(statement: str, tmp_path: Path) -> None:
 
     def shelf(shift: float, noise: float, seeds: int = 3) -> list[Run]:
         made = []
-        for model, by in (("cls", 0.0), ("cls-last-scaled", shift)):
+        for model, by in (("cls", (0.0, 0.0)), ("cls-last-scaled", (shift, 0.1 - shift))):
             for i, run in enumerate(made_seeds(tmp_path / f"{model}{shift}{noise}{seeds}", data, model, seeds)):
-                moving, still = (tuple(0.2 + each + noise * (i - 1) + 0.01 * layer for layer in range(2)) for each in (by, 0.1 - by))
+                moving, still = (tuple(0.2 + each + noise * (i - 1) + 0.01 * layer for layer in range(2)) for each in by)
                 made.append(with_heads(run, moving, still) if column == 0 else with_heads(run, still, moving))
         return made
 

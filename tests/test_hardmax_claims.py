@@ -102,8 +102,8 @@ def test_the_nearness_from_which_they_are_enough(monkeypatch: pytest.MonkeyPatch
     table = pd.DataFrame([*rows, (0.001, 1.0, "another")], columns=["nearness", "q05", "digest"])
     monkeypatch.setattr(nearness, "table", lambda: table)
     here = surveyed(monkeypatch, 2)
-    assert claims._elsewhere(here[:1]) == "; 95% of the words do in 19 of 20 reviews from 1.00% on"
-    assert claims._elsewhere(here) == "; 95% of the words do in 19 of 20 reviews from 5.00% on"
+    assert claims._elsewhere(here[:1]) == "; where near is less, 95% of the words do in 19 of 20 reviews down to 1.00%"
+    assert claims._elsewhere(here) == "; where near is less, 95% of the words do in 19 of 20 reviews down to 5.00%"
     monkeypatch.setattr(nearness, "table", lambda: table.assign(q05=0.2))
     assert claims._elsewhere(here).endswith("not even within 5%")
     assert claims._elsewhere([]) == ""

@@ -40,14 +40,23 @@ def nearness_curve(frame: pd.DataFrame, *, near: float, wanted: float, layers: i
             mode="lines+markers",
             line={"color": colour, "width": 2, "dash": dash},
             marker={"size": 6},
-            hovertemplate=f"within %{{x:.2~%}}: %{{y:.1%}}, {said}<extra></extra>",
+            hovertemplate=f"within %{{x:~%}}: %{{y:.1%}}, {said}<extra></extra>",
         )
         ends.append((float(rows[column].iloc[-1]), colour, said))
     mark = {"line": {"color": colours.muted, "width": 1, "dash": "dot"}}
     plot.add_vline(x=near, **mark)
     plot.add_hline(y=wanted, **mark)
     name_ends(plot, ends, float(np.log10(rows["nearness"].iloc[-1])), span=1.0, inner=226)
-    plot.update_xaxes(title="near: within this share of the largest norm", type="log", tickformat=".2~%", automargin=False)
+    ends_at = np.log10(rows["nearness"].to_numpy(float)[[0, -1]])
+    decades = 10.0 ** np.arange(np.floor(ends_at[0]), np.ceil(ends_at[1]) + 1)
+    plot.update_xaxes(
+        title="near: within this share of the largest norm",
+        type="log",
+        range=[ends_at[0] - 0.1, ends_at[1] + 0.1],
+        tickvals=decades,
+        tickformat="~%",
+        automargin=False,
+    )
     plot.update_yaxes(title="share of words", tickformat=".0%", rangemode="tozero", automargin=False)
     caption = (
         f"What is asked for, {wanted:.0%} of the words within {near:.0%}, is marked. Half of the reviews, or 19 of 20, have at least the"

@@ -69,7 +69,7 @@ def _enough(runs: Sequence[Run]) -> Finding:
         table = per_layer(run.frame(FILE))
         last = table[(table["measure"] == "at leaders") & (table["layer"] == table["layer"].max())].iloc[0]
         verdicts.append("holds" if last["q05"] >= nearness.WANTED else "does not hold")
-        said.append(f"{last['mean']:.1%} of a review's words (5 % of reviews: {last['q05']:.1%} or fewer)")
+        said.append(f"{last['mean']:.1%} of a review's words ({last['q05']:.1%} or more in 19 of 20 reviews)")
     near = f"after {int(last['layer'])} layers {'; '.join(said)} stand at a leader, taken to mean within {NEAR:.0%} of the largest norm"
     return Finding(_agreed(verdicts), f"{near}{_elsewhere(here)}; d = 2, {_seeds(len(here))}, n = {int(last['n']):,}")
 
@@ -81,8 +81,8 @@ def _elsewhere(here: Sequence[Run]) -> str:
     enough = rows.groupby("nearness")["q05"].min().loc[lambda low: low >= nearness.WANTED].index
     if rows.empty:
         return ""
-    least = f"from {min(enough):.2%} on" if len(enough) else f"not even within {rows['nearness'].max():.0%}"
-    return f"; {nearness.WANTED:.0%} of the words do in 19 of 20 reviews {least}"
+    least = f"down to {min(enough):.2%}" if len(enough) else f"not even within {rows['nearness'].max():.0%}"
+    return f"; where near is less, {nearness.WANTED:.0%} of the words do in 19 of 20 reviews {least}"
 
 
 def frequent_leaders(run: Run, distance: float) -> tuple[pd.DataFrame, float]:

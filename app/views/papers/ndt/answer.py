@@ -32,8 +32,9 @@ def show(runs: Sequence[Run]) -> str:
             st.markdown(
                 f":material/inventory_2: **{DATASETS[dataset]}** · no NDT run here; `sentviz study ndt --dataset {dataset}` trains them"
             )
-        with st.container(gap=None):
-            for one in found:
+        places = shell.halves(f"ndt-answer-{dataset}") if len(found) > 1 else [st.container()]
+        for place, one in zip(places, found, strict=False):
+            with place.container(gap=None):
                 st.markdown(f"{ICONS[one.word]} **{shell.md(one.short)}**")
                 st.caption(shell.md(one.numbers))
     st.caption(

@@ -1,0 +1,54 @@
+"""The share of words at a leader, by what counts as near: against one review after the other, and as drawn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sentviz.errors import InputError
+from sentviz.figures.nearness import nearness_curve
+from sentviz.models.hardmax import HardmaxModel
+from sentviz.papers.hardmax.nearness import THRESHOLDS, by_threshold
+from sentviz.testset.leaders import MEASURES, NEAR, at_leaders, followed
+from tests.test_hardmax_model import random_model
+
+
+def test_shares_are_those_of_each_review() -> None:
+    """Distances of every word's last place to the places of leaders, by loops; at the stored nearness the stored measure."""
+    model: HardmaxModel = random_model()
+    rng = np.random.default_rng(0)
+    rows = [rng.integers(4, model.config.vocab_size, size=n).astype(np.int32) for n in (1, 3, 8, 20)]
+    wanted = (0.001, NEAR, 0.1, 0.5)
+    found = at_leaders(model, rows, wanted)
+    for i, row in enumerate(rows):
+        review = model.follow(" ".join(model.tokenizer.token_of(int(j)) for j in row))
+        last, reach = review.positions[-1], np.linalg.norm(review.positions[0], axis=1).max()
+        for column, near in enumerate(wanted):
+            there = [min((float(np.linalg.norm(x - last[j])) for j in review.leaders), default=np.inf) <= near * reach for x in last]
+            assert found[i, column] == pytest.approx(np.mean(there))
+    measures, _, _ = followed(model, rows)
+    np.testing.assert_allclose(found[:, 1], measures[:, -1, MEASURES.index("at leaders")])
+
+
+def test_quantiles_over_reviews_leave_out_those_without_a_known_word() -> None:
+    model = random_model()
+    words = [model.tokenizer.token_of(i) for i in range(4, 12)]
+    texts = [" ".join(words[:n]) for n in range(1, 9)]
+    frame = by_threshold(model, [*texts, "zzz 123"])
+    alone = at_leaders(model, model.tokenizer.ids_batch(texts), THRESHOLDS)
+    assert frame["n"].tolist() == [8] * len(THRESHOLDS)
+    np.testing.assert_allclose(frame["mean"], alone.mean(axis=0))
+    np.testing.assert_allclose(frame["q05"], np.quantile(alone, 0.05, axis=0))
+
+
+def test_the_curve_is_the_frame() -> None:
+    """In the order of nearness, whatever the order given; what is asked for is marked."""
+    frame = pd.DataFrame({"nearness": [0.1, 0.001, 0.01], "mean": [1, 0.5, 0.9], "q05": [0.9, 0.1, 0.6], "q50": [1.0, 0.6, 0.95], "n": 7})
+    made = nearness_curve(frame, near=0.01, wanted=0.95)
+    assert made.frame["nearness"].tolist() == [0.001, 0.01, 0.1]
+    assert [list(line.y) for line in made.plot.data] == [made.frame[name].tolist() for name in ("q50", "mean", "q05")]
+    assert "95% of the words within 1%" in made.caption and "n = 7" in made.caption
+    assert {shape.x0 for shape in made.plot.layout.shapes} >= {0.01}
+    with pytest.raises(InputError, match="nearness"):
+        nearness_curve(frame.head(0), near=0.01, wanted=0.95)
