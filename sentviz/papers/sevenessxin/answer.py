@@ -13,7 +13,7 @@ __all__ = ["answers", "asked"]
 QUESTIONS = (  # question, the claim of the runs here that answers it, the part that shows it
     ("Do RoPE and QK-norm help?", "RoPE and QK-norm gain in nearly every version", "phases"),
     ("Is V6 the best version?", "V6 with RoPE is the best version", "results"),
-    ("What do fewer tweets cost?", "Fewer tweets to learn from cost accuracy", "curve"),
+    ("Do fewer tweets cost accuracy?", "Fewer tweets to learn from cost accuracy", "curve"),
     ("Do depth, width and heads give little?", "More depth, width and heads give little", "results"),
     ("Does it lean to the positive class?", "The model leans to the positive class", "matrix"),
     ("Does unmasked padding matter?", "Padding that is not masked changes answers (ours, of the published code)", "padding"),

@@ -92,7 +92,7 @@ def _rope(runs: Sequence[Run]) -> Finding:
     words = frame["verdict"].tolist()
     better, worse = words.count("better"), words.count("worse")
     numbers = "; ".join(f"{row['row']} {in_points(row)}" for row in frame.to_dict("records"))
-    said = f"better in {better}, worse in {worse} of {len(frame)} versions, the rest cannot be told: {numbers}"
+    said = f"of {len(frame)} versions {better or 'none'} can be told to gain, {worse or 'none'} to lose: {numbers}"
     if better >= NEARLY * len(VERSIONS):
         return Finding("holds", said)
     missing = len(VERSIONS) - len(frame)
@@ -111,7 +111,7 @@ def _best(runs: Sequence[Run]) -> Finding:
     ahead = frame[frame["verdict"] == "better"]["title"].tolist()
     behind = frame[frame["verdict"] == "worse"]["title"].tolist()
     same = [prints.title(name) for name in frame["model"] if _alike(here[name][0], here[BEST][0])]
-    said = f"of {len(frame)} others of its phase {len(ahead)} are told to be better ({', '.join(ahead) or 'none'}), {len(behind)} worse"
+    said = f"of {len(frame)} others of its phase {', '.join(ahead) or 'none'} can be told to be better, {', '.join(behind) or 'none'} worse"
     said += (
         f"; {' and '.join(same)} gives the same answers to every tweet: a longer input than any of them has changes nothing" if same else ""
     )

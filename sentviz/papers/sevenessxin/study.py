@@ -98,7 +98,7 @@ def gains(runs: Iterable[Run]) -> pd.DataFrame:
             "p": one.p,
             "adjusted": adjusted[version],
             "verdict": one.word(adjusted[version]),
-            "kind": "one seed" if max(one.seeds) == 1 else "over seeds",
+            "kind": "one seed" if one.test == "McNemar" else "over seeds",
             "seeds": min(one.seeds),
             "n": one.n,
         }
