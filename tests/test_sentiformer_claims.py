@@ -278,3 +278,20 @@ def test_gates_are_held_against_zero(low: float, high: float, verdict: str, seed
     monkeypatch.setattr("sentviz.papers.sentiformer.claims.over_seeds", lambda runs: pd.DataFrame(rows, columns=names))
     one = found("On SST-5 “the” and “is” learn gates close to zero", [])
     assert one.verdict == (verdict if seeds > 1 else "cannot be judged here")
+
+
+@pytest.mark.parametrize(("low", "high", "verdict"), [(-0.2, -0.1, "holds"), (0.1, 0.2, "does not hold"), (-0.1, 0.1, "cannot be told")])
+@pytest.mark.parametrize("seeds", [1, 2])
+def test_gates_of_function_words_beside_polar_ones(
+    low: float, high: float, verdict: str, seeds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The mean over layers; single layers and other classes would turn the verdict and are not read."""
+    names = ["kind", "name", "against", "layer", "value", "low", "high", "seeds", "n"]
+    asked = ("difference", "function words", "polar words", -1, (low + high) / 2, low, high, seeds, 90)
+    others = [
+        ("difference", "function words", "polar words", 0, -low, -high, -low, seeds, 90),
+        ("difference", "function words", "nouns", -1, -low, -high, -low, seeds, 90),
+    ]
+    monkeypatch.setattr("sentviz.papers.sentiformer.claims.over_seeds", lambda runs: pd.DataFrame([*others, asked], columns=names))
+    one = found("On SST-5 the gates shut function words more than words of sentiment", [])
+    assert one.verdict == (verdict if seeds > 1 else "cannot be judged here")
