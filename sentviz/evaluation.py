@@ -204,7 +204,8 @@ def areas_drawn(sides: Sequence[tuple[npt.NDArray[np.bool_], Floats]], rng: np.r
         return np.stack([auc_of_counts(each[:, 0], each[:, 1]) for each in counts], axis=1)
 
     n = len(sides[0][0])
-    return measured(np.arange(n)[None])[0], np.concatenate([measured(rows) for rows in row_draws(n, rng, resamples)])
+    drawn = [np.empty((0, len(sides))), *(measured(rows) for rows in row_draws(n, rng, resamples))]
+    return measured(np.arange(n)[None])[0], np.concatenate(drawn)
 
 
 def ties(positive: npt.NDArray[np.bool_], scores: Floats) -> tuple[Floats, Ints]:

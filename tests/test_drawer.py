@@ -87,7 +87,12 @@ def test_an_odd_search_is_one_sentence_or_no_row(pattern: str) -> None:
 
 @pytest.mark.parametrize(
     ("slice_", "said"),
-    [("nonsense", "is no part of the rows"), ("cell=7,0", "there is no cell"), ("word=dull", "not at hand"), ("agree=first", "second run")],
+    [
+        ("nonsense", "“nonsense”, which is not here; all rows are shown"),
+        ("cell=7,0", "there is no cell"),
+        ("word=dull", "not at hand"),
+        ("agree=first", "second run"),
+    ],
 )
 def test_a_slice_that_means_nothing_here_says_so_and_shows_all_rows(slice_: str, said: str) -> None:
     app = opened("confusion", run=RUN, slice=slice_)

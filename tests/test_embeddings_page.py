@@ -127,7 +127,7 @@ def test_a_cell_fades_the_others() -> None:
 def test_a_lasso_whose_picture_is_not_here_is_one_sentence(part: str) -> None:
     app = opened("embeddings", slice=part)
     assert not app.exception
-    assert len(app.warning) == 1
+    assert len([*app.warning, *app.info]) == 1
     assert titled(app) == "PCA, layer 2, the last"
     assert not (marked(app) & 2).any()
 

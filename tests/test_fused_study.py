@@ -291,7 +291,7 @@ def test_claims_about_runs(several: list[Run], tmp_path: Path) -> None:
     """A setting that loses refutes; all four must be here and better to hold; without runs nothing is told."""
     verdict, said = evidence("Every setting gains over the baseline on NSMC", several)
     assert verdict == "does not hold" and "n = 200" in said
-    assert evidence("Last head ÷ √d varies least on NSMC (paper: over encoders, here: over seeds)", several)[0] == "cannot be told"
+    assert evidence("Last head ÷ √d varies least on NSMC (paper: over encoders, here: over seeds)", several)[0] == "cannot be judged here"
     good = [made_run(tmp_path, "sst2", model, wrong=10, first_wrong=100) for model in fused.INJECTED]
     good += [*made_seeds(tmp_path, "sst2", "cls", 2, wrong=40), *made_seeds(tmp_path, "sst2", "cls-xia", 2, wrong=40)]
     assert evidence("Every setting gains over the baseline on SST-2", good)[0] == "holds"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import fields, make_dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 
 import sentviz
 from sentviz.errors import RunError
-from sentviz.runs import FORMAT, Run, runs
+from sentviz.runs import FORMAT, Run, _opened, runs
 from sentviz.shapes import (
     CONFIGS,
     ConvolutionalConfig,
@@ -73,6 +74,14 @@ def test_unknown_settings_and_kinds_are_one_sentence() -> None:
         read_config({"kind": "oracle"})
 
 
+@pytest.fixture
+def read_anew() -> Iterator[None]:
+    """Runs are read again, now and after the test."""
+    _opened.cache_clear()
+    yield
+    _opened.cache_clear()
+
+
 def grown(base: Any) -> Any:
     """The configuration with a setting that no stored run has."""
     return make_dataclass(base.__name__, [("novel", int, 7)], bases=(base,), frozen=True)
@@ -88,9 +97,10 @@ def shrunk(base: Any, name: str, value: Any) -> Any:
 
 @shipped
 @pytest.mark.parametrize("kind", ["encoder", "hardmax"])
-def test_every_shipped_run_is_read_by_a_version_with_a_new_setting(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_shipped_run_is_read_by_a_version_with_a_new_setting(kind: str, read_anew: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """A field is added: all shipped runs open, with its default, and answer as before."""
     before = runs([ROOT])
+    _opened.cache_clear()
     monkeypatch.setitem(CONFIGS, kind, grown(CONFIGS[kind]))
     after = runs([ROOT])
     assert list(after) == list(before) and all(isinstance(run, Run) for run in after.values())
@@ -101,12 +111,13 @@ def test_every_shipped_run_is_read_by_a_version_with_a_new_setting(kind: str, mo
 
 
 @shipped
-def test_every_shipped_run_is_read_by_a_version_without_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_shipped_run_is_read_by_a_version_without_a_setting(read_anew: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """A field that all shipped encoders agree on is taken away: all runs open and say the same of themselves."""
     before = {name: run for name, run in runs([ROOT]).items() if isinstance(run, Run)}
     shapes = [run.shape for run in before.values() if isinstance(run.shape, EncoderConfig)]
     said = {item.name: {getattr(shape, item.name) for shape in shapes} for item in fields(EncoderConfig) if item.type == "bool"}
     name, (value,) = next((name, values) for name, values in said.items() if len(values) == 1)
+    _opened.cache_clear()
     monkeypatch.setitem(CONFIGS, "encoder", shrunk(EncoderConfig, name, value))
     after = runs([ROOT])
     assert all(isinstance(run, Run) for run in after.values())

@@ -28,7 +28,7 @@ def test_the_page_answers_first() -> None:
     app = opened("ndt/page")
     said = words(app).replace("\\", "")
     assert "Does NDT beat DT and the matched vanilla?" in said
-    assert "SST-2: NDT" in said
+    assert "SST-2, on the official sentences: NDT" in said
     assert "n = 10,234" in said
     table = app.dataframe[0].value
     assert {"model", "Accuracy, %", "Accuracy, print", "Accuracy, Δ"} <= set(table.columns)

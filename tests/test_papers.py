@@ -73,7 +73,9 @@ def answers(runs):
 
 def _trained(runs):
     here = configurations(runs, "toy", ["made-wide"])
-    return Finding("holds", f"n = {here['made-wide'][0].metrics()['test']['n']}") if here else Finding("cannot be told", "no run is here")
+    if not here:
+        return Finding("cannot be judged here", "no run is here")
+    return Finding("holds", f"n = {here['made-wide'][0].metrics()['test']['n']}")
 
 CLAIMS = (Claim("A wide model can be trained", "section 1", "runs here", _trained),)
 """,

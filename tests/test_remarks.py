@@ -23,7 +23,7 @@ def changed(run: Path, to: Path, **entries: object) -> Run:
 
 @pytest.mark.parametrize("temperature", [0, -1.0, float("nan"), float("inf")])
 def test_a_temperature_that_is_none_is_refused(temperature: float, tiny_run: Path, tmp_path: Path) -> None:
-    with pytest.raises(RunError, match=r"toy/run: config\.json is damaged: its temperature must be above 0"):
+    with pytest.raises(RunError, match=r"toy/run: config\.json is damaged or was not written by sentviz \(temperature must be above 0"):
         changed(tiny_run, tmp_path / "toy" / "run", temperature=temperature)
 
 

@@ -110,9 +110,8 @@ def straight(make: Make, tmp_path: Path, request: pytest.FixtureRequest, uninter
     return uninterrupted[model]
 
 
-def test_resumed_is_uninterrupted_bit_for_bit(make: Make, tmp_path: Path) -> None:
+def test_resumed_is_uninterrupted_bit_for_bit(make: Make, straight: Trainer, tmp_path: Path) -> None:
     """Stopped within an epoch, at its end, and again; each new trainer knows only the resume point."""
-    straight = straight_on(make(tmp_path / "straight", keep_epochs=2))
     for until in (0, 3, 10, 17, None):
         torch.rand(7)  # whatever else the process drew
         broken = make(tmp_path / "broken")

@@ -104,11 +104,11 @@ SAVING = """
 import pathlib, signal, sys, time
 folder = pathlib.Path(sys.argv[1])
 def save(*_):
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     time.sleep(0.5)
     (folder / "saved").touch()
-    sys.exit(130)
-signal.signal(signal.SIGINT, save if sys.argv[2] == "saves" else signal.SIG_IGN)
+    sys.exit(143)
+signal.signal(signal.SIGTERM, save if sys.argv[2] == "saves" else signal.SIG_IGN)
 (folder / "ready").touch()
 time.sleep(60)
 """

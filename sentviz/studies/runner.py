@@ -128,18 +128,21 @@ def run_study(
 
 
 def _end(processes: Sequence[subprocess.Popen[str]]) -> None:
-    """Interrupt processes, as the terminal may have done already, and give them time to save before they are ended by force."""
+    """End processes, which the terminal may have interrupted already, and give them time to save before they are ended by force.
+
+    By SIGTERM: a child of a process that was started in the background, as by nohup, does not hear SIGINT.
+    """
     until = time.monotonic() + PATIENCE
     try:
         for process in processes:
             if sys.platform != "win32":  # there the terminal alone can interrupt
-                process.send_signal(signal.SIGINT)
+                process.send_signal(signal.SIGTERM)
         for process in processes:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(max(0.0, until - time.monotonic()))
     finally:
         for process in processes:
-            process.terminate()
+            process.kill()
             process.wait()
 
 
