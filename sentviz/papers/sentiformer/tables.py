@@ -25,9 +25,9 @@ def accuracy(runs: Sequence[Run]) -> Table:
     words = (
         "Test accuracy beside the print: measured with 95% intervals over test rows and, with several seeds, over seeds. The printed SST-5"
         " column stands beside both readings of its labels. Pretrained weights of DistilBERT and BERT-base cannot be downloaded here; Yelp"
-        " polarity is a sample (1 and 2 against 4 and 5 stars); on IMDb all learn from the same 10,000 of its reviews. Our training is"
-        " shorter than the print. Rows without a rate have the printed one, 1e-4, which is SentiFormer's own; comparisons take of each"
-        " model the rate with the least loss on validation, and where only the winner was trained at a second rate they cannot be told."
+        " polarity is a sample (1 and 2 against 4 and 5 stars). Our training is shorter than the printed one. Rows without a rate have the"
+        " printed one, 1e-4, which is SentiFormer's own; comparisons take of each model the rate with the least loss on validation, and"
+        " where only the winner was trained at a second rate they cannot be told."
     )
     return Table("accuracy", "Accuracy on four data sets", frame[["data", "model", "printed", "value", "low", "high", "n", "seeds"]], words)
 
