@@ -97,10 +97,12 @@ def gated_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever is neither slow nor of a browser is fast: ``pytest -m fast``."""
+    """Whatever is neither slow nor of a browser is fast: ``pytest -m fast``. A worker takes whole files, one all of the browser."""
     for item in items:
         if not any(item.get_closest_marker(name) for name in ("slow", "browser")):
             item.add_marker("fast")
+        folder = item.path.parent.name
+        item.add_marker(pytest.mark.xdist_group("browser" if folder == "browser" else f"{folder}/{item.path.stem}"))
 
 
 def pytest_sessionfinish() -> None:
