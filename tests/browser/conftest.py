@@ -76,7 +76,10 @@ def server() -> Iterator[str]:
 
 @pytest.fixture(scope="package")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A fresh profile of the machine's Chromium; closed before other tests run, as Playwright keeps an event loop running."""
+    """A fresh profile of the machine's Chromium; closed before other tests run, as Playwright keeps an event loop running.
+
+    It asks for less motion, as a user may: a third of its work was to draw what waits. Tests of motion use `moving`.
+    """
     path = find_browser()
     if path is None:
         pytest.skip("no Chrome or Chromium on this machine")
@@ -88,6 +91,7 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
             args=QUIET.split(),
             viewport={"width": 1440, "height": 900},
             accept_downloads=True,
+            reduced_motion="reduce",
         )
         yield context
         context.close()
@@ -112,3 +116,9 @@ def page(chromium: Any, server: str) -> Iterator[Any]:
     )
     yield tab
     tab.close()
+
+
+@pytest.fixture
+def moving(page: Any) -> None:
+    """The tab of a user who likes motion."""
+    page.emulate_media(reduced_motion="no-preference")

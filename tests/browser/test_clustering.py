@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[2]
 RUN = "imdb/hardmax-d2"
 pytestmark = [
     pytest.mark.browser,
+    pytest.mark.usefixtures("moving"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),  # Playwright's own sockets
 ]
 
@@ -108,6 +109,7 @@ def test_the_animation_plays_from_a_file_without_a_network(page: Any, server: st
     download.value.save_as(file)
     page.close()
     tab = chromium.new_page()
+    tab.emulate_media(reduced_motion="no-preference")
     asked: list[str] = []
     errors: list[str] = []
     tab.on("request", lambda request: asked.append(request.url))

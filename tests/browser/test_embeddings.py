@@ -15,6 +15,7 @@ from tests.browser.test_first_light import settled
 
 pytestmark = [
     pytest.mark.browser,
+    pytest.mark.usefixtures("moving"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),  # Playwright's own sockets
 ]
 
@@ -106,6 +107,7 @@ def test_a_lasso_shows_its_rows_and_the_link_shows_them_again(page: Any, server:
     assert 5 <= part.count(";") + 1 <= 24
     page.wait_for_selector(f"{PLOT} .outline", timeout=30_000)
     other = page.context.new_page()
+    other.emulate_media(reduced_motion="no-preference")
     opened(other, server, "?" + urlsplit(page.url).query)
     assert chosen(other) == n
     assert legend(other) == n
@@ -178,6 +180,7 @@ def test_points_travel_from_layer_to_layer(page: Any, server: str, method: str) 
     assert steps.max() < 0.6 * spread.max()
     assert page.locator(f"{PLOT} .title").inner_text().endswith("layer 2, the last")
     other = page.context.new_page()
+    other.emulate_media(reduced_motion="no-preference")
     opened(other, server, f"?over=demo&method={method}")
     other.evaluate(FILM)
     other.locator(f"{PLOT} .whole").click()
@@ -266,6 +269,7 @@ def test_a_page_of_its_own_plays_without_the_app(page: Any, server: str, tmp_pat
     path = tmp_path / "points.html"
     path.write_bytes(Path(download.value.path()).read_bytes())
     alone, wrong = page.context.new_page(), []
+    alone.emulate_media(reduced_motion="no-preference")
     alone.on("pageerror", lambda error: wrong.append(str(error)))
     alone.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
     alone.on("request", lambda request: wrong.append(request.url) if not request.url.startswith(("file:", "data:", "blob:")) else None)

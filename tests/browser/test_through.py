@@ -15,6 +15,7 @@ from tests.browser.test_first_light import settled
 
 pytestmark = [
     pytest.mark.browser,
+    pytest.mark.usefixtures("moving"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),  # Playwright's own sockets
 ]
 
