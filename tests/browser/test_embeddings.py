@@ -230,7 +230,7 @@ def test_a_choice_travels_with_its_points(page: Any, server: str) -> None:
 def test_three_dimensions_turn(page: Any, server: str) -> None:
     area = opened(page, server, "?over=demo&dims=3")
     page.evaluate(FILM)
-    assert not page.locator(f"{PLOT} .modes").is_visible()
+    page.locator(f"{PLOT} .modes").wait_for(state="hidden")
     area.scroll_into_view_if_needed()
     box = area.bounding_box()
     page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 0.5 * box["height"])
