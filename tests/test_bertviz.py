@@ -199,10 +199,13 @@ def test_a_missing_package_is_said_with_the_remedy(monkeypatch: pytest.MonkeyPat
         raise PackageNotFoundError(name)
 
     monkeypatch.setattr(bertviz_view, "distribution", nowhere)
-    bertviz_view._file.cache_clear()
-    with pytest.raises(SentvizError, match=r"bertviz/head_view\.js of bertviz: python -m pip install"):
+    caches = (bertviz_view._libraries, bertviz_view._file)
+    for one in caches:
+        one.cache_clear()
+    with pytest.raises(SentvizError, match=r"views need \S+\.js of \S+: python -m pip install bertviz"):
         bertviz_html(fake_trace(4))
-    bertviz_view._file.cache_clear()
+    for one in caches:
+        one.cache_clear()
 
 
 @pytest.mark.slow
