@@ -220,7 +220,7 @@ class EncoderConfig(Kind):
         starts = tuple(tuple(row) for row in self.lambda_start)
         if self.mixing == "differential":
             starts = starts or tuple((differential_start(layer),) for layer in range(self.layers))
-        elif self.mixing != "none":
+        elif self.mixes:
             starts = starts or lambda_starts(self.mixing, self.layers, self.components)
         object.__setattr__(self, "lambda_start", starts)
         object.__setattr__(self, "global_tokens", tuple(self.global_tokens))
@@ -234,6 +234,11 @@ class EncoderConfig(Kind):
             raise ValueError(f"lambda_start needs {self.layers} rows of {self.components - 1} values.")
 
     @property
+    def mixes(self) -> bool:
+        """Whether lambdas weigh several components."""
+        return self.mixing != "none"
+
+    @property
     def key_size(self) -> int:
         """d_k of one head and component."""
         return self.key_width // self.heads
@@ -245,7 +250,7 @@ class EncoderConfig(Kind):
             self.layers,
             self.heads,
             self.components,
-            lambdas=self.mixing != "none",
+            lambdas=self.mixes,
             gate=self.gate,
             tags=self.tags > 0,
             aware=self.positions == "aware",
@@ -256,9 +261,7 @@ class EncoderConfig(Kind):
             extends=self.positions != "learned",
             dials=(GATE,) * self.gate + (LEXICON,) * (self.lexicon != "none"),
             switches=(MASK,) * (self.masked and self.segments == 1),
-            scalars=("lambda",) * (self.mixing != "none")
-            + ("temperature",) * self.qk_norm
-            + ("alpha", "beta", "gamma") * (self.positions == "aware"),
+            scalars=("lambda",) * self.mixes + ("temperature",) * self.qk_norm + ("alpha", "beta", "gamma") * (self.positions == "aware"),
         )
 
 
