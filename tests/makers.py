@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -149,3 +150,15 @@ def small_model(seed: int = 0, tokenizer: Tokenizer | None = None, cls: bool = F
         tokenizer = Tokenizer.train_words(toy_splits()["train"].frame["text"], 1)
     encoder = small_encoder(seed, vocab_size=tokenizer.vocab_size, classes=2, **changes).float()
     return Model("toy/random", encoder, tokenizer, LABELS, cls=cls)
+
+
+@contextmanager
+def no_room(size: int) -> Iterator[None]:
+    """The system lets no file grow beyond a size."""
+    resource = pytest.importorskip("resource", reason="this system cannot limit the size of files")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)

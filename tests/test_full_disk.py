@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -12,21 +10,9 @@ from click.testing import CliRunner
 from sentviz.cli import main
 from sentviz.errors import SentvizError
 from sentviz.training import train
-from tests.makers import toy_recipe, use_toy_data
+from tests.makers import no_room, toy_recipe, use_toy_data
 
-resource = pytest.importorskip("resource", reason="this system has no limits of files")
 pytestmark = pytest.mark.slow
-
-
-@contextmanager
-def room(most: int) -> Iterator[None]:
-    """Files take so many bytes; a write beyond fails as on a full disk."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def names(folder: Path) -> set[str]:
@@ -37,7 +23,7 @@ def names(folder: Path) -> set[str]:
 def test_training_says_so_and_leaves_no_half_run(most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whichever file is the first that does not fit; with room again the same command goes on and ends."""
     use_toy_data(monkeypatch)
-    with room(most), pytest.raises(SentvizError) as caught:
+    with no_room(most), pytest.raises(SentvizError) as caught:
         train(toy_recipe(), tmp_path, progress=False)
     said = str(caught.value)
     assert said.endswith(".") and "\n" not in said and "ndt-unit-2" in said
@@ -50,7 +36,7 @@ def test_a_report_says_so_and_leaves_what_was_there(before: str | None, tiny_run
     out = tmp_path / "page.html"
     if before is not None:
         out.write_text(before)
-    with room(3_000):
+    with no_room(3_000):
         done = CliRunner().invoke(main, ["report", str(tiny_run), "a warm song", "-o", str(out)])
     assert done.exit_code == 1 and isinstance(done.exception, SystemExit)
     assert done.output.startswith("Error: ") and done.output.count("\n") == 1

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from sentviz.models.loading import load
 from sentviz.models.weights import pack, unpack
 from sentviz.recipe import Recipe
 from sentviz.training import Trainer, resuming, subject, subject_of, train, trainer
-from tests.makers import hardmax_recipe, toy_recipe, toy_splits, toy_trainer, use_toy_data
+from tests.makers import hardmax_recipe, no_room, toy_recipe, toy_splits, toy_trainer, use_toy_data
 
 pytestmark = pytest.mark.slow
 
@@ -154,18 +153,6 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, call: int,
         patch.setattr(owner, name, interrupted)
         make().fit(progress=False)
     assert signal.getsignal(signal.SIGINT) is before
-
-
-@contextmanager
-def no_room(size: int) -> Iterator[None]:
-    """The system lets no file grow beyond a size."""
-    resource = pytest.importorskip("resource", reason="this system cannot limit the size of files")
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def test_a_full_disk_is_one_sentence_and_leaves_the_point_before(make: Make, straight: Trainer, tmp_path: Path) -> None:
