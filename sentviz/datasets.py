@@ -63,7 +63,7 @@ class Part:
     """One file of a data set."""
 
     rows: int
-    sha256: str  # of the file as it lies in the folder of the papers' runs
+    sha256: str = ""  # of the file as it lies in the folder of the papers' runs
     content: str = ""  # `content` of its rows, whatever the file's bytes; empty where no other copy is known
     counts: tuple[int, ...] = ()  # rows of each label, with `content`
 
@@ -152,9 +152,7 @@ class Split:
 
     name: str
     split: str
-    frame: (
-        pd.DataFrame
-    )  # id (str, unique within the data set), text, [text_pair], label (int64, in train MIDDLE too, or float64 similarity)
+    frame: pd.DataFrame  # id (str, unique within the data set), text, [text_pair], label (int64, MIDDLE in train, or float64 similarity)
     labels: tuple[str, ...]
     dropped: int  # rows without a text to read in the files the split is cut from; they are in none of its splits
     digest: str  # 12 hex digits of the ids and labels in their order
