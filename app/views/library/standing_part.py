@@ -26,7 +26,7 @@ def part(runs: Mapping[str, Run]) -> None:
         return
     st.markdown("##### Who answers sentences of other kinds")
     view = st.segmented_control(
-        "Columns", list(VIEWS), default="sets", format_func=VIEWS.get, key="standing-view", label_visibility="collapsed"
+        "Columns", list(VIEWS), default="sets", format_func=VIEWS.__getitem__, key="standing-view", label_visibility="collapsed"
     )
     whole = table[table["tag"] == EVERY]
     titles = {texts.name: texts.title for texts in SETS}
@@ -41,13 +41,13 @@ def part(runs: Mapping[str, Run]) -> None:
         help_of = {name: f"{titles[name]}, n = {counts.get(name, 0):,}" for name in columns}
     order = whole[whole["set"] == "demo"].sort_values("accuracy", ascending=False)["who"]
     wide = wide.reindex(index=order, columns=[name for name in columns if name in wide]).dropna(axis=1, how="all")
-    home = whole[whole["home"]].groupby("who")["set"].agg(set).to_dict()
+    home = {str(who): set(part["set"]) for who, part in whole[whole["home"]].groupby("who")}
     st.dataframe(
         _styled(wide, home, view == "errors"),
         height=min(38 + 35 * len(wide), 420),
         column_config={
             "_index": st.column_config.TextColumn("", pinned=True, width=230),
-            **{name: st.column_config.Column(name, help=help_of[name]) for name in wide},
+            **{name: st.column_config.Column(name, help=help_of[name]) for name in columns},
         },
     )
     baselines = " and ".join(BASELINES)
