@@ -33,6 +33,7 @@ __all__ = [
     "explanations",
     "fits_demo",
     "gathered",
+    "heads",
     "injects",
     "language",
     "lexicon",
@@ -344,6 +345,28 @@ def trace(focus: Focus, *, scored: bool = True, exact: bool = False, longest: in
             kept[key] = explained(model(source), kept[key], missing, **change(source, focus))
     while len(kept) > KEPT_TRACES or (len(kept) > 1 and sum(len(one.tokens) for one in kept.values()) > KEPT_TOKENS):
         kept.pop(next(iter(other for other in kept if other != key)))
+    return kept[key]
+
+
+def heads(focus: Focus, seen: Trace) -> Any:
+    """(L, H) fall of the answer's log-odds when a head is silenced, of what `trace` gave, kept for this visit; None until torch is loaded.
+
+    The first paint does not wait for it: what stands on the page then is the run's stored example.
+    """
+    import sys
+
+    if not hasattr(sys.modules.get("sentviz.models.model"), "Model"):
+        return None
+    from sentviz.maps.silenced import silenced
+
+    source = run(focus.run)
+    kept: dict[Any, Any] = st.session_state.setdefault("heads", {})
+    key = (source.digest, seen.text, seen.text_pair, focus.by_hand)
+    if key not in kept:
+        with turn():
+            kept[key] = silenced(model(source), seen)
+        while len(kept) > KEPT_TRACES:
+            kept.pop(next(iter(kept)))
     return kept[key]
 
 

@@ -2,8 +2,8 @@
 
     fall(l, h) = logit p(y | x) - logit p(y | x, head h of layer l adds nothing)
 
-as word removal does it for words. Positive: the head supports the answer. It says what the model would answer without the head as it stands;
-heads can stand in for each other, so that falls need not add up.
+as word removal does it for words. Positive: the head supports the answer. That is what the head does as things stand: heads can stand in
+for each other, so that falls need not add up.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def silenced(model: Model, trace: Trace) -> npt.NDArray[np.float32]:
         for layer in range(has.layers):
             off = torch.zeros(len(x) + has.heads, has.layers, has.heads, dtype=torch.bool)
             off[len(x) :, layer] = torch.eye(has.heads, dtype=torch.bool)
-            rows = zip(torch.cat([x, x[:1].expand(has.heads, -1, -1)]).split(room), off.split(room), strict=True)
+            rows = zip(*(torch.split(each, room) for each in (torch.cat([x, x[:1].expand(has.heads, -1, -1)]), off)), strict=True)
             parts = [network.step(layer, r, inputs.expand(len(r)), None, replace(changed, heads_off_by_row=o))[0] for r, o in rows]
             x = torch.cat(parts)
         logits = network.classifier(network.pool(x, inputs.expand(len(x)).mask))
