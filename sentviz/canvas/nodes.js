@@ -9,6 +9,8 @@ import { toned } from "./paint.js"
 import { fallen, given, row, together, without } from "./scene.js"
 import { ofHead, share, silent } from "./words.js"
 
+const HIGH = 320, UNDER = 27 // pixels that all heads take downwards, and what stands below the map of each
+
 /** Fill a node with children, anew only where what they stand for is something else, so that focus stays. */
 function kept(node, key, make) {
   if (node.dataset.key === key) return
@@ -106,7 +108,7 @@ export function heads({ scene, parts, pick }, act) {
     }),
   ]))
   parts.heads.style.setProperty("--heads", count)
-  parts.heads.style.setProperty("--rows", maps.layers.length)
+  parts.heads.style.setProperty("--wide", `${clamp(HIGH / maps.layers.length - UNDER, 34, 76)}px`)
   const nodes = [...parts.heads.children], peak = Math.max(1, ...(scene.heads || []).flat().map(Math.abs))
   for (const [k, node] of nodes.entries()) {
     const layer = Math.floor(k / (count + 1)), head = (k % (count + 1)) - 1, at = { layer, head, part: 0 }, fall = head < 0 ? null : scene.heads?.[layer][head] ?? null

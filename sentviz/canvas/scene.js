@@ -84,11 +84,10 @@ export function without(scene, i) {
   return u === null || !scene.falls || scene.falls[u] === null ? null : fallen(scene, scene.falls[u])
 }
 
-/** The unit whose removal moves the answer most, by its first token; the first token where nothing was asked. */
-export function leading(scene) {
-  const { falls, units } = scene
+/** The unit that supports the answer most, by its first token; the first token where nothing was asked. */
+export function leading({ falls, units }) {
   if (!falls || !units.length) return 0
-  return units[falls.reduce((best, fall, u) => (Math.abs(fall) > Math.abs(falls[best]) ? u : best), 0)][0]
+  return units[falls.reduce((best, fall, u) => (fall > falls[best] ? u : best), 0)][0]
 }
 
 /** Places of the largest values, by size, largest first. @param {ArrayLike<number>} values */

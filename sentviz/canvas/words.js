@@ -27,7 +27,7 @@ export function ofWord(scene, pick, i) {
   const tokens = together(scene, i), said = []
   if (pick) {
     const [taken, taking] = [row(scene, pick, tokens), column(scene, pick, tokens)]
-    const named = (values, most) => largest(values, most).filter(k => values[k]).map(k => `${quoted(scene.maps.names[k])} ${weight(values[k])}`).join(", ")
+    const named = (values, most) => largest(values, most).filter(k => values[k]).map(k => `${quoted(scene.maps.names[k])} ${weight(values[k])}`).join(", ") || "none"
     if (taken) said.push(`takes most from ${named(taken, 3)}; most is taken from it by ${named(taking, 2)}.`)
     else said.push("is not among the tokens whose maps are here.")
   } else said.push("")

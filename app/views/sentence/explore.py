@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from app import shell, store
-from app.views.parts import asked, sentence_box, texts_in_focus
+from app.views.parts import asked, attends, sentence_box, texts_in_focus
 from app.views.sentence.canvas_part import exports, show
 from app.views.sentence.edit_part import faithful, remember, report, side_by_side, swap_words, tries
 from app.views.sentence.lexicon_part import strip_figure
@@ -16,7 +16,7 @@ from sentviz.explain import SCORES, answer, available
 from sentviz.glossary import tip
 from sentviz.remarks import remarks
 
-ICONS = {"wrong": "error", "cut": "content_cut", "unknown": "translate", "calibrated": "tune", "changed": "experiment"}
+ICONS = {"wrong": "error", "cut": "content_cut", "unknown": "translate", "calibrated": "tune"}
 
 focus = shell.focus()
 run = asked(focus.run)
@@ -47,10 +47,11 @@ except SentvizError as error:
     st.warning(shell.md(str(error)), icon=":material/edit:")
     st.stop()
 
+said = remarks(trace, run)
 left, right = shell.halves("explore", 2.1, 1.0)
 with left:
     st.markdown(f"### {shell.md(answer(trace))}")
-    st.caption("  \n".join(f":material/{ICONS[kind]}: {remark}" for kind, remark in remarks(trace, run)))
+    st.caption("  \n".join(f":material/{ICONS[kind]}: {remark}" for kind, remark in said if kind != "changed"))
     names = available(trace, asking=True)
     score = focus.score if focus.score in names else "removal"
     scene = show(trace, run, score, before)
@@ -66,6 +67,7 @@ with left:
         )
         faithful(run, trace, score)
         exports(scene, run, score)
+    attends(run)
     if store.injects(run):
         st.markdown("**What the lexicon says of the words**", help=tip("polarity"))
         strip_figure(trace, run, "polarity")
@@ -81,6 +83,8 @@ with left:
 
 with right:
     interventions(run, trace, before)
+    if changed := [remark for kind, remark in said if kind == "changed"]:  # below what is dragged, so that nothing moves
+        st.caption("  \n".join(f":material/experiment: {remark}" for remark in changed))
 
 remember(trace)
 swap_words(run, trace)
