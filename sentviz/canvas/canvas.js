@@ -153,10 +153,10 @@ function act(view) {
     view.tell("pick", { text: view.scene.text, at: [pick.layer, pick.head, pick.part] })
   }
   return {
-    word: i => set({ lit: i, cell: null }),
+    word: i => set(i === null ? { lit: null } : { lit: i, cell: null, peek: null }), // the last thing pointed at or focused counts
     pin: i => set({ pinned: view.pinned === i ? null : i, lit: view.pinned === i ? null : view.lit }),
     free: () => set({ pinned: null, lit: null, cell: null }),
-    head: pick => set({ peek: pick && { ...pick, part: view.pick.part } }),
+    head: pick => set(pick ? { peek: { ...pick, part: view.pick.part }, lit: null, cell: null } : { peek: null }),
     choose,
     shown: () => view.pick.part,
     part: part => choose({ ...view.pick, part }),
@@ -171,7 +171,7 @@ function hands(view) {
   }
   const token = k => (k === null ? null : view.scene.maps.shown[k])
   const point = ({ cell, place: k }) => {
-    Object.assign(view, { cell, lit: token(k) })
+    Object.assign(view, { cell, lit: token(k), peek: null })
     update(view)
   }
   canvas.onpointermove = event => point(place(event))

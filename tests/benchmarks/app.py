@@ -100,7 +100,7 @@ def enter() -> None:
     seconds: dict[str, list[float]] = {"library alone": [], "Enter to answer": []}
     texts: list[str] = []
     with served() as page:
-        page.wait_for_selector(".st-key-figure-map .main-svg")
+        page.wait_for_selector(".st-key-canvas .word")
         for i in range(12):
             text = f"Take {i}: the jokes are fine, but {'the ending is a let-down' if i % 2 else 'I loved the ending'}."
             box = page.get_by_placeholder("Type a sentence and press Enter")
