@@ -18,16 +18,15 @@ function kept(node, key, make) {
   node.replaceChildren(...make())
 }
 
-/** One tab stop for many: arrows move among them. @param {() => HTMLElement[]} all @param {number} wide how many stand in a row; 1e9 = all */
+/** One tab stop for many: arrows move among them. @param {() => HTMLElement[]} all @param {number} wide how far up and down go */
 function rove(node, all, wide, more) {
   const go = by => event => {
     const nodes = all(), at = nodes.indexOf(event.target), next = nodes[clamp(at + by, 0, nodes.length - 1)]
     for (const one of nodes) one.tabIndex = one === next ? 0 : -1
     next.focus()
   }
-  const line = Math.min(wide, 1e9)
   node.onkeydown = event => pressed(event, {
-    ArrowLeft: go(-1), ArrowRight: go(1), ArrowUp: go(wide < 1e9 ? -line : -1), ArrowDown: go(wide < 1e9 ? line : 1), Home: go(-1e9), End: go(1e9), ...more,
+    ArrowLeft: go(-1), ArrowRight: go(1), ArrowUp: go(-wide), ArrowDown: go(wide), Home: go(-1e9), End: go(1e9), ...more,
   })
 }
 
@@ -84,7 +83,7 @@ export function words({ scene, parts }, act) {
     node.onpointerleave = node.onblur = () => act.word(null)
     node.onclick = () => act.pin(i)
   }
-  rove(parts.words, nodes, 1e9, { Escape: act.free })
+  rove(parts.words, nodes, 1, { Escape: act.free })
   parts["words-key"].replaceChildren(...(scale ? ["low", "high"] : []).map(side => {
     const item = html("span")
     item.append(html("i", "", { className: side }), scale[side])

@@ -165,7 +165,7 @@ def test_the_picture_leaves_as_a_file_that_needs_no_network(page: Any, server: s
     """As it is on the page; it lights up like the page, and hostile words in it are words."""
     opened(page, f"{server}/?text=A+%3Cimg+src%3Dx+onerror%3D%22window.hacked%3Dtrue%22%3E+warm+film")
     with page.expect_download(timeout=60_000) as download:
-        page.locator(".st-key-picture button").click()
+        page.locator(".st-key-picture").get_by_role("button", name="Picture").click()
     path = tmp_path / "picture.html"
     download.value.save_as(path)
     tab = chromium.new_page()
