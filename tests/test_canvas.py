@@ -82,9 +82,9 @@ def test_scores_units_and_the_answer_before() -> None:
     scores = np.linspace(-1, 1, 12, dtype=np.float32)
     scores[3] = np.nan
     units, before = [[0, 1], [4]], np.array([0.75, 0.25], dtype=np.float32)
-    scale = Scale("Score", "against", "for", 2.0)
-    data = canvas_data(scene(scores=scores, scale=scale, units=units, falls=FALLS[:2], before=before))
-    assert data["scores"][3] is None and data["scores"][11] == 1 and data["scale"]["peak"] == 2
+    scale = Scale("Score", "against", "for")
+    data = canvas_data(scene(scores=scores, tones=scores / 2, scale=scale, units=units, falls=FALLS[:2], before=before))
+    assert data["scores"][3] is None and data["scores"][11] == 1 and data["tones"][11] == 0.5 and data["scale"]["title"] == "Score"
     assert (data["units"], data["falls"], data["before"]) == (units, [0.0, 0.1], [0.75, 0.25])
     assert "NaN" not in json.dumps(data, allow_nan=False)
     p = data["probabilities"][data["best"]]

@@ -45,12 +45,11 @@ Pick = tuple[int, int | str, int | str]
 
 @dataclass(frozen=True)
 class Scale:
-    """What the colours of the words mean: a value of `peak` or more is the strongest one."""
+    """What the colours of the words mean."""
 
     title: str
-    low: str
+    low: str  # of the words below 0
     high: str
-    peak: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +58,8 @@ class Scene:
 
     trace: Trace
     has: Capabilities
-    scores: Floats | None = None  # (m,) as coloured, 0 is neutral
+    scores: Floats | None = None  # (m,) of the words
+    tones: Floats | None = None  # (m,) their places on the colour scale, -1 to 1
     scale: Scale | None = None  # of these
     units: Sequence[Sequence[int]] = ()  # tokens that light up together, such as the pieces of a word; the others stand alone
     falls: Floats | None = None  # (units) fall of the answer's log-odds when a unit is left out
@@ -76,6 +76,7 @@ class Scene:
             raise InputError(f"Units are of each of the {tokens} tokens once at most.")
         for name, values, shape in (
             ("scores", self.scores, (tokens,)),
+            ("tones", self.tones, (tokens,)),
             ("falls", self.falls, (len(self.units),)),
             ("heads", self.heads, (layers, heads)),
             ("before", self.before, (len(self.trace.labels),)),
@@ -144,6 +145,7 @@ def canvas_data(scene: Scene, *, acts: bool = False, greets: bool = False) -> di
         "second": int(np.argmax(trace.segments[:count])) if trace.text_pair is not None else 0,
         "units": [list(map(int, unit)) for unit in scene.units],
         "scores": None if scene.scores is None else _short(scene.scores[:count]),
+        "tones": None if scene.tones is None else _short(scene.tones[:count]),
         "scale": None if scene.scale is None else asdict(scene.scale),
         "falls": None if scene.falls is None else _short(scene.falls),
         "labels": [visible(label)[:LETTERS] for label in trace.labels],

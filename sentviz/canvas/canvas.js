@@ -12,7 +12,7 @@ import { leading, map, read, span, together } from "./scene.js"
 import { Tour, remembered } from "./tour.js"
 import { filled, mapName, ofCell, ofHead, ofWord, silent } from "./words.js"
 
-const ROOM = 318 // pixels that the large map takes downwards
+const ROOM = [236, 420] // pixels that the large map takes downwards, least and most
 const PARTS = ["answer", "words", "words-key", "readout", "again", "looks", "overview", "heads", "heads-note", "large", "map-title", "low", "bar", "high", "parts",
   "components", "silence", "map", "map-note", "card", "count", "card-title", "card-text", "formula", "skip", "back", "on"]
 
@@ -20,7 +20,7 @@ export function mount(root) {
   const view = {
     host: root.querySelector(".linked"),
     parts: parts(root, PARTS),
-    room: ROOM,
+    room: null, // for the large map
     lit: null, // the token pointed at or focused
     pinned: null, // the token that stays lit
     pick: null, // the map that stays large
@@ -104,6 +104,7 @@ function large(view, { pick }) {
   const off = pick.head >= 0 && silent(scene, pick.layer, pick.head)
   parts.silence.hidden = !scene.acts || pick.head < 0
   parts.silence.textContent = off ? "Let it speak" : "Silence this head"
+  view.room ??= clamp(innerHeight - parts.map.getBoundingClientRect().top - 6, ...ROOM) // it ends with the window as the page opens
   for (const [c, button] of [...parts.components.children].entries()) button.setAttribute("aria-pressed", String(c === pick.part))
 }
 

@@ -142,7 +142,7 @@ export function light({ scene, parts, pick: own, pinned, look, tables, cell }, {
   const taken = lit.length && pick ? row(scene, pick, lit) : null, most = taken ? Math.max(...taken.map(Math.abs)) || 1 : 1
   const fixed = pinned === null ? [] : together(scene, pinned)
   for (const [k, node] of [...parts.words.querySelectorAll(".word")].entries()) {
-    const colour = tables.diverging[scene.scores && scene.scores[k] !== null ? toned(scene.scores[k], { peak: scene.scale.peak, signed: true }) : 128]
+    const colour = tables.diverging[toned(scene.tones?.[k] ?? 0, { peak: 1, signed: true })]
     Object.assign(node.style, { background: css(colour), color: bright(colour) ? "#000" : "#fff" })
     node.classList.toggle("lit", lit.includes(k))
     node.classList.toggle("asked", cell !== null && scene.maps.shown[cell[1]] === k)
