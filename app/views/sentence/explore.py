@@ -41,8 +41,7 @@ with asks:
 st.session_state["examples"] = next((kind for kind, example in kinds.items() if (example.text, example.pair) == (text, pair)), None)
 st.pills("Examples", list(kinds), key="examples", on_change=take_example, label_visibility="collapsed")
 try:
-    trace = store.trace(focus)
-    before = as_trained(trace)
+    before, trace = as_trained(), store.trace(focus)
 except SentvizError as error:
     st.warning(shell.md(str(error)), icon=":material/edit:")
     st.stop()

@@ -17,8 +17,8 @@ from sentviz.trace import Trace
 __all__ = ["as_trained", "interventions"]
 
 
-def as_trained(trace: Trace) -> Trace | None:
-    """The same text asked of the model as it was trained; None where nothing was changed by hand.
+def as_trained() -> Trace | None:
+    """The text in focus asked of the model as it was trained; None where nothing was changed by hand.
 
     Raises:
         SentvizError: in one sentence for the visitor.
