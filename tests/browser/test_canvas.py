@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.browser.conftest import offline
 from tests.browser.test_first_light import settled
 
 ROOT = Path(__file__).parents[2]
@@ -17,12 +18,16 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),  # Playwright's own sockets
 ]
 PLACE = ".st-key-canvas"
-GREETED = "localStorage.setItem('sentviz-tour', '1')"
 
 
-def opened(page: Any, address: str, *, greeted: bool = True) -> Any:
-    """The picture of a page, its heads measured; for a visitor who has seen the tour, or for one who has not."""
-    page.add_init_script(GREETED if greeted else "localStorage.removeItem('sentviz-tour')")
+def greeted(page: Any, server: str, seen: bool = True) -> None:
+    """The browser of a visitor who has seen the tour, or of one who has not."""
+    page.goto(f"{server}/_stcore/health")
+    page.evaluate("seen => seen ? localStorage.setItem('sentviz-tour', '1') : localStorage.removeItem('sentviz-tour')", seen)
+
+
+def opened(page: Any, address: str) -> Any:
+    """The picture of a page, its heads measured."""
     page.goto(address)
     picture = page.locator(PLACE)
     picture.locator(".heads-note", has_text="without it").wait_for(timeout=60_000)
@@ -45,6 +50,7 @@ def messages(page: Any) -> list[int]:
 
 def test_pointing_lights_everything_at_once_and_clicks_pin(page: Any, server: str) -> None:
     """Row, column, heads and the part of the answer, nothing sent to the server; a pin stays, a head is shown large, a lambda moves all."""
+    greeted(page, server)
     sent = messages(page)
     picture = opened(page, server)
     words, readout, answer = (picture.locator(f".{name}") for name in ("word", "readout", "answer"))
@@ -100,7 +106,8 @@ def test_pointing_lights_everything_at_once_and_clicks_pin(page: Any, server: st
 
 def test_the_tour_greets_once_and_the_keyboard_is_enough(page: Any, server: str) -> None:
     """Five steps about this sentence; skipped, it stays away and comes back when asked for. Then words, heads and cells by keys."""
-    picture = opened(page, server, greeted=False)
+    greeted(page, server, seen=False)
+    picture = opened(page, server)
     card = picture.locator(".card")
     assert "1 of 5" in card.inner_text() and "A word asks" in card.inner_text()
     seen = []
@@ -113,13 +120,8 @@ def test_the_tour_greets_once_and_the_keyboard_is_enough(page: Any, server: str)
     assert card.locator(".on").inner_text() == "Done"
     card.locator(".skip").click()
     assert not card.is_visible()
-    tab = page.context.new_page()
-    try:
-        tab.goto(server)
-        tab.locator(f"{PLACE} .heads-note", has_text="without it").wait_for(timeout=60_000)
-        assert not tab.locator(f"{PLACE} .card").is_visible()
-    finally:
-        tab.close()
+    picture = opened(page, server)
+    assert not card.is_visible()
 
     picture.locator(".again").focus()
     page.keyboard.press("Enter")
@@ -161,23 +163,20 @@ def test_the_tour_greets_once_and_the_keyboard_is_enough(page: Any, server: str)
     assert "Arrow keys" in str(picture.locator("canvas.map").get_attribute("aria-label"))
 
 
-def test_the_picture_leaves_as_a_file_that_needs_no_network(page: Any, server: str, chromium: Any, tmp_path: Path) -> None:
+def test_the_picture_leaves_as_a_file_that_needs_no_network(page: Any, server: str, disk: Any, tmp_path: Path) -> None:
     """As it is on the page; it lights up like the page, and hostile words in it are words."""
+    greeted(page, server)
     opened(page, f"{server}/?text=A+%3Cimg+src%3Dx+onerror%3D%22window.hacked%3Dtrue%22%3E+warm+film")
     with page.expect_download(timeout=60_000) as download:
         page.locator(".st-key-picture").get_by_role("button", name="Picture").click()
     path = tmp_path / "picture.html"
     download.value.save_as(path)
-    tab = chromium.new_page()
-    try:
-        asked: list[str] = []
-        tab.on("request", lambda request: asked.append(request.url))
-        tab.goto(path.as_uri())
-        tab.locator(".word", has_text="warm").hover()
-        assert tab.locator(".readout").inner_text().startswith("“warm” takes most from ")
-        assert tab.locator(".silence").is_hidden() and tab.locator(".card").is_hidden()
-        tab.locator(".again").click()
-        assert "A word asks" in tab.locator(".card").inner_text()
-        assert tab.evaluate("window.hacked") is None and asked == [path.as_uri()]
-    finally:
-        tab.close()
+    with offline(disk) as (asked, wrong):
+        disk.goto(path.as_uri())
+        disk.locator(".word", has_text="warm").hover()
+        assert disk.locator(".readout").inner_text().startswith("“warm” takes most from ")
+        assert disk.locator(".silence").is_hidden() and disk.locator(".card").is_hidden()
+        disk.locator(".again").click()
+        assert "A word asks" in disk.locator(".card").inner_text()
+        assert disk.evaluate("window.hacked") is None
+    assert asked == [path.as_uri()] and not wrong

@@ -64,13 +64,12 @@ def taken(page: Any, figure: str, format: str) -> bytes:
 
 def test_from_sentence_to_export(page: Any, server: str) -> None:
     """The whole path once: answer, words, a head, lambda, files whose bytes are what they should be, and no outside request."""
-    page.add_init_script("localStorage.setItem('sentviz-tour', '1')")
     page.goto(server)
     page.wait_for_selector(".st-key-canvas .word", timeout=60_000)
     said = ask(page, "This is not a bad zebra film, and the ending is almost wonderful.")
     assert said.startswith(("Positive", "Negative"))
     page.locator(".st-key-canvas .word", has_text="wonderful").wait_for()
-    page.locator(".st-key-canvas .tile[data-layer='1']").first.click()
+    page.locator(".st-key-canvas .tile[data-layer='1']").first.press("Enter")
     page.wait_for_url(re.compile("layer=2"))
     assert "layer=2" in page.url
     assert "text" not in page.url
