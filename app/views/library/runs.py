@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from app import shell, store
+from app.views.library import standing_part
 from sentviz.registry import printed
 from sentviz.shelf import catalog, faults
 
@@ -76,6 +77,7 @@ st.caption(
     "A Hugging Face classifier becomes a run like these with `sentviz adopt FOLDER --dataset sst2`, as it is;"
     " `sentviz train sst2 --hub FOLDER` fine-tunes one."
 )
+standing_part.part(store.models())
 run = store.run(shell.focus().run)
 st.markdown(f"##### {shell.md(run.name)}")
 config = run.config
