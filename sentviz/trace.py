@@ -31,7 +31,7 @@ Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-GROUPS = ("token_scores", "biases")  # arrays by name
+GROUPS = ("token_scores", "units", "biases")  # arrays by name
 AXES = {  # of stored arrays; n, q, L, H, C and K are counted by their names, m = n, others need only be the same everywhere
     "offsets": "n2",
     "segments": "n",
@@ -47,6 +47,7 @@ AXES = {  # of stored arrays; n, q, L, H, C and K are counted by their names, m 
     "pooled": "d",
     "scores": "LCHqn",
     "token_scores": "n",
+    "units": "n",
     "queries": "LCHqk",
     "keys": "LCHnk",
     "values": "LHnv",
@@ -92,6 +93,7 @@ class Trace:
     scores: Floats | None = None  # (L, C, H, n, m) before softmax
     token_scores: Mapping[str, Floats] = field(default_factory=dict)  # explanation -> (m,), see sentviz.explain
     rises: Mapping[str, float] = field(default_factory=dict)  # explanation -> what its scores should sum to, where that is known (log-odds)
+    units: Mapping[str, Ints] = field(default_factory=dict)  # explanation of units -> (m,) the unit of each token, counted from 0
     biases: Mapping[str, Floats] = field(default_factory=dict)  # name -> (L, C, H, n, m), additive terms of the scores
     queries: Floats | None = None  # (L, C, H, n, d_k)
     keys: Floats | None = None  # (L, C, H, m, d_k)
@@ -272,6 +274,7 @@ class Trace:
             "components": components,
             "token_scores": {},
             "rises": {},
+            "units": {},
             "biases": {},
             "terms": (),
             **dict.fromkeys(("hidden", "scores", "polarity", "queries", "keys", "values")),

@@ -17,6 +17,7 @@ from sentviz.errors import InputError
 from sentviz.explain.flow import attention_flow, rollout, value_weighted, value_zeroing
 from sentviz.explain.gradients import MOST, Integrated, gradient_x_input, integrate
 from sentviz.explain.leave_out import log_odds, removal
+from sentviz.explain.units import LONGEST, Units, find_units
 from sentviz.trace import Trace
 
 if TYPE_CHECKING:
@@ -57,8 +58,9 @@ def explained(model: Model, trace: Trace, names: Iterable[str] = ("removal",), *
         raise InputError(f"{refused.title} is read off attention maps, and there are none of {trace.run} here.")
     asked = {name: ask(model, trace, **change) for name, ask in asking.items()}
     rises = {name: one.rise for name, one in asked.items() if isinstance(one, Integrated)}
-    scores = {name: one.scores if isinstance(one, Integrated) else one for name, one in asked.items()}
-    return trace.replace(token_scores={**trace.token_scores, **scores}, rises={**trace.rises, **rises})
+    units = {name: one.places for name, one in asked.items() if isinstance(one, Units)}
+    scores = {name: one.scores if isinstance(one, Integrated | Units) else one for name, one in asked.items()}
+    return trace.replace(token_scores={**trace.token_scores, **scores}, rises={**trace.rises, **rises}, units={**trace.units, **units})
 
 
 def without(trace: Trace, token: int) -> float:
@@ -95,7 +97,7 @@ class Score:
     high: str
     about: str = ""  # what is computed, its source, what is done where it is not defined
     of: Callable[[Trace], Floats] | None = None  # trace -> (m,)
-    ask: Callable[..., Floats | Integrated] | None = None  # (model, trace, lambdas=, heads_off=) -> (m,)
+    ask: Callable[..., Floats | Integrated | Units] | None = None  # (model, trace, lambdas=, heads_off=) -> (m,)
     needs: Literal["", "maps", "components"] = ""
     signed: bool = False  # neutral is 0; otherwise an even share, the mean over the tokens
     least: float = 0.1  # effects smaller than this stay pale
@@ -114,6 +116,17 @@ SCORES = {
             FOR,
             "Score: fall of the answer's log-odds when the word is left out.",
             ask=removal,
+            signed=True,
+            least=0.5,
+        ),
+        Score(
+            "units",
+            "Unit removal",
+            AGAINST,
+            FOR,
+            f"Up to {LONGEST} words are one unit where leaving them out together differs from the sum of leaving out each."
+            " Score: fall of the answer's log-odds when the unit is left out.",
+            ask=find_units,
             signed=True,
             least=0.5,
         ),
