@@ -23,6 +23,7 @@ from sentviz.errors import RunError
 from sentviz.text import PADDING
 
 if TYPE_CHECKING:
+    from sentviz.explain.headline import Evidence
     from sentviz.terms import Terms
 
 __all__ = ["Trace"]
@@ -98,6 +99,7 @@ class Trace:
     queries: Floats | None = None  # (L, C, H, n, d_k)
     keys: Floats | None = None  # (L, C, H, m, d_k)
     values: Floats | None = None  # (L, H, m, d_v)
+    evidence: Evidence | None = None  # what the headline rests on (sentviz.explain.headline); never stored
     terms: tuple[Terms, ...] = ()  # (L) what the layers' maps are made of beside Q and K; a stored trace has none
 
     def __post_init__(self) -> None:
@@ -275,6 +277,7 @@ class Trace:
             "token_scores": {},
             "rises": {},
             "units": {},
+            "evidence": None,
             "biases": {},
             "terms": (),
             **dict.fromkeys(("hidden", "scores", "polarity", "queries", "keys", "values")),
@@ -289,7 +292,7 @@ class Trace:
         meta: dict[str, Any] = {}
         for item in fields(self):
             value = getattr(self, item.name)
-            if item.name == "terms":  # a stored trace needs no model: it holds its maps
+            if item.name in ("terms", "evidence"):  # a stored trace needs no model: it holds its maps
                 continue
             if item.name in GROUPS:
                 arrays |= {f"{item.name}.{name}": _half(array) for name, array in value.items()}

@@ -35,11 +35,11 @@ MOVING = capability(
 
 @figure("verdict", "Probability of each class", Sentence, "verdict:probability_bars")
 def _verdict(of: Sentence, *, answered: bool = True, theme: Theme = "light") -> Figure:
-    from sentviz.explain import answer
+    from sentviz.explain import headline
     from sentviz.figures.verdict import probability_bars
 
     made = probability_bars(of.trace.labels, of.trace.probabilities, theme=theme)
-    return replace(made, caption=f"{answer(of.trace)} {made.caption}") if answered else made
+    return replace(made, caption=f"{headline(of.trace)} {made.caption}") if answered else made
 
 
 @figure("strip", "The sentence coloured by an explanation", Sentence, "strip:token_strip")
@@ -74,7 +74,9 @@ def strip(trace: Trace, name: str, theme: Theme = "light") -> Figure:
         removed=[(int(first.searchsorted(place)), text) for place, text in _removed(trace)],
         low_label=how.low,
         high_label=how.high,
-        least=how.least,
+        full=how.full,
+        knee=how.knee,
+        unit=how.unit,
         theme=theme,
     )
     words = [made.caption, f"{trace.padding:,} tokens of padding follow, which are read too." if trace.padding else "", how.about]
