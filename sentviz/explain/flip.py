@@ -43,7 +43,7 @@ MOST = 3  # words
 BEAM, BRANCHES = 8, 32  # edits that go on, and further words tried with each
 PLACES = 40  # words of a long text that are edited: those with the strongest gradients
 SWAPS = 8  # words tried in each place
-DRAWN = 100  # random edits
+PASSES, DRAWN = 1000, 100  # edited texts that are asked about, and random edits
 
 
 @dataclass(frozen=True, order=True)
@@ -77,13 +77,16 @@ class Flip:
         return " and ".join(f"{how} {what}" for how, what in (("without", gone), ("with", swaps)) if what)
 
 
-def smallest_flip(model: Model, trace: Trace, *, most: int = MOST, drawn: int = DRAWN, seed: int = 0, **change: Any) -> Flip:
+def smallest_flip(
+    model: Model, trace: Trace, *, most: int = MOST, passes: int = PASSES, drawn: int = DRAWN, seed: int = 0, **change: Any
+) -> Flip:
     """An edit of as few words as the search finds that makes the model say another class; one that only leaves out first, then the surest.
 
     That none was found does not mean that there is none: rare words and most edits of several words are never asked about.
 
     Args:
-        most: words that are edited at most. drawn, seed: of the random edits.
+        most: words that are edited at most. passes: edited texts that the search asks about at most.
+        drawn, seed: of the random edits.
         change: lambdas, heads_off and strength, the same that the trace was made with.
     Raises:
         InputError: gates were changed by hand.
@@ -96,7 +99,7 @@ def smallest_flip(model: Model, trace: Trace, *, most: int = MOST, drawn: int = 
     asked: dict[Edits, tuple[int, float]] = {}
     level = singles
     for size in range(1, most + 1):
-        new = [edits for edits in level if edits not in asked and of.leaves(edits)]
+        new = [edits for edits in level if edits not in asked and of.leaves(edits)][: passes - len(asked)]
         asked |= of.ask(new)
         if flips := [edits for edits in new if asked[edits][0] != of.answer]:
             best = min(flips, key=lambda edits: (any(edit.new for edit in edits), asked[edits][1], edits))

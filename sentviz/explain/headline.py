@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sentviz.errors import InputError
-from sentviz.explain.flip import Flip, smallest_flip
+from sentviz.explain.flip import PASSES, Flip, smallest_flip
 from sentviz.explain.scores import explained, log_odds, percent
 from sentviz.explain.units import find_units, spaced_words
 from sentviz.trace import Trace
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Evidence", "answer", "chance", "chance_of", "headline", "reason", "supported"]
 
 POINTS, RARE = 0.1, 0.9
+TOKENS, LEAST_PASSES = 128_000, 100  # tokens that the search of a long text may read, and texts that it asks about all the same
 TEXTS = 8  # of our own that a model is asked about
 
 Chance = Mapping[int, float]
@@ -84,7 +85,8 @@ def supported(model: Model, trace: Trace, against: Chance, **change: Any) -> Tra
     if _unit(trace):
         return trace
     try:
-        return trace.replace(evidence=Evidence(against, smallest_flip(model, trace, **change)))
+        passes = min(PASSES, max(LEAST_PASSES, TOKENS // len(trace.tokens)))
+        return trace.replace(evidence=Evidence(against, smallest_flip(model, trace, passes=passes, **change)))
     except InputError:
         return trace
 

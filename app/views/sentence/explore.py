@@ -6,7 +6,8 @@ import streamlit as st
 
 from app import shell, store
 from app.views.parts import asked, attends, interventions, map_controls, map_figure, notebook, sentence_box, texts_in_focus
-from app.views.sentence.edit_part import faithful, remember, report, side_by_side, swap_words, tries
+from app.views.sentence import why_part
+from app.views.sentence.edit_part import remember, report, side_by_side, swap_words, tries
 from app.views.sentence.lexicon_part import strip_figure
 from sentviz.errors import SentvizError
 from sentviz.examples import examples_for
@@ -47,6 +48,7 @@ with left:
         st.stop()
 
     st.markdown(f"### {shell.md(answer(trace))}")
+    why = why_part.place("reason", trace)
     st.caption("  \n".join(f":material/{ICONS[kind]}: {remark}" for kind, remark in remarks(trace, run)))
     shell.figure(
         lambda theme: sourced(probability_bars(trace.labels, trace.probabilities, theme=theme), run, trace=trace),
@@ -68,7 +70,7 @@ with left:
     shell.figure(
         lambda theme: sourced(strip(trace, score, theme), run, trace=trace), "strip", code=notebook(run, "strip", trace, score=score)
     )
-    faithful(run, trace, score)
+    faithful = why_part.place("faithful")
     if store.injects(run):
         st.markdown("**What the lexicon says of the words**", help=tip("polarity"))
         strip_figure(trace, run, "polarity")
@@ -91,3 +93,6 @@ swap_words(run, trace)
 side_by_side(run, trace)
 tries()
 report(run, trace)
+if not why_part.waiting():
+    why_part.show_reason(why, focus)
+    why_part.show_verdict(faithful, focus, score)
