@@ -62,18 +62,18 @@ def faults(of: Sequence[Run], files: Sequence[str] = ()) -> dict[str, str]:
     """
 
     def fault(run: Run) -> str:
-        asked = tuple(files or run.config["files"])
-        return _fault(run, run.digest, asked, tuple(stamp(run.folder / file) for file in asked))
+        asked = files or run.config["files"]
+        return next(filter(None, (_fault(run, run.digest, file, stamp(run.folder / file)) for file in asked)), "")
 
     with ThreadPoolExecutor(READERS) as pool:
         found = list(pool.map(fault, of))
         return {run.name: fault for run, fault in zip(of, found, strict=True) if fault}
 
 
-@lru_cache(maxsize=4096)
-def _fault(run: Run, digest: str, files: tuple[str, ...], stamps: tuple[tuple[int, int], ...]) -> str:
+@lru_cache(maxsize=16384)
+def _fault(run: Run, digest: str, file: str, stamp: tuple[int, int]) -> str:
     try:
-        run.check(*files)
+        run.check(file)
     except RunError as error:
         return str(error)
     return ""

@@ -86,12 +86,13 @@ def test_every_page_opens_and_says_what_it_cannot_show(page: str) -> None:
     assert not app.error
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_the_focus_travels_from_page_to_page(page: str) -> None:
-    """A run chosen by link is still in focus, and in the URL, after a page switch."""
-    app = switched(opened(run="sst2/vanilla-matched"), page)
-    assert app.query_params["run"] == "sst2/vanilla-matched"
-    assert "sst2/vanilla\\-matched" in words(app)
+def test_the_focus_travels_from_page_to_page() -> None:
+    """A run chosen by link is still in focus, and in the URL, after every page switch."""
+    app = opened(run="sst2/vanilla-matched")
+    for page in PAGES:
+        switched(app, page)
+        assert app.query_params["run"] == "sst2/vanilla-matched", page
+        assert "sst2/vanilla\\-matched" in words(app), page
 
 
 def test_a_typed_sentence_gets_its_own_answer() -> None:
@@ -107,10 +108,11 @@ def test_a_typed_sentence_gets_its_own_answer() -> None:
 
 def test_one_of_the_examples_is_wrong_and_says_so() -> None:
     said = []
+    app = opened()
     for kind in ("Contrast", "Plain", "Negation", "Intensity", "Sarcasm", "Mixed"):
-        app = opened()
         app.button_group(key="examples").set_value(kind).run()
         assert not app.exception
+        assert app.button_group(key="examples").value == kind
         said.append("gets this wrong" in words(app))
     assert any(said)
     assert not all(said)

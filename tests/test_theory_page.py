@@ -48,14 +48,11 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.fixture
-def page(runs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """A function that opens the theory on a toy run, with trainings of seconds."""
-    monkeypatch.setenv("SENTVIZ_RUNS", str(runs))
+@pytest.fixture(scope="module")
+def page(runs: Path) -> Iterator[Any]:
+    """A function that opens the theory on a toy run, with trainings of seconds; what the app keeps for all visitors, it keeps."""
     full = solvers.separate
     few = {"rows": 300, "epochs": 1, "tested": 20}
-    monkeypatch.setattr(solvers, "separate", lambda setting, tick: full(replace(setting, **few), tick))
-    st.cache_resource.clear()
 
     def opened(run: str = "toy/sentiformer", **query: str) -> AppTest:
         app = AppTest.from_string(THEORY, default_timeout=120)
@@ -65,7 +62,11 @@ def page(runs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         assert not app.exception, app.exception
         return app
 
-    yield opened
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SENTVIZ_RUNS", str(runs))
+        patch.setattr(solvers, "separate", lambda setting, tick: full(replace(setting, **few), tick))
+        st.cache_resource.clear()
+        yield opened
     st.cache_resource.clear()
 
 
@@ -115,6 +116,7 @@ def learned(app: AppTest) -> AppTest:
 
 def test_proposition_2_is_learned_when_asked(page: Any) -> None:
     """Nothing before the button; then what came out, the answers to both sequences of a pair, the two heads; bad words are refused."""
+    proposition._jobs.clear()
     app = page()
     assert "learn on this machine when you ask" in words(app) and not app.text_input(key="smooth-sentence").disabled
     app = learned(app)
@@ -140,7 +142,7 @@ def test_other_settings_say_what_is_shown(page: Any) -> None:
 
 def test_visitors_share_what_was_learned() -> None:
     """One job for a setting, none for who did not ask."""
-    st.cache_resource.clear()
+    proposition._jobs.clear()
     assert proposition._jobs() is proposition._jobs()
     assert proposition._jobs().get(str(solvers.Setting())) is None
 

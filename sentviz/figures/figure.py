@@ -89,15 +89,17 @@ def palette(theme: Theme) -> Palette:
     raise ValueError(f"theme must be 'light' or 'dark', not {theme!r}")
 
 
-def base_layout(theme: Theme, *, width: int, height: int, margin: tuple[int, int, int, int], title: str = "", **more: Any) -> go.Layout:
-    """The layout every figure starts from.
+def base_layout(
+    theme: Theme, *, width: int, height: int, margin: tuple[int, int, int, int], title: str = "", **more: Any
+) -> dict[str, Any]:
+    """The layout every figure starts from, for Plotly to check once, when it takes it over.
 
     Args:
         theme: the page it stands on; exports are drawn in ``"light"``.
         width, height: natural size in pixels; pages may stretch the width.
         margin: left, top, right, bottom in pixels. They hold all labels: exports put the caption right below.
         title: a Plotly label (escape the user's strings with ``as_text``).
-        more: anything else of ``go.Layout``.
+        more: anything else of ``go.Layout``; ``title_pad_t`` and its like change what is set here.
     """
     colours = palette(theme)
     axis = {
@@ -131,9 +133,13 @@ def base_layout(theme: Theme, *, width: int, height: int, margin: tuple[int, int
         "margin": {"l": left, "t": top, "r": right, "b": bottom, "autoexpand": True},
         "separators": ".",
     }
-    changed = {name: value for name, value in more.items() if name.partition("_")[0] in base}
-    added = {name: value for name, value in more.items() if name not in changed}  # at once: an update takes five times as long
-    return go.Layout(**base, **added).update(changed)
+    for name, value in more.items():
+        *path, last = name.split("_") if name.partition("_")[0] in base else [name]
+        part = base
+        for step in path:
+            part = part[step]
+        part[last] = value
+    return base
 
 
 def blend(stops: Sequence[str], at: npt.ArrayLike) -> list[str]:

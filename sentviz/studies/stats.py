@@ -70,7 +70,7 @@ def _answers(run: Run, split: str) -> pd.DataFrame:
 def _kept(run: Run, digest: str, split: str) -> tuple[bytes, Bools]:
     """A name for the rows, ids and labels in their order, and whether each was answered correctly; read once for what `digest` names."""
     answers = _answers(run, split)
-    named = "\n".join(map(str, answers.index)).encode() + answers["label"].to_numpy(np.int64).tobytes()
+    named = "\n".join(answers.index.astype(str).to_numpy(object)).encode() + answers["label"].to_numpy(np.int64).tobytes()
     right = answers["right"].to_numpy(bool, copy=True)
     right.setflags(write=False)
     return hashlib.blake2b(named, digest_size=16).digest(), right

@@ -9,7 +9,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ QUIET = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run"
     " --disable-background-networking --disable-component-update --disable-sync"
 )
+SCREEN: Any = {"width": 1440, "height": 900}
 
 
 @contextmanager
@@ -89,7 +90,7 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
             str(tmp_path_factory.mktemp("profile")),
             executable_path=path,
             args=QUIET.split(),
-            viewport={"width": 1440, "height": 900},
+            viewport=SCREEN,
             accept_downloads=True,
             reduced_motion="reduce",
         )
@@ -97,25 +98,62 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         context.close()
 
 
-@pytest.fixture
-def offline(chromium: Any) -> Iterator[Any]:
-    """The browser without a network."""
-    chromium.set_offline(True)
-    yield chromium
-    chromium.set_offline(False)
-
-
-@pytest.fixture
-def page(chromium: Any, server: str) -> Iterator[Any]:
-    """A new tab that counts requests to anywhere but the app."""
+@pytest.fixture(scope="package")
+def tab(chromium: Any) -> Iterator[Any]:
+    """One tab for all visits: to load the app in it once more is a new visit, for a third of what a new tab has to do."""
     tab = chromium.new_page()
-    tab.outside = []
-    tab.on(
-        "request",
-        lambda r: tab.outside.append(r.url) if not r.url.startswith((server, "data:", "blob:", server.replace("http", "ws"))) else None,
-    )
     yield tab
     tab.close()
+
+
+@pytest.fixture(scope="package")
+def disk(chromium: Any) -> Iterator[Any]:
+    """Another tab, for pages that are opened from disk: within `offline`."""
+    tab = chromium.new_page()
+    yield tab
+    tab.close()
+
+
+@contextmanager
+def listening(tab: Any, **handlers: Callable[[Any], None]) -> Iterator[None]:
+    """The tab in front, as a new one would be, and heard for a while. What it shows stays: an empty page would end what it has compiled."""
+    tab.bring_to_front()
+    tab.set_viewport_size(SCREEN)
+    tab.emulate_media(media="null", reduced_motion="reduce")
+    for event, handler in handlers.items():
+        tab.on(event, handler)
+    try:
+        yield
+    finally:
+        for event, handler in handlers.items():
+            tab.remove_listener(event, handler)
+
+
+@contextmanager
+def offline(tab: Any) -> Iterator[tuple[list[str], list[str]]]:
+    """The tab without a network: every address that is asked for, and all that goes wrong."""
+    asked: list[str] = []
+    wrong: list[str] = []
+    with listening(
+        tab,
+        request=lambda request: asked.append(request.url),
+        pageerror=lambda error: wrong.append(str(error)),
+        console=lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None,
+    ):
+        tab.context.set_offline(True)
+        try:
+            yield asked, wrong
+        finally:
+            tab.context.set_offline(False)
+
+
+@pytest.fixture
+def page(tab: Any, server: str) -> Iterator[Any]:
+    """The tab of a visit, which counts requests to anywhere but the app."""
+    tab.outside = []
+    inside = (server, "data:", "blob:", server.replace("http", "ws"))
+    with listening(tab, request=lambda request: None if request.url.startswith(inside) else tab.outside.append(request.url)):
+        yield tab
 
 
 @pytest.fixture

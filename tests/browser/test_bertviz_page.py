@@ -11,6 +11,7 @@ import pytest
 
 from sentviz.maps.bertviz_view import bertviz_html
 from sentviz.trace import Trace
+from tests.browser.conftest import offline
 from tests.fakes import fake_trace
 
 pytestmark = [
@@ -32,25 +33,21 @@ HOSTILE = (
 
 
 @pytest.fixture
-def show(offline: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
+def show(disk: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
     """Write a page, open it with the network closed; afterwards nothing was requested and nothing was wrong."""
-    tab, seen, wrong = offline.new_page(), [], []
-    tab.wrong = wrong
-    tab.on("request", lambda request: seen.append(request.url))
-    tab.on("pageerror", lambda error: wrong.append(str(error)))
-    tab.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
+    with offline(disk) as (asked, wrong):
+        disk.wrong = wrong
 
-    def opened(trace: Trace, *arguments: Any, **options: Any) -> Any:
-        path = tmp_path / "page.html"
-        path.write_text(bertviz_html(trace, *arguments, **options), encoding="utf-8")
-        tab.goto(path.as_uri())
-        tab.wait_for_selector("#vis line", state="attached")
-        seen.remove(path.as_uri())
-        return tab
+        def opened(trace: Trace, *arguments: Any, **options: Any) -> Any:
+            path = tmp_path / "page.html"
+            path.write_text(bertviz_html(trace, *arguments, **options), encoding="utf-8")
+            disk.goto(path.as_uri())
+            disk.wait_for_selector("#vis line", state="attached")
+            asked.remove(path.as_uri())
+            return disk
 
-    yield opened
-    assert (seen, wrong) == ([], [])
-    tab.close()
+        yield opened
+        assert (asked, wrong) == ([], [])
 
 
 def opacities(tab: Any) -> Any:

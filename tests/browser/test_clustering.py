@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from app.views.sentence.hardmax_playground import FIRST_CLICKS
+from tests.browser.conftest import offline
 from tests.browser.test_first_light import settled
 
 ROOT = Path(__file__).parents[2]
@@ -99,7 +100,7 @@ def test_a_click_chooses_a_token_or_adds_one(page: Any, server: str) -> None:
     page.get_by_text("5 points.").wait_for(timeout=60_000)
 
 
-def test_the_animation_plays_from_a_file_without_a_network(page: Any, server: str, chromium: Any, tmp_path: Path) -> None:
+def test_the_animation_plays_from_a_file_without_a_network(page: Any, server: str, disk: Any, tmp_path: Path) -> None:
     """The HTML of the export menu, opened from disk with the network closed, plays to the last layer."""
     opened(page, server, "Playground")
     page.get_by_role("button", name="Animation").click()
@@ -107,28 +108,17 @@ def test_the_animation_plays_from_a_file_without_a_network(page: Any, server: st
         page.locator(".st-key-html-play button").click()
     file = tmp_path / "animation.html"
     download.value.save_as(file)
-    page.close()
-    tab = chromium.new_page()
-    tab.emulate_media(reduced_motion="no-preference")
-    asked: list[str] = []
-    errors: list[str] = []
-    tab.on("request", lambda request: asked.append(request.url))
-    tab.on("pageerror", lambda error: errors.append(str(error)))
-    chromium.set_offline(True)
-    try:
-        tab.goto(file.as_uri())
-        play_to_the_end(tab, tab.locator("canvas"), 10)
-    finally:
-        chromium.set_offline(False)
-        tab.close()
-    assert asked == [file.as_uri()]
-    assert errors == []
+    with offline(disk) as (asked, wrong):
+        disk.emulate_media(reduced_motion="no-preference")
+        disk.goto(file.as_uri())
+        play_to_the_end(disk, disk.locator("canvas"), 10)
+        assert asked == [file.as_uri()]
+        assert wrong == []
 
 
 @pytest.mark.skipif(not (ROOT / "checkpoints" / RUN).is_dir(), reason=f"{RUN} is not in checkpoints/")
 def test_a_typed_review_clusters_and_is_classified(page: Any, server: str) -> None:
     """Type a review, play it to the end, choose a word, remove it: another answer."""
-    page.add_init_script("window.hacked = false")
     canvas = opened(page, server, "A review")
     box = page.locator(".st-key-hardmax-text textarea")
     box.fill("A dull story with terrible acting, <img src=x onerror='window.hacked=true'> but the music is wonderful.")
@@ -144,6 +134,6 @@ def test_a_typed_review_clusters_and_is_classified(page: Any, server: str) -> No
     page.locator(".st-key-hardmax-remove button").first.click()
     page.locator(".st-key-hardmax-edited").wait_for(timeout=60_000)
     assert page.locator("h3").first.inner_text() != before
-    assert page.evaluate("window.hacked") is False
+    assert page.evaluate("window.hacked") is None
     assert page.outside == []
     assert "text=" not in page.url

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from sentviz.testset.demo import load
+from tests.browser.conftest import offline
 from tests.browser.test_first_light import settled
 
 pytestmark = [
@@ -106,13 +107,10 @@ def test_a_lasso_shows_its_rows_and_the_link_shows_them_again(page: Any, server:
     assert part.startswith("lasso=pca.2:")
     assert 5 <= part.count(";") + 1 <= 24
     page.wait_for_selector(f"{PLOT} .outline", timeout=30_000)
-    other = page.context.new_page()
-    other.emulate_media(reduced_motion="no-preference")
-    opened(other, server, "?" + urlsplit(page.url).query)
-    assert chosen(other) == n
-    assert legend(other) == n
-    assert other.locator(f"{PLOT} .outline").count() == 1
-    other.close()
+    opened(page, server, "?" + urlsplit(page.url).query)
+    assert chosen(page) == n
+    assert legend(page) == n
+    assert page.locator(f"{PLOT} .outline").count() == 1
     assert page.outside == []
 
 
@@ -179,17 +177,14 @@ def test_points_travel_from_layer_to_layer(page: Any, server: str, method: str) 
     assert (steps > 0).sum() >= 8
     assert steps.max() < 0.6 * spread.max()
     assert page.locator(f"{PLOT} .title").inner_text().endswith("layer 2, the last")
-    other = page.context.new_page()
-    other.emulate_media(reduced_motion="no-preference")
-    opened(other, server, f"?over=demo&method={method}")
-    other.evaluate(FILM)
-    other.locator(f"{PLOT} .whole").click()
-    other.wait_for_timeout(500)
-    fresh = film(other)
+    opened(page, server, f"?over=demo&method={method}")
+    page.evaluate(FILM)
+    page.locator(f"{PLOT} .whole").click()
+    page.wait_for_timeout(500)
+    fresh = film(page)
     fresh = fresh[np.isfinite(fresh).all(axis=1)][-1]
     end = frames[np.isfinite(frames).all(axis=1)][-1]
     np.testing.assert_allclose(end[1:], fresh[1:], atol=2)
-    other.close()
     assert page.outside == []
 
 
@@ -262,25 +257,22 @@ def test_the_picture_leaves_as_vectors(page: Any, server: str) -> None:
     assert b"/Subtype/Image" not in files["pdf"]
 
 
-def test_a_page_of_its_own_plays_without_the_app(page: Any, server: str, tmp_path: Path) -> None:
+def test_a_page_of_its_own_plays_without_the_app(page: Any, server: str, disk: Any, tmp_path: Path) -> None:
     opened(page, server, "?over=demo")
     with page.expect_download(timeout=120_000) as download:
         page.get_by_role("button", name="HTML that moves").click()
     path = tmp_path / "points.html"
     path.write_bytes(Path(download.value.path()).read_bytes())
-    alone, wrong = page.context.new_page(), []
-    alone.emulate_media(reduced_motion="no-preference")
-    alone.on("pageerror", lambda error: wrong.append(str(error)))
-    alone.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
-    alone.on("request", lambda request: wrong.append(request.url) if not request.url.startswith(("file:", "data:", "blob:")) else None)
-    alone.goto(path.as_uri())
-    alone.wait_for_selector(".title:has-text('layer 2, the last')")
-    alone.evaluate(FILM)
-    alone.locator(".play").click()
-    alone.wait_for_selector(".title:has-text('PCA, from')", timeout=20_000)
-    alone.wait_for_selector(".title:has-text('layer 2, the last')", timeout=20_000)
-    frames = film(alone)
-    assert np.ptp(frames[np.isfinite(frames).all(axis=1), 1:], axis=0).max() > 5
-    assert "digest" in alone.locator(".about").inner_text()
-    assert wrong == []
-    alone.close()
+    with offline(disk) as (asked, wrong):
+        disk.emulate_media(reduced_motion="no-preference")
+        disk.goto(path.as_uri())
+        disk.wait_for_selector(".title:has-text('layer 2, the last')")
+        disk.evaluate(FILM)
+        disk.locator(".play").click()
+        disk.wait_for_selector(".title:has-text('PCA, from')", timeout=20_000)
+        disk.wait_for_selector(".title:has-text('layer 2, the last')", timeout=20_000)
+        frames = film(disk)
+        assert np.ptp(frames[np.isfinite(frames).all(axis=1), 1:], axis=0).max() > 5
+        assert "digest" in disk.locator(".about").inner_text()
+        assert all(url.startswith(("file:", "data:", "blob:")) for url in asked)
+        assert wrong == []

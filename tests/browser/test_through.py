@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tests.browser.conftest import offline
 from tests.browser.test_first_light import settled
 
 pytestmark = [
@@ -70,8 +71,12 @@ def test_the_slider_drives_every_panel(page: Any, server: str) -> None:
     slider = opened(page, server)
     last = value(page)
     before = {name: shot(page, name) for name in ("map", "points", "counts", "heads", "scalars", "curves")}
-    sent: list[str] = []
-    page.on("request", lambda request: sent.append(request.url))
+    sent: list[Any] = []
+
+    def note(request: Any) -> None:
+        sent.append(request)
+
+    page.on("request", note)
     slider.scroll_into_view_if_needed()
     box = slider.bounding_box()
     page.mouse.move(box["x"] + box["width"] - 8, box["y"] + box["height"] / 2)
@@ -79,6 +84,7 @@ def test_the_slider_drives_every_panel(page: Any, server: str) -> None:
     page.mouse.move(box["x"] + 8, box["y"] + box["height"] / 2, steps=12)
     page.mouse.up()
     resting(page, 0)
+    page.remove_listener("request", note)
     assert last > 2 and not sent
     assert page.locator(f"{VIEW} .where").inner_text() == "After epoch 1:"
     assert slider.get_attribute("aria-valuetext").startswith("epoch 1 of ")
@@ -153,7 +159,7 @@ def test_rows_can_be_listed_by_what_became_of_them(page: Any, server: str) -> No
             assert colours[-1] == ("bad" if kind == "forgotten" else "good")
 
 
-def test_files_hold_the_whole_film(page: Any, server: str, tmp_path: Path) -> None:
+def test_files_hold_the_whole_film(page: Any, server: str, disk: Any, tmp_path: Path) -> None:
     """The GIF moves; the HTML, opened from disk without a network, has the slider at the same rows, and plays."""
     opened(page, server)
     said = page.locator(f"{VIEW} .what").inner_text()
@@ -162,15 +168,13 @@ def test_files_hold_the_whole_film(page: Any, server: str, tmp_path: Path) -> No
             page.locator(f".st-key-export-through-{name} button").click()
         download.value.save_as(tmp_path / f"film.{name}")
     assert Image.open(tmp_path / "film.gif").n_frames > 8
-    page.context.set_offline(True)
-    try:
-        page.goto((tmp_path / "film.html").as_uri())
-        page.wait_for_selector(".through canvas.points")
-        assert page.locator(".what").inner_text() == said
-        page.locator("button.first, button.back").first.click()
-        page.wait_for_function("() => Number.isInteger(Number(document.querySelector('.time').value))")
-        page.locator("button.play").click()
-        page.wait_for_function("() => document.querySelector('.through.playing, .playing')")
-        assert page.locator(".list").inner_text().count("train-") > 3  # ids: texts of data sets stay out of files
-    finally:
-        page.context.set_offline(False)
+    with offline(disk):
+        disk.emulate_media(reduced_motion="no-preference")
+        disk.goto((tmp_path / "film.html").as_uri())
+        disk.wait_for_selector(".through canvas.points")
+        assert disk.locator(".what").inner_text() == said
+        disk.locator("button.first, button.back").first.click()
+        disk.wait_for_function("() => Number.isInteger(Number(document.querySelector('.time').value))")
+        disk.locator("button.play").click()
+        disk.wait_for_function("() => document.querySelector('.through.playing, .playing')")
+        assert disk.locator(".list").inner_text().count("train-") > 3  # ids: texts of data sets stay out of files
