@@ -15,7 +15,7 @@ Beside it: how many of as many random edits flip the answer, of the same number 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby, islice, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -95,7 +95,7 @@ def smallest_flip(
         raise InputError("Gates changed by hand belong to the words of this text, so no edited text can be asked with them.")
     of = _Text(model, trace, change)
     random = np.random.default_rng(seed)
-    singles = [(edit,) for edit in of.removals() + of.swaps(of.by_gradient)]
+    singles: list[Edits] = [(edit,) for edit in of.removals() + of.swaps(of.by_gradient)]
     asked: dict[Edits, tuple[int, float]] = {}
     level = singles
     for size in range(1, most + 1):
@@ -103,11 +103,8 @@ def smallest_flip(
         asked |= of.ask(new)
         if flips := [edits for edits in new if asked[edits][0] != of.answer]:
             best = min(flips, key=lambda edits: (any(edit.new for edit in edits), asked[edits][1], edits))
-            some = of.drawn(size, drawn, random)
-            answers = of.ask(dict.fromkeys(some))
-            return of.flip(
-                best, passes=len(asked), most=most, random=sum(answers[edits][0] != of.answer for edits in some), drawn=len(some)
-            )
+            flipping, times = of.chance(size, drawn, random)
+            return replace(of.flip(best), passes=len(asked), most=most, random=flipping, drawn=times)
         further = sorted((edits for edits in singles if edits in asked), key=lambda edits: asked[edits][1])[:BRANCHES]
         going = sorted(new, key=lambda edits: asked[edits][1])[:BEAM]
         level = of.in_a_row(size + 1) + of.joined(going, further)
@@ -253,10 +250,10 @@ class _Text:
         encoded = self.model.encode_all(texts, None if self.trace.text_pair is None else pairs)
         return self.model.forward([one.reading for one in encoded], self.model.change(**self.change))[0]
 
-    def flip(self, edits: Edits, **effort: int) -> Flip:
+    def flip(self, edits: Edits) -> Flip:
         """What the model says to the edited text."""
         from sentviz.models.model import softmax
 
         shares = softmax(self._logits([edits]))[0]
         best = int(shares.argmax())
-        return Flip(edits, *self.edited(edits), self.trace.labels[best], float(shares[best]), **effort)
+        return Flip(edits, *self.edited(edits), self.trace.labels[best], float(shares[best]))

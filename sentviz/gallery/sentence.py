@@ -92,8 +92,8 @@ def strip(trace: Trace, name: str, theme: Theme = "light") -> Figure:
 def _written(trace: Trace, places: npt.NDArray[np.int64]) -> str:
     """Neighbouring tokens of one text as they stand in it."""
     if trace.specials[places[0]]:
-        return trace.tokens[places[0]]
-    text = (trace.text, trace.text_pair or "")[trace.segments[places[0]]]
+        return trace.tokens[int(places[0])]
+    text = trace.text if trace.segments[places[0]] == 0 else trace.text_pair or ""
     return text[int(trace.offsets[places[0], 0]) : int(trace.offsets[places[-1], 1])]
 
 

@@ -64,16 +64,12 @@ with right:
         said = (f"{row['method']} {row['value']:.0f}" for row in times.to_dict("records"))
         n = int(times["n"].max())
         st.markdown(f"Milliseconds beyond the answer, mean of {n} sentences on the machine that measured: " + " · ".join(said) + ".")
-    flips = flips_of(run).set_index("metric")
-    if not flips.empty:
+    flips = {row["metric"]: row for row in flips_of(run).to_dict("records")}
+    if flips:
         st.markdown("##### The smallest edit that turns the answer", help=tip("flip"))
-
-        def share(metric: str) -> str:
-            row = flips.loc[metric]
-            return f"{row['value']:.0%} [{row['low']:.0%}, {row['high']:.0%}]"
-
-        cost = f"{flips.loc['passes', 'value']:.0f} edited texts, {flips.loc['milliseconds', 'value'] / 1e3:.1f} s a sentence"
+        shares = {metric: f"{row['value']:.0%} [{row['low']:.0%}, {row['high']:.0%}]" for metric, row in flips.items()}
+        cost = f"{flips['passes']['value']:.0f} edited texts, {flips['milliseconds']['value'] / 1e3:.1f} s a sentence"
         st.markdown(
-            f"Found for {share('found')} of {int(flips.loc['found', 'n'])} sentences, of one word for {share('one')} ({cost})."
-            + (f" Of random edits of as many words {share('random')} turn it too." if "random" in flips.index else "")
+            f"Found for {shares['found']} of {flips['found']['n']} sentences, of one word for {shares['one']} ({cost})."
+            + (f" Of random edits of as many words {shares['random']} turn it too." if "random" in shares else "")
         )
