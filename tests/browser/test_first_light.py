@@ -74,13 +74,15 @@ def test_from_sentence_to_export(page: Any, server: str) -> None:
     assert "layer=2" in page.url
     assert "text" not in page.url
 
-    before = answer(page)
+    bars = "document.querySelector('.st-key-figure-verdict')?.innerText"
+    before = page.evaluate(bars)
     slider = page.locator(".st-key-lambda-1-2").get_by_role("slider")
     slider.focus()
     for _ in range(20):
         slider.press("ArrowLeft")
-    page.wait_for_function("before => document.querySelector('h3').innerText !== before", arg=before, timeout=30_000)
+    page.wait_for_function(f"before => {bars} !== before", arg=before, timeout=30_000)
     page.wait_for_url(re.compile("mix="))
+    page.wait_for_function("document.querySelector('.st-key-why-reason')?.innerText.match(/Without|With|No single/)")
 
     svg = taken(page, "map", "svg")
     drawn = ElementTree.fromstring(svg)

@@ -17,6 +17,7 @@ from sentviz.explain import SCORES, deviation
 from sentviz.explain.leave_out import words
 from sentviz.figures import Figure, Theme, file_safe, heatmap, probability_bars
 from sentviz.figures.maps import component_slug, head_slug
+from sentviz.figures.strip import anchored
 from sentviz.gallery import sourced, strip
 from sentviz.runs import Run
 from sentviz.trace import Trace
@@ -54,11 +55,14 @@ def show(trace: Trace, run: Run, score: str, before: Trace | None) -> Scene:
 def _scene(trace: Trace, run: Run, score: str, before: Trace | None, falls: np.ndarray | None) -> Scene:
     how, coloured = SCORES[score], deviation(trace, score)
     units, removal = [word.indices for word in words(trace)], trace.token_scores["removal"]
+    if (places := trace.units.get(score)) is not None:  # the score is of units of several words
+        found = (np.flatnonzero(places == unit) for unit in np.unique(places))
+        units, removal = [tuple(unit.tolist()) for unit in found if not trace.specials[unit].any()], coloured
     return Scene(
         trace,
         run.capabilities,
         scores=coloured,
-        tones=np.nan_to_num(coloured / np.float32(np.nanmax(np.abs(coloured), initial=how.least))),
+        tones=np.asarray(anchored(np.nan_to_num(coloured), how.full, how.knee), dtype=np.float32),
         scale=Scale(how.title, how.low, how.high),
         units=units,
         falls=removal[[unit[0] for unit in units]],

@@ -6,8 +6,9 @@ import streamlit as st
 
 from app import shell, store
 from app.views.parts import asked, attends, sentence_box, texts_in_focus
+from app.views.sentence import why_part
 from app.views.sentence.canvas_part import exports, show
-from app.views.sentence.edit_part import faithful, remember, report, side_by_side, swap_words, tries
+from app.views.sentence.edit_part import remember, report, side_by_side, swap_words, tries
 from app.views.sentence.lexicon_part import strip_figure
 from app.views.sentence.whatif_part import as_trained, interventions
 from sentviz.errors import SentvizError
@@ -50,6 +51,7 @@ said = remarks(trace, run)
 left, right = shell.halves("explore", 2.1, 1.0)
 with left:
     st.markdown(f"### {shell.md(answer(trace))}")
+    why = why_part.place("reason", trace)
     st.caption("  \n".join(f":material/{ICONS[kind]}: {remark}" for kind, remark in said if kind != "changed"))
     names = available(trace, asking=True)
     score = focus.score if focus.score in names else "removal"
@@ -64,8 +66,8 @@ with left:
             label_visibility="collapsed",
             width=240,
         )
-        faithful(run, trace, score)
         exports(scene, run, score)
+    faithful = why_part.place("faithful")
     attends(run)
     if store.injects(run):
         st.markdown("**What the lexicon says of the words**", help=tip("polarity"))
@@ -90,3 +92,6 @@ swap_words(run, trace)
 side_by_side(run, trace)
 tries()
 report(run, trace)
+if not why_part.waiting():
+    why_part.show_reason(why, focus)
+    why_part.show_verdict(faithful, focus, score)
