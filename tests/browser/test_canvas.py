@@ -73,7 +73,7 @@ def test_pointing_lights_everything_at_once_and_clicks_pin(page: Any, server: st
     assert picture.locator(".map-title").inner_text() == "Effective attention, layer 2, head 3" != title
     assert readout.inner_text().startswith("Layer 2, head 3")
     box = picture.locator("canvas.map").bounding_box()
-    page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + 0.6 * box["height"])
+    page.mouse.move(box["x"] + 0.4 * box["width"], box["y"] + 0.6 * box["height"])
     assert re.match("“.*” takes .* from “.*” ≈ .*A₂", readout.inner_text()) and words.and_(page.locator(".lit")).count()
     assert len(sent) == asked, "pointing asked the server"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pandas as pd
@@ -17,11 +18,19 @@ shell.intro(
     "Two models are not ranked by intervals that overlap.",
 )
 frame = catalog()
-with st.spinner("Reading what the runs hold"):
-    damaged = faults(list(store.runs().values()))
-for problem in dict.fromkeys((*frame["problem"].dropna(), *damaged.values())):
-    if problem:
-        st.warning(shell.md(problem), icon=":material/folder_off:")
+problems = st.container()
+
+
+def say(found: Iterable[str]) -> None:
+    """Each once, above the table."""
+    for problem in filter(None, found):
+        if problem not in said:
+            problems.warning(shell.md(problem), icon=":material/folder_off:")
+            said.add(problem)
+
+
+said: set[str] = set()
+say(frame["problem"].dropna())
 frame = frame[frame["problem"].fillna("") == ""].drop(columns="problem")
 if frame.empty:
     st.info("There are no runs here. `sentviz train sst2` makes one.", icon=":material/inventory_2:")
@@ -96,3 +105,5 @@ st.markdown(
 )
 with st.expander("config.json"):
     st.json(config, expanded=1)
+with st.spinner("Reading what the runs hold"):
+    say(faults(list(store.runs().values())).values())

@@ -14,6 +14,7 @@ from sentviz.runs import Run
 from sentviz.studies.standing import BASELINES, EVERY, SETS, current, standing
 from sentviz.testset import demo
 
+SHADE = "background-color: rgba(86, 180, 233, 0.18);"
 VIEWS = {"sets": "Sets", "phenomena": "Demo set by phenomenon", "errors": "Calibration error"}
 
 
@@ -55,18 +56,18 @@ def part(runs: Mapping[str, Run]) -> None:
         "Expected error of the stated probability at each run's temperature; less is better."
         if view == "errors"
         else "Share answered right; an answer counts as the side, negative or positive, with more probability; *neutral* is right within a"
-        " quarter of one half. Underlined: sentences of a kind that it was trained on. Intervals are in the file."
+        " quarter of one half. Shaded: sentences of a kind that it was trained on. Intervals are in the file."
     )
     st.caption(f"{shell.md(baselines)} read no order of words: what attention buys is what stands above them.")
     shell.csv(table, "sentviz-standing", "standing-csv")
 
 
 def _styled(wide: pd.DataFrame, home: Mapping[str, set[str]], errors: bool) -> Any:
-    """Numbers as the app writes them, each domain that was learned underlined, baselines in italics."""
+    """Numbers as the app writes them, each domain that was learned shaded, baselines named as such."""
 
-    def style(row: pd.Series) -> list[str]:
+    def shade(row: pd.Series) -> list[str]:
         learned = home.get(str(row.name), set())
-        slanted = "font-style: italic;" if row.name in BASELINES else ""
-        return [slanted + ("text-decoration: underline;" if name in learned else "") for name in row.index]
+        return [SHADE if name in learned else "" for name in row.index]
 
-    return wide.style.apply(style, axis=1).format("{:.3f}" if errors else "{:.1%}", na_rep="–")
+    styled = wide.style.apply(shade, axis=1).format("{:.3f}" if errors else "{:.1%}", na_rep="–")
+    return styled.format_index(lambda who: f"{who} (baseline)" if who in BASELINES else who)
