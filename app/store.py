@@ -13,7 +13,9 @@ import streamlit as st
 from app.focus import Focus
 from sentviz.background import Turns
 from sentviz.errors import InputError, RunError, SentvizError
-from sentviz.explain import SCORES, available, explained, score
+from sentviz.explain import SCORES, available, explained, supported
+from sentviz.explain import score as score_of
+from sentviz.explain.headline import Chance, chance_of
 from sentviz.lexicon import Lexicon
 from sentviz.remarks import language, reads_pairs
 from sentviz.runs import Run
@@ -23,6 +25,7 @@ from sentviz.testset.rows import Rows
 from sentviz.trace import Trace
 
 if TYPE_CHECKING:
+    from sentviz.explain.faithfulness import Verdict
     from sentviz.maps.injection import Entries
     from sentviz.shelf import Gathered
 
@@ -33,6 +36,7 @@ __all__ = [
     "explanations",
     "fits_demo",
     "gathered",
+    "heads",
     "injects",
     "language",
     "lexicon",
@@ -40,6 +44,7 @@ __all__ = [
     "model",
     "models",
     "reads_pairs",
+    "reasoned",
     "run",
     "runs",
     "shape",
@@ -49,8 +54,10 @@ __all__ = [
     "trace",
     "turn",
     "turns",
+    "verdict",
     "visitor",
     "warm",
+    "warming",
 ]
 
 KEPT_TRACES = 8
@@ -318,9 +325,10 @@ def trace(focus: Focus, *, scored: bool = True, exact: bool = False, longest: in
     """
     source, (wanted, pair) = run(focus.run), texts(focus)
     stored = example(source)
+    key = (source.digest, wanted, pair, focus.by_hand)
     whole = focus.score in available(stored) and (stored.polarity is not None or not injects(source))
     if whole and not exact and not longest and (wanted, pair) == (stored.text, stored.text_pair) and not change(source, focus):
-        return stored
+        return _reasoned(stored, key)
     source = source.longer(longest) if longest else source
     kept: dict[Any, Trace] = st.session_state.setdefault("traces", {})
     key = (source.digest, wanted, pair, focus.by_hand)
@@ -334,7 +342,86 @@ def trace(focus: Focus, *, scored: bool = True, exact: bool = False, longest: in
             kept[key] = explained(model(source), kept[key], missing, **change(source, focus))
     while len(kept) > KEPT_TRACES or (len(kept) > 1 and sum(len(one.tokens) for one in kept.values()) > KEPT_TOKENS):
         kept.pop(next(iter(other for other in kept if other != key)))
+    return _reasoned(kept[key], key)
+
+
+def _reasoned(seen: Trace, key: Any) -> Trace:
+    """The trace with its units and evidence, where they were asked for in this visit."""
+    known = st.session_state.get("reasons", {}).get(key)
+    if known is None:
+        return seen
+    scores, units, evidence = known
+    return seen.replace(token_scores={**seen.token_scores, "units": scores}, units={**seen.units, "units": units}, evidence=evidence)
+
+
+def reasoned(focus: Focus) -> Trace:
+    """The trace in focus with what its headline rests on: units, and the smallest edit where none of them explains the answer.
+
+    Raises:
+        SentvizError: in one sentence for the visitor.
+    """
+    seen, source = trace(focus), run(focus.run)
+    if seen.evidence is not None:
+        return seen
+    with turn():
+        seen = supported(model(source), seen, _chance(source.name, source.digest), **change(source, focus))
+    reasons: dict[Any, Any] = st.session_state.setdefault("reasons", {})
+    reasons[source.digest, seen.text, seen.text_pair, focus.by_hand] = seen.token_scores["units"], seen.units["units"], seen.evidence
+    while len(reasons) > KEPT_TRACES:
+        reasons.pop(next(iter(reasons)))
+    return seen
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _chance(name: str, digest: str) -> Chance:
+    of = runs()[name]
+    return chance_of(model(of), of)
+
+
+def verdict(focus: Focus, score: str) -> Verdict:
+    """Whether a score of the text in focus names words that matter, or any.
+
+    Raises:
+        SentvizError: in one sentence for the visitor.
+    """
+    from sentviz.explain.faithfulness import against_chance
+
+    seen, source = trace(focus), run(focus.run)
+    kept: dict[Any, Verdict] = st.session_state.setdefault("verdicts", {})
+    key = (source.digest, seen.text, seen.text_pair, focus.by_hand, score)
+    if key not in kept:
+        with turn():
+            kept[key] = against_chance(model(source), seen, score_of(seen, score), **change(source, focus))
+        while len(kept) > KEPT_TRACES:
+            kept.pop(next(iter(kept)))
     return kept[key]
+
+
+def heads(focus: Focus, seen: Trace) -> Any:
+    """(L, H) fall of the answer's log-odds when a head is silenced, of what `trace` gave, kept for this visit; None until torch is loaded.
+
+    The first paint does not wait for it: what stands on the page then is the run's stored example.
+    """
+    import sys
+
+    if not hasattr(sys.modules.get("sentviz.models.model"), "Model"):
+        return None
+    from sentviz.maps.silenced import silenced
+
+    source = run(focus.run)
+    kept: dict[Any, Any] = st.session_state.setdefault("heads", {})
+    key = (source.digest, seen.text, seen.text_pair, focus.by_hand)
+    if key not in kept:
+        with turn():
+            kept[key] = silenced(model(source), seen)
+        while len(kept) > KEPT_TRACES:
+            kept.pop(next(iter(kept)))
+    return kept[key]
+
+
+def warming() -> bool:
+    """Whether torch is still being loaded beside the page."""
+    return warm().is_alive()
 
 
 def change(of: Run, focus: Focus) -> dict[str, Any]:
@@ -379,7 +466,7 @@ def explanations(focus: Focus) -> tuple[Trace, Any]:
         try:
             with turn():
                 seen = explained(loaded, seen, [name], **changes)
-            scores[name] = score(seen, name)
+            scores[name] = score_of(seen, name)
         except InputError:
             continue
         rows.append({"method": name, "explanation": SCORES[name].title, "milliseconds": 1e3 * (time.perf_counter() - begin)})

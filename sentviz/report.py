@@ -13,7 +13,7 @@ from plotly.offline import get_plotlyjs
 
 from sentviz._page import page
 from sentviz.errors import SentvizError
-from sentviz.explain import SCORES, answer, available
+from sentviz.explain import SCORES, available, headline
 from sentviz.figures import Figure, component_name, palette
 from sentviz.gallery import Sentence, make
 from sentviz.remarks import remarks
@@ -82,7 +82,7 @@ def report_html(trace: Trace, run: Run, *, scores: Sequence[str] | None = None, 
     body = [
         f"<main>\n<h1>How {escape(run.name)} decides</h1>",
         f'<blockquote dir="auto">{escape(text)}</blockquote>',
-        f'<p class="verdict" dir="auto">{escape(answer(trace))}</p>',
+        f'<p class="verdict" dir="auto">{escape(headline(trace))}</p>',
         f"<noscript>{_items(escape(f'{label}: {p:.1%}') for label, p in zip(trace.labels, trace.probabilities, strict=True))}</noscript>",
         show(make("verdict", sentence, answered=False)),
         _items(map(escape, [remark for _, remark in remarks(trace, run)])),

@@ -23,6 +23,7 @@ from sentviz.errors import RunError
 from sentviz.text import PADDING
 
 if TYPE_CHECKING:
+    from sentviz.explain.headline import Evidence
     from sentviz.terms import Terms
 
 __all__ = ["Trace"]
@@ -31,7 +32,7 @@ Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-GROUPS = ("token_scores", "biases")  # arrays by name
+GROUPS = ("token_scores", "units", "biases")  # arrays by name
 AXES = {  # of stored arrays; n, q, L, H, C and K are counted by their names, m = n, others need only be the same everywhere
     "offsets": "n2",
     "segments": "n",
@@ -47,6 +48,7 @@ AXES = {  # of stored arrays; n, q, L, H, C and K are counted by their names, m 
     "pooled": "d",
     "scores": "LCHqn",
     "token_scores": "n",
+    "units": "n",
     "queries": "LCHqk",
     "keys": "LCHnk",
     "values": "LHnv",
@@ -92,10 +94,12 @@ class Trace:
     scores: Floats | None = None  # (L, C, H, n, m) before softmax
     token_scores: Mapping[str, Floats] = field(default_factory=dict)  # explanation -> (m,), see sentviz.explain
     rises: Mapping[str, float] = field(default_factory=dict)  # explanation -> what its scores should sum to, where that is known (log-odds)
+    units: Mapping[str, Ints] = field(default_factory=dict)  # explanation of units -> (m,) the unit of each token, counted from 0
     biases: Mapping[str, Floats] = field(default_factory=dict)  # name -> (L, C, H, n, m), additive terms of the scores
     queries: Floats | None = None  # (L, C, H, n, d_k)
     keys: Floats | None = None  # (L, C, H, m, d_k)
     values: Floats | None = None  # (L, H, m, d_v)
+    evidence: Evidence | None = None  # what the headline rests on (sentviz.explain.headline); never stored
     terms: tuple[Terms, ...] = ()  # (L) what the layers' maps are made of beside Q and K; a stored trace has none
 
     def __post_init__(self) -> None:
@@ -272,6 +276,8 @@ class Trace:
             "components": components,
             "token_scores": {},
             "rises": {},
+            "units": {},
+            "evidence": None,
             "biases": {},
             "terms": (),
             **dict.fromkeys(("hidden", "scores", "polarity", "queries", "keys", "values")),
@@ -286,7 +292,7 @@ class Trace:
         meta: dict[str, Any] = {}
         for item in fields(self):
             value = getattr(self, item.name)
-            if item.name == "terms":  # a stored trace needs no model: it holds its maps
+            if item.name in ("terms", "evidence"):  # a stored trace needs no model: it holds its maps
                 continue
             if item.name in GROUPS:
                 arrays |= {f"{item.name}.{name}": _half(array) for name, array in value.items()}

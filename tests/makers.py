@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import product
@@ -14,13 +14,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from torch import Tensor, nn
 
 from sentviz import datasets
 from sentviz.models.encoder import Encoder
 from sentviz.models.model import Model, collate
-from sentviz.models.protocol import Inputs
+from sentviz.models.protocol import Inputs, Network
 from sentviz.recipe import Recipe
-from sentviz.shapes import EncoderConfig
+from sentviz.shapes import EncoderConfig, RecurrentConfig
 from sentviz.tags import Tagger
 from sentviz.text import Reading, Tokenizer
 from sentviz.training import Trainer, subject_of, train
@@ -150,6 +151,54 @@ def small_model(seed: int = 0, tokenizer: Tokenizer | None = None, cls: bool = F
         tokenizer = Tokenizer.train_words(toy_splits()["train"].frame["text"], 1)
     encoder = small_encoder(seed, vocab_size=tokenizer.vocab_size, classes=2, **changes).float()
     return Model("toy/random", encoder, tokenizer, LABELS, cls=cls)
+
+
+class Planted(Network):
+    """A network whose reason is known: one-hot vectors, what is there of them, and a value of it."""
+
+    def __init__(self, vocab_size: int, value: Callable[[Tensor], Tensor]) -> None:
+        """`value` (B,) of what is there (B, V); logits are it and its negative."""
+        super().__init__()
+        self.config = RecurrentConfig(vocab_size=vocab_size, classes=2, max_length=64, hidden=-(-vocab_size // 2), layers=1)
+        self.vectors, self.classifier = torch.eye(vocab_size, self.config.width), Value(value)
+
+    @property
+    def table(self) -> Tensor:
+        """(V, d)."""
+        return self.vectors
+
+    def embed(self, inputs: Inputs) -> Tensor:
+        """(B, n, d), padding nothing."""
+        x = self.vectors[inputs.ids] if inputs.vectors is None else inputs.vectors
+        return x if inputs.mask is None else x * inputs.mask[..., None]
+
+    def step(self, layer: int, x: Tensor, *_: object) -> tuple[Tensor, None]:
+        """As it was."""
+        return x, None
+
+    def pool(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        """(B, d) whether each word is there."""
+        return x.amax(dim=1)
+
+
+class Value(nn.Module):
+    """A value and its negative, as logits."""
+
+    def __init__(self, value: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self.value = value
+
+    def forward(self, there: Tensor) -> Tensor:
+        """(B, d) -> (B, 2)."""
+        value = self.value(there)
+        return torch.stack([-value, value], dim=1)
+
+
+def planted_model(rule: Callable[[Callable[[str], Tensor]], Tensor]) -> Model:
+    """A model over the words of the made-up set and "it is not": its logits are v and -v, v = rule(word -> whether it is there)."""
+    tokenizer = Tokenizer.train_words([*toy_splits()["train"].frame["text"], "it is not"], 1)
+    network = Planted(tokenizer.vocab_size, lambda there: rule(lambda word: there[:, tokenizer.id_of(word)]) + 0 * there[:, 0])
+    return Model("toy/planted", network, tokenizer, LABELS)
 
 
 @contextmanager

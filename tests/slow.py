@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import cmath
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -317,3 +318,19 @@ def nearest_turn(x: Sequence[Sequence[float]], y: Sequence[Sequence[float]], ste
                 off += ((c * u - s * w) * wanted / size - p) ** 2 + ((s * u + c * w) * wanted / size - q) ** 2
             best = min(best, off)
     return math.sqrt(best)
+
+
+def best_cut(n: int, falls: Mapping[tuple[int, int], float], least: float) -> tuple[float, list[list[tuple[int, int]]]]:
+    """The largest sum of |fall - sum of single falls| - least (words - 1) over all ways to cut n words, and the ways that reach it."""
+    ways: list[tuple[float, list[tuple[int, int]]]] = []
+    for borders in range(1 << (n - 1)):
+        places = [0, *(i + 1 for i in range(n - 1) if borders >> i & 1), n]
+        spans = list(pairwise(places))
+        if all(span in falls for span in spans):
+            value = 0.0
+            for start, stop in spans:
+                alone = sum(falls[i, i + 1] for i in range(start, stop))
+                value += abs(falls[start, stop] - alone) - least * (stop - start - 1)
+            ways.append((value, spans))
+    best = max(value for value, _ in ways)
+    return best, [spans for value, spans in ways if value > best - 1e-9]

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from sentviz.errors import InputError
-from sentviz.explain import SCORES, agreement, answer, explained, log_odds, received, removal, score, without
+from sentviz.explain import SCORES, agreement, log_odds, received, removal, score
 from sentviz.models.model import Model
 from sentviz.text import Tokenizer
 from sentviz.trace import Trace
@@ -117,15 +117,6 @@ def test_log_odds_are_exact_far_out() -> None:
     assert log_odds(np.array([500.0, 20.0, 20.0]), 0) == pytest.approx(480 - np.log(2))
 
 
-def test_without_is_the_probability_without_the_word(model: Model) -> None:
-    """From the stored score back to the predicted class's probability of the shortened text."""
-    trace = explained(model, model.trace(TEXT))
-    k = int(trace.probabilities.argmax())
-    for i in (0, 2, 6):
-        rest = " ".join(WORDS[:i] + WORDS[i + 1 :])
-        assert without(trace, i) == pytest.approx(model.trace(rest).probabilities[k], abs=1e-5)
-
-
 def scored(scores: list[float], logits: tuple[float, float] = (-1.0, 1.0)) -> Trace:
     """A stand-in trace of [CLS] and words with given removal scores."""
     trace = fake_trace(n=len(scores))
@@ -133,27 +124,6 @@ def scored(scores: list[float], logits: tuple[float, float] = (-1.0, 1.0)) -> Tr
     p = np.exp(values) / np.exp(values).sum()
     removal = {"removal": np.array(scores, np.float32)}
     return trace.replace(logits=values, probabilities=p.astype(np.float32), token_scores=removal)
-
-
-def test_the_answer_in_one_line() -> None:
-    """Label, probability, the word that supports it most and the probability without it."""
-    p = 1 / (1 + np.exp(-(2 - 1.5)))
-    assert answer(scored([0, 0.2, 1.5, -3])) == f"Positive, 88%. Without “word1”: {p:.0%}."
-    assert answer(scored([0, -0.2, -1, -3])) == "Positive, 88%. No single word decides it."
-    assert answer(scored([0, 0.01, 0, -3])) == "Positive, 88%. No single word decides it."
-    assert answer(scored([0, 9, 0], (-4.0, 4.0))) == "Positive, >99%. Without “word0”: 27%."
-    assert answer(scored([0, 0, 0])) == "Positive, 88%."
-    assert answer(scored([0, 1], (1.0, -1.0)).replace(token_scores={})) == "Negative, 88%."
-
-
-def test_the_answer_names_a_whole_word(pieces: Model) -> None:
-    """A word of several pieces is written as it stands in the text."""
-    text = "what clumsily bright lighthouses"
-    trace = explained(pieces, pieces.trace(text))
-    for word in text.split():
-        here = [text[int(s) : int(e)] in word and text.find(word) <= s < text.find(word) + len(word) for s, e in trace.offsets]
-        changed = trace.replace(token_scores={"removal": np.array(here, np.float32)})
-        assert f"Without “{word}”" in answer(changed)
 
 
 def test_agreement_is_spearman_of_sizes_over_words(model: Model) -> None:

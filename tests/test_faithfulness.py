@@ -17,12 +17,12 @@ from scipy.stats import kendalltau, spearmanr
 from sentviz.cli import main
 from sentviz.errors import InputError, RunError
 from sentviz.explain import SCORES, available, explained, score, spearman
-from sentviz.explain.faithfulness import FILE, METRICS, faithfulness, kendall, over_split, scores_of
+from sentviz.explain.faithfulness import FILE, METRICS, against_chance, faithfulness, kendall, over_split, scores_of
 from sentviz.models.model import Model
 from sentviz.runs import Run, attach
 from sentviz.text import Tokenizer
 from tests.fakes import fake_trace
-from tests.makers import small_model, toy_splits, use_toy_data
+from tests.makers import planted_model, small_model, toy_splits, use_toy_data
 
 WORDS = ["what", "a", "warm", ",", "clever", "song", "we", "saw"]
 TEXTS = toy_splits()["test"].frame["text"].tolist()
@@ -74,6 +74,25 @@ def test_metrics_of_a_sentence_are_those_by_hand(model: Model, change: dict[str,
     own = frame[frame["method"] == "removal"].set_index("metric")
     assert own.loc[["spearman", "kendall", "size"], "value"].tolist() == pytest.approx([1, 1, 1])
     assert own["random"].tolist() == mine["random"].tolist()
+
+
+def test_a_verdict_is_drawn_among_random_orders() -> None:
+    """Planted: the answer hangs on one word. Naming it first is better than chance, last is not, and among four words none can tell."""
+    model = planted_model(lambda there: 3 * there("tender") - 1)
+    text = "the tender song " + "was a garden and soup " * 5
+    trace, first = model.trace(text), np.eye(28, dtype=np.float32)[1]
+    good, bad = (against_chance(model, trace, sign * first, seed=5) for sign in (1, -1))
+    whole, without = (1 / (1 + math.exp(-2 * value)) for value in (2, -1))
+    steps, rng = [1, 3, 5, 7, 8, 10, 12, 14], np.random.default_rng(5)
+    assert good.fall == pytest.approx(whole - without, abs=1e-6) and good.better and str(good).startswith("Better than chance")
+    places = [int(np.flatnonzero(rng.permutation(28) == 1)[0]) for _ in range(39)]
+    falls = [sum(place < top for top in steps) / 8 * (whole - without) for place in places]
+    assert good.random == pytest.approx(np.mean(falls), abs=1e-6)
+    assert (good.higher, good.equal) == (0, places.count(0))
+    assert bad.fall == pytest.approx(0, abs=1e-6) and bad.better is False and str(bad).startswith("No better than chance")
+    assert bad.higher == sum(place < 14 for place in places)
+    short = against_chance(model, model.trace("the tender song was"), first[:4])
+    assert short.better is None and short.higher == 0 and str(short).startswith("Too short to tell")
 
 
 def test_words_not_tokens_are_removed() -> None:

@@ -48,14 +48,16 @@ def explain(run: str, sentence: str, pair: str | None, score: str) -> None:
     import numpy as np
 
     from sentviz import load
-    from sentviz.explain import SCORES, agreement, answer, deviation, explained, incomplete
+    from sentviz.explain import SCORES, agreement, deviation, explained, headline, incomplete, supported
     from sentviz.explain import score as score_of
+    from sentviz.explain.headline import chance_of
 
-    model = load(_reading(run, pair))
-    trace = explained(model, model.trace(sentence, pair), {"removal", score})
+    found = _reading(run, pair)
+    model = load(found)
+    trace = supported(model, explained(model, model.trace(sentence, pair), {"removal", score}), chance_of(model, found))
     values, how = score_of(trace, score), SCORES[score]
     shown = deviation(trace, score) if how.signed else np.where(trace.specials, 0, deviation(trace, score))
-    click.echo(f"{model.name}: {answer(trace)}")
+    click.echo(f"{model.name}: {headline(trace)}")
     for label, probability in zip(trace.labels, trace.probabilities, strict=True):
         click.echo(f"  {label:>10} {'█' * round(30 * float(probability)):<30} {probability:6.1%}")
     click.echo(f"\n{how.title} (+ {how.high}, - {how.low}):")
@@ -170,7 +172,8 @@ def report(run: str, sentence: str, pair: str | None, out: Path) -> None:
     import numpy as np
 
     from sentviz.atomic import replacing
-    from sentviz.explain import available, explained
+    from sentviz.explain import available, explained, supported
+    from sentviz.explain.headline import chance_of
     from sentviz.maps.arithmetic import cell
     from sentviz.models.loading import load
     from sentviz.report import report_html
@@ -181,6 +184,7 @@ def report(run: str, sentence: str, pair: str | None, out: Path) -> None:
     model = load(found)
     seen = model.trace(sentence, pair)
     trace, arithmetic = explained(model, seen, available(seen, asking=True)), None
+    trace = supported(model, trace, chance_of(model, found))
     if trace.attention is not None and model.capabilities.softmax:
         layer, head, query, key = map(int, np.unravel_index(np.abs(trace.attention).argmax(), trace.attention.shape))
         arithmetic = cell(model, trace, layer, head, query, key)

@@ -1,10 +1,10 @@
 """Why this answer? Scores for the tokens of one sentence, and how far each of them can be trusted."""
 
+from sentviz.explain.headline import answer, headline, reason, supported
 from sentviz.explain.scores import (
     SCORES,
     Score,
     agreement,
-    answer,
     available,
     deviation,
     explained,
@@ -15,7 +15,6 @@ from sentviz.explain.scores import (
     removal,
     score,
     spearman,
-    without,
 )
 
 __all__ = [
@@ -26,12 +25,14 @@ __all__ = [
     "available",
     "deviation",
     "explained",
+    "headline",
     "incomplete",
     "log_odds",
     "percent",
+    "reason",
     "received",
     "removal",
     "score",
     "spearman",
-    "without",
+    "supported",
 ]

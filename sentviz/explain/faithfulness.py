@@ -14,6 +14,7 @@ Words are removed as in `sentviz.explain.leave_out`; a word of several tokens sc
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,19 @@ if TYPE_CHECKING:
     from sentviz.models.model import Model, Progress
     from sentviz.trace import Trace
 
-__all__ = ["FILE", "LEAST_WORDS", "METRICS", "PERCENTS", "faithfulness", "kendall", "over_split", "scores_of"]
+__all__ = [
+    "FILE",
+    "LEAST_WORDS",
+    "METRICS",
+    "PERCENTS",
+    "Verdict",
+    "against_chance",
+    "faithfulness",
+    "kendall",
+    "over_split",
+    "sampled",
+    "scores_of",
+]
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
@@ -41,6 +54,8 @@ METRICS = ("comprehensiveness", "sufficiency", "spearman", "kendall", "size")
 PERCENTS = (10, 20, 30, 40, 50)
 LEAST_WORDS = 3  # fewer have no rank correlation
 RESAMPLES = 2_000
+ORDERS, STEPS = 39, 8  # of a verdict: random orders, and how many words are gone at each step, at most so many
+TAIL, SAME = 0.05, 1e-5  # share of the orders that may do as well, and what is no difference
 
 
 def kendall(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:
@@ -92,6 +107,61 @@ def faithfulness(
     return pd.DataFrame(rows, columns=["method", "metric", "value", "random"])
 
 
+def sampled(model: Model, texts: Sequence[str], pairs: Sequence[str] | None = None, *, sample: int = 200, seed: int = 0) -> Iterator[Trace]:
+    """Traces of a seeded sample of the texts of at least LEAST_WORDS words, in a seeded order: the rows that `over_split` asks about."""
+
+    def read() -> Iterator[Trace]:
+        for place in np.random.default_rng(seed).permutation(len(texts)):
+            trace = model.trace(texts[place], None if pairs is None else pairs[place])
+            if len(words(trace)) >= LEAST_WORDS:
+                yield trace
+
+    return islice(read(), sample)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How far the answer to one text falls as words go in the order of an explanation, and in random orders."""
+
+    fall: float  # of the probability, mean over the steps
+    random: float  # the same, mean over random orders
+    higher: int  # random orders with which it falls further
+    equal: int  # ... as far
+    orders: int
+
+    @property
+    def better(self) -> bool | None:
+        """Whether at most TAIL of the orders, its own among them, are as good; None where too many are equal to tell."""
+        best, worst = ((worse + 1) / (self.orders + 1) <= TAIL for worse in (self.higher, self.higher + self.equal))
+        return worst if worst == best else None
+
+    def __str__(self) -> str:
+        if self.better is None:
+            return f"Too short to tell from chance: {self.equal} of {self.orders} random orders of its words do as well."
+        said = f"without what it names first the answer falls by {100 * self.fall:.0f} points, without random words by"
+        return f"{'Better' if self.better else 'No better'} than chance: {said} {100 * self.random:.0f}.".replace("-", "−")
+
+
+def against_chance(model: Model, trace: Trace, scores: Floats, *, seed: int = 0, **change: Any) -> Verdict:
+    """Whether an explanation names words that matter: words go one by one, up to half of them, by its order and by ORDERS random ones.
+
+    Args:
+        scores: (m,) of the tokens.
+        change: lambdas and heads_off, the same that the trace was made with.
+    Raises:
+        InputError: fewer than two words.
+    """
+    if (n := len(those := words(trace))) < 2:
+        raise InputError("Faithfulness needs a text of at least two words: there is nothing to leave out.")
+    rng = np.random.default_rng(seed)
+    own = np.array([np.mean(scores[list(word.indices)], dtype=np.float64) for word in those])
+    ranked = [np.argsort(-own, kind="stable"), *(rng.permutation(n) for _ in range(ORDERS))]
+    steps = np.unique(np.linspace(1, -(-n // 2), STEPS).round().astype(int)).tolist()
+    (fall, *drawn), _ = _aopc(model, trace, ranked, [word.indices for word in those], change, steps, alone=False).T
+    beyond = np.array(drawn) - fall
+    return Verdict(float(fall), float(np.mean(drawn)), int((beyond > SAME).sum()), int((abs(beyond) <= SAME).sum()), ORDERS)
+
+
 def scores_of(model: Model, trace: Trace, names: Iterable[str] = (), **change: Any) -> tuple[Trace, dict[str, Floats]]:
     """The trace with all that was asked, removal too, and the scores by method; a method that is not defined for this text is left out.
 
@@ -137,7 +207,7 @@ def over_split(
     if unknown := [name for name in names if name not in SCORES]:
         raise InputError(f"There is no score {unknown[0]!r}; there are {', '.join(SCORES)}.")
     parts = []
-    for i, trace in enumerate(islice(_traces(model, list(texts), None if pairs is None else list(pairs), seed), sample)):
+    for i, trace in enumerate(sampled(model, texts, pairs, sample=sample, seed=seed)):
         trace, found = scores_of(model, trace, names)
         parts.append(faithfulness(model, trace, found, seed=seed + i).assign(text=i))
         if progress is not None:
@@ -147,18 +217,31 @@ def over_split(
     return _summary(pd.concat(parts, ignore_index=True), seed)
 
 
-def _aopc(model: Model, trace: Trace, orders: Sequence[Ints], tokens: Sequence[tuple[int, ...]], change: Mapping[str, Any]) -> Doubles:
-    """(orders, 2) comprehensiveness and sufficiency; sets of words that several orders share are asked once."""
+def _aopc(
+    model: Model,
+    trace: Trace,
+    orders: Sequence[Ints],
+    tokens: Sequence[tuple[int, ...]],
+    change: Mapping[str, Any],
+    tops: Sequence[int] = (),
+    *,
+    alone: bool = True,
+) -> Doubles:
+    """(orders, 2) comprehensiveness and sufficiency; sets of words that several orders share are asked once.
+
+    Args:
+        tops: how many words are named, one step each; without, those of PERCENTS. alone: without, sufficiency is not asked and 0.
+    """
     from sentviz.models.model import softmax
 
     n, k = len(tokens), int(trace.probabilities.argmax())
-    tops = [-(-percent * n // 100) for percent in PERCENTS]
-    removed = [[frozenset(part) for top in tops for part in (order[:top].tolist(), order[top:].tolist())] for order in orders]
-    sets = list(dict.fromkeys(some for row in removed for some in row))
+    tops = tops or [-(-percent * n // 100) for percent in PERCENTS]
+    removed = [[(frozenset(order[:top].tolist()), frozenset(order[top:].tolist() if alone else ())) for top in tops] for order in orders]
+    sets = list(dict.fromkeys(some for row in removed for pair in row for some in pair))
     logits = leaving_out(model, trace, [[i for word in some for i in tokens[word]] for some in sets], **change)
     left = dict(zip(sets, softmax(logits)[:, k].astype(np.float64), strict=True))
-    falls = float(trace.probabilities[k]) - np.array([[left[some] for some in row] for row in removed])
-    return np.asarray(falls.reshape(len(orders), len(tops), 2).mean(axis=1))
+    falls = float(trace.probabilities[k]) - np.array([[[left[some] for some in pair] for pair in row] for row in removed])
+    return np.asarray(falls.mean(axis=1))
 
 
 def _agreement(values: Doubles, reference: Doubles) -> tuple[float, float, float]:
@@ -170,14 +253,6 @@ def _mean(table: Doubles) -> Doubles:
     known = ~np.isnan(table)
     counts = known.sum(axis=0)
     return np.where(counts > 0, np.where(known, table, 0).sum(axis=0) / np.maximum(counts, 1), np.nan)
-
-
-def _traces(model: Model, texts: Sequence[str], pairs: Sequence[str] | None, seed: int) -> Iterator[Trace]:
-    """Traces of texts of enough words, in a seeded order."""
-    for place in np.random.default_rng(seed).permutation(len(texts)):
-        trace = model.trace(texts[place], None if pairs is None else pairs[place])
-        if len(words(trace)) >= LEAST_WORDS:
-            yield trace
 
 
 def _summary(rows: pd.DataFrame, seed: int) -> pd.DataFrame:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from sentviz.models.model import Model
 
-__all__ = ["FIRST", "MOST", "Integrated", "gradient_x_input", "integrate"]
+__all__ = ["FIRST", "MOST", "Integrated", "along", "gradient_x_input", "integrate"]
 
 Floats = npt.NDArray[np.float32]
 FIRST, MOST = 32, 512  # steps: of the first try, doubled until the gap is near enough, and of the last
@@ -53,7 +53,7 @@ class Integrated:
 
 def gradient_x_input(model: Model, trace: Trace, **change: Any) -> Floats:
     """(m,) first-order rise of the log-odds from the zero embedding to the token's own; specials 0."""
-    _, slopes, path = _along(model, trace, np.ones(1), change)
+    _, slopes, path = along(model, trace, np.ones(1), change)
     return np.asarray((slopes[0] * path).sum(dim=-1).numpy(), dtype=np.float32)
 
 
@@ -77,12 +77,12 @@ def _integrated(model: Model, trace: Trace, steps: int, change: Mapping[str, Any
     import torch
 
     places, weights = np.polynomial.legendre.leggauss(steps)
-    odds, slopes, path = _along(model, trace, np.array([0, *(places + 1) / 2, 1]), change)
+    odds, slopes, path = along(model, trace, np.array([0, *(places + 1) / 2, 1]), change)
     mean = torch.einsum("snd,s->nd", slopes[1:-1], torch.from_numpy(weights / 2).to(slopes))
     return Integrated(np.asarray((mean * path).sum(dim=-1).numpy(), dtype=np.float32), float(odds[-1] - odds[0]), steps)
 
 
-def _along(model: Model, trace: Trace, places: npt.NDArray[np.float64], change: Mapping[str, Any]) -> tuple[Tensor, Tensor, Tensor]:
+def along(model: Model, trace: Trace, places: npt.NDArray[np.float64], change: Mapping[str, Any]) -> tuple[Tensor, Tensor, Tensor]:
     """Log-odds (S,) and gradients (S, m, d) at places between baseline (0) and text (1), and the path (m, d) from one to the other.
 
     Only leaf tensors of this call ask for gradients; the parameters never do, so the model stays as it is in every thread.

@@ -17,6 +17,7 @@ from sentviz.errors import InputError
 from sentviz.explain.flow import attention_flow, rollout, value_weighted, value_zeroing
 from sentviz.explain.gradients import MOST, Integrated, gradient_x_input, integrate
 from sentviz.explain.leave_out import log_odds, removal
+from sentviz.explain.units import LONGEST, Units, find_units
 from sentviz.trace import Trace
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ __all__ = [
     "SCORES",
     "Score",
     "agreement",
-    "answer",
     "available",
     "deviation",
     "explained",
@@ -37,7 +37,6 @@ __all__ = [
     "removal",
     "score",
     "spearman",
-    "without",
 ]
 
 Floats = npt.NDArray[np.float32]
@@ -57,14 +56,9 @@ def explained(model: Model, trace: Trace, names: Iterable[str] = ("removal",), *
         raise InputError(f"{refused.title} is read off attention maps, and there are none of {trace.run} here.")
     asked = {name: ask(model, trace, **change) for name, ask in asking.items()}
     rises = {name: one.rise for name, one in asked.items() if isinstance(one, Integrated)}
-    scores = {name: one.scores if isinstance(one, Integrated) else one for name, one in asked.items()}
-    return trace.replace(token_scores={**trace.token_scores, **scores}, rises={**trace.rises, **rises})
-
-
-def without(trace: Trace, token: int) -> float:
-    """Probability of the predicted class when the word of a token is left out, from the stored removal scores."""
-    k = int(trace.probabilities.argmax())
-    return float(1 / (1 + np.exp(-(log_odds(trace.logits, k) - trace.token_scores["removal"][token]))))
+    units = {name: one.places for name, one in asked.items() if isinstance(one, Units)}
+    scores = {name: one.scores if isinstance(one, Integrated | Units) else one for name, one in asked.items()}
+    return trace.replace(token_scores={**trace.token_scores, **scores}, rises={**trace.rises, **rises}, units={**trace.units, **units})
 
 
 def received(trace: Trace, component: int | str = "effective", layers: int = 0) -> Floats:
@@ -95,13 +89,16 @@ class Score:
     high: str
     about: str = ""  # what is computed, its source, what is done where it is not defined
     of: Callable[[Trace], Floats] | None = None  # trace -> (m,)
-    ask: Callable[..., Floats | Integrated] | None = None  # (model, trace, lambdas=, heads_off=) -> (m,)
+    ask: Callable[..., Floats | Integrated | Units] | None = None  # (model, trace, lambdas=, heads_off=) -> (m,)
     needs: Literal["", "maps", "components"] = ""
     signed: bool = False  # neutral is 0; otherwise an even share, the mean over the tokens
-    least: float = 0.1  # effects smaller than this stay pale
+    unit: str = "even shares"
+    full: float = 8.0  # the strongest colour, the same in every sentence
+    knee: float = 0.25  # from here on colours grow with the logarithm
 
 
 FOR, AGAINST = "supports the answer", "speaks against the answer"
+ODDS: dict[str, Any] = {"unit": "log-odds", "full": 16.0, "knee": 0.5}
 MORE, LESS = "more than an even share", "less than an even share"
 
 SCORES = {
@@ -115,7 +112,18 @@ SCORES = {
             "Score: fall of the answer's log-odds when the word is left out.",
             ask=removal,
             signed=True,
-            least=0.5,
+            **ODDS,
+        ),
+        Score(
+            "units",
+            "Unit removal",
+            AGAINST,
+            FOR,
+            f"Up to {LONGEST} words are one unit where leaving them out together differs from the sum of leaving out each."
+            " Score: fall of the answer's log-odds when the unit is left out.",
+            ask=find_units,
+            signed=True,
+            **ODDS,
         ),
         Score("received", "Attention received", LESS, MORE, of=received, needs="maps"),
         Score("first-layer", "First-layer importance", LESS, MORE, of=_first_layer, needs="maps"),
@@ -173,7 +181,7 @@ SCORES = {
             "Gradient of the answer's log-odds along the token's embedding, times the embedding.",
             ask=gradient_x_input,
             signed=True,
-            least=0.5,
+            **ODDS,
         ),
         Score(
             "integrated-gradients",
@@ -184,7 +192,7 @@ SCORES = {
             f" needs, {MOST} at most.",
             ask=integrate,
             signed=True,
-            least=0.5,
+            **ODDS,
         ),
     )
 }
@@ -273,19 +281,3 @@ def incomplete(trace: Trace, name: str) -> str:
 def percent(p: float) -> str:
     """A probability in words that never claim certainty: 0.9996 is ">99%"."""
     return ">99%" if p > 0.995 else "<1%" if p < 0.005 else f"{p:.0%}"
-
-
-def answer(trace: Trace) -> str:
-    """The verdict in one line: "Negative, 93%. Without “waste”: 41%."; where no word moves it by a point, that is said."""
-    from sentviz.words import words_of
-
-    line = f"{trace.label.capitalize()}, {percent(trace.confidence)}."
-    scores = trace.token_scores.get("removal")
-    if scores is None or not scores.any():
-        return line
-    top = int(scores.argmax())
-    left = without(trace, top)
-    if left > trace.confidence - 0.01:
-        return f"{line} No single word decides it."
-    word = next(word for word in words_of(trace.text, trace, trace.text_pair) if top in word.indices)
-    return f"{line} Without “{word.text}”: {percent(left)}."

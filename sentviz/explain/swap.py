@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from sentviz.models.model import Model
     from sentviz.text import Tokenizer
 
-__all__ = ["neighbours", "opposites", "suggestions", "swapped"]
+__all__ = ["in_case", "neighbours", "opposites", "suggestions", "swapped", "whole_words"]
 
 
 def swapped(trace: Trace, token: int, word: str) -> str:
@@ -24,8 +26,12 @@ def swapped(trace: Trace, token: int, word: str) -> str:
     if trace.specials[token] or trace.segments[token] != 0:
         raise InputError("Only a word of the sentence itself can be exchanged.")
     start, end = trace.offsets[token]
-    old = trace.text[start:end]
-    return trace.text[:start] + (word.capitalize() if old[:1].isupper() and old[1:].islower() else word) + trace.text[end:]
+    return trace.text[:start] + in_case(word, trace.text[start:end]) + trace.text[end:]
+
+
+def in_case(word: str, old: str) -> str:
+    """A word with a capital letter where the old one has it."""
+    return word.capitalize() if old[:1].isupper() and (old[1:].islower() or len(old) == 1) else word
 
 
 def neighbours(model: Model, token: int, k: int = 6) -> list[tuple[str, float]]:
@@ -38,13 +44,17 @@ def neighbours(model: Model, token: int, k: int = 6) -> list[tuple[str, float]]:
     lengths = np.linalg.norm(table, axis=1) + 1e-9
     cosine = table @ table[token] / (lengths * lengths[token])
     cosine[[0, 1, 2, 3, token]] = -2
-    found: list[tuple[str, float]] = []
-    own, spaced = _written(model.tokenizer, token), "Ġ" in model.tokenizer or "▁" in model.tokenizer
-    for index in np.argsort(-cosine)[: 8 * k + 8]:
-        word = _written(model.tokenizer, int(index))
-        if (word[0] == " ") == spaced and word.strip().isalpha() and word.isascii() == own.isascii():
-            found.append((word.strip(), float(cosine[index])))
-    return found[:k]
+    own, known = _written(model.tokenizer, token), whole_words(model.tokenizer)
+    nearest = (index for index in np.argsort(-cosine)[: 8 * k + 8].tolist() if index in known)
+    return [(known[index], float(cosine[index])) for index in nearest if known[index].isascii() == own.isascii()][:k]
+
+
+@lru_cache(maxsize=16)
+def whole_words(tokenizer: Tokenizer) -> Mapping[int, str]:
+    """The entries of a vocabulary that are a word of letters by themselves, by id."""
+    spaced = "Ġ" in tokenizer or "▁" in tokenizer
+    written = ((index, _written(tokenizer, index)) for index in range(tokenizer.vocab_size))
+    return MappingProxyType({index: word.strip() for index, word in written if (word[0] == " ") == spaced and word.strip().isalpha()})
 
 
 def _written(tokenizer: Tokenizer, index: int) -> str:

@@ -48,7 +48,7 @@ def polarity_strip(trace: Trace, *, token: int | None = None, width: int = 664, 
         unknown=trace.unknown,
         low_label="more negative",
         high_label="more positive",
-        least=0.3,
+        full=1.0,
         width=width,
         theme=theme,
     )

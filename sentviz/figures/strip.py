@@ -14,7 +14,7 @@ from sentviz.errors import InputError
 from sentviz.figures.figure import MONOSPACE, Figure, Theme, base_layout, blend, file_safe, ink_on, palette, sentence
 from sentviz.figures.text import as_text, text_columns, visible
 
-__all__ = ["token_strip"]
+__all__ = ["anchored", "token_strip"]
 
 _CHAR, _LINE = 8.2, 34  # pixels: 13 px monospace advances 7.8
 _WIDEST = 24  # columns one token may take
@@ -31,7 +31,9 @@ def token_strip(
     removed: Sequence[tuple[int, str]] = (),
     low_label: str = "lowers the score",
     high_label: str = "raises the score",
-    least: float = 0.0,
+    full: float = 0.0,
+    knee: float = 0.0,
+    unit: str = "",
     width: int = 664,
     limit: int = 400,
     theme: Theme = "light",
@@ -40,11 +42,13 @@ def token_strip(
 
     Args:
         tokens: n tokens, in text order.
-        scores: (n,), of any unit; the strongest colour is the largest absolute score. NaN stays grey.
+        scores: (n,), of any unit. NaN stays grey.
         title, score_name, low_label, high_label: plain text for heading, hover and legend.
         specials, unknown: (n,) masks; special tokens are drawn faint, unknown ones marked °.
         removed: what of the text is in no token, each with the token that it stood before, counted from 0; drawn struck through.
-        least: the strongest colour stands for at least this much, so that a sentence without effects stays pale.
+        full: the score of the strongest colour, the same for every sentence; 0 = the largest of these.
+        knee: colours grow with the score up to about here, then with its logarithm, log(1 + |score| / knee); 0 = never with it.
+        unit: of the scores, plain text.
         width: pixels at most; a character takes 8.2.
         limit: how many tokens are drawn at most; the frame holds all.
     Frame:
@@ -74,16 +78,21 @@ def token_strip(
     starts, lines = np.zeros(len(order)), np.zeros(len(order), dtype=int)
     starts[order], lines[order] = _wrap([widths[i] for i in order], columns)
 
-    largest = float(np.nanmax(np.abs(values), initial=least)) or 1.0
+    largest = full or float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
     neutral = colours.diverging[len(colours.diverging) // 2]
-    fills = blend(colours.diverging, (np.nan_to_num(values[:count]) / largest + 1) / 2)
+
+    def colour(scores: npt.ArrayLike) -> list[str]:
+        return blend(colours.diverging, (anchored(np.nan_to_num(np.asarray(scores, dtype=float)), largest, knee) + 1) / 2)
+
+    fills = colour(values[:count])
     fills = [neutral if np.isnan(value) else fill for value, fill in zip(values[:count], fills, strict=True)]
     inks = [colours.muted if faint and fill == neutral else ink_on(fill) for faint, fill in zip(special[:count], fills, strict=True)]
     fills, inks = [*fills, *["rgba(0,0,0,0)"] * len(gone)], [*inks, *[colours.muted] * len(gone)]
     last = int(lines.max())
 
     height = (last + 1) * _LINE
-    top, bottom = (44 if title else 10), 36
+    anchors = _anchors(full) if full and knee else []
+    top, bottom = (44 if title else 10), 56 if anchors else 36
     plot = go.Figure(
         go.Bar(
             orientation="h",
@@ -132,11 +141,12 @@ def token_strip(
             },
         ),
     )
-    swatch = '<span style="color:{}">■</span> {}'
+    swatch, gap = '<span style="color:{}">■</span> {}', "&nbsp;" * 5
+    words = [swatch.format(colours.diverging[place], as_text(label, 60)) for place, label in ((1, low_label), (-2, high_label))]
+    marks = [swatch.format(*each) for each in zip(colour(anchors), map(_tick, anchors), strict=True)]
     plot.add_annotation(
-        text=swatch.format(colours.diverging[1], as_text(low_label, 60))
-        + "&nbsp;" * 5
-        + swatch.format(colours.diverging[-2], as_text(high_label, 60)),
+        text=gap.join(words) + ("<br>" + "&nbsp; ".join([*marks, as_text(unit, 40)]) if marks else ""),
+        align="left",
         xref="paper",
         yref="paper",
         x=0,
@@ -155,9 +165,11 @@ def token_strip(
             "unknown": rare,
         }
     )
+    more = f"{f' {unit}' if unit else ''}{' or more, in every sentence' if full else ''}"
     caption = sentence(
         [
-            f"Each token is coloured by its {score_name}: blue {high_label}, orange {low_label}; the strongest colour is {largest:.3g}.",
+            f"Each token is coloured by its {score_name}: blue {high_label}, orange {low_label}.",
+            f"The strongest colour is {largest:.3g}{more}.",
             f"The first {count} of {len(tokens)} tokens are shown." if count < len(tokens) else "",
             "° marks tokens that are not in the vocabulary." if rare[:count].any() else "",
             "Struck through is what is removed before the model reads." if gone else "",
@@ -173,11 +185,28 @@ def token_strip(
         unknown=unknown,
         low_label=low_label,
         high_label=high_label,
-        least=least,
+        full=full,
+        knee=knee,
+        unit=unit,
         limit=limit,
         theme=theme,
     )
     return Figure(file_safe("tokens", score_name), plot, frame, caption, at_width=again)
+
+
+def anchored(values: npt.NDArray[np.float64], full: float, knee: float) -> npt.NDArray[np.float64]:
+    """Places from -1 to 1: a score of `full`, or more, is at the end."""
+    shares = np.log1p(np.abs(values) / knee) / np.log1p(full / knee) if knee else np.abs(values) / full
+    return np.asarray(np.sign(values) * np.minimum(shares, 1))
+
+
+def _anchors(full: float) -> list[float]:
+    """Scores whose colours the legend shows."""
+    return [sign * full / part for sign, parts in ((-1, (1, 4, 16)), (0, (1,)), (1, (16, 4, 1))) for part in parts]
+
+
+def _tick(value: float) -> str:
+    return f"{value:+.3g}".replace("-", "−") if value else "0"
 
 
 def _wrap(widths: Sequence[float], limit: float, gap: float = 0.4) -> tuple[list[float], list[int]]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sentviz.cleaning import uncovered
 from sentviz.errors import InputError
@@ -34,11 +35,11 @@ MOVING = capability(
 
 @figure("verdict", "Probability of each class", Sentence, "verdict:probability_bars")
 def _verdict(of: Sentence, *, answered: bool = True, theme: Theme = "light") -> Figure:
-    from sentviz.explain import answer
+    from sentviz.explain import headline
     from sentviz.figures.verdict import probability_bars
 
     made = probability_bars(of.trace.labels, of.trace.probabilities, theme=theme)
-    return replace(made, caption=f"{answer(of.trace)} {made.caption}") if answered else made
+    return replace(made, caption=f"{headline(of.trace)} {made.caption}") if answered else made
 
 
 @figure("strip", "The sentence coloured by an explanation", Sentence, "strip:token_strip")
@@ -62,16 +63,20 @@ def strip(trace: Trace, name: str, theme: Theme = "light") -> Figure:
     from sentviz.figures.strip import token_strip
 
     how, values, shown = SCORES[name], score(trace, name), slice(len(trace.tokens) - trace.padding)
+    units = trace.units.get(name, np.arange(len(trace.tokens)))[shown]
+    first = np.unique(units, return_index=True)[1]  # of each unit
     made = token_strip(
-        trace.tokens[shown],
-        deviation(trace, name)[shown],
+        [_written(trace, np.flatnonzero(units == units[start])) for start in first] if name in trace.units else trace.tokens[shown],
+        deviation(trace, name)[first],
         score_name=how.title.lower(),
-        specials=trace.specials[shown],
-        unknown=trace.unknown[shown],
-        removed=_removed(trace),
+        specials=trace.specials[first],
+        unknown=np.maximum.reduceat(trace.unknown[shown], first),
+        removed=[(int(first.searchsorted(place)), text) for place, text in _removed(trace)],
         low_label=how.low,
         high_label=how.high,
-        least=how.least,
+        full=how.full,
+        knee=how.knee,
+        unit=how.unit,
         theme=theme,
     )
     words = [made.caption, f"{trace.padding:,} tokens of padding follow, which are read too." if trace.padding else "", how.about]
@@ -82,6 +87,14 @@ def strip(trace: Trace, name: str, theme: Theme = "light") -> Figure:
         words.append(f"Rank correlation with {what}: {rho:+.2f} over {n} tokens.".replace("-", "−"))
     words.append(incomplete(trace, name))
     return replace(made, caption=" ".join(filter(None, words)))
+
+
+def _written(trace: Trace, places: npt.NDArray[np.int64]) -> str:
+    """Neighbouring tokens of one text as they stand in it."""
+    if trace.specials[places[0]]:
+        return trace.tokens[int(places[0])]
+    text = trace.text if trace.segments[places[0]] == 0 else trace.text_pair or ""
+    return text[int(trace.offsets[places[0], 0]) : int(trace.offsets[places[-1], 1])]
 
 
 def _removed(trace: Trace) -> list[tuple[int, str]]:

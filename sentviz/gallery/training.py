@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from sentviz.errors import InputError
+from sentviz.explain.measured import faithfulness_of
 from sentviz.gallery.registry import Need, capability, figure, table
 from sentviz.gallery.sentence import MAPS, MOVING
 from sentviz.gallery.subjects import WEIGHTS, Runs, sourced
@@ -22,7 +23,8 @@ HEADS = table("heads.parquet", "heads", "sentviz heads")
 GATE = capability("gate", "gates")
 GATES = table("gates.parquet", "gates", "sentviz gates")
 COMPONENTS = table("components.parquet", "components", "sentviz specialise")
-FAITHFULNESS = table("faithfulness.parquet", "explanations", "sentviz faithfulness")
+MEASURE = "The explanations of {run} are not measured yet: `sentviz faithfulness {run}` measures them."
+FAITHFULNESS = Need("measured explanations", lambda run: MEASURE.format(run=run.name) if faithfulness_of(run).empty else "")
 LEADERS = table("leaders.parquet", "leaders", "sentviz leaders")
 LAMBDAS = capability("lambdas", "lambda")
 SCALARS = capability("scalars", "learned scalars")
@@ -154,7 +156,7 @@ def _faithfulness(of: Runs, *, metric: str = "comprehensiveness", theme: Theme =
     if metric not in RANKED:
         raise InputError(f"There is no metric {metric!r}; there are {', '.join(RANKED)}.")
     title, better = RANKED[metric]
-    frame = of.run.frame("faithfulness.parquet")
+    frame = faithfulness_of(of.run)
     frame = frame.assign(method=[SCORES[name].title if name in SCORES else name for name in frame["method"]])
     return ranking(frame[frame["metric"] == metric], title=title, better=better, theme=theme)
 

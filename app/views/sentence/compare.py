@@ -8,7 +8,7 @@ import streamlit as st
 
 from app import shell, store
 from app.views.parts import asked, attends, sentence_box, texts_in_focus
-from app.views.sentence import compare_maps, compare_rows
+from app.views.sentence import compare_maps, compare_rows, why_part
 from app.views.sentence.compare_pick import pick
 from sentviz.errors import SentvizError
 from sentviz.explain import SCORES, answer, available
@@ -36,11 +36,13 @@ except SentvizError as error:
 if store.change(run, focus):
     st.caption("Both models are as learned here: what was changed on Explore does not hold on this page.")
 
+places = []
 scores = [name for name in available(traces[0], asking=True) if name in available(traces[1], asking=True)]
 score = focus.score if focus.score in scores else "removal"
 for column, each, trace, side in zip(shell.halves("compare"), (run, other), traces, ("first", "second"), strict=True):
     with column:
         st.markdown(f"##### {shell.md(each.name)}\n{shell.md(answer(trace))}")
+        places.append(why_part.place(f"reason-{side}", trace))
         shell.figure(
             lambda theme, trace=trace, each=each: sourced(  # type: ignore[misc]
                 probability_bars(trace.labels, trace.probabilities, theme=theme), each, trace=trace
@@ -70,3 +72,6 @@ if run.labels == other.labels:
 if attends(run) and attends(other):
     compare_maps.show(traces[0], traces[1], run, other)
 compare_rows.show(run, other)
+if not why_part.waiting():
+    for slot, each in zip(places, (run, other), strict=True):
+        why_part.show_reason(slot, replace(plain, run=each.name))

@@ -11,18 +11,16 @@ import streamlit as st
 from app import shell, store
 from app.views.parts import head_title, place
 from sentviz.errors import InputError, SentvizError
-from sentviz.explain import answer, score
-from sentviz.explain.faithfulness import faithfulness
+from sentviz.explain import headline
 from sentviz.explain.swap import suggestions
 from sentviz.figures import heatmap
 from sentviz.gallery import sourced, strip
-from sentviz.glossary import glossary
 from sentviz.maps.compare import align, difference
 from sentviz.remarks import remarks
 from sentviz.runs import Run
 from sentviz.trace import Trace
 
-__all__ = ["faithful", "remember", "report", "side_by_side", "swap_words", "tries"]
+__all__ = ["remember", "report", "side_by_side", "swap_words", "tries"]
 
 KEPT_TRIES = 200
 
@@ -43,33 +41,15 @@ def remember(trace: Trace) -> None:
         del tried[:-KEPT_TRIES]
 
 
-def faithful(run: Run, trace: Trace, name: str) -> None:
-    """How far the explanation on the page can be trusted for this sentence, against a random one; measured when asked for."""
-    section = st.popover("How faithful is this?", icon=":material/fact_check:", type="tertiary", on_change="rerun", key="faithful")
-    if not section.open:
-        return
-    with section:
-        try:
-            scores = {name: score(trace, name)}
-            with store.turn():
-                measured = faithfulness(store.model(run), trace, scores, **trace.change).set_index("metric")
-        except SentvizError as error:
-            st.caption(shell.md(str(error)))
-            return
-        for metric, better in (("comprehensiveness", "higher"), ("sufficiency", "lower"), ("size", "higher")):
-            row = measured.loc[metric]
-            title = "rank corr. with the size of removal's effect" if metric == "size" else metric
-            st.markdown(f"{title}: **{row['value']:.2f}** · random {row['random']:.2f} ({better} is better)")
-        st.caption(glossary()["faithfulness"].text + " Random: the mean of 20 orders of the same words.")
-
-
 def report(run: Run, trace: Trace) -> None:
     """The one-file report of the sentence on the page."""
 
     def made() -> bytes:
         from sentviz.report import report_html
 
-        return report_html(trace, run).encode()
+        return report_html(store.reasoned(focus), run).encode()
+
+    focus = shell.focus()
 
     st.download_button(
         "Report of this sentence (HTML)",
@@ -159,7 +139,7 @@ def side_by_side(run: Run, trace: Trace) -> None:
     pinned: Trace | None = st.session_state.get("pinned")
 
     def pin() -> None:
-        st.session_state["pinned"] = trace
+        st.session_state["pinned"] = store.trace(shell.focus())  # with the reason that was asked for in the meantime
 
     def unpin() -> None:
         st.session_state.pop("pinned", None)
@@ -186,7 +166,7 @@ def side_by_side(run: Run, trace: Trace) -> None:
     left, right = shell.halves("pinned")
     for column, side, name in ((left, pinned, "pinned"), (right, trace, "current")):
         with column:
-            st.markdown(f"**{name.capitalize()}** · {shell.md(side.run)} · {shell.md(answer(side))}")
+            st.markdown(f"**{name.capitalize()}** · {shell.md(side.run)} · {shell.md(headline(side))}")
             for kind, remark in remarks(side, store.run(side.run)):
                 if kind == "changed":
                     st.caption(f":material/experiment: {shell.md(remark)}")

@@ -7,7 +7,7 @@ import streamlit as st
 
 from app import shell, store
 from sentviz.explain import SCORES
-from sentviz.explain.faithfulness import FILE
+from sentviz.explain.measured import faithfulness_of, flips_of
 from sentviz.figures.ranking import ranking
 from sentviz.gallery import code, sourced
 from sentviz.glossary import tip
@@ -19,10 +19,10 @@ shell.intro(
 focus = shell.focus()
 shell.choose(st.selectbox, "Model", "run", list(store.runs()), label_visibility="collapsed", width=320)
 run = store.run(focus.run)
-if FILE not in run.config["files"]:
+frame = faithfulness_of(run)
+if frame.empty:
     st.info(f"This run has no measured faithfulness yet. `sentviz faithfulness {run.name}` measures it.", icon=":material/science:")
     st.stop()
-frame = run.frame(FILE)
 frame = frame.assign(method=[SCORES[name].title if name in SCORES else name for name in frame["method"]])
 PANELS = (
     ("comprehensiveness", "Comprehensiveness", "higher"),
@@ -58,3 +58,18 @@ with right:
         "Word removal is the yardstick: it asks the model with each word left out, which is close to what comprehensiveness measures,"
         " so it has an advantage here by construction. Numbers of another method near the grey line are no better than chance."
     )
+    times = of("milliseconds").sort_values("value")
+    if not times.empty:
+        st.markdown("##### What a sentence costs")
+        said = (f"{row['method']} {row['value']:.0f}" for row in times.to_dict("records"))
+        n = int(times["n"].max())
+        st.markdown(f"Milliseconds beyond the answer, mean of {n} sentences on the machine that measured: " + " · ".join(said) + ".")
+    flips = {row["metric"]: row for row in flips_of(run).to_dict("records")}
+    if flips:
+        st.markdown("##### The smallest edit that turns the answer", help=tip("flip"))
+        shares = {metric: f"{row['value']:.0%} [{row['low']:.0%}, {row['high']:.0%}]" for metric, row in flips.items()}
+        cost = f"{flips['passes']['value']:.0f} edited texts, {flips['milliseconds']['value'] / 1e3:.1f} s a sentence"
+        st.markdown(
+            f"Found for {shares['found']} of {flips['found']['n']} sentences, of one word for {shares['one']} ({cost})."
+            + (f" Of random edits of as many words {shares['random']} turn it too." if "random" in shares else "")
+        )

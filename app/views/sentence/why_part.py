@@ -1,0 +1,74 @@
+"""Why this answer, in words: asked after the page stands, in places kept free for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from app import shell, store
+from app.focus import Focus
+from sentviz.errors import SentvizError
+from sentviz.explain import reason
+from sentviz.explain.headline import POINTS, RARE
+from sentviz.glossary import tip
+from sentviz.trace import Trace
+
+__all__ = ["place", "show_reason", "show_verdict", "waiting"]
+
+HELP = (
+    f"Named is a unit without which the answer falls by {100 * POINTS:.0f} points or more, and further than it does without {RARE:.0%} of"
+    " the units of that size in our example sentences; else the smallest edit found that turns the answer; else nothing."
+)
+
+
+def place(key: str, trace: Trace | None = None) -> Any:
+    """Where words will stand, as high as they will be; those that are known already, else that they are on their way."""
+    slot = st.container(key=f"why-{key}").empty()
+    if trace is not None and trace.evidence is not None:
+        _reason(slot, trace)
+    else:
+        slot.caption("…")
+    return slot
+
+
+def waiting() -> bool:
+    """Whether to leave it for later: torch is still being loaded. The page follows when it is there."""
+    if store.warming():
+        _follow()
+        return True
+    return False
+
+
+@st.fragment(run_every=1.0)
+def _follow() -> None:
+    if not store.warming():
+        st.rerun()
+
+
+def show_reason(slot: Any, focus: Focus) -> None:
+    """Why the model answers as it does, and what the search took."""
+    try:
+        _reason(slot, store.reasoned(focus))
+    except SentvizError as error:
+        slot.caption(shell.md(str(error)))
+
+
+def _reason(slot: Any, trace: Trace) -> None:
+    evidence = trace.evidence
+    assert evidence is not None
+    with slot.container(gap=None):
+        st.markdown(f"**{shell.md(reason(trace))}**", help=HELP + "\n\n" + tip("unit") + "\n\n" + tip("flip"))
+        if (flip := evidence.flip) is not None and flip.edits:
+            edited = shell.md(" / ".join(filter(None, (flip.text, flip.text_pair))))
+            words = f"{len(flip.edits)} word{'s' * (len(flip.edits) > 1)}"
+            found = f"found among {flip.passes:,} edited texts; of {flip.drawn} random edits of {words}, {flip.random} turn the answer too."
+            st.caption(f"“{edited}” · {found}")
+
+
+def show_verdict(slot: Any, focus: Focus, score: str) -> None:
+    """Whether the explanation on the page names words that matter in this sentence."""
+    try:
+        slot.caption(shell.md(str(store.verdict(focus, score))), help=tip("faithfulness"))
+    except SentvizError as error:
+        slot.caption(shell.md(str(error)))

@@ -1,0 +1,126 @@
+"""The smallest edit: what is reported flips the edited text, against trying everything, planted models; what may stand where."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from sentviz.errors import InputError
+from sentviz.explain.bigrams import EDGE, Bigrams, hashed, read_words
+from sentviz.explain.flip import Edit, smallest_flip
+from sentviz.explain.swap import in_case, whole_words
+from sentviz.models.model import Model
+from sentviz.tags import TAGS, Tagger
+from sentviz.text import Tokenizer
+from tests.makers import gated_model, planted_model, small_model, toy_splits
+
+TEXTS = ["What a warm, clever song we saw!", "the garden was cold and dull", "I say, tender lighthouse"]
+
+
+@pytest.mark.parametrize("bpe", [False, True], ids=["words", "pieces"])
+def test_what_is_reported_flips_the_edited_text(bpe: bool) -> None:
+    """Random models, each asked again about the text as it is written: another class, of the probability told."""
+    tokenizer = Tokenizer.train_bpe(toy_splits()["train"].frame["text"], 300) if bpe else None
+    found = []
+    for seed in range(6):
+        model = small_model(seed, tokenizer=tokenizer, max_length=64, segments=2 if seed % 2 else 1)
+        for text in TEXTS:
+            trace = model.trace(text, "a cold soup" if seed % 2 else None)
+            flip = smallest_flip(model, trace, drawn=5)
+            if not flip.edits:
+                continue
+            said = model.predict([flip.text], None if flip.text_pair is None else [flip.text_pair]).iloc[0]
+            assert said["label"] == flip.label != trace.label
+            assert said[flip.label] == pytest.approx(flip.probability, abs=1e-5)
+            assert 1 <= len(flip.edits) <= 3 and flip.drawn == 5 and 0 <= flip.random <= 5
+            found.append(flip)
+    assert len(found) > 4
+
+
+def test_no_smaller_removal_is_missed() -> None:
+    """Where leaving out one word flips the answer, the flip is of one word; every text without one or two words asked by itself."""
+    sizes = []
+    for seed in range(8):
+        model = small_model(seed)
+        words = ["what", "a", "warm", "clever", "song", "we", "saw"]
+        trace = model.trace(" ".join(words))
+
+        def flips(size: int, model: Model = model, words: list[str] = words, label: str = trace.label) -> bool:
+            rest = [" ".join(w for i, w in enumerate(words) if i not in out) for out in combinations(range(7), size)]
+            return bool((model.predict(rest)["label"] != label).any())
+
+        flip = smallest_flip(model, trace, drawn=1)
+        if flips(1):
+            assert len(flip.edits) == 1
+        if not flip.edits:
+            assert not flips(1) and flip.most == 3
+        sizes.append(len(flip.edits))
+    assert {1}.issubset(sizes) and len(set(sizes)) > 1
+
+
+def test_planted_reasons_are_found() -> None:
+    """One word, a pair of which both must go, and nothing at all; no word but theirs is touched."""
+    one = planted_model(lambda there: 2 * there("warm") - 1)
+    flip = smallest_flip(one, one.trace("it is a warm song"))
+    assert (flip.edits, flip.text, flip.label) == ((Edit(3, "warm"),), "it is a song", "negative")
+    assert flip.words == "without “warm”" and flip.random < flip.drawn / 2
+    both = planted_model(lambda there: 1 - 2 * (there("warm") + there("tender")).clamp(max=1))
+    text = "a warm and tender song"
+    flip = smallest_flip(both, both.trace(text))
+    assert {edit.place for edit in flip.edits} == {1, 3} and flip.text in ("a and song",) and flip.words == "without “warm” and “tender”"
+    nothing = planted_model(lambda there: 1 + 0 * there("warm"))
+    flip = smallest_flip(nothing, nothing.trace(text))
+    assert (flip.edits, flip.most, flip.drawn) == ((), 3, 0) and flip.passes > 5
+    assert smallest_flip(nothing, nothing.trace("...")).passes == 0
+
+
+def test_a_swap_is_of_the_same_kind_and_plausible() -> None:
+    """Planted: "cold" makes it positive. An adjective comes for an adjective, never a noun."""
+    model = planted_model(lambda there: 2 * there("cold") - 1)
+    flip = smallest_flip(model, model.trace("it is warm."))
+    assert [(edit.old, edit.new) for edit in flip.edits] == [("warm", "cold")] and flip.words == "with “cold” for “warm”"
+    assert [in_case("cold", old) for old in ("Warm", "warm", "WARM")] == ["Cold", "cold", "cold"]
+    noun = planted_model(lambda there: 2 * there("soup") - 1)
+    flip = smallest_flip(noun, noun.trace("it is not a song."))
+    assert [(edit.old, edit.new) for edit in flip.edits] == [("song", "soup")]
+    assert smallest_flip(noun, noun.trace("it is not")).edits == ()
+
+
+def test_interventions_hold_for_the_edited_text() -> None:
+    """Lambdas changed by hand, the verdict of the changed model; gates by hand belong to their text."""
+    model, change = small_model(3, components=2, mixing="free"), {"lambdas": [[1, -2], [1, 0.5]]}
+    flips = [smallest_flip(model, model.trace(text, **change), drawn=1, **change) for text in TEXTS]  # type: ignore[arg-type]
+    assert any(flip.edits for flip in flips)
+    for flip in flips:
+        if flip.edits:
+            assert model.trace(flip.text, **change).label == flip.label  # type: ignore[arg-type]
+    gated = gated_model()
+    with pytest.raises(InputError, match="Gates"):
+        smallest_flip(gated, gated.trace("a warm song", gates_open=[1]), gates_open=[1])
+
+
+def test_bigrams_are_the_pairs_that_were_counted() -> None:
+    """Of texts made here: pairs seen often enough are known, edges too; few others are; no pair is known of the empty text's words."""
+    texts = ["The cat sat.", "the cat ran", "a dog sat."] * 2 + ["the dog ran"]
+    bigrams = Bigrams.of(texts, least=2, bits=1 << 14)
+    known = {("the", "cat"), ("cat", "sat"), ("sat", "."), ("cat", "ran"), ("a", "dog"), ("dog", "sat"), (EDGE, "the"), ("ran", EDGE)}
+    words = sorted({word for text in texts for word in read_words(text)})
+    pairs = [(left, right) for left in words for right in words]
+    seen = bigrams.seen(*(hashed(column) for column in zip(*pairs, strict=True)))
+    got = {pair for pair, there in zip(pairs, seen, strict=True) if there}
+    assert known < got and got - known == {(".", EDGE), (EDGE, "a")}
+    assert bigrams.fits(hashed(["cat", "dog", "Cat"]), "the", "ran").tolist() == [True, False, True]
+    made = hashed(f"word{i}" for i in range(5000))
+    assert bigrams.seen(made[:2500], made[2500:]).mean() < 0.01
+
+
+def test_what_ships_knows_common_pairs() -> None:
+    """Words of our own: what people say stands in a row, what they do not say does not; the file is small."""
+    bigrams = Bigrams.load()
+    assert bigrams.fits(hashed(["good", "bad", "chicken"]), "not", "at").tolist() == [True, True, False]
+    assert len(bigrams.bits) <= 1_500_000 and np.unpackbits(bigrams.bits).mean() < 0.5
+    vocabulary = whole_words(small_model().tokenizer)
+    assert set(vocabulary.values()) == {word for word in small_model().tokenizer._backend.get_vocab() if word.isalpha()}
+    assert TAGS[int(Tagger.load().tag([["not"]])[0][0])] != "NOUN"

@@ -1,0 +1,91 @@
+"""The reason in words: planted models whose cause is known, thresholds by hand, nothing said that was not asked."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sentviz.explain import explained, headline, reason, supported
+from sentviz.explain.flip import Edit, Flip
+from sentviz.explain.headline import POINTS, RARE, Evidence, chance
+from sentviz.explain.units import find_units
+from sentviz.models.model import Model
+from sentviz.trace import Trace
+from tests.makers import gated_model, planted_model, small_model
+
+OWN = [("it is a warm song", None), ("the garden was cold and dull", None), ("what a clever lighthouse, I say", None)]
+TEXT = "it is not a dull and tender song"
+
+
+def told(model: Model, text: str) -> Trace:
+    return supported(model, model.trace(text), chance(model, OWN))
+
+
+def test_the_planted_reason_is_named() -> None:
+    """One word; a pair that is read together; words that stand in for each other, of which none decides; nothing at all."""
+    one = planted_model(lambda there: 3 * there("tender") - 1)
+    assert headline(told(one, TEXT)) == "Positive, 98%. Without “tender”: 12%."
+    pair = planted_model(lambda there: 6 * there("not") * there("a") * there("dull") - 3 * there("dull"))
+    assert headline(told(pair, TEXT)) == "Positive, >99%. Without “not a dull”: 50%."
+    either = planted_model(lambda there: 3 * (there("tender") + there("not")).clamp(max=1) - 1)
+    assert headline(told(either, TEXT)) == "Positive, 98%. Without “not” and “tender” it would be negative, 88%."
+    nothing = planted_model(lambda there: 1 + 0 * there("tender"))
+    trace = told(nothing, TEXT)
+    assert trace.evidence is not None and trace.evidence.flip is not None
+    passes = trace.evidence.flip.passes
+    assert passes > 20
+    assert (
+        headline(trace) == f"Positive, 88%. No single word explains this. None of {passes} edits of up to 3 words that were tried turns it."
+    )
+
+
+def scored(falls: list[float], against: dict[int, float], flip: Flip | None = None, odds: float = 2.0) -> Trace:
+    """Three words and a fourth, in units of one, one and two words, with given falls of a given answer."""
+    model = small_model()
+    trace = model.trace("warm song, cold soup").replace(logits=np.array([-odds / 2, odds / 2], np.float32))
+    p = 1 / (1 + np.exp(-odds))
+    units = np.array([0, 1, 2, 3, 3])
+    values = {"units": np.array([falls[0], falls[1], 0.0, falls[2], falls[2]], np.float32)}
+    trace = trace.replace(probabilities=np.array([1 - p, p], np.float32), token_scores=values, units={"units": units})
+    return trace.replace(evidence=Evidence(against, flip))
+
+
+def test_a_unit_is_named_where_it_matters_and_others_of_its_size_do_not() -> None:
+    """By points of probability, by the threshold of its size, the next one where the largest fails; never where it is below either."""
+    low = {1: 0.5, 2: 0.5}
+    assert reason(scored([1.5, 0.2, 0.1], low)) == f"Without “warm”: {1 / (1 + np.exp(-0.5)):.0%}."
+    assert reason(scored([0.1, 0.2, 3.0], low)) == f"Without “cold soup”: {1 / (1 + np.exp(1)):.0%}."
+    assert reason(scored([2.0, 0.2, 3.0], {1: 0.5, 2: 3.5})) == "Without “warm”: 50%."
+    assert reason(scored([2.0, 0.2, 3.0], {1: 2.5, 2: 3.5})) == "No single word explains this."
+    assert reason(scored([2.0, 0.2, 3.0], {})) == "No single word explains this."
+    assert reason(scored([5.0, 0.0, 0.0], low, odds=12)) == "No single word explains this."  # 99.999 % to 99.9 %
+    assert POINTS == 0.1 and reason(scored([0.6, 0, 0], low)) == "No single word explains this."  # 88 % to 80 %
+    flip = Flip((Edit(0, "warm"), Edit(1, "song", "garden")), "garden, cold soup", None, "negative", 0.998, 40, 3, 1, 100)
+    assert reason(scored([0, 0, 0], low, flip)) == "Without “warm” and with “garden” for “song” it would be negative, >99%."
+    trace = scored([9.0, 0, 0], low, flip)
+    assert reason(trace.replace(evidence=None)) == "" and headline(trace.replace(evidence=None)) == "Positive, 88%."
+
+
+def test_the_threshold_is_the_quantile_of_spans_of_each_size() -> None:
+    """Every span of every text of ours, gathered by hand; single marks are no units to compare with."""
+    model = small_model()
+    falls: dict[int, list[float]] = {1: [], 2: [], 3: [], 4: []}
+    for text, _ in OWN:
+        found = find_units(model, model.trace(text))
+        for (start, stop), fall in found.falls.items():
+            if found.words[start].text != ",":
+                falls[stop - start].append(fall)
+    got = chance(model, OWN)
+    assert got == {size: pytest.approx(np.quantile(values, RARE)) for size, values in falls.items()} and len(got) == 4
+
+
+def test_what_cannot_be_searched_is_not_claimed() -> None:
+    """Gates by hand have no flip: the sentence stops before it; interventions go through to units and flip."""
+    gated = gated_model()
+    change = {"gates_open": (1,)}
+    trace = supported(gated, gated.trace("a warm song", **change), {}, **change)  # type: ignore[arg-type]
+    assert reason(trace) == "No single word explains this." and trace.evidence is not None and trace.evidence.flip is None
+    model, mixed = small_model(components=2, mixing="free"), {"lambdas": [[1, -2], [1, 0.5]]}
+    trace = supported(model, model.trace("a warm song we saw", **mixed), {}, **mixed)  # type: ignore[arg-type]
+    units = explained(model, trace, ["units"], **mixed).token_scores["units"]
+    assert trace.token_scores["units"].tolist() == units.tolist() and units.any()

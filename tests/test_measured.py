@@ -1,0 +1,66 @@
+"""What was measured of shipped runs beside their own tables: of which run it is, and that it is measured again alike."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sentviz.explain import SCORES, measured
+from sentviz.explain.faithfulness import FILE, over_split, sampled
+from sentviz.explain.flip import smallest_flip
+from sentviz.explain.measured import HERE, faithfulness_of, flips_of, flips_over, times_over
+from sentviz.runs import Run
+from tests.makers import small_model, toy_splits
+from tests.shipped import ROOT
+
+TEXTS = toy_splits()["test"].frame["text"].tolist()
+
+
+def test_flips_over_a_sample_are_those_of_each_text() -> None:
+    """Shares and means by hand over the sample that faithfulness has; intervals hold them."""
+    model = small_model(1)
+    frame = flips_over(model, TEXTS, sample=6).set_index("metric")
+    traces = list(sampled(model, TEXTS, sample=6, seed=0))
+    assert [trace.text for trace in traces] == [TEXTS[i] for i in np.random.default_rng(0).permutation(len(TEXTS))[:6]]
+    flips = [smallest_flip(model, trace, seed=i) for i, trace in enumerate(traces)]
+    assert frame.loc["found", "value"] == pytest.approx(np.mean([bool(flip.edits) for flip in flips]), abs=1e-5)
+    assert frame.loc["one", "value"] == pytest.approx(np.mean([len(flip.edits) == 1 for flip in flips]), abs=1e-5)
+    assert frame.loc["passes", "value"] == pytest.approx(np.mean([flip.passes + flip.drawn for flip in flips]), abs=1e-3)
+    assert (frame["low"] <= frame["value"]).all() and (frame["value"] <= frame["high"]).all() and frame.loc["passes", "n"] == 6
+    times = times_over(small_model(), TEXTS, sample=2)
+    assert set(times["method"]) == set(SCORES) - {"difference"} and set(times["n"]) == {2} and (times["value"] > 0).all()
+
+
+def test_a_row_is_of_the_run_with_its_digest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside the run's own table; not of a run of the same name that is another; nothing where there is nothing."""
+    own = over_split(small_model(), TEXTS, ["received"], sample=2)
+    beside = own.assign(method="units", run="toy/one", digest="abc")
+    tables = {"faithfulness": beside, "flips": beside.iloc[:0]}
+    monkeypatch.setattr(measured, "_table", tables.__getitem__)
+
+    def run(digest: str, files: dict[str, str]) -> Any:
+        return SimpleNamespace(name="toy/one", digest=digest, config={"files": files}, frame=lambda file: own)
+
+    both = faithfulness_of(run("abc", {FILE: ""}))
+    assert set(both["method"]) == {"received", "random", "units"} and list(both.columns) == list(own.columns)
+    assert set(faithfulness_of(run("abd", {FILE: ""}))["method"]) == {"received", "random"}
+    assert faithfulness_of(run("abd", {})).empty and flips_of(run("abc", {})).empty
+
+
+@pytest.mark.skipif(not ROOT.is_dir(), reason="checkpoints/ is not here")
+def test_what_ships_is_of_runs_that_ship() -> None:
+    """Every row's run is here with that digest; random explanations are those of the run's own table, so the rows are the same."""
+    for file in ("faithfulness", "flips"):
+        table = pd.read_csv(HERE / f"{file}.csv")
+        for name, part in table.groupby("run"):
+            run = Run.open(ROOT / str(name), str(name))
+            assert set(part["digest"]) == {run.digest}
+            if file == "faithfulness" and FILE in run.config["files"]:
+                own = run.frame(FILE).drop_duplicates("metric").set_index("metric")["random"]
+                new = part[part["metric"] != "milliseconds"].drop_duplicates("metric").set_index("metric")["random"]
+                assert new.to_dict() == pytest.approx(own.to_dict(), abs=2e-3)
+                assert not set(part.loc[part["metric"] != "milliseconds", "method"]) & set(run.frame(FILE)["method"])

@@ -1,0 +1,108 @@
+"""Units of a text: effects of spans against asking about each text, the cut against every cut, planted models."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from torch import Tensor
+
+from sentviz.explain import explained, score
+from sentviz.explain.leave_out import log_odds
+from sentviz.explain.units import cut, find_units, spaced_words
+from sentviz.gallery import strip
+from sentviz.models.model import Model
+from sentviz.text import Tokenizer
+from tests.makers import planted_model, small_model, toy_splits
+from tests.slow import best_cut
+
+TEXT = "what a warm, clever song we saw"
+WORDS = ["what", "a", "warm", ",", "clever", "song", "we", "saw"]
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    """A random word-level model."""
+    return small_model(components=2, mixing="free")
+
+
+@pytest.mark.parametrize("change", [{}, {"lambdas": [[1, -2], [1, 0.5]]}], ids=["learned", "changed"])
+def test_a_span_is_left_out_by_asking_about_the_text_without_it(model: Model, change: dict[str, object]) -> None:
+    """Every span of one to four words without a mark inside, one plain prediction each; the sum of single effects by hand."""
+    trace = model.trace(TEXT, **change)  # type: ignore[arg-type]
+    found, k = find_units(model, trace, **change), int(trace.probabilities.argmax())
+    wanted = {(i, i + 1) for i in range(8)} | {(i, j) for part in (range(3), range(4, 8)) for i in part for j in range(i + 2, i + 5)}
+    wanted = {(i, j) for i, j in wanted if j <= (3 if i < 3 else 8)}
+    assert set(found.falls) == wanted
+    for start, stop in wanted:
+        rest = model.trace(" ".join(WORDS[:start] + WORDS[stop:]), **change)  # type: ignore[arg-type]
+        want = log_odds(trace.logits, k) - log_odds(rest.logits, k)
+        assert found.falls[start, stop] == pytest.approx(float(want), abs=2e-5)
+        alone = sum(found.falls[i, i + 1] for i in range(start, stop))
+        assert found.interaction((start, stop)) == pytest.approx(found.falls[start, stop] - alone)
+    assert max(abs(found.interaction(span)) for span in wanted) > 0.01
+
+
+def test_the_cut_is_the_best_of_all_cuts() -> None:
+    """Against every way to cut seven words with random effects; where nothing interacts every word is alone."""
+    rng, sizes = np.random.default_rng(0), set()
+    for _ in range(40):
+        falls = {(i, j): float(rng.normal() * 2) for i in range(7) for j in range(i + 1, min(i + 4, 7) + 1)}
+        for span in rng.permutation([span for span in falls if span[1] - span[0] > 1])[:6].tolist():
+            del falls[tuple(span)]
+        spans = cut(7, falls, 1.0)
+        assert list(spans) in best_cut(7, falls, 1.0)[1]
+        sizes |= {stop - start for start, stop in spans}
+        plain = {(i, j): sum(falls[x, x + 1] for x in range(i, j)) for i, j in falls}
+        assert cut(7, plain, 1.0) == tuple((i, i + 1) for i in range(7))
+    assert sizes == {1, 2, 3, 4}
+
+
+def test_a_pair_that_is_read_together_is_a_unit() -> None:
+    """Planted: "not dull" means good, "not" alone nothing, "dull" alone bad; effects that add up make no unit."""
+
+    def pair(there: object) -> Tensor:
+        return 4 * there("not") * there("dull") - 2 * there("dull") + 0.5  # type: ignore[operator, no-any-return]
+
+    model = planted_model(pair)
+    trace = explained(model, model.trace("it is not dull a song"), ["removal", "units"])
+    assert trace.label == "positive"
+    units = {trace.text[trace.offsets[here, 0].min() : trace.offsets[here, 1].max()] for here in _units(trace.units["units"])}
+    assert units == {"it", "is", "not dull", "a", "song"}
+    values = dict(zip(trace.tokens, score(trace, "units"), strict=True))
+    assert values["not"] == values["dull"] == pytest.approx(4, abs=1e-5)  # log-odds are twice the value: 2 x 2.5 - 2 x 0.5
+    assert values["song"] == pytest.approx(0, abs=1e-5) and score(trace, "removal")[3] == pytest.approx(4, abs=1e-5)
+    drawn = strip(trace, "units").frame
+    assert drawn["token"].tolist() == ["it", "is", "not dull", "a", "song"] and drawn["unit removal"].tolist()[2] == values["dull"]
+    adding = planted_model(lambda there: 2 * there("warm") + there("not") + there("song"))
+    assert len(find_units(adding, adding.trace("it is not a warm song")).spans) == 6
+
+
+def _units(places: np.ndarray) -> list[np.ndarray]:
+    return [places == unit for unit in range(places.max() + 1)]
+
+
+def test_words_are_those_between_spaces() -> None:
+    """An apostrophe or a hyphen inside makes no new word, marks in a row are one; pieces follow their word, texts of a pair stay apart."""
+    model = small_model(tokenizer=Tokenizer.train_bpe(toy_splits()["train"].frame["text"], 275), max_length=64, cls=True, segments=2)
+    trace = model.trace("I don't like it... well-made, but cold!", "cold :)")
+    words = spaced_words(trace)
+    want = ["I", "don't", "like", "it", "...", "well-made", ",", "but", "cold", "!", "cold", ":)"]
+    assert [word.text for word in words] == want
+    assert sorted(i for word in words for i in word.indices) == np.flatnonzero(~trace.specials).tolist()
+    falls = find_units(model, trace).falls
+    assert (8, 10) not in falls and (8, 11) not in falls and (7, 9) in falls and (10, 12) not in falls
+    units = explained(model, trace, ["removal", "units"])
+    assert not score(units, "units")[trace.specials].any()
+    assert strip(units, "units").frame["special"].sum() == trace.specials.sum()
+
+
+def test_a_long_text_is_asked_within_its_budget(model: Model) -> None:
+    """So many spans of several words and no more, about the strongest words; one word alone, and everything, are never left out."""
+    trace = model.trace("warm song we saw cold soup the dull garden")
+    whole, some = find_units(model, trace), find_units(model, trace, passes=5)
+    single = [span for span in some.falls if span[1] - span[0] == 1]
+    assert len(some.falls) == 9 + 5 and len(single) == 9 and set(some.falls) < set(whole.falls)
+    strongest = max(single, key=lambda span: abs(some.falls[span]))
+    assert all(start <= strongest[0] < stop for start, stop in set(some.falls) - set(single))
+    assert find_units(model, model.trace("warm")).falls == {(0, 1): 0.0}
+    assert set(find_units(model, model.trace("warm song")).falls) == {(0, 1), (1, 2)}
