@@ -41,7 +41,7 @@ from sentviz.testset.slices import Slice
 
 __all__ = ["DEFAULT_RUN", "PRIVATE", "TEXT_IN_URL", "WITH_TEXT", "Focus", "choices"]
 
-DEFAULT_RUN = "sst2/ndt-unit-2"
+DEFAULT_RUN = "english/ndt-unit-2"
 SEQUENCE = 128  # words that can be asked about
 NOTES = 3  # that a visitor reads of one link
 LOOKS = {"maps": "maps", "long": "long texts", "bertviz": "BertViz", "layers": "layers and heads", "scores": "explanations"}

@@ -31,6 +31,7 @@ EXAMPLES = (
         "negative",
     ),
     Example("Balance", "The story is boring and the acting is terrible, but the music is wonderful and I loved the ending.", "negative"),
+    Example("Two turns", "The room was not bad at all, but I would not recommend the breakfast to anyone.", "negative"),
     Example("Tweet", "I hate waiting for the bus, but this song makes me smile.", "positive"),
     Example("Headline", "Shares slide after the retailer cuts its forecast, but analysts still see room to grow.", "bearish"),
     Example("Upgrade", "Chip maker raised to buy on strong orders, price target lifted.", "bullish"),

@@ -70,4 +70,4 @@ def _styled(wide: pd.DataFrame, home: Mapping[str, set[str]], errors: bool) -> A
         return [SHADE if name in learned else "" for name in row.index]
 
     styled = wide.style.apply(shade, axis=1).format("{:.3f}" if errors else "{:.1%}", na_rep="–")
-    return styled.format_index(lambda who: f"{who} (baseline)" if who in BASELINES else who)
+    return styled.format_index(lambda who: f"{who} (baseline)" if who in BASELINES else str(who))
