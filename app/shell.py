@@ -38,7 +38,7 @@ STYLE = (
     " [class*=\"st-key-halves\"] [data-testid='stHorizontalBlock'] { row-gap: 1rem; } }"
     " [class*=\"st-key-figure\"] [data-testid='stHorizontalBlock'] { overflow: visible; }"
     " .st-key-why-reason { min-height: 4.2rem; } .st-key-why-faithful { min-height: 2.6rem; }"
-    " .st-key-why-reason-first, .st-key-why-reason-second { min-height: 5.2rem; }"
+    " .st-key-why-reason-first, .st-key-why-reason-second { min-height: 4.2rem; }"
     " [data-testid='stMultiSelect'] [data-tag] { background: rgb(47 128 201 / 25%); color: inherit; }"
     " [data-testid='stMultiSelect'] [data-tag] * { color: inherit; }</style>"
 )

@@ -407,8 +407,8 @@ def verdict(focus: Focus, score: str) -> Verdict:
 
 
 def warming() -> bool:
-    """Whether torch is still being loaded beside the page."""
-    return warm().is_alive()
+    """Whether torch is still being loaded beside the page, which has asked nothing yet."""
+    return not st.session_state.get("traces") and warm().is_alive()
 
 
 def change(of: Run, focus: Focus) -> dict[str, Any]:
