@@ -17,7 +17,7 @@ from sentviz.explain import SCORES, available, explained, supported
 from sentviz.explain import score as score_of
 from sentviz.explain.headline import Chance, chance_of
 from sentviz.lexicon import Lexicon
-from sentviz.remarks import reads_pairs
+from sentviz.remarks import language, reads_pairs
 from sentviz.runs import Run
 from sentviz.runs import runs as read_runs
 from sentviz.shapes import Capabilities
@@ -184,16 +184,6 @@ def entries(of: Run, text: str, place: int) -> Entries:
         DataMissingError, InputError: the lexicon is not on this machine.
     """
     return _entries(of.name, of.digest, int(model(of).encode(text).ids[place]))
-
-
-def language(of: Run) -> str:
-    """The language of the texts that a run was trained on, as in "ko"."""
-    from sentviz import datasets
-
-    try:
-        return datasets.info(of.config["data"]["name"]).language
-    except SentvizError:
-        return "en"
 
 
 def lexicon_title(of: Run) -> str:

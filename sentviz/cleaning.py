@@ -21,7 +21,17 @@ CLEANINGS = {
         (r"[^a-zß-öø-ɏ0-9\s]+", ""),
         (r"[0-9]+", ""),
         (r"\s+", " "),
-    )
+    ),
+    "english": (  # reviews, tweets and treebanks as one: marks of the web and of tokenized corpora away, nothing lost
+        (r"<br\s*/?>", " "),
+        (r"[‘’`´]", "'"),
+        (r"(https?://|www\.)\S+", "http"),
+        (r"@\w+", "@user"),
+        (r"-lrb-", "("),
+        (r"-rrb-", ")"),
+        (r"\s+", " "),
+        (r" (?=n't\b|'(?:s|re|ve|ll|d|m)\b|[.,!?;:%)])", ""),
+    ),
 }
 """What is replaced, and by what, in a text that was lower-cased; outer white space falls away. Python and `tokenizers` read it alike."""
 DROPPED = {"tweets": "links, @names, digits, signs, emoji and letters that are not Latin"}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import pkgutil
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
+    "LEFT_OUT",
+    "MIDDLE",
     "Cut",
     "DatasetInfo",
     "Hub",
@@ -39,6 +42,7 @@ __all__ = [
     "digest",
     "fewer",
     "folders",
+    "here",
     "info",
     "load_file",
     "load_split",
@@ -50,6 +54,7 @@ __all__ = [
 ]
 
 Kind = Literal["classification", "regression", "lexicon"]
+LEFT_OUT, MIDDLE = -1, -2  # labels of rows that are not taken, and that are between the classes
 _SEED = 0
 
 
@@ -58,7 +63,7 @@ class Part:
     """One file of a data set."""
 
     rows: int
-    sha256: str  # of the file as it lies in the folder of the papers' runs
+    sha256: str = ""  # of the file as it lies in the folder of the papers' runs
     content: str = ""  # `content` of its rows, whatever the file's bytes; empty where no other copy is known
     counts: tuple[int, ...] = ()  # rows of each label, with `content`
 
@@ -91,10 +96,14 @@ class Hub:
 
 @dataclass(frozen=True)
 class Cut:
-    """Some parts, joined, and the splits they are divided into. A part may be another data set's, as in ``"sst5/dev"``."""
+    """Some parts, joined, and the splits they are divided into. A part may be another data set's, as in ``"sst5/dev"``.
+
+    Where several cuts go into one split, it is a mixture: the ids of its rows begin with the data set that they are from.
+    """
 
     parts: tuple[str, ...]
     into: Mapping[str, int]  # split -> rows
+    relabel: tuple[int, ...] = ()  # our label for each of those that the parts have, LEFT_OUT and MIDDLE too; empty = as they are
 
 
 @dataclass(frozen=True)
@@ -114,23 +123,27 @@ class DatasetInfo:
     parts: Mapping[str, Part]
     cuts: tuple[Cut, ...]
     hub: Hub
-    relabel: tuple[int, ...] = ()  # our label for each of those that the parts have, -1 = such rows are left out; empty = as they are
+    made: str = ""  # "package.module:function" that makes the rows of its one part, which then needs no file
     cleaning: str = ""  # one of sentviz.cleaning, of which something has to be left of a row; "" = anything that can be seen will do
 
     @property
     def splits(self) -> dict[str, int]:
         """Rows of every split that `load_split` gives; empty for lexicons."""
-        return {split: rows for cut in self.cuts for split, rows in cut.into.items()}
+        found: dict[str, int] = {}
+        for cut in self.cuts:
+            for split, rows in cut.into.items():
+                found[split] = found.get(split, 0) + rows
+        return found
 
     @property
     def needed(self) -> tuple[str, ...]:
         """The parts that its splits are cut from; all of a lexicon."""
-        return tuple(part for cut in self.cuts for part in cut.parts) or tuple(self.parts)
+        return tuple(dict.fromkeys(part for cut in self.cuts for part in cut.parts)) or tuple(self.parts)
 
     @property
     def available(self) -> bool:
         """Whether its needed files are on this machine."""
-        return all(where(self.name, part) for part in self.needed)
+        return all(here(self.name, part) for part in self.needed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,13 +152,18 @@ class Split:
 
     name: str
     split: str
-    frame: pd.DataFrame  # id (str, unique within the data set), text, [text_pair], label (int64, or float64 similarity)
+    frame: pd.DataFrame  # id (str, unique within the data set), text, [text_pair], label (int64, MIDDLE in train, or float64 similarity)
     labels: tuple[str, ...]
     dropped: int  # rows without a text to read in the files the split is cut from; they are in none of its splits
     digest: str  # 12 hex digits of the ids and labels in their order
 
     def __len__(self) -> int:
         return len(self.frame)
+
+    @property
+    def sources(self) -> npt.NDArray[np.str_]:
+        """(n,) the data set that each row of a mixture is from; else all alike, empty."""
+        return np.array([key.partition("/")[0] if "/" in key else "" for key in self.frame["id"]], dtype=np.str_)
 
 
 # ---- registry ------------------------------------------------------------------------------------------------------
@@ -199,16 +217,14 @@ def _info(
     parts: dict[str, dict[str, Any]] | None = None,
     cuts: list[dict[str, Any]] | None = None,
     hub: dict[str, Any] | None = None,
-    relabel: list[int] | None = None,
     **rest: Any,
 ) -> DatasetInfo:
     return DatasetInfo(
         name=name,
         labels=tuple(labels),
         parts={part: Part(**_fixed(entry)) for part, entry in (parts or {}).items()},
-        cuts=tuple(Cut(tuple(cut["parts"]), cut["into"]) for cut in cuts or ()),
+        cuts=tuple(Cut(**_fixed(cut)) for cut in cuts or ()),
         hub=_hub(**hub or {}),
-        relabel=tuple(relabel or ()),
         **rest,
     )
 
@@ -242,6 +258,11 @@ def where(name: str, part: str) -> Path | None:
     return next((path for root in folders() if (path := root / name / f"{part}.parquet").is_file()), None)
 
 
+def here(name: str, part: str) -> bool:
+    """Whether the rows of one part can be had on this machine."""
+    return bool(info(origin(name, part)[0]).made) or where(name, part) is not None
+
+
 def load_file(name: str, part: str) -> pd.DataFrame:
     """One file as it was released: id, text, [text_pair], label; every column of lexicons and side tables.
 
@@ -256,7 +277,10 @@ def load_file(name: str, part: str) -> pd.DataFrame:
     import pyarrow
 
     name, part = origin(name, part)
-    item, path = info(name), _path(name, part)
+    item = info(name)
+    if item.made:
+        return named(pkgutil.resolve_name(item.made)(), part)
+    path = _path(name, part)
     if (name, part) not in _cut():
         columns, types = None, {}
     else:
@@ -316,11 +340,12 @@ def verify(name: str) -> None:
     for other in sorted({origin(name, part)[0] for part in item.needed} - {name}):
         verify(other)
     for part, known in item.parts.items():
-        if part not in item.needed and where(name, part) is None:
+        if part not in item.needed and not here(name, part):
             continue
-        if digest(name, part) == known.sha256 or (known.content and content(load_file(name, part)) == known.content):
+        if (not item.made and digest(name, part) == known.sha256) or (known.content and content(load_file(name, part)) == known.content):
             continue
-        raise DataMissingError(f"{_path(name, part)} is not the known file (its SHA-256 differs); {_remedy(item, part)}.")
+        what = "makes other rows than those known" if item.made else f"is not the known file (its SHA-256 differs); {_remedy(item, part)}"
+        raise DataMissingError(f"{item.made or _path(name, part)} {what}.")
 
 
 def _path(name: str, part: str) -> Path:
@@ -357,19 +382,30 @@ def load_split(name: str, split: str) -> Split:
     import pandas as pd
 
     item = info(name)
-    cut = next((cut for cut in item.cuts if split in cut.into), None)
-    if cut is None:
+    found = [_rows(item, cut, split) for cut in item.cuts if split in cut.into]
+    if not found:
         raise InputError(f"The data set {name} has no split {split!r}; it has {', '.join(item.splits) or 'none'}.")
-    whole = pd.concat([load_file(name, part) for part in cut.parts], ignore_index=True)
+    frame = pd.concat([rows for rows, _ in found], ignore_index=True) if len(found) > 1 else found[0][0]
+    if not frame["id"].is_unique:
+        raise SentvizError(f"{name} would hold the same id twice; {_remedy(item, item.needed[0])}.")
+    return Split(name, split, frame, item.labels, sum(dropped for _, dropped in found), _mark(frame))
+
+
+def _rows(item: DatasetInfo, cut: Cut, split: str) -> tuple[pd.DataFrame, int]:
+    """What one cut gives to a split, and how many rows without a text its parts have."""
+    import pandas as pd
+
+    mixture = sum(split in other.into for other in item.cuts) > 1
+    whole = pd.concat([_file(item, part, mixture) for part in cut.parts], ignore_index=True)
     seen = ~whole["text"].map(is_blank)
     if item.pair:
         seen &= ~whole["text_pair"].map(is_blank)
     if item.cleaning:
         seen &= whole["text"].map(lambda text: bool(cleaned(text, item.cleaning)))
     frame = whole[seen].reset_index(drop=True)
-    if item.relabel:
-        frame = frame.assign(label=np.array(item.relabel, dtype=np.int64)[frame["label"]])
-        frame = frame[frame["label"] >= 0].reset_index(drop=True)
+    if cut.relabel:
+        frame = frame.assign(label=np.array(cut.relabel, dtype=np.int64)[frame["label"]])
+        frame = frame[frame["label"] != LEFT_OUT].reset_index(drop=True)
     _check(item, cut, frame)
 
     rng = np.random.default_rng(_SEED)
@@ -379,8 +415,12 @@ def load_split(name: str, split: str) -> Split:
         rows = stratified(frame["label"].to_numpy(), sizes, rng)[list(cut.into).index(split)]
     if split == "train":
         rows = rng.permutation(rows)
-    frame = frame.iloc[rows].reset_index(drop=True)
-    return Split(name, split, frame, item.labels, int((~seen).sum()), _mark(frame))
+    return frame.iloc[rows].reset_index(drop=True), int((~seen).sum())
+
+
+def _file(item: DatasetInfo, part: str, mixture: bool) -> pd.DataFrame:
+    frame = load_file(item.name, part)
+    return frame.assign(id=f"{origin(item.name, part)[0]}/" + frame["id"]) if mixture else frame
 
 
 def fewer(split: Split, rows: int) -> Split:
@@ -390,7 +430,7 @@ def fewer(split: Split, rows: int) -> Split:
         InputError: a class has not so many, or the classes cannot have as many each.
     """
     each, rest = divmod(rows, len(split.labels))
-    kept = split.frame[split.frame.groupby("label").cumcount() < each].reset_index(drop=True)
+    kept = split.frame[(split.frame["label"] >= 0) & (split.frame.groupby("label").cumcount() < each)].reset_index(drop=True)
     if rest or len(kept) < rows:
         counts = ", ".join(f"{count:,}" for count in split.frame["label"].value_counts(sort=False).sort_index())
         raise InputError(f"{rows:,} rows, as many of each class, cannot be taken from the {split.split} split of {split.name} ({counts}).")
@@ -435,7 +475,7 @@ def _check(item: DatasetInfo, cut: Cut, frame: pd.DataFrame) -> None:
     files = " and ".join("/".join(origin(item.name, part)) + ".parquet" for part in cut.parts)
     if len(frame) != (expected := sum(cut.into.values())):
         raise SentvizError(f"{files} should hold {expected:,} texts, not {len(frame):,}; {_remedy(item, cut.parts[0])}.")
-    if item.labels and not frame["label"].isin(range(len(item.labels))).all():
+    if item.labels and not frame["label"].isin({*range(len(item.labels)), *({MIDDLE} & {*cut.relabel})}).all():
         raise SentvizError(f"{files} holds labels other than 0 to {len(item.labels) - 1}; {_remedy(item, cut.parts[0])}.")
     if not frame["id"].is_unique:
         raise SentvizError(f"{files} holds the same id twice; {_remedy(item, cut.parts[0])}.")

@@ -38,11 +38,12 @@ class Recipe:
     example: str = ""  # the sentence whose trace ships with the run
     example_pair: str = ""  # its second sentence, of a data set of pairs
     rows: int = 0  # of train, as many of each class; 0 = all
+    mixing_temperature: float = 0.0  # T: an epoch draws from a mixture's n rows of a data set in proportion to n^(1/T); 0 = all once
     transfer: str = ""  # a data set of the same labels whose test split is asked as well
     source: str = ""  # a Hugging Face encoder that is trained on instead of a preset, and a digest of its weights
     weights: str = ""
     # text
-    tokenizer: str = "words"  # words | bpe | tweets
+    tokenizer: str = "words"  # words | bpe | tweets | english
     min_count: int = 5
     vocab_size: int = 0  # of bpe and tweets; of a hardmax model the most words
     max_length: int = 256
@@ -153,7 +154,7 @@ class Recipe:
 
 POSITIVE = {"epochs", "batch_size", "learning_rate", "max_length", "evaluations", "log_every"}
 SHARES = {"warmup", "dropout", "label_smoothing"}
-CHOICES = {"tokenizer": ("words", "bpe", "tweets"), "schedule": SCHEDULES, "select": SELECTIONS, "precision": PRECISIONS}
+CHOICES = {"tokenizer": ("words", "bpe", "tweets", "english"), "schedule": SCHEDULES, "select": SELECTIONS, "precision": PRECISIONS}
 FOREIGN: dict[str, Any] = {  # settings of a recipe that are usual for a Hugging Face encoder
     "tokenizer": "bpe",
     "cls": True,

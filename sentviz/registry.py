@@ -174,8 +174,8 @@ def studies() -> dict[str, tuple[Paper, Study]]:
 
 
 def recipes() -> dict[str, Path]:
-    """Every recipe that ships, by `<paper>_<data set>`, and by its data set alone for the first paper that has it."""
-    found: dict[str, Path] = {}
+    """Every recipe that ships: the house's by its name, a paper's by `<paper>_<data set>` and, the first that has it, by its data set."""
+    found = {path.stem: path for path in sorted((Path(__file__).parent / "recipes").glob("*.toml"))}
     for paper in papers().values():
         for dataset, path in paper.recipes().items():
             found.setdefault(dataset, path)

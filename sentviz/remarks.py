@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +17,10 @@ from sentviz.trace import Trace
 if TYPE_CHECKING:
     from sentviz.runs import Run
 
-__all__ = ["reads_pairs", "remarks"]
+__all__ = ["language", "reads_pairs", "remarks", "written_in"]
+
+SCRIPTS = {"en": "LATIN", "ko": "HANGUL"}  # as the names of their letters begin, by the language of a data set
+SPOKEN = {"en": "English", "ko": "Korean"}
 
 NAMED = 5  # tokens that a sentence names
 LEAST, KNOWN = 5, 1 / 3  # words from which a language can be told, and the share that an English tagger knows of English
@@ -30,6 +34,20 @@ def reads_pairs(run: Run) -> bool:
         return run.askable and run.example().text_pair is not None
 
 
+def language(run: Run) -> str:
+    """The language of the texts that a run was trained on, as in "ko"; "en" where its data set is not known here."""
+    try:
+        return datasets.info(run.config["data"]["name"]).language
+    except InputError:
+        return "en"
+
+
+def written_in(text: str) -> str:
+    """The language of `SCRIPTS` whose letters most of a text's letters are; "" where none are, or those of another script."""
+    names = [unicodedata.name(letter, "") for letter in text if letter.isalpha()]
+    return next((code for code, script in SCRIPTS.items() if sum(name.startswith(script) for name in names) * 2 > len(names)), "")
+
+
 def remarks(trace: Trace, run: Run) -> list[tuple[str, str]]:
     """Kind (wrong, cut, unknown, calibrated, changed) and sentence: a known mistake, what was not read, the calibrated probability."""
     said: list[tuple[str, str]] = []
@@ -39,6 +57,10 @@ def remarks(trace: Trace, run: Run) -> list[tuple[str, str]]:
     if trace.dropped:
         cut = f"The model reads {len(trace.tokens):,} tokens at most; the last {trace.dropped:,} were not read."
         said.append(("cut", cut))
+    text = " ".join(filter(None, (trace.text, trace.text_pair)))
+    if any(map(str.isalpha, text)) and (own := language(run)) != (found := written_in(text)):
+        script = f"is {SPOKEN[found]}" if found else f"is in letters that {SPOKEN.get(own, own)} is not written in"
+        said.append(("unknown", f"The model learned from {SPOKEN.get(own, own)}, and this text {script}: its answer means nothing."))
     words, unknown = int((~trace.specials).sum()), int(trace.unknown.sum())
     if words and unknown == words:
         said.append(("unknown", "The model knows none of these words: its answer rests on how many there are, not on what they say."))

@@ -180,6 +180,8 @@ class Tokenizer:
         """A tokenizer of a kind: of words with those seen `min_count` times, else with `vocab_size` entries."""
         if kind == "words":
             return cls.train_words(texts, min_count)
+        if kind == "english":
+            return cls._train_bytes((cleaned(text, "english") for text in texts), vocab_size, normalizer("english"), "bpe")
         return cls.train_tweets(texts, vocab_size) if kind == "tweets" else cls.train_bpe(texts, vocab_size)
 
     @classmethod

@@ -90,3 +90,27 @@ def test_a_tweet_that_cleaning_empties_is_refused_by_name(tweets: Tokenizer, tex
     for ask in (tweets.encode, lambda one: tweets.ids_batch(["fine", one])):
         with pytest.raises(InputError, match=r"^Nothing is left after cleaning: this model does not read links, @names, .+\.$"):
             ask(text)
+
+
+ENGLISH = {
+    "It Is n't good , is it ?": "it isn't good, is it?",
+    "Great.<br /><br />Really!": "great. really!",
+    "we\u2019ll see @Bob at http://a.b/c": "we'll see @user at http",
+    "-LRB- so they say -RRB- 's fine": "( so they say)'s fine",
+    "I do n't know that they 've gone .": "i don't know that they've gone.",
+}
+
+
+@pytest.mark.parametrize(("text", "left"), ENGLISH.items())
+def test_reviews_tweets_and_treebanks_are_written_alike(text: str, left: str) -> None:
+    """By hand; both engines alike."""
+    assert cleaned(text, "english") == left == normalizer("english").normalize_str(text)
+
+
+def test_a_tokenizer_of_english_reads_them_alike_and_covers_the_text() -> None:
+    made = Tokenizer.train("english", [*ENGLISH, *CORPUS] * 3, min_count=1, vocab_size=400)
+    one, other = (made.encode(text, max_length=64) for text in ("Is n't it GOOD ?", "isn't it good?"))
+    assert one.ids.tolist() == other.ids.tolist() and made.kind == "bpe"
+    text = "The Tower is n't far ."
+    read = made.encode(text, max_length=64)
+    assert "".join(text[start:end] for start, end in read.offsets).replace(" ", "") == text.replace(" ", "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,12 @@ from scipy.special import softmax
 from sklearn.metrics import accuracy_score, f1_score, log_loss
 from torch.nn import functional as F
 
+from sentviz.datasets import MIDDLE
 from sentviz.errors import InputError
 from sentviz.evaluation import Evaluation
 from sentviz.recipe import SELECTIONS, Recipe
-from sentviz.training.plan import better, evaluation_due, rate, scores
+from sentviz.training.plan import Mixture, batches, better, evaluation_due, rate, scores
+from sentviz.training.trainer import _targets
 from tests.makers import toy_trainer, use_toy_data
 
 
@@ -149,3 +152,50 @@ def test_a_smoothed_loss_is_that_of_smoothed_labels(smoothing: float, tmp_path: 
     assert next(row[5] for row in trainer.at.history if row[2] == "train_loss") == pytest.approx(
         -(shares * logs).sum(axis=1).mean(), rel=1e-5
     )
+
+
+# ---- mixtures
+
+SOURCES = np.array(["many"] * 64 + ["few"] * 4 + ["some"] * 16)
+
+
+def shares(temperature: float) -> dict[str, int]:
+    """Rows that an epoch draws of each source, by the formula and by hand: n^(1/T) over their sum, of 84 rows."""
+    rows = Mixture(SOURCES, temperature).draw(np.random.default_rng(0))
+    assert len(rows) == len(SOURCES)
+    names, counts = np.unique(SOURCES[rows], return_counts=True)
+    return dict(zip(names.tolist(), counts.tolist(), strict=True))
+
+
+def test_a_mixture_is_drawn_by_its_temperature() -> None:
+    """T = 1 is as they are; T = 2 takes square roots, 8 : 2 : 4 of 84; the larger, the more alike."""
+    assert shares(1) == {"many": 64, "few": 4, "some": 16}
+    assert shares(2) == {"many": 48, "few": 12, "some": 24}
+    assert shares(1e6) == {"many": 28, "few": 28, "some": 28}
+
+
+def test_no_row_comes_again_before_all_of_its_source_came() -> None:
+    rows = Mixture(SOURCES, 2).draw(np.random.default_rng(1))
+    for source in ("many", "few", "some"):
+        times = np.bincount(rows, minlength=len(SOURCES))[source == SOURCES]
+        assert times.max() - times.min() <= 1
+
+
+def test_epochs_of_a_mixture_are_batches_like_others() -> None:
+    lengths = np.random.default_rng(0).integers(3, 30, len(SOURCES))
+    made = [batches(lengths, 16, 0, epoch, Mixture(SOURCES, 2)) for epoch in (0, 0, 1)]
+    assert [len(batch) for batch in made[0]].count(16) == 5 and sum(map(len, made[0])) == 84
+    assert all((a == b).all() for a, b in zip(made[0], made[1], strict=True))
+    assert any(len(a) != len(b) or (a != b).any() for a, b in zip(made[0], made[2], strict=True))
+
+
+def test_rows_between_the_classes_ask_for_even_shares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loss of such a row is least where both probabilities are one half; all other rows are learned as before."""
+    before = toy_trainer(tmp_path / "a").targets
+    trainer = toy_trainer(tmp_path / "b")
+    frame = trainer.subject.train.frame.copy()
+    frame.loc[3, "label"] = MIDDLE
+    made = _targets(replace(trainer.subject.train, frame=frame))
+    assert made[3].tolist() == [0.5, 0.5] and before.dtype == torch.int64
+    rest = torch.arange(len(before)) != 3
+    assert (made[rest].argmax(dim=1) == before[rest]).all() and set(made[rest].flatten().tolist()) == {0.0, 1.0}

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+import sentviz
+from sentviz import runs
 from sentviz.errors import RunError
-from sentviz.remarks import reads_pairs
+from sentviz.remarks import reads_pairs, remarks, written_in
 from sentviz.runs import Run
 
 
@@ -31,3 +33,31 @@ def test_whether_a_run_reads_pairs_is_what_its_data_set_says(tiny_run: Path, tmp
     data = json.loads((tiny_run / "config.json").read_text())["data"]
     for name, pairs in (("sst2", False), ("klue_nli", True), ("toy", False)):
         assert reads_pairs(changed(tiny_run, tmp_path / name, data=data | {"name": name})) is pairs
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("not bad at all", "en"),
+        ("나쁘지 않은 영화", "ko"),
+        ("영화 정말 좋다 wow", "ko"),
+        ("Très déçu, ça ne marche pas", "en"),
+        ("не так уж плохо", ""),
+        (":-) 10/10", ""),
+    ],
+)
+def test_the_letters_tell_what_a_text_is_written_in(text: str, found: str) -> None:
+    """French and English share their letters: what is told is the script."""
+    assert written_in(text) == found
+
+
+def test_a_text_in_other_letters_than_the_model_learned_is_said_to_mean_nothing() -> None:
+    run = runs.find("sst2/ndt-unit-2")
+    model = sentviz.load(run.name)
+    said = {
+        text: " ".join(sentence for _, sentence in remarks(model.trace(text), run))
+        for text in ("나쁘지 않은 영화", "не плохо", "10/10", "nice")
+    }
+    assert "learned from English, and this text is Korean: its answer means nothing" in said["나쁘지 않은 영화"]
+    assert "in letters that English is not written in" in said["не плохо"]
+    assert not any("means nothing" in said[text] for text in ("10/10", "nice"))

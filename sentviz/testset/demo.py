@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FAILURES", "LABELS", "PHENOMENA", "labels_for", "load", "sides"]
+__all__ = ["FAILURES", "LABELS", "PHENOMENA", "development", "labels_for", "load", "sides"]
 
 LABELS = ("negative", "positive")
 PHENOMENA = ("plain", "intensity", "contrast", "negation", "comparison", "idiom", "sarcasm", "implicit", "code-mixed")
@@ -26,14 +26,19 @@ _NAMES = {"negative": ("negative", "bearish"), "positive": ("positive", "bullish
 
 def load() -> pd.DataFrame:
     """id (demo-<phenomenon>-<number>), text, label (of `LABELS`), phenomenon (of `PHENOMENA`); a fresh copy each time."""
-    return _read().copy()
+    return _read("demo").copy()
+
+
+def development() -> pd.DataFrame:
+    """Other sentences of our own, by which choices are made, so that the demo set can judge; what is mixed is labelled "neutral"."""
+    return _read("development").copy()
 
 
 @cache
-def _read() -> pd.DataFrame:
+def _read(name: str) -> pd.DataFrame:
     import pandas as pd
 
-    return pd.read_csv(Path(__file__).with_name("demo.csv"), dtype=str, keep_default_na=False)
+    return pd.read_csv(Path(__file__).with_name(f"{name}.csv"), dtype=str, keep_default_na=False)
 
 
 def sides(classes: Sequence[str]) -> list[int]:

@@ -16,17 +16,42 @@ from sentviz.evaluation import confusion, from_confusion
 if TYPE_CHECKING:
     from sentviz.evaluation import Evaluation
 
-__all__ = ["accuracy", "batches", "better", "evaluation_due", "rate", "scores"]
+__all__ = ["Mixture", "accuracy", "batches", "better", "evaluation_due", "rate", "scores"]
 
 
-def batches(lengths: npt.NDArray[np.int64], size: int, seed: int, epoch: int) -> list[npt.NDArray[np.int64]]:
+def batches(
+    lengths: npt.NDArray[np.int64], size: int, seed: int, epoch: int, mixture: Mixture | None = None
+) -> list[npt.NDArray[np.int64]]:
     """Length-bucketed batches of one epoch: shuffled, sorted by length within pools of 50 batches, batches shuffled again."""
     rng = np.random.default_rng([seed, epoch])
-    order = rng.permutation(len(lengths))
+    order = rng.permutation(len(lengths)) if mixture is None else mixture.draw(rng)
     pools = [order[i : i + 50 * size] for i in range(0, len(order), 50 * size)]
     cut = [pool[np.argsort(lengths[pool], kind="stable")] for pool in pools]
     made = [pool[i : i + size] for pool in cut for i in range(0, len(pool), size)]
     return [made[i] for i in rng.permutation(len(made))]
+
+
+class Mixture:
+    """As many rows as there are, drawn from n of each source in proportion to n^(1/T): no row again before all of its source were drawn.
+
+    Source: the temperature-scaled mixing of Raffel et al. 2020, section 3.5.2, T = 1 being the proportions as they are.
+    """
+
+    def __init__(self, sources: npt.NDArray[np.str_], temperature: float) -> None:
+        self.rows = [np.flatnonzero(sources == source) for source in np.unique(sources)]
+        wanted = np.array([len(rows) for rows in self.rows]) ** (1 / temperature)
+        exact = wanted / wanted.sum() * len(sources)
+        self.counts = exact.astype(np.int64)
+        short = len(sources) - self.counts.sum()
+        self.counts[np.argsort(self.counts - exact, kind="stable")[:short]] += 1
+
+    def draw(self, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+        """The rows of an epoch, shuffled."""
+        drawn = [
+            np.concatenate([*[rows] * (count // len(rows)), rng.permutation(rows)[: count % len(rows)]])
+            for rows, count in zip(self.rows, self.counts, strict=True)
+        ]
+        return rng.permutation(np.concatenate(drawn))
 
 
 def evaluation_due(step: int, steps: int, evaluations: int) -> bool:

@@ -15,12 +15,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from sentviz.atomic import uninterrupted
+from sentviz.datasets import MIDDLE, Split
 from sentviz.evaluation import evaluate
 from sentviz.models.weights import pack
 from sentviz.runs import Run
 from sentviz.training import resuming
 from sentviz.training.finishing import finish, hardware
-from sentviz.training.plan import batches, better, evaluation_due, rate, scores
+from sentviz.training.plan import Mixture, batches, better, evaluation_due, rate, scores
 from sentviz.training.resuming import Progress
 from sentviz.training.subject import Subject
 
@@ -35,7 +36,8 @@ class Trainer:
     def __init__(self, subject: Subject, folder: Path) -> None:
         self.subject, self.folder, self.recipe = subject, folder, subject.recipe
         self.lengths = subject.lengths
-        self.targets = torch.tensor(subject.train.frame["label"].to_numpy(np.int64, copy=True))
+        self.mixture = Mixture(subject.train.sources, self.recipe.mixing_temperature) if self.recipe.mixing_temperature else None
+        self.targets = _targets(subject.train)
         self.best_state = self._state()
         self.rates = [group["lr"] for group in subject.optimizer.param_groups]
         self.steps_per_epoch = math.ceil(len(self.lengths) / self.recipe.batch_size)
@@ -87,7 +89,7 @@ class Trainer:
     def _remaining(self, last: int) -> Iterator[npt.NDArray[np.int64]]:
         while self.at.step < last and not self.at.stopped:
             epoch, done = divmod(self.at.step, self.steps_per_epoch)
-            left = batches(self.lengths, self.recipe.batch_size, self.recipe.seed, epoch)[done:]
+            left = batches(self.lengths, self.recipe.batch_size, self.recipe.seed, epoch, self.mixture)[done:]
             yield from left[: last - self.at.step]
 
     def _step(self, rows: npt.NDArray[np.int64]) -> None:
@@ -214,3 +216,14 @@ class Trainer:
         )
         shutil.rmtree(resuming.point(self.folder), ignore_errors=True)
         return run
+
+
+def _targets(train: Split) -> Tensor:
+    """(n,) classes; where some rows are between them (n, K) shares, theirs even."""
+    labels = torch.tensor(train.frame["label"].to_numpy(np.int64, copy=True))
+    middle = labels == MIDDLE
+    if not middle.any():
+        return labels
+    shares = F.one_hot(labels.clamp(min=0), len(train.labels)).float()
+    shares[middle] = 1 / len(train.labels)
+    return shares

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from app import shell, store
+from app.views.library import standing_part
 from sentviz.registry import printed
 from sentviz.shelf import catalog, faults
 
@@ -16,11 +18,19 @@ shell.intro(
     "Two models are not ranked by intervals that overlap.",
 )
 frame = catalog()
-with st.spinner("Reading what the runs hold"):
-    damaged = faults(list(store.runs().values()))
-for problem in dict.fromkeys((*frame["problem"].dropna(), *damaged.values())):
-    if problem:
-        st.warning(shell.md(problem), icon=":material/folder_off:")
+problems = st.container()
+
+
+def say(found: Iterable[str]) -> None:
+    """Each once, above the table."""
+    for problem in filter(None, found):
+        if problem not in said:
+            problems.warning(shell.md(problem), icon=":material/folder_off:")
+            said.add(problem)
+
+
+said: set[str] = set()
+say(frame["problem"].dropna())
 frame = frame[frame["problem"].fillna("") == ""].drop(columns="problem")
 if frame.empty:
     st.info("There are no runs here. `sentviz train sst2` makes one.", icon=":material/inventory_2:")
@@ -76,6 +86,7 @@ st.caption(
     "A Hugging Face classifier becomes a run like these with `sentviz adopt FOLDER --dataset sst2`, as it is;"
     " `sentviz train sst2 --hub FOLDER` fine-tunes one."
 )
+standing_part.part(store.models())
 run = store.run(shell.focus().run)
 st.markdown(f"##### {shell.md(run.name)}")
 config = run.config
@@ -94,3 +105,5 @@ st.markdown(
 )
 with st.expander("config.json"):
     st.json(config, expanded=1)
+with st.spinner("Reading what the runs hold"):
+    say(faults(list(store.runs().values())).values())

@@ -1,0 +1,73 @@
+"""How the runs stand on sentences of other domains, beside two baselines that read no order of words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from app import shell
+from sentviz.errors import RunError
+from sentviz.runs import Run
+from sentviz.studies.standing import BASELINES, EVERY, SETS, current, standing
+from sentviz.testset import demo
+
+SHADE = "background-color: rgba(86, 180, 233, 0.18);"
+VIEWS = {"sets": "Sets", "phenomena": "Demo set by phenomenon", "errors": "Calibration error"}
+
+
+def part(runs: Mapping[str, Run]) -> None:
+    """The table, best on the demo set first."""
+    try:
+        table = current(standing(), runs)
+    except RunError as error:
+        st.warning(shell.md(str(error)), icon=":material/folder_off:")
+        return
+    st.markdown("##### Who answers sentences of other kinds")
+    view = st.segmented_control(
+        "Columns", list(VIEWS), default="sets", format_func=VIEWS.__getitem__, key="standing-view", label_visibility="collapsed"
+    )
+    whole = table[table["tag"] == EVERY]
+    titles = {texts.name: texts.title for texts in SETS}
+    if view == "phenomena":
+        shown, columns, value = table[table["set"] == "demo"], [*demo.PHENOMENA, EVERY], "accuracy"
+        wide = shown.pivot(index="who", columns="tag", values=value)
+        help_of = dict.fromkeys(columns, "Share answered right with 30 sentences each")
+    else:
+        columns, value = list(titles), "calibration" if view == "errors" else "accuracy"
+        wide = whole.pivot(index="who", columns="set", values=value)
+        counts = whole.groupby("set")["n"].max()
+        help_of = {name: f"{titles[name]}, n = {counts.get(name, 0):,}" for name in columns}
+    order = whole[whole["set"] == "demo"].sort_values("accuracy", ascending=False)["who"]
+    wide = wide.reindex(index=order, columns=[name for name in columns if name in wide]).dropna(axis=1, how="all")
+    home = {str(who): set(part["set"]) for who, part in whole[whole["home"]].groupby("who")}
+    st.dataframe(
+        _styled(wide, home, view == "errors"),
+        height=min(38 + 35 * len(wide), 420),
+        column_config={
+            "_index": st.column_config.TextColumn("", pinned=True, width=230),
+            **{name: st.column_config.Column(name, help=help_of[name]) for name in columns},
+        },
+    )
+    baselines = " and ".join(BASELINES)
+    st.caption(
+        "Expected error of the stated probability at each run's temperature; less is better."
+        if view == "errors"
+        else "Share answered right; an answer counts as the side, negative or positive, with more probability; *neutral* is right within a"
+        " quarter of one half. Shaded: sentences of a kind that it was trained on. Intervals are in the file."
+    )
+    st.caption(f"{shell.md(baselines)} read no order of words: what attention buys is what stands above them.")
+    shell.csv(table, "sentviz-standing", "standing-csv")
+
+
+def _styled(wide: pd.DataFrame, home: Mapping[str, set[str]], errors: bool) -> Any:
+    """Numbers as the app writes them, each domain that was learned shaded, baselines named as such."""
+
+    def shade(row: pd.Series) -> list[str]:
+        learned = home.get(str(row.name), set())
+        return [SHADE if name in learned else "" for name in row.index]
+
+    styled = wide.style.apply(shade, axis=1).format("{:.3f}" if errors else "{:.1%}", na_rep="–")
+    return styled.format_index(lambda who: f"{who} (baseline)" if who in BASELINES else who)

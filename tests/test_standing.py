@@ -1,0 +1,79 @@
+"""Runs on sentences of other kinds: planted answers are judged as by hand, and what was asked of another version is not shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sentviz.datasets import Split
+from sentviz.errors import RunError
+from sentviz.runs import Run, runs
+from sentviz.studies import standing as module
+from sentviz.studies.standing import BASELINES, COLUMNS, EVERY, SETS, Texts, asked, current, measure, stand, standing
+
+PLANTED = Texts("planted", "Planted", "toy", "test", {0: 0, 2: 1, 1: -1})
+
+
+@pytest.fixture
+def planted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four polar rows and two neutral ones of a data set with three classes."""
+    frame = pd.DataFrame({"id": list("abcdefg"), "text": list("abcdefg"), "label": [0, 0, 2, 2, 1, 1, 3]})
+    monkeypatch.setattr(module.datasets, "load_split", lambda name, split: Split(name, split, frame, (), 0, ""))
+
+
+def test_answers_are_judged_as_by_hand(planted: None) -> None:
+    """Of six rows: a right, b wrong, c right, d unread, e near the middle, f far from it; g has a label that is left out."""
+    shares = dict(zip("abcdef", [0.1, 0.9, 0.6, np.nan, 0.7, 0.8], strict=True))
+    found = stand(
+        "me", "0", lambda frame: np.array([shares[name] for name in frame["id"]]), [Texts("p", "", "toy", "test", {0: 0, 2: 1, 1: -1})]
+    )
+    (row,) = found.to_dict("records")
+    assert (row["n"], row["right"], row["tag"]) == (6, 3, EVERY)
+    assert row["calibration"] == pytest.approx((2 / 3) * abs(0.5 - 0.9) + (1 / 3) * abs(1 - 0.6))
+    assert row["low"] < 0.5 < row["high"]
+
+
+def test_the_demo_set_is_judged_by_phenomenon() -> None:
+    """One who says positive to everything is right on half of each phenomenon."""
+    found = stand("me", "0", lambda frame: np.ones(len(frame)), SETS[:1])
+    assert set(found["accuracy"]) == {0.5} and found["n"].sum() == 2 * 270 and list(found) == COLUMNS
+
+
+def test_who_is_asked() -> None:
+    here = {name: run for name, run in runs().items() if isinstance(run, Run)}
+    said = {name: asked(run) for name, run in here.items() if run.askable}
+    assert not said["sst2/ndt-unit-2"] and not said["yelp_full/vanilla-matched"] and not said["twitter_financial/diff"]
+    assert "English" in said["nsmc/cls-last-scaled"]
+
+
+def test_nobody_is_asked_twice(planted: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+
+    def answer(who: str) -> module.Answer:
+        return lambda frame: calls.append(who) or np.full(len(frame), 0.9)  # type: ignore[func-returns-value]
+
+    monkeypatch.setattr(module, "BASELINES", {"one": ("1", lambda: answer("one"))})
+    monkeypatch.setattr(module, "runs", lambda folders: {})
+    monkeypatch.setattr(module.stand, "__defaults__", ([PLANTED],))
+    file = tmp_path / "standing.csv"
+    measure(file=file, say=lambda who: None)
+    assert measure(file=file, say=lambda who: None).equals(standing(file)) and calls == ["one"]
+    measure(file=file, say=lambda who: None, again=True)
+    assert calls == ["one", "one"]
+    file.write_text("who,set\n")
+    with pytest.raises(RunError, match="missing or damaged"):
+        standing(file)
+
+
+def test_what_ships_is_of_the_runs_that_ship() -> None:
+    """Every run that can be asked stands in the table as it is now, and so do the baselines; a run of another digest does not."""
+    here = {name: run for name, run in runs().items() if isinstance(run, Run) and not asked(run)}
+    table = current(standing(), here)
+    assert set(table["who"]) == {*here, *BASELINES}
+    assert (table.groupby("who").size() == table.groupby("who").size().iloc[0]).all()
+    assert table.loc[(table["who"] == "imdb/vanilla") & table["home"], "set"].tolist() == ["imdb"]
+    other = table.assign(digest="other")
+    assert current(other, here).empty

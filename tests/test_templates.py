@@ -1,0 +1,51 @@
+"""Sentences by rule: alike each time, balanced, and apart from the demo set that they are judged on."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from sentviz import templates
+from sentviz.testset import demo
+
+FRAME = templates.frame()
+SAYING = ("thing", "positive", "negative", "mild", "better", "worse", "merit", "flaw", "event", "joy", "fact")  # slots
+COMMON = {"about", "been", "better", "comes", "gave", "have", "less", "like", "made", "more", "never", "nine", "once", "other", "second"}
+COMMON |= {"than", "that", "they", "three", "well", "whole", "without"}
+
+
+def words(text: str) -> set[str]:
+    """The words that say something."""
+    return set(re.findall(r"[\w']{4,}", text.casefold())) - COMMON
+
+
+def test_the_same_seed_gives_the_same_sentences_and_no_two_are_alike() -> None:
+    assert templates.frame().equals(FRAME) and not templates.frame(1).equals(FRAME)
+    assert FRAME["text"].str.casefold().is_unique and FRAME["id"].is_unique
+
+
+def test_every_slot_is_filled_and_no_sentence_is_a_scrap() -> None:
+    assert not FRAME["text"].str.contains(r"[{}]").any()
+    assert not FRAME["text"].str.contains(r"\ba [aeiou]|\s\s|^\s|\s$", case=False).any()
+
+
+def test_a_word_of_sentiment_alone_tells_nothing() -> None:
+    """What is plain in one class is negated, outdone or wished for in the other."""
+    assert abs((FRAME["label"] == 0).mean() - (FRAME["label"] == 1).mean()) < 0.03
+    for word in ("excellent", "wonderful", "boring", "tedious", "mediocre"):
+        share = FRAME.loc[FRAME["text"].str.contains(rf"\b{word}\b", case=False) & (FRAME["label"] < 2), "label"].mean()
+        assert 0.3 < share < 0.7, word
+
+
+@pytest.mark.parametrize("kind", sorted({kind for kind, _ in templates.patterns()}))
+def test_each_kind_has_both_classes(kind: str) -> None:
+    assert {label for each, label in templates.patterns() if each == kind} >= set(templates.LABELS)
+
+
+def test_words_of_a_template_sentence_do_not_meet_in_the_demo_set() -> None:
+    """No two words that fill one sentence stand in one sentence of the demo set."""
+    filled = set().union(*(words(entry) for name in SAYING for entry in templates.slots()[name]))
+    judged = [each for text in demo.load()["text"] if len(each := words(text) & filled) > 1]
+    made = [words(text) & filled for text in FRAME["text"]]
+    assert not {tuple(sorted(one & other)) for one in made for other in judged if len(one & other) > 1}
