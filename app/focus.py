@@ -175,6 +175,8 @@ class Focus:
     layer: int = whole(1, resets=RUN, fits=lambda value, has: _inside(value, has, 1))
     head: str = place_or(("mean", "max"), "heads", resets=RUN, chip=_head)
     component: str = place_or(("effective",), "components", resets=RUN, chip=_component)
+    # map that Explore shows large: of the head that moves the answer most, or of the layer, head and component chosen
+    large: str = choice(("strongest", "chosen"), resets=RUN, chip="the map chosen")
     score: str = one_of("removal", lambda known: known.scores, chip=_score)
     mix: tuple[tuple[int, int, float], ...] = lambdas(  # lambdas changed by hand: layer, component, value
         resets=RUN, by_hand=True, fits=_mixed, chip=_mix, called="the lambda", instead="the learned one is used"

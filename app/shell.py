@@ -37,6 +37,8 @@ STYLE = (
     "<style>@media (max-width: 1100px) { [class*=\"st-key-halves\"] [data-testid='stColumn'] { min-width: 100%; }"
     " [class*=\"st-key-halves\"] [data-testid='stHorizontalBlock'] { row-gap: 1rem; } }"
     " [class*=\"st-key-figure\"] [data-testid='stHorizontalBlock'] { overflow: visible; }"
+    " @media (min-width: 1101px) { [data-testid='stColumn']:has(.st-key-interventions) {"
+    " position: sticky; top: 4rem; align-self: flex-start; max-height: calc(100vh - 5rem); overflow-y: auto; } }"
     " .st-key-why-reason { min-height: 4.2rem; } .st-key-why-faithful { min-height: 2.6rem; }"
     " .st-key-why-reason-first, .st-key-why-reason-second { min-height: 4.2rem; }"
     " [data-testid='stMultiSelect'] [data-tag] { background: rgb(47 128 201 / 25%); color: inherit; }"
@@ -191,9 +193,9 @@ def figure(make: Callable[[Theme], Figure], key: str, *, slim: bool = False, cod
     return drawn
 
 
-def export_menu(make: Callable[[Theme], Figure], name: str, key: str, *, code: str = "") -> None:
+def export_menu(make: Callable[[Theme], Figure], name: str, key: str, *, code: str = "", label: str = "Export") -> None:
     """The export menu of a figure, also of one that the page shows otherwise; nothing is drawn before a file is asked for."""
-    with st.popover("Export", icon=":material/download:", type="tertiary"):
+    with st.popover(label, icon=":material/download:", type="tertiary"):
         _export_menu(make, name, key, code)
 
 

@@ -36,6 +36,7 @@ __all__ = [
     "explanations",
     "fits_demo",
     "gathered",
+    "heads",
     "injects",
     "language",
     "lexicon",
@@ -391,6 +392,28 @@ def verdict(focus: Focus, score: str) -> Verdict:
     if key not in kept:
         with turn():
             kept[key] = against_chance(model(source), seen, score_of(seen, score), **change(source, focus))
+        while len(kept) > KEPT_TRACES:
+            kept.pop(next(iter(kept)))
+    return kept[key]
+
+
+def heads(focus: Focus, seen: Trace) -> Any:
+    """(L, H) fall of the answer's log-odds when a head is silenced, of what `trace` gave, kept for this visit; None until torch is loaded.
+
+    The first paint does not wait for it: what stands on the page then is the run's stored example.
+    """
+    import sys
+
+    if not hasattr(sys.modules.get("sentviz.models.model"), "Model"):
+        return None
+    from sentviz.maps.silenced import silenced
+
+    source = run(focus.run)
+    kept: dict[Any, Any] = st.session_state.setdefault("heads", {})
+    key = (source.digest, seen.text, seen.text_pair, focus.by_hand)
+    if key not in kept:
+        with turn():
+            kept[key] = silenced(model(source), seen)
         while len(kept) > KEPT_TRACES:
             kept.pop(next(iter(kept)))
     return kept[key]

@@ -22,7 +22,6 @@ __all__ = [
     "attends",
     "component_choice",
     "gate_switches",
-    "interventions",
     "map_controls",
     "map_figure",
     "notebook",
@@ -153,41 +152,6 @@ def map_figure(
     )
 
 
-def interventions(run: Run, trace: Trace) -> None:
-    """What if? Lambdas and the strengths of terms as sliders, gates of tokens, and heads to silence; answer, scores and maps follow."""
-    has = run.capabilities
-    if not (has.lambdas or has.dials or has.switches or has.silence):
-        return
-    with st.container(border=True, key="interventions"):
-        if has.lambdas:
-            _lambdas(run, trace)
-        for dial in has.dials:
-            strength(dial)
-        for dial in has.switches:
-            switch(dial)
-        if has.gate:
-            gate_switches(trace)
-        if not has.silence:
-            return
-        heads = [(layer + 1, head + 1) for layer in range(trace.lambdas.shape[0]) for head in range(len(trace.head_ids))]
-
-        def take() -> None:
-            shell.go(off=tuple(sorted(st.session_state["silenced"])))
-
-        st.session_state["silenced"] = [pair for pair in heads if pair in shell.focus().off]
-        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            st.markdown("**Silence heads** · what if they added nothing?", help=tip("head"))
-            st.pills(
-                "Silence heads",
-                heads,
-                selection_mode="multi",
-                format_func=lambda pair: f"L{pair[0]} H{pair[1]}",
-                key="silenced",
-                on_change=take,
-                label_visibility="collapsed",
-            )
-
-
 def strength(dial: Dial) -> None:
     """How strongly a term enters the scores, as a slider with trained and off."""
     key, now = f"strength-{dial.term}", dict(shell.focus().strength).get(dial.term, 1.0)
@@ -218,20 +182,6 @@ def strength(dial: Dial) -> None:
         st.button("off", key=f"{key}-off", args=(0.0,), disabled=now == 0, help=f"Without the {dial.term}", **back)
 
 
-def switch(dial: Dial) -> None:
-    """Whether something is there as trained or not at all."""
-    key, changed = f"switch-{dial.term}", dict(shell.focus().strength)
-
-    def take() -> None:
-        others = {term: factor for term, factor in changed.items() if term != dial.term}
-        shell.go(strength=tuple((others | ({} if st.session_state[key] else {dial.term: 0.0})).items()))
-
-    st.session_state[key] = changed.get(dial.term, 1.0) != 0
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.markdown(f"**{dial.term.capitalize()}** · {dial.asks}", help=tip(dial.tip))
-        st.toggle(f"With its {dial.term}", key=key, on_change=take)
-
-
 def gate_switches(trace: Trace) -> None:
     """Tokens whose gate is opened or shut in every layer, whatever the model learned."""
     now = dict(shell.focus().gates)
@@ -255,67 +205,3 @@ def gate_switches(trace: Trace) -> None:
                 args=(state,),
                 width=260,
             )
-
-
-def _lambdas(run: Run, trace: Trace) -> None:
-    """Every lambda as a slider with learned, off and flip sign."""
-    layers, components = trace.lambdas.shape
-    focus = shell.focus()
-    learned = store.example(run).lambdas
-    changed = {(layer, component): value for layer, component, value in focus.mix}
-
-    def put(layer: int, component: int, value: float | None) -> None:
-        mix = dict(changed)
-        mix.pop((layer, component), None)
-        if value is not None:
-            mix[layer, component] = value
-        shell.go(mix=tuple((at, c, v) for (at, c), v in sorted(mix.items())))
-
-    def put_all(factor: float | None) -> None:
-        pairs = [(at + 1, c + 1) for at in range(layers) for c in range(1, components)]
-        values = () if factor is None else tuple((at, c, round(float(factor * learned[at - 1, c - 1]), 4)) for at, c in pairs)
-        shell.go(mix=values)
-
-    def slide(layer: int, component: int) -> None:
-        put(layer, component, st.session_state[f"lambda-{layer}-{component}"])
-
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.markdown("**Lambda** · what if the maps were mixed otherwise?", help=tip("lambda") + "\n\n" + tip("constraint"))
-        st.button(
-            "Learned",
-            on_click=put_all,
-            args=(None,),
-            disabled=not changed,
-            key="lambda-learned",
-            help="Back to the learned mixing",
-        )
-        st.button("All off", on_click=put_all, args=(0.0,), key="lambda-off", help="Only A₁ is left")
-        st.button("Flip all signs", on_click=put_all, args=(-1.0,), key="lambda-flip", help="Adding becomes subtracting")
-    cells = [(layer, component) for layer in range(1, layers + 1) for component in range(2, components + 1)]
-    per_row = 2 if len(cells) <= 4 else 3
-    for start in range(0, len(cells), per_row):
-        for column, (layer, component) in zip(st.columns(per_row), cells[start : start + per_row], strict=False):
-            with column:
-                own = float(learned[layer - 1, component - 1])
-                now = changed.get((layer, component), own)
-                reach = max(1.0, float(abs(round(2 * own))), abs(now))
-                st.session_state[f"lambda-{layer}-{component}"] = float(now)
-                st.slider(
-                    f"Layer {layer} · λ{component_name(component - 1)[1:]} (learned {own:+.3f})",
-                    -reach,
-                    reach,
-                    step=0.01,
-                    format="%+.2f",
-                    key=f"lambda-{layer}-{component}",
-                    on_change=slide,
-                    args=(layer, component),
-                )
-                with st.container(horizontal=True, gap="small"):
-                    for name, value in (("learned", None), ("off", 0.0), ("flip sign", -own)):
-                        st.button(
-                            name,
-                            key=f"lambda-{layer}-{component}-{name}",
-                            type="tertiary",
-                            on_click=put,
-                            args=(layer, component, value),
-                        )

@@ -14,7 +14,7 @@ from sentviz.errors import InputError
 from sentviz.figures.figure import MONOSPACE, Figure, Theme, base_layout, blend, file_safe, ink_on, palette, sentence
 from sentviz.figures.text import as_text, text_columns, visible
 
-__all__ = ["token_strip"]
+__all__ = ["anchored", "token_strip"]
 
 _CHAR, _LINE = 8.2, 34  # pixels: 13 px monospace advances 7.8
 _WIDEST = 24  # columns one token may take
@@ -82,7 +82,7 @@ def token_strip(
     neutral = colours.diverging[len(colours.diverging) // 2]
 
     def colour(scores: npt.ArrayLike) -> list[str]:
-        return blend(colours.diverging, (_anchored(np.nan_to_num(np.asarray(scores, dtype=float)), largest, knee) + 1) / 2)
+        return blend(colours.diverging, (anchored(np.nan_to_num(np.asarray(scores, dtype=float)), largest, knee) + 1) / 2)
 
     fills = colour(values[:count])
     fills = [neutral if np.isnan(value) else fill for value, fill in zip(values[:count], fills, strict=True)]
@@ -194,7 +194,7 @@ def token_strip(
     return Figure(file_safe("tokens", score_name), plot, frame, caption, at_width=again)
 
 
-def _anchored(values: npt.NDArray[np.float64], full: float, knee: float) -> npt.NDArray[np.float64]:
+def anchored(values: npt.NDArray[np.float64], full: float, knee: float) -> npt.NDArray[np.float64]:
     """Places from -1 to 1: a score of `full`, or more, is at the end."""
     shares = np.log1p(np.abs(values) / knee) / np.log1p(full / knee) if knee else np.abs(values) / full
     return np.asarray(np.sign(values) * np.minimum(shares, 1))

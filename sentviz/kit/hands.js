@@ -51,10 +51,10 @@ export function wheelFactor({ deltaY, deltaMode, ctrlKey }) {
   return Math.exp(-deltaY * (deltaMode === 1 ? 16 : 1) * (ctrlKey ? 0.01 : 0.002))
 }
 
-/** Do what a key stands for; true where that was something. @param {Object<string, (event: KeyboardEvent) => void>} acts */
+/** Do what a key stands for; true where that was something, else nothing: a handler that returned false would keep Tab from leaving. @param {Object<string, (event: KeyboardEvent) => void>} acts */
 export function pressed(event, acts) {
   const act = !event.ctrlKey && !event.metaKey && !event.altKey && acts[event.key]
-  if (!act) return false
+  if (!act) return undefined
   event.preventDefault()
   act(event)
   return true

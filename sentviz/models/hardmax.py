@@ -192,10 +192,8 @@ class HardmaxEncoder(Network):
         terms = self.terms(x, inputs, pace)
         values = (x if change.values_off is None else x.masked_fill(change.values_off[:, :, None], 0))[:, None]
         seen, whole = look(points, points, values, terms, watch) if watch is not None and watch.sees(layer) else (None, None)
-        if (layer, 0) in change.heads_off:
-            return x, seen
         out = terms.attend(points, points, values) if whole is None else whole @ values
-        return x + pace * (out[:, 0] - x), seen
+        return x + change.silence(layer, pace * (out - x[:, None]))[:, 0], seen
 
     def short(self, rows: Sequence[Ids], temperature: float = 0.0, heads_off: Collection[tuple[int, int]] = ()) -> Output:
         """Logits and means of rows of words as `forward` gives them, in less time: equal words go through the layers once.

@@ -75,6 +75,7 @@ class Change:
     strength: Mapping[str, float] = field(default_factory=dict)  # factor on a term of the scores, by its name; 1 as trained, 0 = none
     gates_open: frozenset[int] = frozenset()  # places of tokens, in every text as it was asked, whose gate is 1 in every layer
     gates_shut: frozenset[int] = frozenset()  # ... is 0, whatever the gate's strength
+    heads_off_by_row: Tensor | None = None  # (B, L, H) True = that head's output is zero in that row of the batch
 
     def of(self, term: str) -> float:
         """The strength of a term."""
@@ -91,10 +92,12 @@ class Change:
     def silence(self, layer: int, out: Tensor) -> Tensor:
         """The heads' outputs (B, H, n, d_v) of a layer, those of silenced heads zero."""
         off = [head for at, head in self.heads_off if at == layer]
-        if not off:
+        if not off and self.heads_off_by_row is None:
             return out
         keep = out.new_ones(out.shape[1], 1, 1)
         keep[off] = 0
+        if self.heads_off_by_row is not None:
+            keep = keep * ~self.heads_off_by_row[:, layer, :, None, None]
         return out * keep
 
 

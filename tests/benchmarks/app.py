@@ -92,15 +92,15 @@ def served(path: str = "") -> Iterator[Any]:
 
 
 def enter() -> None:
-    """From Enter to the new answer in the browser, torch loaded, against the library's part of it."""
+    """From Enter to the new answer and its whole picture in the browser, torch loaded, against the library's part of it."""
     from sentviz import load
     from sentviz.explain import explained
 
     model = load("sst2/ndt-unit-2")
-    seconds: dict[str, list[float]] = {"library alone": [], "Enter to answer": []}
+    seconds: dict[str, list[float]] = {"library alone": [], "Enter to answer": [], "Enter to picture": []}
     texts: list[str] = []
     with served() as page:
-        page.wait_for_selector(".st-key-figure-map .main-svg")
+        page.wait_for_selector(".st-key-canvas .word")
         for i in range(12):
             text = f"Take {i}: the jokes are fine, but {'the ending is a let-down' if i % 2 else 'I loved the ending'}."
             box = page.get_by_placeholder("Type a sentence and press Enter")
@@ -110,6 +110,8 @@ def enter() -> None:
             box.press("Enter")
             page.wait_for_function("before => document.querySelector('h3')?.innerText !== before", arg=before)
             seconds["Enter to answer"].append(time.perf_counter() - begin)
+            page.locator(".st-key-canvas .word").nth(1).get_by_text(f"{i}", exact=True).wait_for()
+            seconds["Enter to picture"].append(time.perf_counter() - begin)
             texts.append(text)
             time.sleep(0.7)
     for text in texts:

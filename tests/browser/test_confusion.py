@@ -59,7 +59,7 @@ def test_from_a_cell_to_a_row_in_explore(page: Any, server: str) -> None:
     page.mouse.click(table["x"] + 18, table["y"] + 36 + 17)  # the box that chooses the first row
     settled(page)
     page.locator(".st-key-drawer-open button").click()
-    page.wait_for_selector(".st-key-figure-map .main-svg", timeout=60_000)
+    page.wait_for_selector(".st-key-canvas .word", timeout=60_000)
     assert "row=" in page.url
     assert page.locator("h3").first.inner_text().startswith("Positive")
     assert page.outside == []

@@ -55,7 +55,7 @@ def settled(page: Any) -> None:
 def taken(page: Any, figure: str, format: str) -> bytes:
     """The bytes that the export menu of a figure hands over."""
     settled(page)
-    page.locator(f".st-key-figure-{figure}").get_by_role("button", name="Export").click()
+    page.locator(f".st-key-figure-{figure}").get_by_role("button").click()
     with page.expect_download(timeout=60_000) as download:
         page.locator(f".st-key-export-{figure}-{format} button").click()
     page.keyboard.press("Escape")
@@ -63,16 +63,14 @@ def taken(page: Any, figure: str, format: str) -> bytes:
 
 
 def test_from_sentence_to_export(page: Any, server: str) -> None:
-    """The whole path once: answer, heatmap, layer, lambda, files whose bytes are what they should be, and no outside request."""
+    """The whole path once: answer, words, a head, lambda, files whose bytes are what they should be, and no outside request."""
     page.goto(server)
-    page.wait_for_selector(".st-key-figure-map .main-svg", timeout=60_000)
+    page.wait_for_selector(".st-key-canvas .word", timeout=60_000)
     said = ask(page, "This is not a bad zebra film, and the ending is almost wonderful.")
     assert said.startswith(("Positive", "Negative"))
-    page.wait_for_function("document.querySelector('.st-key-figure-map')?.innerText.includes('wonderful')")
-
-    page.get_by_role("combobox", name=re.compile("Layer")).click()
-    page.get_by_role("option", name="2", exact=True).click()
-    page.wait_for_function("document.querySelector('.st-key-figure-map')?.innerText.includes('layer 2')", timeout=30_000)
+    page.locator(".st-key-canvas .word", has_text="wonderful").wait_for()
+    page.locator(".st-key-canvas .tile[data-layer='1']").first.press("Enter")
+    page.wait_for_url(re.compile("layer=2"))
     assert "layer=2" in page.url
     assert "text" not in page.url
 
@@ -100,7 +98,7 @@ def test_from_sentence_to_export(page: Any, server: str) -> None:
 def test_a_visitors_text_is_never_markup(page: Any, server: str) -> None:
     """A script, an image and an anchor typed as a sentence stay words on every part of the page."""
     page.goto(server)
-    page.wait_for_selector(".st-key-figure-map .main-svg", timeout=60_000)
+    page.wait_for_selector(".st-key-canvas .word", timeout=60_000)
     page.evaluate("window.hacked = false")
     ask(
         page,
@@ -125,14 +123,15 @@ def test_the_focus_travels_and_a_link_reproduces_the_view(page: Any, server: str
 
 
 def test_the_first_screen_holds_what_is_wanted(page: Any, server: str) -> None:
-    """At 1440 x 900 the sentence, the answer, the strip and the heatmap are visible without scrolling."""
+    """At 1440 x 900 the sentence, the answer, the words, the map and what an intervention does are visible without scrolling."""
     page.goto(server)
-    page.wait_for_selector(".st-key-figure-map .main-svg", timeout=60_000)
+    page.wait_for_selector(".st-key-canvas .word", timeout=60_000)
     for part in (
         "h3",
-        ".st-key-figure-verdict",
-        ".st-key-figure-strip .js-plotly-plot",
-        ".st-key-figure-map .js-plotly-plot",
+        ".st-key-canvas .answer",
+        ".st-key-canvas .words",
+        ".st-key-canvas canvas.map",
+        ".st-key-became",
     ):
         box = page.locator(part).first.bounding_box()
         assert box is not None

@@ -27,13 +27,13 @@ def server(gated_runs: Path) -> Iterator[str]:
 
 def opened(page: Any, server: str, where: str, **query: str) -> None:
     page.goto(f"{server}/{where}?{urlencode({'run': 'toy/sentiformer', 'text': TEXT, **query})}")
-    page.wait_for_selector(".main-svg", timeout=120_000)
+    page.wait_for_selector(".main-svg, .st-key-canvas .word", timeout=120_000)
     settled(page)
 
 
 def probabilities(page: Any) -> list[str]:
-    """The bars of the verdict in words."""
-    return re.findall(r"\d+\.\d%", page.locator(".st-key-plot-verdict").inner_text())
+    """The bars of the answer in words, without those of before."""
+    return [re.findall(r"\d+\.\d%", said)[0] for said in page.locator(".st-key-canvas .said").all_inner_texts()]
 
 
 def test_clicks_shut_and_open_a_gate(page: Any, server: str) -> None:

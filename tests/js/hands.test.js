@@ -44,8 +44,8 @@ test("the wheel zooms by lines, by pixels, and finely with Ctrl", () => {
 test("keys act unless a modifier is held", () => {
   const done = [], event = more => ({ key: "a", preventDefault: () => done.push("held back"), ...more })
   assert.equal(pressed(event({}), { a: () => done.push("a") }), true)
-  assert.equal(pressed(event({ ctrlKey: true }), { a: () => done.push("never") }), false)
-  assert.equal(pressed(event({ key: "b" }), { a: () => done.push("never") }), false)
+  assert.equal(pressed(event({ ctrlKey: true }), { a: () => done.push("never") }), undefined) // false from a handler would hold Tab
+  assert.equal(pressed(event({ key: "b" }), { a: () => done.push("never") }), undefined)
   assert.deepEqual(done, ["held back", "a"])
 })
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 import streamlit as st
 
 from app import shell, store
-from app.views.parts import asked, attends, interventions, map_controls, map_figure, notebook, sentence_box, texts_in_focus
+from app.views.parts import asked, attends, sentence_box, texts_in_focus
 from app.views.sentence import why_part
+from app.views.sentence.canvas_part import exports, show
 from app.views.sentence.edit_part import remember, report, side_by_side, swap_words, tries
 from app.views.sentence.lexicon_part import strip_figure
+from app.views.sentence.whatif_part import as_trained, interventions
 from sentviz.errors import SentvizError
 from sentviz.examples import examples_for
 from sentviz.explain import SCORES, answer, available
-from sentviz.figures import probability_bars
-from sentviz.gallery import sourced, strip
 from sentviz.glossary import tip
 from sentviz.remarks import remarks
 
-ICONS = {"wrong": "error", "cut": "content_cut", "unknown": "translate", "calibrated": "tune", "changed": "experiment"}
+ICONS = {"wrong": "error", "cut": "content_cut", "unknown": "translate", "calibrated": "tune"}
 
 focus = shell.focus()
 run = asked(focus.run)
@@ -33,44 +33,42 @@ shell.intro(
     "Type a sentence and see the answer of a trained model, the words it leans on, and where it looks.",
     "Attention shows where a model looks, not why it decides; word removal asks the model itself.",
 )
-left, right = shell.halves("explore")
-
-with left:
+which, asks = shell.halves("asks", 1.0, 2.4)
+with which:
     shell.choose(st.selectbox, "Model", "run", list(store.models()), label_visibility="collapsed")
+with asks:
     text, pair = texts_in_focus(run)
     sentence_box(run, text, pair)
-    st.session_state["examples"] = next((kind for kind, example in kinds.items() if (example.text, example.pair) == (text, pair)), None)
-    st.pills("Examples", list(kinds), key="examples", on_change=take_example, label_visibility="collapsed")
-    try:
-        trace = store.trace(focus)
-    except SentvizError as error:
-        st.warning(shell.md(str(error)), icon=":material/edit:")
-        st.stop()
+st.session_state["examples"] = next((kind for kind, example in kinds.items() if (example.text, example.pair) == (text, pair)), None)
+st.pills("Examples", list(kinds), key="examples", on_change=take_example, label_visibility="collapsed")
+try:
+    before, trace = as_trained(), store.trace(focus)
+except SentvizError as error:
+    st.warning(shell.md(str(error)), icon=":material/edit:")
+    st.stop()
 
+said = remarks(trace, run)
+left, right = shell.halves("explore", 2.1, 1.0)
+with left:
     st.markdown(f"### {shell.md(answer(trace))}")
     why = why_part.place("reason", trace)
-    st.caption("  \n".join(f":material/{ICONS[kind]}: {remark}" for kind, remark in remarks(trace, run)))
-    shell.figure(
-        lambda theme: sourced(probability_bars(trace.labels, trace.probabilities, theme=theme), run, trace=trace),
-        "verdict",
-        slim=True,
-        code=notebook(run, "verdict", trace),
-    )
+    st.caption("  \n".join(f":material/{ICONS[kind]}: {remark}" for kind, remark in said if kind != "changed"))
     names = available(trace, asking=True)
-    shell.choose(
-        st.selectbox,
-        "Score",
-        "score",
-        names,
-        format_func=lambda name: SCORES[name].title,
-        label_visibility="collapsed",
-        width=280,
-    )
     score = focus.score if focus.score in names else "removal"
-    shell.figure(
-        lambda theme: sourced(strip(trace, score, theme), run, trace=trace), "strip", code=notebook(run, "strip", trace, score=score)
-    )
+    scene = show(trace, run, score, before)
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        shell.choose(
+            st.selectbox,
+            "Score",
+            "score",
+            names,
+            format_func=lambda name: SCORES[name].title,
+            label_visibility="collapsed",
+            width=240,
+        )
+        exports(scene, run, score)
     faithful = why_part.place("faithful")
+    attends(run)
     if store.injects(run):
         st.markdown("**What the lexicon says of the words**", help=tip("polarity"))
         strip_figure(trace, run, "polarity")
@@ -81,13 +79,14 @@ with left:
     if parts and st.button(f"The {' and '.join(parts)} of its tokens", icon=":material/door_open:", type="tertiary", key="to-gates"):
         shell.go(look="gates")
         st.switch_page("views/sentence/attention.py")
+    if run.capabilities.moving and st.button("Watch its words move", icon=":material/bubble_chart:", type="tertiary", key="to-hardmax"):
+        st.switch_page("views/sentence/hardmax.py")
 
 with right:
-    if attends(run):
-        map_controls(trace)
-        map_figure(trace, run, "map", side=400)
+    interventions(run, trace, before)
+    if changed := [remark for kind, remark in said if kind == "changed"]:  # below what is dragged, so that nothing moves
+        st.caption("  \n".join(f":material/experiment: {remark}" for remark in changed))
 
-interventions(run, trace)
 remember(trace)
 swap_words(run, trace)
 side_by_side(run, trace)

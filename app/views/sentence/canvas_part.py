@@ -1,0 +1,135 @@
+"""The sentence as one linked picture: its words, its heads, their maps and the answer; and what it shows as files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import streamlit as st
+
+from app import shell, store
+from app.components.canvas import canvas, chosen
+from app.focus import Focus
+from app.views.parts import notebook, place
+from sentviz.canvas import Pick, Scale, Scene, canvas_data, canvas_html, tour
+from sentviz.explain import SCORES, deviation
+from sentviz.explain.leave_out import words
+from sentviz.figures import Figure, Theme, file_safe, heatmap, probability_bars
+from sentviz.figures.maps import component_slug, head_slug
+from sentviz.figures.strip import anchored
+from sentviz.gallery import sourced, strip
+from sentviz.runs import Run
+from sentviz.trace import Trace
+
+__all__ = ["exports", "show"]
+
+KEY = "canvas"
+
+
+def show(trace: Trace, run: Run, score: str, before: Trace | None) -> Scene:
+    """The picture, of which `exports` makes files. That of a run's example stands before torch is loaded; heads are measured once it is.
+
+    Args:
+        score: what the words are coloured by, a name of `SCORES`.
+        before: the same text asked of the model as it was trained, where something was changed by hand.
+    """
+    measures = trace.has_maps and run.capabilities.silence
+    falls = store.heads(shell.focus(), trace) if measures else None
+    scene = _scene(trace, run, score, before, falls)
+    data = canvas_data(scene, acts=True, greets=True)
+    axes = trace.lambdas.shape[0], len(trace.head_ids), trace.lambdas.shape[1] + 1
+
+    def draw() -> None:
+        if measures and falls is None and store.heads(shell.focus(), trace) is not None:
+            st.rerun()
+        canvas(data, key=KEY, on_pick=partial(_pick, axes), on_silence=partial(_silence, axes[:2]))
+
+    if measures and falls is None:
+        st.fragment(draw, run_every=1.0)()
+    else:
+        draw()
+    return scene
+
+
+def _scene(trace: Trace, run: Run, score: str, before: Trace | None, falls: np.ndarray | None) -> Scene:
+    how, coloured = SCORES[score], deviation(trace, score)
+    units, removal = [word.indices for word in words(trace)], trace.token_scores["removal"]
+    if (places := trace.units.get(score)) is not None:  # the score is of units of several words
+        found = (np.flatnonzero(places == unit) for unit in np.unique(places))
+        units, removal = [tuple(unit.tolist()) for unit in found if not trace.specials[unit].any()], coloured
+    return Scene(
+        trace,
+        run.capabilities,
+        scores=coloured,
+        tones=np.asarray(anchored(np.nan_to_num(coloured), how.full, how.knee), dtype=np.float32),
+        scale=Scale(how.title, how.low, how.high),
+        units=units,
+        falls=removal[[unit[0] for unit in units]],
+        heads=falls,
+        before=None if before is None else before.probabilities,
+        chosen=_chosen(trace),
+        title=f"“{trace.text if len(trace.text) <= 120 else trace.text[:119] + '…'}”",
+        steps=tour(run.capabilities),
+    )
+
+
+def _chosen(trace: Trace) -> Pick | None:
+    """The map in focus, where one was chosen."""
+    focus, plain = shell.focus(), Focus()
+    as_given = (focus.layer, focus.head, focus.component)
+    if not trace.has_maps or (focus.large == "strongest" and as_given == (plain.layer, plain.head, plain.component)):
+        return None
+    head = place(focus.head)
+    return focus.layer - 1, "mean" if isinstance(head, str) else head, place(focus.component)
+
+
+def _pick(axes: tuple[int, int, int]) -> None:
+    if at := chosen(KEY, "pick", *axes):
+        layer, head, part = at
+        shell.go(layer=layer + 1, head=str(head + 1) if head >= 0 else "mean", component=str(part) if part else "effective", large="chosen")
+
+
+def _silence(axes: tuple[int, int]) -> None:
+    if at := chosen(KEY, "silence", *axes):
+        shell.go(off=tuple(sorted({*shell.focus().off} ^ {(at[0] + 1, at[1] + 1)})))
+
+
+def exports(scene: Scene, run: Run, score: str) -> None:
+    """What the picture shows as figures for paper, and the picture as a file of its own."""
+    trace, (layer, head, component) = scene.trace, scene.pick
+    _menu("verdict", "Answer", "probabilities", partial(_verdict, trace, run), notebook(run, "verdict", trace))
+    named = file_safe("tokens", SCORES[score].title.lower())
+    _menu("strip", "Words", named, partial(_strip, trace, run, score), notebook(run, "strip", trace, score=score))
+    if trace.has_maps:
+        named = file_safe("attention", trace.run, f"layer{layer + 1}", head_slug(head), component_slug(component))
+        lines = notebook(run, "attention", trace, layer=layer, head=head, component=component)
+        _menu("map", "Map", named, partial(_map, trace, run, scene.pick), lines)
+    st.download_button(
+        "Picture",
+        data=lambda: canvas_html(scene, about=_verdict(trace, run, "light").source).encode(),
+        file_name="sentviz-sentence.html",
+        mime="text/html",
+        icon=":material/download:",
+        type="tertiary",
+        on_click="ignore",
+        key="picture",
+        help="Words, heads, maps and answer as they are linked here, in one HTML file that needs no network.",
+    )
+
+
+def _menu(key: str, label: str, name: str, make: Callable[[Theme], Figure], code: str) -> None:
+    with st.container(key=f"figure-{key}", width="content"):
+        shell.export_menu(make, name, key, code=code, label=label)
+
+
+def _verdict(trace: Trace, run: Run, theme: Theme) -> Figure:
+    return sourced(probability_bars(trace.labels, trace.probabilities, theme=theme), run, trace=trace)
+
+
+def _strip(trace: Trace, run: Run, score: str, theme: Theme) -> Figure:
+    return sourced(strip(trace, score, theme), run, trace=trace)
+
+
+def _map(trace: Trace, run: Run, pick: Pick, theme: Theme) -> Figure:
+    return sourced(heatmap(trace, *pick, side=400, theme=theme), run, trace=trace)

@@ -1,0 +1,158 @@
+"""What if? Every intervention beside the answer, which says what it was before."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app import shell, store
+from app.focus import FIELDS
+from app.views.parts import gate_switches, strength
+from sentviz.explain import percent
+from sentviz.figures import component_name
+from sentviz.glossary import tip
+from sentviz.runs import Run
+from sentviz.shapes import Dial
+from sentviz.trace import Trace
+
+__all__ = ["as_trained", "interventions"]
+
+
+def as_trained() -> Trace | None:
+    """The text in focus asked of the model as it was trained; None where nothing was changed by hand.
+
+    Raises:
+        SentvizError: in one sentence for the visitor.
+    """
+    plain = shell.focus().as_trained()
+    return None if plain == shell.focus() else store.trace(plain, scored=False)
+
+
+def became(before: Trace, now: Trace) -> str:
+    """What an intervention did to the answer, as "Positive: was 94%, now 61%." in markdown."""
+    if before.label == now.label:
+        return f"{shell.md(now.label.capitalize())}: was {_share(before)}, now {_share(now)}."
+    return f"Was {shell.md(before.label)}, {_share(before)}, now {shell.md(now.label)}, {_share(now)}."
+
+
+def _share(trace: Trace) -> str:
+    return f"**{shell.md(percent(trace.confidence))}**"
+
+
+def interventions(run: Run, trace: Trace, before: Trace | None) -> None:
+    """Lambdas and the strengths of terms as sliders, gates of tokens, and heads to silence; answer, scores and maps follow."""
+    has = run.capabilities
+    if not (has.lambdas or has.dials or has.switches or has.silence):
+        return
+
+    def back() -> None:
+        shell.go(**{name: field.default for name, field in FIELDS.items() if field.by_hand})
+
+    with st.container(border=True, key="interventions"):
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", key="became"):
+            said = "Change the model and see." if before is None else became(before, trace)
+            st.markdown(f"**What if?** {said}", width="stretch")
+            help = "Back to the model as it was trained"
+            st.button("As trained", key="as-trained", type="tertiary", on_click=back, disabled=before is None, help=help)
+        if has.lambdas:
+            _lambdas(run, trace)
+        for dial in has.dials:
+            strength(dial)
+        for dial in has.switches:
+            switch(dial)
+        if has.gate:
+            gate_switches(trace)
+        if not has.silence:
+            return
+        heads = [(layer + 1, head + 1) for layer in range(trace.lambdas.shape[0]) for head in range(len(trace.head_ids))]
+
+        def take() -> None:
+            shell.go(off=tuple(sorted(st.session_state["silenced"])))
+
+        st.session_state["silenced"] = [pair for pair in heads if pair in shell.focus().off]
+        st.markdown("**Silence heads** · what if they added nothing?", help=tip("silenced"))
+        st.pills(
+            "Silence heads",
+            heads,
+            selection_mode="multi",
+            format_func=lambda pair: f"L{pair[0]} H{pair[1]}",
+            key="silenced",
+            on_change=take,
+            label_visibility="collapsed",
+        )
+
+
+def switch(dial: Dial) -> None:
+    """Whether something is there as trained or not at all."""
+    key, changed = f"switch-{dial.term}", dict(shell.focus().strength)
+
+    def take() -> None:
+        others = {term: factor for term, factor in changed.items() if term != dial.term}
+        shell.go(strength=tuple((others | ({} if st.session_state[key] else {dial.term: 0.0})).items()))
+
+    st.session_state[key] = changed.get(dial.term, 1.0) != 0
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(f"**{dial.term.capitalize()}** · {dial.asks}", help=tip(dial.tip))
+        st.toggle(f"With its {dial.term}", key=key, on_change=take)
+
+
+def _lambdas(run: Run, trace: Trace) -> None:
+    """Every lambda as a slider with learned, off and flip sign."""
+    layers, components = trace.lambdas.shape
+    focus = shell.focus()
+    learned = store.example(run).lambdas
+    changed = {(layer, component): value for layer, component, value in focus.mix}
+
+    def put(layer: int, component: int, value: float | None) -> None:
+        mix = dict(changed)
+        mix.pop((layer, component), None)
+        if value is not None:
+            mix[layer, component] = value
+        shell.go(mix=tuple((at, c, v) for (at, c), v in sorted(mix.items())))
+
+    def put_all(factor: float | None) -> None:
+        pairs = [(at + 1, c + 1) for at in range(layers) for c in range(1, components)]
+        values = () if factor is None else tuple((at, c, round(float(factor * learned[at - 1, c - 1]), 4)) for at, c in pairs)
+        shell.go(mix=values)
+
+    def slide(layer: int, component: int) -> None:
+        put(layer, component, st.session_state[f"lambda-{layer}-{component}"])
+
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown("**Lambda** · what if the maps were mixed otherwise?", help=tip("lambda") + "\n\n" + tip("constraint"))
+        st.button(
+            "Learned",
+            on_click=put_all,
+            args=(None,),
+            disabled=not changed,
+            key="lambda-learned",
+            help="Back to the learned mixing",
+        )
+        st.button("All off", on_click=put_all, args=(0.0,), key="lambda-off", help="Only A₁ is left")
+        st.button("Flip all signs", on_click=put_all, args=(-1.0,), key="lambda-flip", help="Adding becomes subtracting")
+    cells = [(layer, component) for layer in range(1, layers + 1) for component in range(2, components + 1)]
+    for start in range(0, len(cells), 2):
+        for column, (layer, component) in zip(st.columns(2), cells[start : start + 2], strict=False):
+            with column:
+                own = float(learned[layer - 1, component - 1])
+                now = changed.get((layer, component), own)
+                reach = max(1.0, float(abs(round(2 * own))), abs(now))
+                st.session_state[f"lambda-{layer}-{component}"] = float(now)
+                st.slider(
+                    f"Layer {layer} · λ{component_name(component - 1)[1:]} (learned {own:+.3f})",
+                    -reach,
+                    reach,
+                    step=0.01,
+                    format="%+.2f",
+                    key=f"lambda-{layer}-{component}",
+                    on_change=slide,
+                    args=(layer, component),
+                )
+                with st.container(horizontal=True, gap="small"):
+                    for name, value in (("learned", None), ("off", 0.0), ("flip sign", -own)):
+                        st.button(
+                            name,
+                            key=f"lambda-{layer}-{component}-{name}",
+                            type="tertiary",
+                            on_click=put,
+                            args=(layer, component, value),
+                        )

@@ -1,0 +1,209 @@
+// mount: a sentence, what of it is lit, and the hands that light it.
+
+import { live } from "../kit/canvas.js"
+import { theme } from "../kit/colour.js"
+import { html, labelled, parts } from "../kit/dom.js"
+import { weight } from "../kit/format.js"
+import { pressed } from "../kit/hands.js"
+import { clamp } from "../kit/maths.js"
+import { answers, heads, light, words } from "./nodes.js"
+import { cellAt, paintMap, paintTile, picture, table } from "./paint.js"
+import { leading, map, read, span, together } from "./scene.js"
+import { Tour, remembered } from "./tour.js"
+import { filled, mapName, ofCell, ofHead, ofWord, silent } from "./words.js"
+
+const ROOM = [236, 420] // pixels that the large map takes downwards, least and most
+const PARTS = ["answer", "words", "words-key", "readout", "again", "looks", "overview", "heads", "heads-note", "large", "map-title", "low", "bar", "high", "parts",
+  "components", "silence", "map", "map-note", "card", "count", "card-title", "card-text", "formula", "skip", "back", "on"]
+
+export function mount(root) {
+  const view = {
+    host: root.querySelector(".linked"),
+    parts: parts(root, PARTS),
+    room: null, // for the large map
+    lit: null, // the token pointed at or focused
+    pinned: null, // the token that stays lit
+    pick: null, // the map that stays large
+    peek: null, // the one pointed at
+    cell: null, // of the large map
+    tour: new Tour(remembered()),
+    show: data => show(view, data),
+  }
+  live(view, view.host, () => paint(view), () => view.scene && update(view))
+  hands(view)
+  return view
+}
+
+function show(view, data) {
+  if (view.mark !== data.mark) load(view, data)
+  dress(view)
+  view.tour.fit(data.tour)
+  if (data.greets) view.tour.greet()
+  update(view)
+}
+
+/** Another scene. What is pinned stays while the text does. */
+function load(view, data) {
+  const same = view.scene?.text === data.text, scene = read(data)
+  Object.assign(view, { scene, mark: data.mark, pick: scene.maps && scene.pick, peek: null, images: new Map(), cell: same ? view.cell : null })
+  if (!same) Object.assign(view, { lit: null, pinned: null })
+  view.parts.looks.hidden = !scene.maps
+  answers(view)
+  words(view, act(view))
+  if (scene.maps) heads(view, act(view))
+}
+
+/** Colours and letters of the page, light or dark. */
+function dress(view) {
+  const look = theme(view.host), own = view.scene.palettes[look.dark ? "dark" : "light"]
+  if (view.look?.dark !== look.dark) view.images = new Map()
+  const font = `12px ${look.family}`
+  view.look = { ...look, ...own, font, strong: `600 ${font}` }
+  view.tables = { sequential: table(own.sequential), diverging: table(own.diverging) }
+  for (const [name, colour] of [["low", own.diverging[1]], ["high", own.diverging.at(-2)], ["best", own.lines[0]], ["muted", own.muted], ["neutral", own.neutral]]) {
+    view.host.style.setProperty(`--${name}`, colour)
+  }
+}
+
+/** What is lit and shown now: what is pointed at, else what the tour is about, else what is pinned. */
+export function now(view) {
+  const { scene, tour } = view, i = view.lit ?? (tour.step ? leading(scene) : view.pinned)
+  return { i, lit: i === null ? [] : together(scene, i), pick: view.peek || view.pick, cell: view.cell }
+}
+
+/** After every change of what is lit or shown. */
+function update(view) {
+  const { scene, parts } = view, state = now(view)
+  light(view, state)
+  say(view, state)
+  if (scene.maps) large(view, state)
+  card(view)
+  view.frames.ask()
+}
+
+function say({ scene, parts, peek }, { i, pick, cell }) {
+  parts["words-key"].hidden = i !== null || peek !== null
+  const rest = `Point at a word${scene.maps ? ", a head or a cell" : ""}; a click keeps it.`
+  parts.readout.textContent = cell ? ofCell(scene, pick, cell) : peek ? ofHead(scene, peek) : i !== null ? ofWord(scene, pick, i) : rest
+}
+
+function large(view, { pick }) {
+  const { scene, parts, tables } = view, key = Object.values(pick).join(), { peak, signed } = span(map(scene, pick))
+  if (!view.images.has(key)) view.images.set(key, picture(scene, pick, tables))
+  view.image = view.images.get(key)
+  parts["map-title"].textContent = mapName(scene, pick)
+  parts.low.textContent = signed ? weight(-peak) : "0"
+  parts.high.textContent = weight(peak)
+  parts.bar.style.background = `linear-gradient(90deg, ${(signed ? view.look.diverging : view.look.sequential).join(", ")})`
+  parts["map-note"].textContent = [
+    "Rows take, columns are taken from.",
+    scene.side < scene.tokens.length + scene.more ? `The ${scene.side} tokens of ${scene.tokens.length + scene.more} that receive most; ${(100 * scene.maps.hidden).toFixed(0)}% of attention lies on the others.` : "",
+    signed ? "Orange is taken away." : "",
+  ].filter(Boolean).join(" ")
+  labelled(parts.map, `${mapName(scene, pick)}. ${ofHead(scene, pick)} Arrow keys move over its cells, Enter pins a row, Escape lets go.`)
+  const off = pick.head >= 0 && silent(scene, pick.layer, pick.head)
+  parts.silence.hidden = !scene.acts || pick.head < 0
+  parts.silence.textContent = off ? "Let it speak" : "Silence this head"
+  view.room ??= clamp(innerHeight - parts.map.getBoundingClientRect().top - 6, ...ROOM) // it ends with the window as the page opens
+  for (const [c, button] of [...parts.components.children].entries()) button.setAttribute("aria-pressed", String(c === pick.part))
+}
+
+function paint(view) {
+  const { scene, parts, look, tables } = view
+  if (!scene?.maps || !look) return
+  const state = now(view)
+  paintMap(view, state)
+  for (const tile of parts.heads.querySelectorAll(".tile")) {
+    const pick = { layer: Number(tile.dataset.layer), head: Number(tile.dataset.head), part: 0 }, key = Object.values(pick).join()
+    if (!view.images.has(key)) view.images.set(key, picture(scene, pick, tables))
+    paintTile(tile.firstChild, scene, view.images.get(key), look, state.lit)
+  }
+}
+
+/** The tour's card beside the part that it is about. */
+function card(view) {
+  const { tour, parts, scene, host } = view, { step } = tour
+  host.classList.toggle("touring", step !== null)
+  for (const name of ["answer", "words", "overview", "large"]) parts[name].classList.toggle("spot", step !== null && (step.part === name || (step.part === "parts" && name === "large")))
+  parts.card.hidden = !step
+  if (!step) return
+  parts.count.textContent = `${tour.at + 1} of ${tour.steps.length}`
+  parts["card-title"].textContent = step.title
+  parts["card-text"].textContent = filled(scene, view.pick, step)
+  parts.formula.replaceChildren(html("span", step.formula, { className: "tex" }), html("small", `Glossary: ${step.term}`))
+  parts.back.disabled = tour.at === 0
+  parts.on.textContent = tour.last ? "Done" : "Next"
+  const whole = host.getBoundingClientRect(), part = parts[step.part].getBoundingClientRect(), [wide, high] = [parts.card.offsetWidth, parts.card.offsetHeight]
+  const [left, right] = [part.left - whole.left, part.right - whole.left], top = part.top - whole.top
+  const beside = step.part !== "answer" && step.part !== "words" && (right + 12 + wide <= whole.width ? right + 12 : left - wide - 12 >= 0 ? left - wide - 12 : null)
+  Object.assign(parts.card.style, beside === false || beside === null
+    ? { left: `${clamp(left + 24, 0, Math.max(whole.width - wide, 0))}px`, top: `${part.bottom - whole.top + 8}px` }
+    : { left: `${beside}px`, top: `${clamp(top, 0, Math.max(whole.height - high, 0))}px` })
+}
+
+// ---- hands
+
+/** What words and heads do when they are pointed at, focused or clicked. */
+function act(view) {
+  const set = change => {
+    Object.assign(view, change)
+    update(view)
+  }
+  const choose = pick => {
+    set({ pick, peek: null })
+    view.tell("pick", { text: view.scene.text, at: [pick.layer, pick.head, pick.part] })
+  }
+  return {
+    word: i => set(i === null ? { lit: null } : { lit: i, cell: null, peek: null }), // the last thing pointed at or focused counts
+    pin: i => set({ pinned: view.pinned === i ? null : i, lit: view.pinned === i ? null : view.lit }),
+    free: () => set({ pinned: null, lit: null, cell: null }),
+    head: pick => set(pick ? { peek: { ...pick, part: view.pick.part }, lit: null, cell: null } : { peek: null }),
+    choose,
+    shown: () => view.pick.part,
+    part: part => choose({ ...view.pick, part }),
+  }
+}
+
+function hands(view) {
+  const { parts, tour } = view, does = act(view), canvas = parts.map
+  const place = event => {
+    const edge = canvas.getBoundingClientRect()
+    return cellAt(view, [event.clientX - edge.left, event.clientY - edge.top])
+  }
+  const token = k => (k === null ? null : view.scene.maps.shown[k])
+  const point = ({ cell, place: k }) => {
+    Object.assign(view, { cell, lit: token(k), peek: null })
+    update(view)
+  }
+  canvas.onpointermove = event => point(place(event))
+  canvas.onpointerleave = () => point({ cell: null, place: null })
+  canvas.onblur = () => point({ cell: null, place: null })
+  canvas.onclick = event => {
+    const i = token(place(event).place)
+    if (i !== null) does.pin(i)
+  }
+  const step = (down, right) => () => {
+    const last = view.scene.side - 1, [query, key] = view.cell || [0, 0]
+    const cell = view.cell ? [clamp(query + down, 0, last), clamp(key + right, 0, last)] : [0, 0]
+    point({ cell, place: cell[0] })
+  }
+  const keys = { ArrowUp: step(-1, 0), ArrowDown: step(1, 0), ArrowLeft: step(0, -1), ArrowRight: step(0, 1), Escape: does.free }
+  canvas.onkeydown = event => pressed(event, { ...keys, Enter: () => view.cell && does.pin(token(view.cell[0])) })
+  parts.silence.onclick = () => view.tell("silence", { text: view.scene.text, at: [view.pick.layer, view.pick.head] })
+  const touring = change => () => {
+    change()
+    update(view)
+  }
+  const over = touring(() => tour.end())
+  parts.again.onclick = () => {
+    tour.start()
+    update(view)
+    parts.on.focus()
+  }
+  parts.skip.onclick = over
+  parts.back.onclick = touring(() => tour.move(-1))
+  parts.on.onclick = touring(() => tour.move(1))
+  parts.card.onkeydown = event => {
+    if (pressed(event, { Escape: over })) parts.again.focus({ preventScroll: true })
+  }
+}

@@ -1,0 +1,172 @@
+// The nodes of the picture: answers (a bar a class), words, heads (a tile each), kept while the text stays; light (what of them is lit).
+
+import { css, dark } from "../kit/colour.js"
+import { html, labelled } from "../kit/dom.js"
+import { weight } from "../kit/format.js"
+import { pressed } from "../kit/hands.js"
+import { clamp } from "../kit/maths.js"
+import { toned } from "./paint.js"
+import { fallen, given, row, together, without } from "./scene.js"
+import { ofHead, share, silent } from "./words.js"
+
+const HIGH = 320, UNDER = 27 // pixels that all heads take downwards, and what stands below the map of each
+
+/** Fill a node with children, anew only where what they stand for is something else, so that focus stays. */
+function kept(node, key, make) {
+  if (node.dataset.key === key) return
+  node.dataset.key = key
+  node.replaceChildren(...make())
+}
+
+/** One tab stop for many: arrows move among them. @param {() => HTMLElement[]} all @param {number} wide how far up and down go */
+function rove(node, all, wide, more) {
+  const go = by => event => {
+    const nodes = all(), at = nodes.indexOf(event.target), next = nodes[clamp(at + by, 0, nodes.length - 1)]
+    for (const one of nodes) one.tabIndex = one === next ? 0 : -1
+    next.focus()
+  }
+  node.onkeydown = event => pressed(event, {
+    ArrowLeft: go(-1), ArrowRight: go(1), ArrowUp: go(-wide), ArrowDown: go(wide), Home: go(-1e9), End: go(1e9), ...more,
+  })
+}
+
+// ---- the answer
+
+export function answers({ scene, parts }) {
+  kept(parts.answer, scene.labels.join("\n"), () => scene.labels.flatMap(name => {
+    const track = html("span", "", { className: "track" })
+    track.append(...["fill", "part", "before"].map(className => html("i", "", { className })))
+    return [html("bdi", name), track, html("span", "", { className: "said" })]
+  }))
+  const { probabilities, before, best } = scene
+  for (const [k, p] of probabilities.entries()) {
+    const [name, track, said] = [0, 1, 2].map(c => parts.answer.children[3 * k + c]), [fill, , old] = track.children
+    name.classList.toggle("best", k === best)
+    fill.className = k === best ? "fill best" : "fill"
+    fill.style.width = `${100 * p}%`
+    old.hidden = !before
+    if (before) old.style.width = `${100 * before[k]}%`
+    said.textContent = before ? `${tenth(p)}, was ${tenth(before[k])}` : tenth(p)
+    said.dataset.said = said.textContent
+  }
+}
+
+const tenth = p => `${(100 * p).toFixed(1)}%`
+
+// ---- words
+
+export function words({ scene, parts }, act) {
+  const { tokens, scale } = scene
+  kept(parts.words, [scene.text, ...tokens].join("\n"), () => {
+    const made = tokens.map((token, i) => {
+      const node = html("button", "", { type: "button", className: "word", tabIndex: i ? -1 : 0 })
+      node.append(html("bdi", token), html("i", "", { className: "takes" }))
+      return node
+    })
+    if (scene.more) made.push(html("span", `and ${scene.more.toLocaleString("en")} more`, { className: "note" }))
+    if (scene.padding) made.push(html("span", `and ${scene.padding.toLocaleString("en")} tokens of padding, which are read too`, { className: "note" }))
+    if (scene.second) made.splice(scene.second, 0, html("br"))
+    return made
+  })
+  const nodes = () => [...parts.words.querySelectorAll(".word")]
+  for (const [i, node] of nodes().entries()) {
+    const score = scene.scores?.[i] ?? null, left = without(scene, i)
+    node.classList.toggle("special", scene.specials.includes(i))
+    node.classList.toggle("unknown", scene.unknown.includes(i))
+    labelled(node, [
+      tokens[i],
+      scene.unknown.includes(i) ? "not in the vocabulary" : "",
+      score === null || !scale ? "" : `${scale.title} ${weight(score)}`,
+      left === null ? "" : `without it ${scene.labels[scene.best]} ${share(left)}`,
+    ].filter(Boolean).join(", "))
+    node.onpointerenter = node.onfocus = () => act.word(i)
+    node.onpointerleave = node.onblur = () => act.word(null)
+    node.onclick = () => act.pin(i)
+  }
+  rove(parts.words, nodes, 1, { Escape: act.free })
+  parts["words-key"].replaceChildren(...(scale ? ["low", "high"] : []).map(side => {
+    const item = html("span")
+    item.append(html("i", "", { className: side }), scale[side])
+    return item
+  }))
+}
+
+// ---- heads
+
+export function heads({ scene, parts, pick }, act) {
+  const { maps } = scene, count = maps.heads.length
+  kept(parts.heads, [maps.layers, maps.heads].join("\n"), () => maps.layers.flatMap((layer, l) => [
+    html("button", `L${layer}`, { type: "button", className: "layer", title: `Mean over the heads of layer ${layer}`, tabIndex: -1 }),
+    ...maps.heads.map((head, h) => {
+      const tile = html("button", "", { type: "button", className: "tile", tabIndex: -1 })
+      Object.assign(tile.dataset, { layer: l, head: h })
+      const bar = html("span", "", { className: "effect" })
+      bar.append(html("i"))
+      tile.append(html("canvas"), html("span", "", { className: "left" }), bar)
+      return tile
+    }),
+  ]))
+  parts.heads.style.setProperty("--heads", count)
+  parts.heads.style.setProperty("--wide", `${clamp(HIGH / maps.layers.length - UNDER, 34, 76)}px`)
+  const nodes = [...parts.heads.children], peak = Math.max(1, ...(scene.heads || []).flat().map(Math.abs))
+  for (const [k, node] of nodes.entries()) {
+    const layer = Math.floor(k / (count + 1)), head = (k % (count + 1)) - 1, at = { layer, head, part: 0 }, fall = head < 0 ? null : scene.heads?.[layer][head] ?? null
+    const off = head >= 0 && silent(scene, layer, head)
+    labelled(node, ofHead(scene, at))
+    node.classList.toggle("off", off)
+    if (head >= 0) {
+      const [, left, bar] = node.children
+      left.textContent = off ? "off" : fall === null ? `H${maps.heads[head]}` : share(fallen(scene, fall))
+      Object.assign(bar.firstChild.style, { width: `${(100 * Math.abs(fall ?? 0)) / peak}%` })
+      bar.firstChild.className = (fall ?? 0) < 0 ? "low" : "high"
+    }
+    node.onpointerenter = node.onfocus = () => act.head(at)
+    node.onpointerleave = node.onblur = () => act.head(null)
+    node.onclick = () => act.choose({ ...at, part: act.shown() })
+  }
+  const chosen = pick.layer * (count + 1) + pick.head + 1
+  if (!nodes.some(node => node.tabIndex === 0)) nodes[chosen].tabIndex = 0
+  rove(parts.heads, () => [...parts.heads.children], count + 1, { Escape: act.free })
+  parts["heads-note"].textContent = scene.heads ? `below each: ${scene.labels[scene.best]} without it` : "what each does is measured once the model is loaded"
+  kept(parts.components, maps.parts.join("\n"), () => maps.parts.length < 2 ? [] : maps.parts.map((name, part) => {
+    const button = html("button", name, { type: "button" })
+    button.dataset.part = part
+    return button
+  }))
+  for (const button of parts.components.children) button.onclick = () => act.part(Number(button.dataset.part))
+}
+
+// ---- what is lit
+
+export function light({ scene, parts, pick: own, pinned, look, tables, cell }, { i, lit, pick }) {
+  const taken = lit.length && pick ? row(scene, pick, lit) : null, most = taken ? Math.max(...taken.map(Math.abs)) || 1 : 1
+  const fixed = pinned === null ? [] : together(scene, pinned)
+  for (const [k, node] of [...parts.words.querySelectorAll(".word")].entries()) {
+    const colour = tables.diverging[toned(scene.tones?.[k] ?? 0, { peak: 1, signed: true })]
+    Object.assign(node.style, { background: css(colour), color: bright(colour) ? "#000" : "#fff" })
+    node.classList.toggle("lit", lit.includes(k))
+    node.classList.toggle("asked", cell !== null && scene.maps.shown[cell[1]] === k)
+    node.setAttribute("aria-pressed", String(fixed.includes(k)))
+    const place = scene.placeOf.get(k), part = taken && place !== undefined ? taken[place] : 0
+    Object.assign(node.lastChild.style, { width: `${(100 * Math.abs(part)) / most}%`, background: part < 0 ? look.diverging[1] : look.accent })
+  }
+  const left = i === null ? null : without(scene, i), p = scene.probabilities[scene.best]
+  for (const k of scene.labels.keys()) {
+    const [track, said] = [1, 2].map(c => parts.answer.children[3 * k + c]), part = track.children[1], here = k === scene.best && left !== null
+    part.hidden = !here
+    if (here) Object.assign(part.style, { left: `${100 * Math.min(p, left)}%`, width: `${100 * Math.abs(p - left)}%` })
+    part.className = left !== null && left > p ? "part gain" : "part"
+    said.textContent = here ? `${tenth(p)}, without it ${share(left)}` : said.dataset.said
+  }
+  if (!scene.maps) return
+  const shares = lit.length ? given(scene, lit) : null, top = shares ? Math.max(...shares.flat()) || 1 : 1
+  for (const node of parts.heads.querySelectorAll(".tile")) {
+    const [layer, head] = [Number(node.dataset.layer), Number(node.dataset.head)]
+    node.style.opacity = shares ? 0.3 + 0.7 * (shares[layer][head] / top) : 1
+    node.classList.toggle("most", shares !== null && shares[layer][head] === top)
+    node.setAttribute("aria-pressed", String(own.layer === layer && own.head === head))
+  }
+  for (const [layer, node] of [...parts.heads.querySelectorAll(".layer")].entries()) node.setAttribute("aria-pressed", String(own.layer === layer && own.head < 0))
+}
+
+const bright = channels => !dark(`#${channels.map(value => Math.round(value).toString(16).padStart(2, "0")).join("")}`)

@@ -1,0 +1,182 @@
+"""The linked picture in a real Chromium: hover, pin, a head, a lambda that is dragged, the tour, the keyboard alone, and the file."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.conftest import offline
+from tests.browser.test_first_light import settled
+
+ROOT = Path(__file__).parents[2]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(not (ROOT / "checkpoints/sst2/ndt-unit-2").is_dir(), reason="sst2/ndt-unit-2 is not in checkpoints/"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # Playwright's own sockets
+]
+PLACE = ".st-key-canvas"
+
+
+def greeted(page: Any, server: str, seen: bool = True) -> None:
+    """The browser of a visitor who has seen the tour, or of one who has not."""
+    page.goto(f"{server}/_stcore/health")
+    page.evaluate("seen => seen ? localStorage.setItem('sentviz-tour', '1') : localStorage.removeItem('sentviz-tour')", seen)
+
+
+def opened(page: Any, address: str) -> Any:
+    """The picture of a page, its heads measured."""
+    page.goto(address)
+    picture = page.locator(PLACE)
+    picture.locator(".heads-note", has_text="without it").wait_for(timeout=60_000)
+    settled(page)
+    return picture
+
+
+def pixels(picture: Any) -> str:
+    """The large map as it is drawn."""
+    frame = "async c => { for (let i = 0; i < 2; i++) await new Promise(requestAnimationFrame); return c.toDataURL() }"
+    return str(picture.locator("canvas.map").evaluate(frame))
+
+
+def messages(page: Any) -> list[int]:
+    """A list that grows with every message to the server."""
+    sent: list[int] = []
+    page.on("websocket", lambda socket: socket.on("framesent", lambda data: sent.append(len(data))))
+    return sent
+
+
+def test_pointing_lights_everything_at_once_and_clicks_pin(page: Any, server: str) -> None:
+    """Row, column, heads and the part of the answer, nothing sent to the server; a pin stays, a head is shown large, a lambda moves all."""
+    greeted(page, server)
+    sent = messages(page)
+    picture = opened(page, server)
+    words, readout, answer = (picture.locator(f".{name}") for name in ("word", "readout", "answer"))
+    word = words.filter(has_text="delight")
+    dark, asked = pixels(picture), len(sent)
+    word.hover()
+    assert re.match("“delight” takes most from .* Without it: positive 22%", readout.inner_text())
+    assert "without it 22%" in answer.inner_text() and answer.locator(".part:visible").count() == 1
+    assert picture.locator(".tile.most").count() == 1 and pixels(picture) != dark
+    widths = words.locator(".takes").evaluate_all("nodes => nodes.map(node => parseFloat(node.style.width))")
+    assert max(widths) == 100 and min(widths) < 50
+    picture.locator(".map-title").hover()
+    assert "without it" not in answer.inner_text() and pixels(picture) == dark
+    word.click()
+    picture.locator(".map-title").hover()
+    assert word.get_attribute("aria-pressed") == "true" and "without it 22%" in answer.inner_text()
+    tile = picture.locator(".tile").nth(6)
+    title = picture.locator(".map-title").inner_text()
+    tile.hover()
+    assert picture.locator(".map-title").inner_text() == "Effective attention, layer 2, head 3" != title
+    assert readout.inner_text().startswith("Layer 2, head 3")
+    box = picture.locator("canvas.map").bounding_box()
+    page.mouse.move(box["x"] + 0.4 * box["width"], box["y"] + 0.6 * box["height"])
+    assert re.match("“.*” takes .* from “.*” ≈ .*A₂", readout.inner_text()) and words.and_(page.locator(".lit")).count()
+    assert len(sent) == asked, "pointing asked the server"
+
+    tile.click()
+    page.wait_for_url(re.compile("layer=2&head=3"))
+    settled(page)
+    assert tile.get_attribute("aria-pressed") == "true" and word.get_attribute("aria-pressed") == "true"
+
+    slider = page.locator(".st-key-lambda-1-2").get_by_role("slider")
+    places = [page.locator(part).bounding_box() for part in (".st-key-lambda-1-2", f"{PLACE} .answer")]
+    knob = slider.bounding_box()
+    page.mouse.move(knob["x"] + knob["width"] / 2, knob["y"] + knob["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(knob["x"] - 60, knob["y"], steps=4)
+    page.mouse.up()
+    page.wait_for_url(re.compile("mix="))
+    settled(page)
+    assert [page.locator(part).bounding_box() for part in (".st-key-lambda-1-2", f"{PLACE} .answer")] == places
+    assert re.search("was 99%, now .*%", page.locator(".st-key-became").inner_text())
+    assert picture.locator(".before:visible").count() == 2 and word.get_attribute("aria-pressed") == "true"
+    picture.locator(".silence").click()
+    page.wait_for_url(re.compile("off="))
+    settled(page)
+    assert tile.inner_text() == "off" and picture.locator(".silence").inner_text() == "Let it speak"
+    page.locator(".st-key-as-trained").get_by_role("button").click()
+    page.wait_for_url(lambda url: "mix=" not in url and "off=" not in url)
+    picture.locator(".before").first.wait_for(state="hidden")
+    assert page.outside == []
+
+
+def test_the_tour_greets_once_and_the_keyboard_is_enough(page: Any, server: str) -> None:
+    """Five steps about this sentence; skipped, it stays away and comes back when asked for. Then words, heads and cells by keys."""
+    greeted(page, server, seen=False)
+    picture = opened(page, server)
+    card = picture.locator(".card")
+    assert "1 of 5" in card.inner_text() and "A word asks" in card.inner_text()
+    seen = []
+    for step in range(5):
+        seen.append(card.locator(".card-title").inner_text())
+        assert picture.locator(".spot").count() == 1 and "{" not in card.inner_text()
+        if step < 4:
+            card.locator(".on").click()
+    assert seen == ["A word asks", "Others answer", "Heads", "Mixing by lambda", "The answer"]
+    assert card.locator(".on").inner_text() == "Done"
+    card.locator(".skip").click()
+    assert not card.is_visible()
+    picture = opened(page, server)
+    assert not card.is_visible()
+
+    picture.locator(".again").focus()
+    page.keyboard.press("Enter")
+    assert card.is_visible() and card.locator(".on").evaluate("node => node.getRootNode().activeElement === node")
+    page.keyboard.press("Escape")
+    assert not card.is_visible()
+
+    picture.locator(".word").first.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("End")
+    page.keyboard.press("ArrowLeft")
+    assert picture.locator(".readout").inner_text().startswith("“delight”")
+    page.keyboard.press("Enter")
+    assert picture.locator(".word[aria-pressed=true]").inner_text() == "delight"
+    said = picture.locator(".word[aria-pressed=true]").get_attribute("aria-label")
+    assert said.startswith("delight, Word removal ") and said.endswith("without it positive 22%")
+    page.keyboard.press("Escape")
+    assert picture.locator(".word[aria-pressed=true]").count() == 0
+
+    picture.locator(".heads [tabindex='0']").focus()
+    page.keyboard.press("Home")
+    assert picture.locator(".readout").inner_text() == "The mean over the heads of layer 1."
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    assert picture.locator(".readout").inner_text().startswith("Layer 2, head 2 ")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("layer=2&head=2"))
+    settled(page)
+    assert picture.locator(".tile[aria-pressed=true]").evaluate("node => node.getRootNode().activeElement === node")
+
+    picture.locator("canvas.map").focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    assert picture.locator(".readout").inner_text().startswith("“plot” takes ")
+    page.keyboard.press("Enter")
+    assert picture.locator(".word[aria-pressed=true]").inner_text() == "plot"
+    assert "Arrow keys" in str(picture.locator("canvas.map").get_attribute("aria-label"))
+
+
+def test_the_picture_leaves_as_a_file_that_needs_no_network(page: Any, server: str, disk: Any, tmp_path: Path) -> None:
+    """As it is on the page; it lights up like the page, and hostile words in it are words."""
+    greeted(page, server)
+    opened(page, f"{server}/?text=A+%3Cimg+src%3Dx+onerror%3D%22window.hacked%3Dtrue%22%3E+warm+film")
+    with page.expect_download(timeout=60_000) as download:
+        page.locator(".st-key-picture").get_by_role("button", name="Picture").click()
+    path = tmp_path / "picture.html"
+    download.value.save_as(path)
+    with offline(disk) as (asked, wrong):
+        disk.goto(path.as_uri())
+        disk.locator(".word", has_text="warm").hover()
+        assert disk.locator(".readout").inner_text().startswith("“warm” takes most from ")
+        assert disk.locator(".silence").is_hidden() and disk.locator(".card").is_hidden()
+        disk.locator(".again").click()
+        assert "A word asks" in disk.locator(".card").inner_text()
+        assert disk.evaluate("window.hacked") is None
+    assert asked == [path.as_uri()] and not wrong

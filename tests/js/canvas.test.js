@@ -1,0 +1,140 @@
+// The linked picture: what is decoded, what lights up, what is said, and the tour, against numbers made by hand.
+import assert from "node:assert/strict"
+import { test } from "node:test"
+import { cellAt, toned } from "../../sentviz/canvas/paint.js"
+import { column, fallen, given, largest, leading, map, places, read, row, span, together, without } from "../../sentviz/canvas/scene.js"
+import { Tour } from "../../sentviz/canvas/tour.js"
+import { filled, mapName, ofCell, ofHead, ofWord, share } from "../../sentviz/canvas/words.js"
+import { near, random } from "./helpers.js"
+
+const coded = (codes, scale, signed = false) => ({ codes: Buffer.from((signed ? Int8Array : Uint8Array).from(codes).buffer).toString("base64"), scale, signed })
+
+/** Four tokens, of which the first is in no map and the last two are one word; a layer, two heads, effective and two components. */
+function sentence(more = {}) {
+  const draw = random(3), codes = (low, high) => Array.from({ length: 18 }, () => Math.round(low + (high - low) * draw()))
+  return {
+    tokens: ["[CLS]", "not", "b", "ad"], units: [[1], [2, 3]], specials: [0], unknown: [], more: 0, padding: 0,
+    falls: [2, -0.5], odds: 1, best: 1, labels: ["negative", "positive"], probabilities: [0.2689, 0.7311],
+    heads: [[0.5, -3]], off: [], pick: { layer: 0, head: 1, part: 0 },
+    maps: {
+      layers: [1], heads: [1, 2], parts: ["effective", "A₁", "A₂"], shown: [1, 2, 3], names: ["not", "b", "ad"], hidden: 0.1, lambdas: [[1, -0.25]],
+      codes: [coded(codes(-100, 100), 1e-4, true), coded(codes(0, 255), 1e-5), coded(codes(0, 255), 2e-5)],
+    },
+    ...more,
+  }
+}
+
+/** A weight, straight from the bytes. */
+function weightOf(data, part, head, r, c) {
+  const { codes, scale, signed } = data.maps.codes[part], byte = Buffer.from(codes, "base64")[head * 9 + r * 3 + c], code = signed && byte > 127 ? byte - 256 : byte
+  return scale * code * Math.abs(code)
+}
+
+test("a map is its bytes, and the mean over heads that of both", () => {
+  const data = sentence(), scene = read(data)
+  for (let part = 0; part < 3; part++) {
+    for (let k = 0; k < 9; k++) {
+      const [one, two] = [0, 1].map(head => weightOf(data, part, head, Math.floor(k / 3), k % 3))
+      near([map(scene, { layer: 0, head: 0, part })[k], map(scene, { layer: 0, head: 1, part })[k], map(scene, { layer: 0, head: -1, part })[k]], [one, two, (one + two) / 2], 1e-6)
+    }
+  }
+  assert.deepEqual(span([0.25, -0.5]), { peak: 0.5, signed: true })
+  assert.deepEqual(span([0, 0]), { peak: 1, signed: false })
+})
+
+test("a word lights its row, its column and its heads; pieces of a word go together", () => {
+  const data = sentence(), scene = read(data), pick = { layer: 0, head: 1, part: 0 }
+  assert.deepEqual([0, 1, 2, 3].map(i => together(scene, i)), [[0], [1], [2, 3], [2, 3]])
+  assert.deepEqual(places(scene, [0, 1, 3]), [0, 2])
+  assert.equal(row(scene, pick, [0]), null)
+  assert.equal(given(scene, [0]), null)
+  near(row(scene, pick, [2, 3]), [0, 1, 2].map(c => (weightOf(data, 0, 1, 1, c) + weightOf(data, 0, 1, 2, c)) / 2), 1e-6)
+  near(column(scene, pick, [2, 3]), [0, 1, 2].map(r => weightOf(data, 0, 1, r, 1) + weightOf(data, 0, 1, r, 2)), 1e-6)
+  const shares = given(scene, [2, 3])[0], cells = [...Array(9).keys()]
+  for (const head of [0, 1]) {
+    const size = k => Math.abs(weightOf(data, 0, head, Math.floor(k / 3), k % 3))
+    const all = cells.reduce((sum, k) => sum + size(k), 0), own = cells.filter(k => k % 3).reduce((sum, k) => sum + size(k), 0)
+    near([shares[head]], [((own / all) * 3) / 2], 1e-6)
+  }
+  assert.deepEqual(largest([0.1, -3, 2], 2), [1, 2])
+})
+
+test("the answer without a word or a head is what its log-odds fall to", () => {
+  const scene = read(sentence())
+  near([without(scene, 1), without(scene, 3), fallen(scene, 0)], [1 / (1 + Math.exp(1)), 1 / (1 + Math.exp(-1.5)), 1 / (1 + Math.exp(-1))])
+  assert.equal(without(scene, 0), null)
+  assert.equal(without(read(sentence({ falls: null })), 1), null)
+  assert.equal(leading(scene), 1)
+  assert.equal(leading(read(sentence({ falls: [-1, 2] }))), 2)
+  assert.equal(leading(read(sentence({ falls: null }))), 0)
+})
+
+test("what is said of a word, a head and a cell", () => {
+  const data = sentence(), scene = read(data), pick = { layer: 0, head: 1, part: 0 }
+  assert.match(ofWord(scene, pick, 3), /^“b ad” takes most from “.*; most is taken from it by .*Without it: positive 82%\.$/)
+  assert.equal(ofWord(scene, pick, 0), "“[CLS]” is not among the tokens whose maps are here.")
+  assert.equal(ofWord(read(sentence({ maps: null })), null, 1), "“not” Without it: positive 27%.")
+  assert.equal(ofHead(scene, { ...pick, head: 0 }), "Layer 1, head 1 supports the answer: positive 73% with it, 62% without.")
+  assert.equal(ofHead(scene, pick), "Layer 1, head 2 speaks against the answer: positive 73% with it, 98% without.")
+  assert.equal(ofHead(read(sentence({ off: [[0, 1]] })), pick), "Layer 1, head 2 is silenced: it adds nothing.")
+  assert.equal(ofHead(read(sentence({ heads: null })), pick), "Layer 1, head 2.")
+  assert.equal(mapName(scene, pick), "Effective attention, layer 1, head 2")
+  assert.equal(mapName(scene, { layer: 0, head: -1, part: 2 }), "A₂, layer 1, mean of heads")
+  assert.match(ofCell(scene, pick, [0, 1]), /^“not” takes .* from “b” ≈ \S+ \(A₁\) − 0\.25 · \S+ \(A₂\)\.$/)
+  assert.match(ofCell(scene, { ...pick, part: 1 }, [0, 1]), /^“not” takes \S+ from “b”\.$/)
+  assert.deepEqual([0.9996, 0.5, 0.001].map(share), [">99%", "50%", "<1%"])
+})
+
+test("a step of the tour speaks of this sentence; what it does not know stays away", () => {
+  const scene = read(sentence()), say = (text, of = scene) => filled(of, of.maps && of.pick, { text })
+  assert.equal(say("{word}: {label} {share}, without {without}; {lambda}"), "not: positive 73%, without positive 27%; −0.25")
+  assert.match(say("{other} {weight}"), /^(not|b|ad) −?\d/)
+  assert.equal(say("{without}", read(sentence({ falls: null, maps: null }))), "not known here")
+  assert.equal(say("{nothing}"), "{nothing}")
+})
+
+test("a point of the large map is a cell, a label its row or its column", () => {
+  const at = { left: 50, top: 40, unit: 10 }, scene = { side: 3 }, found = point => cellAt({ at, scene }, point)
+  assert.deepEqual(found([71, 45]), { cell: [0, 2], place: 0 })
+  assert.deepEqual(found([20, 65]), { cell: null, place: 2 })
+  assert.deepEqual(found([65, 10]), { cell: null, place: 1 })
+  assert.deepEqual([found([20, 10]), found([81, 45]), cellAt({ scene }, [0, 0])].map(one => one.place), [null, null, null])
+  assert.deepEqual([-1, 0, 1, 2].map(value => toned(value, { peak: 1, signed: true })), [0, 128, 255, 255])
+  assert.deepEqual([0, 0.5, 2].map(value => toned(value, { peak: 1, signed: false })), [0, 128, 255])
+})
+
+test("the tour greets once, keeps its place, and once skipped stays away", () => {
+  const kept = new Map(), memory = { getItem: name => kept.get(name) ?? null, setItem: (name, value) => kept.set(name, value) }
+  const steps = ["ask", "reply", "answer"].map(slot => ({ slot })), tour = new Tour(memory)
+  tour.fit(steps)
+  tour.greet()
+  assert.equal(tour.step.slot, "ask")
+  tour.move(1)
+  tour.fit(steps.slice(1))
+  assert.deepEqual([tour.at, tour.step.slot], [0, "reply"])
+  tour.move(1)
+  assert.ok(tour.last)
+  tour.move(1)
+  assert.equal(tour.step, null)
+  tour.greet()
+  assert.equal(tour.step, null)
+  const other = new Tour(memory)
+  other.fit(steps)
+  other.greet()
+  assert.equal(other.step, null)
+  other.start()
+  assert.equal(other.step.slot, "ask")
+})
+
+test("a browser that remembers nothing, or must not, is never greeted twice by mistake", () => {
+  const broken = { getItem: () => { throw Error("forbidden") }, setItem: () => { throw Error("forbidden") } }
+  for (const memory of [null, broken]) {
+    const tour = new Tour(memory)
+    tour.fit([{ slot: "ask" }])
+    tour.greet()
+    assert.equal(tour.step, null)
+    tour.start()
+    tour.end()
+    assert.equal(tour.step, null)
+  }
+})

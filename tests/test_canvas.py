@@ -1,0 +1,176 @@
+"""The sentence as one linked picture: what the browser is sent, the tour, the file, and the page that shows it."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from base64 import b64decode
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from app.components.canvas import chosen
+from sentviz.canvas import HERE, Scale, Scene, canvas_data, canvas_html, tour
+from sentviz.errors import InputError
+from sentviz.glossary import glossary
+from sentviz.maps.silenced import silenced
+from sentviz.models.baselines import Convolutional
+from sentviz.shapes import Capabilities, ConvolutionalConfig
+from tests.makers import gated_model, small_model
+
+TEXT = "a warm garden and a dull song , but a clever town"
+MODEL = small_model(7, components=2, mixing="symmetric", max_length=240)
+FALLS = np.arange(12, dtype=np.float32) / 10
+
+
+def scene(text: str = TEXT, **more: Any) -> Scene:
+    """A random model's."""
+    trace = MODEL.trace(text, maps=False, projections=True)
+    return Scene(trace, MODEL.capabilities, **more)
+
+
+def decoded(maps: dict[str, Any], part: int) -> np.ndarray:
+    """(L, H, s, s) weights as the browser reads them."""
+    one, shape = maps["codes"][part], (len(maps["layers"]), len(maps["heads"]), len(maps["shown"]), len(maps["shown"]))
+    codes = np.frombuffer(b64decode(one["codes"]), np.int8 if one["signed"] else np.uint8).astype(float).reshape(shape)
+    return np.asarray(one["scale"] * codes * np.abs(codes))
+
+
+def test_every_map_is_sent_within_its_rounding() -> None:
+    """Effective and components of all heads, one part after the other."""
+    of = scene()
+    maps = canvas_data(of)["maps"]
+    assert maps["parts"] == ["effective", "A₁", "A₂"] and maps["hidden"] == 0
+    for part, name in enumerate(("effective", 0, 1)):
+        wanted = of.trace.stack(name)
+        np.testing.assert_allclose(decoded(maps, part), wanted, atol=float(np.abs(wanted).max()) / 60)
+        assert np.abs(wanted).max() > 0.1
+
+
+def test_a_long_text_sends_the_tokens_that_receive_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At most 64 a side, also where maps are made a band at a time; the share of the others is said, and all words are there."""
+    of = scene(" ".join([TEXT] * 12))
+    data, n = canvas_data(of), len(of.trace.tokens)
+    received = np.abs(of.trace.stack()).sum(axis=(0, 1, 2))
+    best = np.sort(np.argsort(-received, kind="stable")[:64])
+    assert len(data["tokens"]) == n > 64
+    assert data["maps"]["shown"] == best.tolist()
+    assert data["maps"]["hidden"] == pytest.approx(1 - received[best].sum() / received.sum(), abs=1e-3)
+    wanted = of.trace.stack(1)[..., best[:, None], best]
+    np.testing.assert_allclose(decoded(data["maps"], 2), wanted, atol=float(wanted.max()) / 60)
+    monkeypatch.setattr("sentviz.trace.BAND_BYTES", 1 << 12)
+    monkeypatch.setattr(type(of.trace).bands, "__defaults__", ("effective", 1 << 12))
+    assert canvas_data(of)["maps"] == data["maps"]
+    assert len(json.dumps(data)) < 600_000
+
+
+def test_the_strongest_head_is_shown_unless_another_is_chosen() -> None:
+    """By the size of its fall; the last layer's mean where nothing was measured."""
+    falls = silenced(MODEL, MODEL.trace(TEXT))
+    layer, head = divmod(int(np.abs(falls).argmax()), falls.shape[1])
+    assert scene(heads=falls).pick == (layer, head, "effective")
+    assert canvas_data(scene(heads=falls))["pick"] == {"layer": layer, "head": head, "part": 0}
+    assert scene().pick == (1, "mean", "effective")
+    assert canvas_data(scene(chosen=(0, 1, 1)))["pick"] == {"layer": 0, "head": 1, "part": 2}
+    assert canvas_data(scene(chosen=(0, "mean", "effective")))["pick"] == {"layer": 0, "head": -1, "part": 0}
+
+
+def test_scores_units_and_the_answer_before() -> None:
+    """As given; what is no number is null."""
+    scores = np.linspace(-1, 1, 12, dtype=np.float32)
+    scores[3] = np.nan
+    units, before = [[0, 1], [4]], np.array([0.75, 0.25], dtype=np.float32)
+    scale = Scale("Score", "against", "for")
+    data = canvas_data(scene(scores=scores, tones=scores / 2, scale=scale, units=units, falls=FALLS[:2], before=before))
+    assert data["scores"][3] is None and data["scores"][11] == 1 and data["tones"][11] == 0.5 and data["scale"]["title"] == "Score"
+    assert (data["units"], data["falls"], data["before"]) == (units, [0.0, 0.1], [0.75, 0.25])
+    assert "NaN" not in json.dumps(data, allow_nan=False)
+    p = data["probabilities"][data["best"]]
+    assert data["odds"] == pytest.approx(np.log(p / (1 - p)), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"scores": FALLS[:3]},
+        {"units": [[0], [0, 1]]},
+        {"units": [[12]]},
+        {"units": [[0]], "falls": FALLS},
+        {"heads": np.zeros((1, 2), np.float32)},
+        {"before": FALLS},
+    ],
+)
+def test_what_does_not_fit_the_text_is_named(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=r"needs \w+ of shape|once at most"):
+        scene(**wrong)
+
+
+def test_other_data_has_another_mark_and_a_text_its_own() -> None:
+    """The browser keeps what is pinned while the text stays, and draws anew where anything changed."""
+    one, again, other = canvas_data(scene()), canvas_data(scene()), canvas_data(scene("a dull song"))
+    changed = canvas_data(scene(before=np.array([1, 0], np.float32)))
+    assert one["mark"] == again["mark"] != changed["mark"] and one["text"] == changed["text"] != other["text"]
+
+
+def test_a_model_without_maps_shows_words_and_answer() -> None:
+    config = ConvolutionalConfig(MODEL.tokenizer.vocab_size, 2)
+    of = Scene(replace(MODEL.trace(TEXT), attention=None, components=None, terms=()), Convolutional(config).capabilities)
+    data = canvas_data(of, acts=True)
+    assert data["maps"] is None and data["heads"] is None and not data["acts"] and len(data["tokens"]) == 12
+
+
+@pytest.mark.parametrize(
+    ("has", "titles"),
+    [
+        (MODEL.capabilities, ["A word asks", "Others answer", "Heads", "Mixing by lambda", "The answer"]),
+        (gated_model().capabilities, ["A word asks", "Others answer", "Heads", "Gates", "The answer"]),
+        (Capabilities(2, heads=2), ["A word asks", "Others answer", "Heads", "Layer on layer", "The answer"]),
+        (Capabilities(1, maps=False, silence=False), ["A word counts", "The answer"]),
+    ],
+    ids=["lambda", "gate", "plain", "no maps"],
+)
+def test_the_tour_is_of_what_the_model_has(has: Capabilities, titles: list[str]) -> None:
+    steps = tour(has)
+    assert [step.title for step in steps] == titles
+
+
+def test_every_step_has_plain_words_a_formula_and_its_term() -> None:
+    """The sentence in plain words has no formula in it; the part that it is about is in the picture."""
+    markup = (HERE / "canvas.html").read_text(encoding="utf-8")
+    for step in tomllib.loads((HERE / "tour.toml").read_text(encoding="utf-8"))["step"]:
+        assert step["formula"] and not set("=√·ₖΣ") & set(step["text"])
+        assert step["term"] in glossary() and f'class="{step["part"]}"' in markup
+        assert not step["needs"] or hasattr(Capabilities(1), step["needs"])
+
+
+def test_the_file_is_whole_and_words_in_it_are_text() -> None:
+    """The same bytes for the same scene, no address, nothing of the text as markup."""
+    of = scene("a <script>alert(1)</script> song", title="“<b>”")
+    made = canvas_html(of, about="run & seed")
+    assert made == canvas_html(scene("a <script>alert(1)</script> song", title="“<b>”"), about="run & seed")
+    assert "alert(1)" not in made and "<b>”" not in made and "run &amp; seed" in made
+    assert "http" not in made.split("<body>")[1].replace("http://www.w3.org/2000/svg", "")
+
+
+@pytest.mark.parametrize(
+    ("given", "name", "sizes", "found"),
+    [
+        ({"at": [1, 0, 2]}, "pick", (2, 4, 3), (1, 0, 2)),
+        ({"at": [1, -1, 0]}, "pick", (2, 4, 3), (1, -1, 0)),
+        ({"at": [1, -1]}, "silence", (2, 4), None),
+        ({"at": [1, 3]}, "silence", (2, 4), (1, 3)),
+        ({"at": [1, 4]}, "silence", (2, 4), None),
+        ({"at": [True, 0]}, "silence", (2, 4), None),
+        ({"at": [0]}, "silence", (2, 4), None),
+        ({"at": "01"}, "silence", (2, 4), None),
+        ([0, 1], "silence", (2, 4), None),
+        (None, "pick", (2, 4, 3), None),
+    ],
+)
+def test_what_the_browser_says_is_checked(
+    given: Any, name: str, sizes: tuple[int, ...], found: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("streamlit.session_state", {"canvas": {name: given}})
+    assert chosen("canvas", name, *sizes) == found

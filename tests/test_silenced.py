@@ -1,0 +1,62 @@
+"""Heads silenced all in one batch, against the model asked again for each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sentviz.explain import log_odds
+from sentviz.maps.silenced import silenced
+from sentviz.models.model import Model
+from tests.makers import gated_model, small_model
+from tests.test_hardmax_model import random_model
+
+TEXT = "a warm garden and a dull song , but a clever town"
+NDT = {"components": 2, "mixing": "unit", "layers": 3}
+
+
+def one_by_one(model: Model, text: str, **change: Any) -> list[list[float]]:
+    """The fall of the answer's log-odds for each head, a pass of the model for each."""
+    off = set(change.pop("heads_off", ()))
+    whole = model.trace(text, heads_off=off, **change)
+    k, has = int(whole.probabilities.argmax()), model.capabilities
+
+    def odds(layer: int, head: int) -> float:
+        return float(log_odds(model.trace(text, heads_off=off | {(layer, head)}, **change).logits, k))
+
+    base = float(log_odds(whole.logits, k))
+    return [[base - odds(layer, head) for head in range(has.heads)] for layer in range(has.layers)]
+
+
+@pytest.mark.parametrize(
+    ("model", "change"),
+    [
+        (small_model(1, **NDT), {}),
+        (small_model(2, **NDT), {"lambdas": [[1, -0.5], [1, 0.9], [1, 0]], "heads_off": [(1, 0)]}),
+        (small_model(3, masked=False, layers=1), {}),
+        (gated_model(4), {"gates_shut": [2], "strength": {"gate": 2.0}}),
+        (random_model(5), {"heads_off": [(2, 0)]}),
+    ],
+    ids=["ndt", "changed", "padding", "gated", "hardmax"],
+)
+def test_all_at_once_is_one_by_one(model: Model, change: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under interventions, with padding that is read, with points that move, and where a batch is too small for all rows."""
+    wanted = one_by_one(model, TEXT, **change)
+    trace = model.trace(TEXT, maps=False, **change)
+    found = silenced(model, trace)
+    np.testing.assert_allclose(found, wanted, atol=2e-5)
+    assert np.abs(found).max() > 1e-3
+    for layer, head in change.get("heads_off", ()):
+        assert found[layer, head] == pytest.approx(0, abs=2e-6)
+    monkeypatch.setattr("sentviz.models.model.TOKENS_PER_BATCH", 2 * len(trace.tokens))
+    np.testing.assert_allclose(silenced(model, trace), wanted, atol=2e-5)
+
+
+def test_a_row_is_silenced_for_itself_alone() -> None:
+    """What is silenced row by row and what is silenced in all rows add up."""
+    model = small_model(6, **NDT)
+    trace = model.trace(TEXT, heads_off=[(0, 1)])
+    assert not np.allclose(silenced(model, trace), silenced(model, replace(trace, heads_off=())), atol=1e-3)
