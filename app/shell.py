@@ -40,7 +40,7 @@ STYLE = (
     " @media (min-width: 1101px) { [data-testid='stColumn']:has(.st-key-interventions) {"
     " position: sticky; top: 4rem; align-self: flex-start; max-height: calc(100vh - 5rem); overflow-y: auto; } }"
     " .st-key-why-reason { min-height: 4.2rem; } .st-key-why-faithful { min-height: 2.6rem; }"
-    " .st-key-why-reason-first, .st-key-why-reason-second { min-height: 5.2rem; }"
+    " .st-key-why-reason-first, .st-key-why-reason-second { min-height: 4.2rem; }"
     " [data-testid='stMultiSelect'] [data-tag] { background: rgb(47 128 201 / 25%); color: inherit; }"
     " [data-testid='stMultiSelect'] [data-tag] * { color: inherit; }</style>"
 )

@@ -420,8 +420,8 @@ def heads(focus: Focus, seen: Trace) -> Any:
 
 
 def warming() -> bool:
-    """Whether torch is still being loaded beside the page."""
-    return warm().is_alive()
+    """Whether torch is still being loaded beside the page, which has asked nothing yet."""
+    return not st.session_state.get("traces") and warm().is_alive()
 
 
 def change(of: Run, focus: Focus) -> dict[str, Any]:

@@ -104,6 +104,9 @@ def test_a_typed_sentence_gets_its_own_answer() -> None:
     assert before != after
     assert "Positive" in after[0]
     assert "text" not in app.query_params
+    app.text_input(key="sentence").set_value("not bad at all").run()
+    said = words(app).replace("\\", "")
+    assert "**Without “not bad”: " in said and "than chance: without what it names first" in said
 
 
 def test_one_of_the_examples_is_wrong_and_says_so() -> None:

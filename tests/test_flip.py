@@ -73,6 +73,8 @@ def test_planted_reasons_are_found() -> None:
     nothing = planted_model(lambda there: 1 + 0 * there("warm"))
     flip = smallest_flip(nothing, nothing.trace(text))
     assert (flip.edits, flip.most, flip.drawn) == ((), 3, 0) and flip.passes > 5
+    short = smallest_flip(nothing, nothing.trace(text), passes=3)
+    assert (short.passes, short.most) == (3, 1)  # no word is said of edits that were never asked about
     assert smallest_flip(nothing, nothing.trace("...")).passes == 0
 
 

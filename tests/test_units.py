@@ -39,6 +39,8 @@ def test_a_span_is_left_out_by_asking_about_the_text_without_it(model: Model, ch
         assert found.falls[start, stop] == pytest.approx(float(want), abs=2e-5)
         alone = sum(found.falls[i, i + 1] for i in range(start, stop))
         assert found.interaction((start, stop)) == pytest.approx(found.falls[start, stop] - alone)
+    again = find_units(model, explained(model, trace, ["removal"], **change), **change)
+    assert again.falls == pytest.approx(found.falls, abs=1e-5) and again.spans == found.spans
     assert max(abs(found.interaction(span)) for span in wanted) > 0.01
 
 

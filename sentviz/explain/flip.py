@@ -65,7 +65,7 @@ class Flip:
     label: str = ""  # the model's answer to it
     probability: float = float("nan")  # of that answer
     passes: int = 0  # edited texts that the search asked about
-    most: int = MOST  # words that were edited at most
+    most: int = MOST  # words that were edited at most: where nothing was found, as far as the passes went
     random: int = 0  # random edits of as many words that flip the answer ...
     drawn: int = 0  # ... of so many
 
@@ -97,10 +97,13 @@ def smallest_flip(
     random = np.random.default_rng(seed)
     singles: list[Edits] = [(edit,) for edit in of.removals() + of.swaps(of.by_gradient)]
     asked: dict[Edits, tuple[int, float]] = {}
+    reached = 0
     level = singles
     for size in range(1, most + 1):
         new = [edits for edits in level if edits not in asked and of.leaves(edits)][: passes - len(asked)]
-        asked |= of.ask(new)
+        if not new:
+            break
+        asked, reached = asked | of.ask(new), size
         if flips := [edits for edits in new if asked[edits][0] != of.answer]:
             best = min(flips, key=lambda edits: (any(edit.new for edit in edits), asked[edits][1], edits))
             flipping, times = of.chance(size, drawn, random)
@@ -108,7 +111,7 @@ def smallest_flip(
         further = sorted((edits for edits in singles if edits in asked), key=lambda edits: asked[edits][1])[:BRANCHES]
         going = sorted(new, key=lambda edits: asked[edits][1])[:BEAM]
         level = of.in_a_row(size + 1) + of.joined(going, further)
-    return Flip(passes=len(asked), most=most)
+    return Flip(passes=len(asked), most=reached)
 
 
 class _Text:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Evidence", "answer", "chance", "chance_of", "headline", "reason", "supported"]
 
 POINTS, RARE = 0.1, 0.9
-TOKENS, LEAST_PASSES = 128_000, 100  # tokens that the search of a long text may read, and texts that it asks about all the same
+TOKENS, LEAST_PASSES = 32_000, 100  # tokens that the search of a long text may read, and texts that it asks about all the same
 TEXTS = 8  # of our own that a model is asked about
 
 Chance = Mapping[int, float]
@@ -106,8 +106,10 @@ def reason(trace: Trace) -> str:
     if flip is not None and flip.edits:
         words = flip.words[0].upper() + flip.words[1:]
         return f"{words} it would be {flip.label}, {percent(flip.probability)}."
-    tried = f" None of {flip.passes:,} edits of up to {flip.most} words that were tried turns it." if flip and flip.passes else ""
-    return f"No single word explains this.{tried}"
+    if flip is None or not flip.passes:
+        return "No single word explains this."
+    words = "one word" if flip.most == 1 else f"up to {flip.most} words"
+    return f"No single word explains this. None of {flip.passes:,} edits of {words} that were tried turns it."
 
 
 def headline(trace: Trace) -> str:

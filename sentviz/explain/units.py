@@ -31,6 +31,7 @@ Span = tuple[int, int]  # words [start, stop)
 
 LONGEST = 4  # words of a unit
 PASSES = 256  # spans of several words that are asked about; in a longer text those about the strongest words
+TOKENS = 32_000  # that these may read together
 LEAST, SHARE = 0.5, 0.25  # log-odds, and of the strongest single effect, that a further word has to explain
 _SPACED = re.compile(r"\w+(?:['’\-]\w+)*|[^\w\s]+")
 
@@ -82,9 +83,14 @@ def find_units(model: Model, trace: Trace, *, longest: int = LONGEST, passes: in
         return {span: float(fall) for span, fall in zip(spans, falls, strict=True)}
 
     single: list[Span] = [(i, i + 1) for i in range(len(those))]
-    falls = falls_of(single) if len(those) > 1 else dict.fromkeys(single, 0.0)  # one word alone has nothing to compare with
+    if len(those) < 2:
+        falls = dict.fromkeys(single, 0.0)  # one word alone has nothing to compare with
+    else:
+        known = _known(trace, those)
+        falls = known | falls_of([span for span in single if span not in known])
     effects = np.array([abs(falls[span]) for span in single])
     several = _several(trace, those, longest)
+    passes = min(passes, TOKENS // max(1, len(trace.tokens)))
     several.sort(key=lambda span: (-float(effects[slice(*span)].max()), span[1] - span[0], span))
     falls |= falls_of(sorted(several[:passes]))
     spans = cut(len(those), falls, max(LEAST, SHARE * float(effects.max(initial=0))))
@@ -119,6 +125,14 @@ def cut(n: int, falls: Mapping[Span, float], least: float) -> tuple[Span, ...]:
         spans.append(last[n])
         n = last[n][0]
     return tuple(spans[::-1])
+
+
+def _known(trace: Trace, those: Sequence[Word]) -> dict[Span, float]:
+    """Falls of single words that word removal has asked about."""
+    scores, alone = trace.token_scores.get("removal"), {word.indices for word in words(trace)}
+    if scores is None:
+        return {}
+    return {(i, i + 1): float(scores[word.indices[0]]) for i, word in enumerate(those) if word.indices in alone}
 
 
 def _several(trace: Trace, those: Sequence[Word], longest: int) -> list[Span]:
