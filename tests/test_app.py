@@ -111,7 +111,7 @@ def test_a_typed_sentence_gets_its_own_answer() -> None:
 
 def test_one_of_the_examples_is_wrong_and_says_so() -> None:
     said = []
-    app = opened()
+    app = opened(run=RUN)
     for kind in ("Contrast", "Plain", "Negation", "Intensity", "Sarcasm", "Mixed"):
         app.button_group(key="examples").set_value(kind).run()
         assert not app.exception

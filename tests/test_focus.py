@@ -15,7 +15,7 @@ from sentviz.explain import SCORES as METHODS
 from sentviz.papers.sentiformer.separation import WORDS
 from sentviz.shapes import LEXICON, Capabilities
 
-RUNS = ("sst2/ndt-unit-2", "sst2/diff")
+RUNS = ("english/ndt-unit-2", "sst2/diff")
 SCORES = ("removal", "received")
 
 
@@ -27,7 +27,7 @@ def test_a_focus_survives_its_url() -> None:
     """What is written to the URL, read back, is the same focus."""
     focus = Focus(
         run="sst2/diff",
-        versus=("sst2/ndt-unit-2",),
+        versus=("english/ndt-unit-2",),
         layer=2,
         head="3",
         component="1",

@@ -74,7 +74,7 @@ def test_no_text_of_a_data_set_ships(run: Run) -> None:
     """The stored predictions hold ids and numbers; ids name no words."""
     frame = run.frame("test.parquet")
     assert set(frame.columns) == {"split", "id", "label", *run.labels}
-    assert frame["id"].astype(str).str.fullmatch(r"[a-z0-9_-]+\d+").all()
+    assert frame["id"].astype(str).str.fullmatch(r"[a-z0-9_/-]+\d+").all()
 
 
 @of_each(run for run in SHIPPED if run.measured)
@@ -82,7 +82,7 @@ def test_measured_epochs_are_whole_and_small(run: Run) -> None:
     """Every epoch and the example after it can be read; rows are ids; beside the weights they take less than a megabyte."""
     seen, (traces, problems) = course(run), examples(run)
     assert not seen.problems and not problems and tuple(traces) == seen.epochs == run.measured
-    assert all(re.fullmatch(r"[a-z0-9_-]+\d+", row) for row in seen.first.ids)
+    assert all(re.fullmatch(r"[a-z0-9_/-]+\d+", row) for row in seen.first.ids)
     files = [path for path in (run.folder / "epochs").iterdir() if path.name.count(".") > 1]
     assert sum(path.stat().st_size for path in files) < 1e6
 
