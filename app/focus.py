@@ -39,9 +39,10 @@ from sentviz.shapes import Capabilities
 from sentviz.testset.rows import OVER
 from sentviz.testset.slices import Slice
 
-__all__ = ["DEFAULT_RUN", "PRIVATE", "TEXT_IN_URL", "WITH_TEXT", "Focus", "choices"]
+__all__ = ["DEFAULT_RUN", "PRIVATE", "READERS", "TEXT_IN_URL", "WITH_TEXT", "Focus", "choices"]
 
 DEFAULT_RUN = "english/ndt-unit-2"
+READERS = {"en": DEFAULT_RUN, "ko": "nsmc/cls-last-scaled"}  # who is offered for a text of a language
 SEQUENCE = 128  # words that can be asked about
 NOTES = 3  # that a visitor reads of one link
 LOOKS = {"maps": "maps", "long": "long texts", "bertviz": "BertViz", "layers": "layers and heads", "scores": "explanations"}

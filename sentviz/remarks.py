@@ -17,7 +17,7 @@ from sentviz.trace import Trace
 if TYPE_CHECKING:
     from sentviz.runs import Run
 
-__all__ = ["language", "reads_pairs", "remarks", "written_in"]
+__all__ = ["SPOKEN", "language", "reads_pairs", "remarks", "written_in"]
 
 SCRIPTS = {"en": "LATIN", "ko": "HANGUL"}  # as the names of their letters begin, by the language of a data set
 SPOKEN = {"en": "English", "ko": "Korean"}

@@ -109,6 +109,15 @@ def test_a_typed_sentence_gets_its_own_answer() -> None:
     assert "**Without “not bad”: " in said and "than chance: without what it names first" in said
 
 
+def test_a_text_in_another_script_is_given_to_a_run_that_reads_it() -> None:
+    """Korean asked of a model of English: the answer is said to mean nothing, and a click asks one that learned Korean."""
+    app = opened(text="나쁘지 않은 영화")
+    assert "its answer means nothing" in words(app)
+    app.button(key="reader").click().run()
+    assert not app.exception and app.session_state["focus"].run == "nsmc/cls-last-scaled"
+    assert "means nothing" not in words(app) and not [button for button in app.button if button.key == "reader"]
+
+
 def test_one_of_the_examples_is_wrong_and_says_so() -> None:
     said = []
     app = opened(run=RUN)

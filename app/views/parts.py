@@ -8,11 +8,13 @@ import streamlit as st
 
 from app import shell, store
 from app.fields import LARGEST, LONGEST
+from app.focus import READERS
 from app.views.getdata_part import offer
 from sentviz.errors import SentvizError
 from sentviz.figures import component_name, heatmap
 from sentviz.gallery import code, sourced
 from sentviz.glossary import tip
+from sentviz.remarks import SPOKEN, written_in
 from sentviz.runs import Run
 from sentviz.shapes import Dial
 from sentviz.trace import Trace
@@ -25,6 +27,7 @@ __all__ = [
     "map_controls",
     "map_figure",
     "notebook",
+    "offer_reader",
     "place",
     "sentence_box",
     "strength",
@@ -205,3 +208,14 @@ def gate_switches(trace: Trace) -> None:
                 args=(state,),
                 width=260,
             )
+
+
+def offer_reader(run: Run, text: str) -> None:
+    """A button to a run that reads the language of a text, where this one does not."""
+    spoken = written_in(text)
+    reader = READERS.get(spoken, "")
+    if spoken == store.language(run) or reader not in store.models():
+        return
+    if st.button(f"Ask {shell.md(reader)}, which reads {SPOKEN[spoken]}", icon=":material/translate:", key="reader"):
+        shell.go(run=reader)
+        st.rerun()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from app import shell, store
-from app.views.parts import asked, attends, sentence_box, texts_in_focus
+from app.views.parts import asked, attends, offer_reader, sentence_box, texts_in_focus
 from app.views.sentence import why_part
 from app.views.sentence.canvas_part import exports, show
 from app.views.sentence.edit_part import remember, report, side_by_side, swap_words, tries
@@ -53,6 +53,7 @@ with left:
     st.markdown(f"### {shell.md(answer(trace))}")
     why = why_part.place("reason", trace)
     st.caption("  \n".join(f":material/{ICONS[kind]}: {remark}" for kind, remark in said if kind != "changed"))
+    offer_reader(run, trace.text)
     names = available(trace, asking=True)
     score = focus.score if focus.score in names else "removal"
     scene = show(trace, run, score, before)
