@@ -187,7 +187,7 @@ def test_words_and_gradients_explain_it_and_attention_is_refused(model: Model) -
     """What is left out of the list says why; integrated gradients sum to what they should."""
     trace = model.trace(TEXT)
     assert not trace.has_maps and trace.hidden is not None and len(trace.hidden) == 2
-    assert available(trace, asking=True) == ["removal", "gradient", "integrated-gradients"]
+    assert available(trace, asking=True) == ["removal", "units", "gradient", "integrated-gradients"]
     full = explained(model, trace, available(trace, asking=True))
     for name in available(full):
         assert score(full, name).shape == (len(trace.tokens),)
