@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -96,19 +97,33 @@ def gated_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Workers take groups in the order of collection, not those of many tests first: the browser's takes half of the time."""
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """A worker takes whole files, whose fixtures are made once, and one all of the browser: a server and a Chromium for all of them.
+
+    Groups are handed out in the order of collection, not those of many tests first: the browser's takes half of the time.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Files(LoadScopeScheduling):  # type: ignore[misc, unused-ignore]
+        def _split_scope(self, nodeid: str) -> str:
+            return group(nodeid.partition("::")[0])
+
     config.option.loadscopereorder = False
+    return Files(config, log)
+
+
+def group(file: str) -> str:
+    """What a worker takes at once: a file, or all of the browser."""
+    return "browser" if "browser" in file.split("/") else file
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever is neither slow nor of a browser is fast: ``pytest -m fast``. A worker takes whole files, one all of the browser, first."""
-    items.sort(key=lambda item: item.path.parent.name != "browser")
+    """Whatever is neither slow nor of a browser is fast: ``pytest -m fast``. The browser's tests begin."""
+    items.sort(key=lambda item: group(item.nodeid.partition("::")[0]) != "browser")
     for item in items:
         if not any(item.get_closest_marker(name) for name in ("slow", "browser")):
             item.add_marker("fast")
-        folder = item.path.parent.name
-        item.add_marker(pytest.mark.xdist_group("browser" if folder == "browser" else f"{folder}/{item.path.stem}"))
 
 
 def pytest_sessionfinish() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,26 +24,21 @@ def test_a_slow_test_is_not_fast(request: pytest.FixtureRequest) -> None:
 
 def test_the_browser_begins_and_files_stay_whole() -> None:
     """Its files are one group, the first; every other file is one of its own."""
-    files = (
-        "tests/test_map.py",
-        "tests/browser/test_map.py",
-        "tests/foreign/test_map.py",
-        "tests/browser/test_gates.py",
-        "tests/test_map.py",
-    )
-    given: list[tuple[str, Any]] = []
-
-    def item(file: str) -> Any:
-        return SimpleNamespace(path=Path(file), get_closest_marker=lambda name: None, add_marker=lambda mark: given.append((file, mark)))
-
-    conftest.pytest_collection_modifyitems([item(file) for file in files])
-    groups = [(file, mark.args[0]) for file, mark in given if mark != "fast"]
-    assert groups == [
-        ("tests/browser/test_map.py", "browser"),
-        ("tests/browser/test_gates.py", "browser"),
-        ("tests/test_map.py", "tests/test_map"),
-        ("tests/foreign/test_map.py", "foreign/test_map"),
-        ("tests/test_map.py", "tests/test_map"),
+    pytest.importorskip("xdist")
+    files = ("tests/test_map.py", "tests/browser/test_map.py", "tests/foreign/test_map.py", "tests/browser/test_gates.py")
+    items: Any = [
+        SimpleNamespace(nodeid=f"{file}::test_{i}", get_closest_marker=lambda name: None, add_marker=lambda mark: None)
+        for i in range(2)
+        for file in files
+    ]
+    conftest.pytest_collection_modifyitems(items)
+    option = SimpleNamespace(loadscopereorder=True, maxprocesses=None, tx=["popen"], numprocesses=1)
+    config: Any = SimpleNamespace(option=option, getvalue=lambda name: ["popen"], getoption=lambda name: False)
+    scheduler = conftest.pytest_xdist_make_scheduler(config, None)
+    assert not option.loadscopereorder
+    assert [scheduler._split_scope(item.nodeid) for item in items] == [
+        *["browser"] * 4,
+        *["tests/test_map.py", "tests/foreign/test_map.py"] * 2,
     ]
 
 
