@@ -64,10 +64,10 @@ def switched(app: AppTest, page: str) -> AppTest:
 
 
 def opened(page: str = "explore", **query: str) -> AppTest:
-    """A page as a visitor opens it by a link: no other page is run before."""
+    """A page as a visitor opens it by a link: no other page is run before. Of the run `RUN` unless the link says another, "" for none."""
     app = started()
     app._registered_pages = navigation()
-    for name, value in query.items():
+    for name, value in ({"run": RUN} | query).items():
         app.query_params[name] = value
     return switched(app, page)
 
@@ -111,7 +111,7 @@ def test_a_typed_sentence_gets_its_own_answer() -> None:
 
 def test_a_text_in_another_script_is_given_to_a_run_that_reads_it() -> None:
     """Korean asked of a model of English: the answer is said to mean nothing, and a click asks one that learned Korean."""
-    app = opened(text="나쁘지 않은 영화")
+    app = opened(text="나쁘지 않은 영화", run="english/ndt-unit-2")
     assert "its answer means nothing" in words(app)
     app.button(key="reader").click().run()
     assert not app.exception and app.session_state["focus"].run == "nsmc/cls-last-scaled"

@@ -204,7 +204,7 @@ def test_patience_stops_a_run_that_gets_no_better(tmp_path: Path, monkeypatch: p
         ({"dataset": 3}, "dataset must be a text"),
         ({"shape": 3}, "shape must be a table"),
         ({"model": "magic"}, "no model 'magic'"),
-        ({"tokenizer": "letters"}, "tokenizer must be words, bpe or tweets"),
+        ({"tokenizer": "letters"}, "tokenizer must be words, bpe, tweets or english"),
     ],
 )
 def test_a_recipe_with_a_mistake_is_refused(values: dict[str, Any], reason: str) -> None:

@@ -12,7 +12,7 @@ import { leading, map, read, span, together } from "./scene.js"
 import { Tour, remembered } from "./tour.js"
 import { filled, mapName, ofCell, ofHead, ofWord, silent } from "./words.js"
 
-const ROOM = [236, 420] // pixels that the large map takes downwards, least and most
+const ROOM = [216, 420] // pixels that the large map takes downwards, least and most
 const PARTS = ["answer", "words", "words-key", "readout", "again", "looks", "overview", "heads", "heads-note", "large", "map-title", "low", "bar", "high", "parts",
   "components", "silence", "map", "map-note", "card", "count", "card-title", "card-text", "formula", "skip", "back", "on"]
 

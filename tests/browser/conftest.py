@@ -152,7 +152,13 @@ def page(tab: Any, server: str) -> Iterator[Any]:
     """The tab of a visit, which counts requests to anywhere but the app."""
     tab.outside = []
     inside = (server, "data:", "blob:", server.replace("http", "ws"))
-    with listening(tab, request=lambda request: None if request.url.startswith(inside) else tab.outside.append(request.url)):
+
+    def heard(request: Any) -> None:
+        """What this visit's pages ask for; the page before may still look for its own server."""
+        if request.frame.url.startswith(server) and not request.url.startswith(inside):
+            tab.outside.append(request.url)
+
+    with listening(tab, request=heard):
         yield tab
 
 

@@ -52,7 +52,7 @@ def test_pointing_lights_everything_at_once_and_clicks_pin(page: Any, server: st
     """Row, column, heads and the part of the answer, nothing sent to the server; a pin stays, a head is shown large, a lambda moves all."""
     greeted(page, server)
     sent = messages(page)
-    picture = opened(page, server)
+    picture = opened(page, f"{server}/?run=sst2%2Fndt-unit-2")
     words, readout, answer = (picture.locator(f".{name}") for name in ("word", "readout", "answer"))
     word = words.filter(has_text="delight")
     dark, asked = pixels(picture), len(sent)
@@ -107,7 +107,7 @@ def test_pointing_lights_everything_at_once_and_clicks_pin(page: Any, server: st
 def test_the_tour_greets_once_and_the_keyboard_is_enough(page: Any, server: str) -> None:
     """Five steps about this sentence; skipped, it stays away and comes back when asked for. Then words, heads and cells by keys."""
     greeted(page, server, seen=False)
-    picture = opened(page, server)
+    picture = opened(page, f"{server}/?run=sst2%2Fndt-unit-2")
     card = picture.locator(".card")
     assert "1 of 5" in card.inner_text() and "A word asks" in card.inner_text()
     seen = []
@@ -120,7 +120,7 @@ def test_the_tour_greets_once_and_the_keyboard_is_enough(page: Any, server: str)
     assert card.locator(".on").inner_text() == "Done"
     card.locator(".skip").click()
     assert not card.is_visible()
-    picture = opened(page, server)
+    picture = opened(page, f"{server}/?run=sst2%2Fndt-unit-2")
     assert not card.is_visible()
 
     picture.locator(".again").focus()

@@ -28,7 +28,9 @@ BOXES = """selector => [...document.querySelectorAll(selector + ' .annotation-te
 
 def opened(page: Any, server: str, **query: str) -> None:
     """The page over the demo set, which is everywhere."""
-    page.goto(f"{server}/words?" + "&".join(f"{name}={value}" for name, value in {"over": "demo", **query}.items()))
+    page.goto(
+        f"{server}/words?" + "&".join(f"{name}={value}" for name, value in {"run": "sst2/ndt-unit-2", "over": "demo", **query}.items())
+    )
     page.wait_for_selector(f"{CLOUD} .annotation-text", timeout=120_000)
     settled(page)
 

@@ -19,7 +19,7 @@ pytestmark = [
 ]
 
 
-def opened(page: Any, server: str, query: str = "over=demo") -> None:
+def opened(page: Any, server: str, query: str = "run=sst2%2Fndt-unit-2&over=demo") -> None:
     page.goto(f"{server}/compare?{query}")
     page.get_by_text("rows: ").last.wait_for(timeout=90_000)
     settled(page)

@@ -34,7 +34,7 @@ def rows(page: Any) -> str:
 
 def test_from_a_cell_to_a_row_in_explore(page: Any, server: str) -> None:
     """Over the demo set, whose texts ship: the cell's count is the drawer's, a second click lets go, a row opens with its text."""
-    page.goto(f"{server}/confusion?over=demo")
+    page.goto(f"{server}/confusion?run=sst2%2Fndt-unit-2&over=demo")
     page.wait_for_selector(".st-key-plot-matrix .main-svg", timeout=120_000)
     cell(page, 1, 0)
     page.wait_for_url(re.compile("slice=cell"))
@@ -67,7 +67,7 @@ def test_from_a_cell_to_a_row_in_explore(page: Any, server: str) -> None:
 
 def test_two_runs_and_a_threshold(page: Any, server: str) -> None:
     """A cell of the agreement is a part of the rows too; the slider moves matrix and URL together."""
-    page.goto(f"{server}/confusion?versus=sst2%2Fdiff")
+    page.goto(f"{server}/confusion?run=sst2%2Fndt-unit-2&versus=sst2%2Fdiff")
     page.wait_for_selector(".st-key-plot-agreement .main-svg", timeout=120_000)
     cell(page, 0, 1, "agreement")
     page.wait_for_url(re.compile("slice=agree"))

@@ -64,7 +64,7 @@ def taken(page: Any, figure: str, format: str) -> bytes:
 
 def test_from_sentence_to_export(page: Any, server: str) -> None:
     """The whole path once: answer, words, a head, lambda, files whose bytes are what they should be, and no outside request."""
-    page.goto(server)
+    page.goto(f"{server}/?run=sst2%2Fndt-unit-2")
     page.wait_for_selector(".st-key-canvas .word", timeout=60_000)
     said = ask(page, "This is not a bad zebra film, and the ending is almost wonderful.")
     assert said.startswith(("Positive", "Negative"))

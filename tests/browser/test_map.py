@@ -20,7 +20,7 @@ PLACE = ".st-key-halves-map"
 
 def opened(page: Any, server: str, text: str, **query: str) -> Any:
     """The canvas of the long map for a text."""
-    page.goto(f"{server}/attention?{urlencode({'look': 'long', 'text': text, **query})}")
+    page.goto(f"{server}/attention?{urlencode({'run': 'sst2/ndt-unit-2', 'look': 'long', 'text': text, **query})}")
     canvas = page.locator(f"{PLACE} canvas")
     canvas.wait_for(timeout=60_000)
     page.wait_for_selector("[data-test-script-state=notRunning]", state="attached", timeout=30_000)

@@ -38,14 +38,15 @@ def pick(run: Run) -> Run:
 
 
 def _default(run: Run) -> str:
-    """The control with one map on the same data set, else another run of the data set, else any."""
+    """The control with one map on the same data set, else another run of the data set, else the configuration on another one, else any."""
     data = run.config["data"]["name"]
     others = {name: other for name, other in store.models().items() if name != run.name}
     same = {name: other for name, other in others.items() if other.config["data"]["name"] == data}
     for preset in ("vanilla-matched", "vanilla"):
         if named := next((name for name, other in same.items() if other.configuration == preset), None):
             return named
-    return next(iter(same or others))
+    alike = (name for name, other in others.items() if (other.configuration, other.labels) == (run.configuration, run.labels))
+    return next(iter(same), "") or next(alike, "") or next(iter(others))
 
 
 def _kept_row(old: Run, new: Run) -> str:
