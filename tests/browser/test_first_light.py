@@ -74,14 +74,14 @@ def test_from_sentence_to_export(page: Any, server: str) -> None:
     assert "layer=2" in page.url
     assert "text" not in page.url
 
-    bars = "document.querySelector('.st-key-figure-verdict')?.innerText"
-    before = page.evaluate(bars)
+    answer = page.locator(".st-key-canvas .answer")
+    before = answer.inner_text()
     slider = page.locator(".st-key-lambda-1-2").get_by_role("slider")
     slider.focus()
     for _ in range(20):
         slider.press("ArrowLeft")
-    page.wait_for_function(f"before => {bars} !== before", arg=before, timeout=30_000)
-    page.wait_for_url(re.compile("mix="))
+    page.wait_for_url(re.compile("mix="), timeout=30_000)
+    answer.filter(has_not_text=re.compile(f"^{re.escape(before)}$")).wait_for(timeout=30_000)
     page.wait_for_function("document.querySelector('.st-key-why-reason')?.innerText.match(/Without|With|No single/)")
 
     svg = taken(page, "map", "svg")
