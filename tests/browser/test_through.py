@@ -153,6 +153,7 @@ def test_rows_can_be_listed_by_what_became_of_them(page: Any, server: str) -> No
         rows = page.locator(f"{VIEW} .row")
         assert rows.count() == min(wanted, 200)
         if wanted:
+            rows.first.locator("i.now").wait_for(state="attached")  # marked with the next frame
             assert rows.first.locator("i.now").count() == 1
             cells = rows.first.locator("i")
             colours = [cell.get_attribute("class").split()[1] for cell in cells.all()]
