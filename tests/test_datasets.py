@@ -253,11 +253,18 @@ def test_splits(item: DatasetInfo) -> None:
             between = {MIDDLE} if any(MIDDLE in cut.relabel and split.split in cut.into for cut in item.cuts) else set()
             assert frame["label"].dtype == np.int64 and set(frame["label"]) == set(range(len(item.labels))) | between
     for cut in item.cuts:  # stratified: the same proportions in all splits of a cut
-        if len(cut.into) > 1 and len(item.cuts) < 5:
-            whole = pd.concat([splits[name].frame["label"] for name in cut.into]).value_counts(normalize=True)
-            for name in cut.into:
-                counts = splits[name].frame["label"].value_counts()
-                assert (abs(counts - whole * len(splits[name])) < len(cut.into)).all()
+        if len(cut.into) > 1:
+            whose = tuple("/".join(origin(item.name, part)) + "-" for part in cut.parts) if split_by_several(item) else ""
+            labels = {name: splits[name].frame.loc[splits[name].frame["id"].str.startswith(whose), "label"] for name in cut.into}
+            whole = pd.concat(labels.values()).value_counts(normalize=True)
+            for name, rows in cut.into.items():
+                assert len(labels[name]) == rows
+                assert (abs(labels[name].value_counts() - whole * rows) < len(cut.into)).all()
+
+
+def split_by_several(item: DatasetInfo) -> bool:
+    """Whether it is a mixture, whose ids begin with the data set that they are from."""
+    return len([split for cut in item.cuts for split in cut.into]) > len(item.splits)
 
 
 @needs_data
