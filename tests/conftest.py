@@ -97,30 +97,40 @@ def gated_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+DRIVERS = 2  # workers that each start a server and a Chromium
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """A worker takes whole files, whose fixtures are made once, and one all of the browser: a server and a Chromium for all of them.
+    """A worker takes whole files, whose fixtures are made once; those of the browser go to two of the workers, which begin with them.
 
-    Groups are handed out in the order of collection, not those of many tests first: the browser's takes half of the time.
+    They take half of the time: in one worker all others would wait for it, in every worker each would start a Chromium of its own.
     """
     from xdist.scheduler import LoadScopeScheduling
 
     class Files(LoadScopeScheduling):  # type: ignore[misc, unused-ignore]
         def _split_scope(self, nodeid: str) -> str:
-            return group(nodeid.partition("::")[0])
+            return nodeid.partition("::")[0]
+
+        def _assign_work_unit(self, node: Any) -> None:
+            drives = node in self.nodes[:DRIVERS]
+            wanted = next((file for file in self.workqueue if of_browser(file) == drives), None)
+            if wanted is not None:
+                self.workqueue.move_to_end(wanted, last=False)
+            super()._assign_work_unit(node)
 
     config.option.loadscopereorder = False
     return Files(config, log)
 
 
-def group(file: str) -> str:
-    """What a worker takes at once: a file, or all of the browser."""
-    return "browser" if "browser" in file.split("/") else file
+def of_browser(nodeid: str) -> bool:
+    """Whether a test, or a file, shares the server and the Chromium of `tests/browser`."""
+    return "browser" in nodeid.partition("::")[0].split("/")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Whatever is neither slow nor of a browser is fast: ``pytest -m fast``. The browser's tests begin."""
-    items.sort(key=lambda item: group(item.nodeid.partition("::")[0]) != "browser")
+    items.sort(key=lambda item: not of_browser(item.nodeid))
     for item in items:
         if not any(item.get_closest_marker(name) for name in ("slow", "browser")):
             item.add_marker("fast")

@@ -22,24 +22,54 @@ def test_a_slow_test_is_not_fast(request: pytest.FixtureRequest) -> None:
     assert not request.node.get_closest_marker("fast")
 
 
-def test_the_browser_begins_and_files_stay_whole() -> None:
-    """Its files are one group, the first; every other file is one of its own."""
+def test_the_browser_begins_in_two_workers_and_files_stay_whole() -> None:
+    """Of three workers two take its files until none is left, the third takes other files meanwhile; a file is taken whole."""
     pytest.importorskip("xdist")
-    files = ("tests/test_map.py", "tests/browser/test_map.py", "tests/foreign/test_map.py", "tests/browser/test_gates.py")
+    names = ("map", "browser/test_map", "foreign/test_map", "browser/test_gates", "browser/test_words", "scale", "words", "text")
+    files = [f"tests/{name}.py" for name in names]
     items: Any = [
         SimpleNamespace(nodeid=f"{file}::test_{i}", get_closest_marker=lambda name: None, add_marker=lambda mark: None)
         for i in range(2)
         for file in files
     ]
     conftest.pytest_collection_modifyitems(items)
-    option = SimpleNamespace(loadscopereorder=True, maxprocesses=None, tx=["popen"], numprocesses=1)
-    config: Any = SimpleNamespace(option=option, getvalue=lambda name: ["popen"], getoption=lambda name: False)
+    assert [conftest.of_browser(item.nodeid) for item in items] == [True] * 6 + [False] * 10
+    option = SimpleNamespace(loadscopereorder=True, maxprocesses=None, tx=["popen"] * 3, numprocesses=3)
+    config: Any = SimpleNamespace(option=option, getvalue=lambda name: ["popen"] * 3, getoption=lambda name: False)
     scheduler = conftest.pytest_xdist_make_scheduler(config, None)
     assert not option.loadscopereorder
-    assert [scheduler._split_scope(item.nodeid) for item in items] == [
-        *["browser"] * 4,
-        *["tests/test_map.py", "tests/foreign/test_map.py"] * 2,
-    ]
+    sent: dict[str, list[str]] = {}
+    tests = sorted((item.nodeid for item in items), key=lambda one: not conftest.of_browser(one))
+
+    class Worker:
+        shutting_down = False
+
+        def __init__(self, name: str) -> None:
+            self.name = name
+            self.gateway = SimpleNamespace(id=name)
+            sent[name] = []
+
+        def send_runtest_some(self, indices: list[int]) -> None:
+            sent[self.name] += [tests[i] for i in indices]
+
+        def shutdown(self) -> None:
+            self.shutting_down = True
+
+    workers = [Worker(name) for name in "abc"]
+    for worker in workers:
+        scheduler.add_node(worker)
+        scheduler.add_node_collection(worker, tests)
+    scheduler.schedule()
+    done = dict.fromkeys("abc", 0)
+    while left := [worker for worker in workers if done[worker.name] < len(sent[worker.name])]:
+        for worker in left:
+            scheduler.mark_test_complete(worker, tests.index(sent[worker.name][done[worker.name]]))
+            done[worker.name] += 1
+    assert sorted(one for some in sent.values() for one in some) == sorted(tests)
+    assert not any(map(conftest.of_browser, sent["c"]))
+    for some in sent.values():
+        assert [one.endswith("test_1") for one in some] == [False, True] * (len(some) // 2)
+        assert some == sorted(some, key=lambda one: not conftest.of_browser(one))
 
 
 def test_every_run_is_checked_and_those_that_fail_are_named() -> None:
