@@ -133,6 +133,12 @@ PAGES = {
             icon=":material/dictionary:",
             help="The words of the field, with formula and paper.",
         ),
+        st.Page(
+            "views/library/colours.py",
+            title="Colours",
+            icon=":material/palette:",
+            help="What a colour says, on every page and in every figure.",
+        ),
     ],
 }
 

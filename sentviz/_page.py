@@ -10,7 +10,7 @@ from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sentviz.figures.figure import Palette
+from sentviz.figures.colours import Palette
 
 __all__ = ["inert_json", "page"]
 

@@ -25,7 +25,7 @@ from sentviz.figures import (
     small_multiples,
     token_strip,
 )
-from sentviz.figures.figure import blend, ink_on
+from sentviz.figures.colours import blend, ink_on
 from sentviz.figures.text import as_run, text_columns
 from tests.fakes import fake_trace
 
@@ -143,7 +143,7 @@ def test_one_query_row_survives_the_cut() -> None:
 def test_signed_maps_are_centred(draw, theme: Theme) -> None:  # type: ignore[no-untyped-def]
     signed = draw(fake_trace(signed=True), theme).plot.layout.coloraxis
     assert signed.cmin == -signed.cmax < 0
-    assert [colour for _, colour in signed.colorscale] == list(palette(theme).diverging)
+    assert [colour for _, colour in signed.colorscale] == list(palette(theme).signed)
     plain = draw(fake_trace(), theme).plot.layout.coloraxis
     assert plain.cmin == 0 < plain.cmax
     assert [colour for _, colour in plain.colorscale] == list(palette(theme).sequential)
@@ -222,7 +222,7 @@ def test_strip_wraps_without_overlaps() -> None:
 def test_strip_colours_by_sign_and_text_is_legible() -> None:
     for theme in THEMES:
         bar = token_strip(["a", "b", "c", "d"], [-2.0, 0.0, 2.0, np.nan], theme=theme).plot.data[0]
-        ends = palette(theme).diverging
+        ends = palette(theme).signed
         assert list(bar.marker.color) == [ends[0], ends[3], ends[-1], ends[3]]
         assert list(bar.insidetextfont.color)[:3] == [ink_on(colour) for colour in (ends[0], ends[3], ends[-1])]
 
@@ -293,7 +293,7 @@ def test_lines_and_ink_are_legible(theme: Theme) -> None:
     colours = palette(theme)
     assert min(contrast(line, colours.paper) for line in colours.lines) >= 3
     assert contrast(colours.ink, colours.paper) >= 7 and contrast(colours.muted, colours.paper) >= 4.5
-    fills = blend(colours.diverging, np.linspace(0, 1, 201)) + blend(colours.sequential, np.linspace(0, 1, 201))
+    fills = blend(colours.signed, np.linspace(0, 1, 201)) + blend(colours.sequential, np.linspace(0, 1, 201))
     assert min(contrast(fill, ink_on(fill)) for fill in fills) >= 4.5
 
 

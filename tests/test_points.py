@@ -15,7 +15,7 @@ import streamlit as st
 
 from app.components.points import asked_layer, drawn
 from sentviz.errors import InputError
-from sentviz.figures.figure import palette
+from sentviz.figures.colours import class_colours
 from sentviz.figures.scatter import COLOURS, HOVER
 from sentviz.points import points_data, points_html
 
@@ -117,7 +117,7 @@ def test_another_look_is_known_by_its_mark() -> None:
         assert other["mark"] != first["mark"]
         assert (other["rows"], other["picture"], other["places"]) == (first["rows"], first["picture"], first["places"])
     assert made(rows[::-1], at)["rows"] != first["rows"]
-    assert made(rows, at, theme="dark")["groups"][0]["colour"] == palette("dark").lines[0]
+    assert made(rows, at, theme="dark")["groups"][0]["colour"] == class_colours(["no", "maybe", HOSTILE], "dark")[0]
 
 
 def test_what_cannot_be_drawn_is_one_sentence() -> None:

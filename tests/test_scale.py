@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sentviz.figures.figure import palette
+from sentviz.figures.colours import palette
 from sentviz.figures.scale import scaled
 
 LOOK = palette("dark")

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from sentviz._page import page
 from sentviz.errors import InputError
 from sentviz.explain import log_odds
-from sentviz.figures.figure import Theme, palette
+from sentviz.figures.colours import THEMES, Theme, class_colours, palette
 from sentviz.figures.maps import component_name
 from sentviz.figures.text import visible
 from sentviz.glossary import glossary
@@ -160,7 +160,7 @@ def canvas_data(scene: Scene, *, acts: bool = False, greets: bool = False) -> di
         "acts": acts and scene.has.silence,
         "greets": greets,
         "tour": [asdict(step) | {"term": glossary()[step.term].title} for step in scene.steps],
-        "palettes": {name: _colours(name) for name in ("light", "dark")},
+        "palettes": {name: _colours(name, trace.labels) for name in THEMES},
     }
     data["mark"] = hashlib.blake2b(repr(sorted(data.items())).encode("utf-8", "replace"), digest_size=8).hexdigest()
     return data
@@ -217,9 +217,9 @@ def _short(values: npt.NDArray[Any]) -> Any:
     return [float(f"{value:.5g}") if np.isfinite(value) else None for value in values.tolist()]
 
 
-def _colours(theme: str) -> dict[str, Any]:
-    look = palette("dark" if theme == "dark" else "light")
-    return {name: getattr(look, name) for name in ("sequential", "diverging", "lines", "neutral", "muted")}
+def _colours(theme: Theme, labels: Sequence[str]) -> dict[str, Any]:
+    look = palette(theme)
+    return {name: getattr(look, name) for name in ("sequential", "signed", "neutral", "muted")} | {"classes": class_colours(labels, theme)}
 
 
 # ---- a file of its own
@@ -246,7 +246,7 @@ def canvas_html(scene: Scene, *, about: str = "", theme: Theme = "light") -> str
         scene.title,
         f'{heading}{markup}<p class="about" dir="auto">{html.escape(about)}</p>\n</main>',
         colours=colours,
-        style=f":root {{ --accent: {colours.lines[0]}; color-scheme: {theme}; }}\n{style}\n{_STYLE}",
+        style=f":root {{ --accent: {colours.accent}; color-scheme: {theme}; }}\n{style}\n{_STYLE}",
         scripts=(script,),
         data={"scene": canvas_data(scene)},
     )

@@ -59,8 +59,8 @@ function dress(view) {
   if (view.look?.dark !== look.dark) view.images = new Map()
   const font = `12px ${look.family}`
   view.look = { ...look, ...own, font, strong: `600 ${font}` }
-  view.tables = { sequential: table(own.sequential), diverging: table(own.diverging) }
-  for (const [name, colour] of [["low", own.diverging[1]], ["high", own.diverging.at(-2)], ["best", own.lines[0]], ["muted", own.muted], ["neutral", own.neutral]]) {
+  view.tables = { sequential: table(own.sequential), signed: table(own.signed) }
+  for (const [name, colour] of [["low", own.signed[1]], ["high", own.signed.at(-2)], ["best", own.classes[view.scene.best]], ["muted", own.muted], ["neutral", own.neutral]]) {
     view.host.style.setProperty(`--${name}`, colour)
   }
 }
@@ -94,7 +94,7 @@ function large(view, { pick }) {
   parts["map-title"].textContent = mapName(scene, pick)
   parts.low.textContent = signed ? weight(-peak) : "0"
   parts.high.textContent = weight(peak)
-  parts.bar.style.background = `linear-gradient(90deg, ${(signed ? view.look.diverging : view.look.sequential).join(", ")})`
+  parts.bar.style.background = `linear-gradient(90deg, ${(signed ? view.look.signed : view.look.sequential).join(", ")})`
   parts["map-note"].textContent = [
     "Rows take, columns are taken from.",
     scene.side < scene.tokens.length + scene.more ? `The ${scene.side} tokens of ${scene.tokens.length + scene.more} that receive most; ${(100 * scene.maps.hidden).toFixed(0)}% of attention lies on the others.` : "",

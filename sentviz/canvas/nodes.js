@@ -32,7 +32,7 @@ function rove(node, all, wide, more) {
 
 // ---- the answer
 
-export function answers({ scene, parts }) {
+export function answers({ scene, parts, look }) {
   kept(parts.answer, scene.labels.join("\n"), () => scene.labels.flatMap(name => {
     const track = html("span", "", { className: "track" })
     track.append(...["fill", "part", "before"].map(className => html("i", "", { className })))
@@ -43,7 +43,7 @@ export function answers({ scene, parts }) {
     const [name, track, said] = [0, 1, 2].map(c => parts.answer.children[3 * k + c]), [fill, , old] = track.children
     name.classList.toggle("best", k === best)
     fill.className = k === best ? "fill best" : "fill"
-    fill.style.width = `${100 * p}%`
+    Object.assign(fill.style, { width: `${100 * p}%`, background: look.classes[k] })
     old.hidden = !before
     if (before) old.style.width = `${100 * before[k]}%`
     said.textContent = before ? `${tenth(p)}, was ${tenth(before[k])}` : tenth(p)
@@ -142,13 +142,13 @@ export function light({ scene, parts, pick: own, pinned, look, tables, cell }, {
   const taken = lit.length && pick ? row(scene, pick, lit) : null, most = taken ? Math.max(...taken.map(Math.abs)) || 1 : 1
   const fixed = pinned === null ? [] : together(scene, pinned)
   for (const [k, node] of [...parts.words.querySelectorAll(".word")].entries()) {
-    const colour = tables.diverging[toned(scene.tones?.[k] ?? 0, { peak: 1, signed: true })]
+    const colour = tables.signed[toned(scene.tones?.[k] ?? 0, { peak: 1, signed: true })]
     Object.assign(node.style, { background: css(colour), color: bright(colour) ? "#000" : "#fff" })
     node.classList.toggle("lit", lit.includes(k))
     node.classList.toggle("asked", cell !== null && scene.maps.shown[cell[1]] === k)
     node.setAttribute("aria-pressed", String(fixed.includes(k)))
     const place = scene.placeOf.get(k), part = taken && place !== undefined ? taken[place] : 0
-    Object.assign(node.lastChild.style, { width: `${(100 * Math.abs(part)) / most}%`, background: part < 0 ? look.diverging[1] : look.accent })
+    Object.assign(node.lastChild.style, { width: `${(100 * Math.abs(part)) / most}%`, background: look.signed.at(part < 0 ? 1 : -2) })
   }
   const left = i === null ? null : without(scene, i), p = scene.probabilities[scene.best]
   for (const k of scene.labels.keys()) {

@@ -17,7 +17,7 @@ export const toned = (value, { peak, signed }) => Math.round(255 * clamp(signed 
 
 /** A map with a dot for each weight. */
 export function picture(scene, pick, tables) {
-  const values = map(scene, pick), range = span(values), colours = range.signed ? tables.diverging : tables.sequential
+  const values = map(scene, pick), range = span(values), colours = range.signed ? tables.signed : tables.sequential
   const canvas = Object.assign(document.createElement("canvas"), { width: scene.side, height: scene.side })
   const pen = canvas.getContext("2d"), image = pen.createImageData(scene.side, scene.side)
   for (const [k, value] of values.entries()) image.data.set([...colours[toned(value, range)], 255], 4 * k)

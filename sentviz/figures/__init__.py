@@ -7,8 +7,9 @@ Functions are pure and import numpy, pandas and plotly only. Frames count layers
 from __future__ import annotations
 
 from sentviz.figures.attention import heatmap
+from sentviz.figures.colours import Palette, Theme, palette
 from sentviz.figures.curves import curves
-from sentviz.figures.figure import Figure, Palette, Theme, base_layout, file_safe, palette
+from sentviz.figures.figure import Figure, base_layout, file_safe
 from sentviz.figures.maps import component_name
 from sentviz.figures.multiples import small_multiples
 from sentviz.figures.scalars import scalar_evolution

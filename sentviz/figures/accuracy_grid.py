@@ -7,7 +7,8 @@ from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
 from sentviz.figures.beside import span
-from sentviz.figures.figure import Figure, Theme, base_layout, file_safe, interval_bars, palette, sentence
+from sentviz.figures.colours import Theme, palette
+from sentviz.figures.figure import Figure, base_layout, file_safe, interval_bars, sentence
 from sentviz.figures.text import as_text
 
 __all__ = ["accuracy_grid"]

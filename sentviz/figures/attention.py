@@ -10,18 +10,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sentviz.errors import InputError
-from sentviz.figures.figure import (
-    Figure,
-    Palette,
-    Theme,
-    base_layout,
-    blend,
-    file_safe,
-    ink_on,
-    number,
-    palette,
-    sentence,
-)
+from sentviz.figures.colours import Palette, Theme, blend, ink_on, palette
+from sentviz.figures.figure import Figure, base_layout, file_safe, number, sentence
 from sentviz.figures.maps import (
     TITLE_PAD,
     Floats,
@@ -175,7 +165,7 @@ def _map(shown: Floats, sums: Floats, row_labels: list[str], col_labels: list[st
     )
     if max(n, m) <= 10:
         low, high = plot.layout.coloraxis.cmin, plot.layout.coloraxis.cmax
-        stops = colours.diverging if low < 0 else colours.sequential
+        stops = colours.signed if low < 0 else colours.sequential
         plot.add_scatter(
             x=np.tile(np.arange(m), n),
             y=np.repeat(np.arange(n), m),
@@ -199,7 +189,7 @@ def _add_sums(plot: go.Figure, sums: Floats, m: int, strip: float, pixels: int, 
         x=lengths,
         width=min(0.5, 8 / pixels),
         marker={
-            "color": np.where(sums < 0, colours.diverging[1], colours.muted).tolist(),
+            "color": np.where(sums < 0, colours.minus, colours.muted).tolist(),
             "opacity": 0.6,
             "line": {"width": 0},
         },

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import plotly.graph_objects as go
 
-from sentviz.figures.figure import Palette, Theme, base_layout, palette
+from sentviz.figures.colours import Palette, Theme, palette
+from sentviz.figures.figure import base_layout
 from sentviz.figures.maps import Floats
 from sentviz.figures.text import as_text, broken, label_width, text_columns
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from sentviz.figures.figure import Theme, base_layout, blend, ink_on, number, palette
+from sentviz.figures.colours import Theme, blend, ink_on, palette
+from sentviz.figures.figure import base_layout, number
 from sentviz.figures.maps import Floats
 
 __all__ = ["number_cells"]

@@ -10,8 +10,9 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sentviz.errors import InputError
+from sentviz.figures.colours import Theme, blend, halo, palette
 from sentviz.figures.ends import name_ends
-from sentviz.figures.figure import Figure, Theme, base_layout, blend, file_safe, halo, number, palette
+from sentviz.figures.figure import Figure, base_layout, file_safe, number
 from sentviz.figures.particles import label_places
 from sentviz.figures.text import as_text, text_columns, visible
 
@@ -126,7 +127,7 @@ def leader_bars(frame: pd.DataFrame, label: str, *, theme: Theme = "light") -> F
     if rows.empty:
         raise InputError(f"No leader of {label} reviews passes; lower the distance or the confidence.")
     colours = palette(theme)
-    fills = blend(colours.diverging, 0.5 + rows["score"].to_numpy(float) / (2 * max(float(frame["score"].abs().max()), 1e-9)))
+    fills = blend(colours.classes, 0.5 + rows["score"].to_numpy(float) / (2 * max(float(frame["score"].abs().max()), 1e-9)))
     height = 92 + 24 * len(rows)
     title = f"{as_text(label.capitalize())} reviews are led by"
     plot = go.Figure(layout=base_layout(theme, title=title, width=520, height=height, margin=(140, 44, 96, 40), showlegend=False))
@@ -180,7 +181,7 @@ def vocabulary_map(
     )
     plot.update_layout(showlegend=False)
     at, leads = frame[["x0", "x1"]].to_numpy(float), frame["leads"].to_numpy(float)
-    fills = np.array(blend(colours.diverging[1:-1], 1 / (1 + np.exp(-frame["score"].to_numpy(float)))))
+    fills = np.array(blend(colours.probability, 1 / (1 + np.exp(-frame["score"].to_numpy(float)))))
     sizes = np.where(leads > 0, 4 + 34 * np.sqrt(leads / max(float(leads.max()), 1)), 3)
     size = np.array([width - left - right, height - top - bottom], dtype=float)
     low, high = at.min(axis=0), at.max(axis=0)

@@ -11,7 +11,8 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
-from sentviz.figures.figure import SYMBOLS, Figure, Theme, base_layout, blend, file_safe, ink_on, interval_bars, palette, sentence
+from sentviz.figures.colours import Theme, blend, ink_on, palette
+from sentviz.figures.figure import SYMBOLS, Figure, base_layout, file_safe, interval_bars, sentence
 from sentviz.figures.text import as_run, as_text, text_columns
 
 __all__ = ["agreement_matrix", "class_scores", "confusion_matrix", "legend_above"]
@@ -23,7 +24,7 @@ _WRITTEN = 12  # classes whose cells have room for numbers
 def confusion_matrix(
     counts: npt.ArrayLike, classes: Sequence[str], *, run: str = "", selected: Cell | None = None, theme: Theme = "light"
 ) -> Figure:
-    """Counts as text, the share of the row's label as colour: blue on the diagonal, orange beside it; a click anywhere picks a cell.
+    """Counts as text, the share of the row's label as colour: teal on the diagonal, magenta beside it; a click anywhere picks a cell.
 
     Args:
         counts: (K, K), rows = label, columns = prediction.
@@ -65,7 +66,7 @@ def confusion_matrix(
     frame = pd.DataFrame({"label": label, "predicted": said, "count": table.ravel(), "share": share.ravel()})
     caption = sentence(
         [
-            f"Counts of {table.sum():,} rows and shares of each label's rows, which are the colours: blue is right, orange mistaken.",
+            f"Counts of {table.sum():,} rows and shares of each label's rows, which are the colours: teal is right, magenta mistaken.",
             "The outlined cell is the part of the rows that is shown." if selected else "",
         ]
     )
@@ -103,7 +104,7 @@ def agreement_matrix(cells: npt.ArrayLike, runs: tuple[str, str], *, selected: C
     )
     right = [True, True, False, False], [True, False, True, False]
     frame = pd.DataFrame({"first_right": right[0], "second_right": right[1], "count": table.ravel(), "share": share.ravel()})
-    caption = f"{table.sum():,} rows by which run is right; first {runs[0]}, second {runs[1]}; the stronger the blue, the larger the share."
+    caption = f"{table.sum():,} rows by which run is right; first {runs[0]}, second {runs[1]}; the stronger the teal, the larger the share."
     return Figure(file_safe("agreement", *runs), plot, frame, caption)
 
 
@@ -129,7 +130,7 @@ def _cells(
         theme, title=title, width=left + 24 + max(wide * side * 1.5, 300), height=92 + high * side, margin=(left, 84, 24, 8)
     )
     plot = go.Figure(layout=layout)
-    fills = blend(colours.diverging, (np.nan_to_num(values).ravel() + 1) / 2)
+    fills = blend(colours.judged, (np.nan_to_num(values).ravel() + 1) / 2)
     shapes: list[dict[str, object]] = []
     notes: list[dict[str, object]] = []
     for i in range(high):

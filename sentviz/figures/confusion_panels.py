@@ -9,7 +9,8 @@ import pandas as pd
 from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
-from sentviz.figures.figure import Figure, Theme, base_layout, blend, ink_on, is_panel_title, palette, sentence
+from sentviz.figures.colours import Theme, blend, ink_on, palette
+from sentviz.figures.figure import Figure, base_layout, is_panel_title, sentence
 from sentviz.figures.text import as_text
 
 __all__ = ["confusion_panels"]

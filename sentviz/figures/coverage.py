@@ -6,7 +6,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sentviz.errors import InputError
-from sentviz.figures.figure import Figure, Theme, base_layout, file_safe, ink_on, palette
+from sentviz.figures.colours import Theme, ink_on, palette
+from sentviz.figures.figure import Figure, base_layout, file_safe
 from sentviz.figures.text import as_text
 
 __all__ = ["coverage_bars"]

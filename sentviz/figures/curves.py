@@ -9,7 +9,8 @@ import pandas as pd
 from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
-from sentviz.figures.figure import Figure, Theme, base_layout, file_safe, palette, sentence
+from sentviz.figures.colours import Theme, palette
+from sentviz.figures.figure import Figure, base_layout, file_safe, sentence
 from sentviz.figures.text import as_run, as_text
 
 __all__ = ["curves"]

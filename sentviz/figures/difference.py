@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sentviz.figures.attention import heatmap
-from sentviz.figures.figure import Figure, Theme, file_safe, sentence
+from sentviz.figures.colours import Theme
+from sentviz.figures.figure import Figure, file_safe, sentence
 from sentviz.figures.maps import component_name, component_slug, head_slug
 from sentviz.figures.text import as_run
 from sentviz.trace import Trace
@@ -24,7 +25,7 @@ def difference_map(
     side: int = 460,
     theme: Theme = "light",
 ) -> Figure:
-    """A map of differences, blue where the second model looks more, orange where the first does.
+    """A map of differences, green where the second model looks more, purple where the first does.
 
     Args:
         trace: holds second minus first in the place of the map, as `sentviz.maps.compare.map_difference` gives it; of the second run.
@@ -42,7 +43,7 @@ def difference_map(
     caption = sentence(
         [
             f"{trace.run} minus {first}: {what} of layer {layer + 1}, {who}, over the {len(trace.tokens)} {pieces} that both read.",
-            f"Blue: {trace.run} looks there more; orange: {first} does. Each row is a query.",
+            f"Green: {trace.run} looks there more; purple: {first} does. Each row is a query.",
             f"The {shown} keys with the largest differences are shown." if shown < len(trace.tokens) else "",
             "° marks what one of the vocabularies lacks." if trace.unknown.any() else "",
         ]

@@ -12,7 +12,8 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
-from sentviz.figures.figure import Figure, Theme, base_layout, blend, file_safe, ink_on, is_panel_title, palette, sentence
+from sentviz.figures.colours import Theme, blend, class_colours, ink_on, palette
+from sentviz.figures.figure import Figure, base_layout, file_safe, is_panel_title, sentence
 from sentviz.figures.heads import MEASURE_TITLES
 from sentviz.figures.maps import component_name, component_slug, head_slug
 from sentviz.figures.scatter import SYMBOLS
@@ -39,10 +40,8 @@ def epoch_answers(epochs: Sequence[int], labels: Sequence[str], probabilities: n
     shares = np.asarray(probabilities, dtype=float)
     if shares.shape != (len(epochs), len(labels)) or not shares.size:
         raise InputError(f"{len(epochs)} epochs and {len(labels)} labels do not fit probabilities of shape {shares.shape}.")
-    colours = palette(theme)
     plot = go.Figure(layout=base_layout(theme, title="The answer after each epoch", width=560, height=300, margin=(56, 52, 128, 52)))
-    for k, label in enumerate(labels):
-        colour = colours.lines[k % len(colours.lines)]
+    for k, (label, colour) in enumerate(zip(labels, class_colours(labels, theme), strict=True)):
         plot.add_scatter(
             x=list(epochs),
             y=shares[:, k],
@@ -80,7 +79,7 @@ def epoch_maps(
     maps = {epoch: trace.map(layer, head, component).astype(float) for epoch, trace in traces.items()}
     first, colours = next(iter(traces.values())), palette(theme)
     peak, signed = max(float(np.abs(one).max()) for one in maps.values()) or 1.0, any(one.min() < 0 for one in maps.values())
-    stops, n = colours.diverging if signed else colours.sequential, len(first.tokens)
+    stops, n = colours.signed if signed else colours.sequential, len(first.tokens)
     named = n <= READABLE
     plot, places, across = _panels([f"epoch {epoch}" for epoch in maps], gap=0.03)
     names = [as_text(token, 12) for token in first.tokens]
@@ -177,7 +176,7 @@ def epoch_confusions(epochs: Sequence[int], counts: npt.ArrayLike, classes: Sequ
             hovertemplate="%{customdata}<extra></extra>",
             **place,
         )
-        for (i, j), fill in zip(np.ndindex(k, k), blend(colours.diverging, (np.nan_to_num(signed[e]).ravel() + 1) / 2), strict=True):
+        for (i, j), fill in zip(np.ndindex(k, k), blend(colours.judged, (np.nan_to_num(signed[e]).ravel() + 1) / 2), strict=True):
             if k <= WRITTEN:
                 font = {"size": 13 if k < 4 else 10, "color": ink_on(fill)}
                 plot.add_annotation(x=j, y=i, text=f"{table[e, i, j]:,}", font=font, **place)
@@ -191,7 +190,7 @@ def epoch_confusions(epochs: Sequence[int], counts: npt.ArrayLike, classes: Sequ
             **place,
         )
         plot.update_xaxes(tickvals=list(range(k)), ticktext=names, showticklabels=place["row"] == places[-1]["row"], **place)
-    scale = [[i / (len(colours.diverging) - 1), stop] for i, stop in enumerate(colours.diverging)]
+    scale = [[i / (len(colours.judged) - 1), stop] for i, stop in enumerate(colours.judged)]
     plot.update_layout(
         base_layout(
             theme,
@@ -216,7 +215,7 @@ def epoch_confusions(epochs: Sequence[int], counts: npt.ArrayLike, classes: Sequ
         }
     )
     caption = (
-        f"Counts of {table[0].sum():,} rows, labels down and predictions across; blue is right, orange mistaken, by share of the label."
+        f"Counts of {table[0].sum():,} rows, labels down and predictions across; teal is right, magenta mistaken, by share of the label."
     )
     return Figure(file_safe("epochs", "confusion"), plot, frame, caption)
 
@@ -243,7 +242,7 @@ def epoch_points(
     at, of, good = np.asarray(places, dtype=float), np.asarray(labels, dtype=np.int64), np.asarray(right, dtype=bool)
     if at.shape != (len(epochs), len(of), 2) or good.shape != at.shape[:2] or not at.size:
         raise InputError("Points by epoch need a place and an answer for each row and epoch.")
-    colours = palette(theme)
+    colours, fills = palette(theme), class_colours(classes, theme)
     plot, panels, across = _panels([f"epoch {epoch}" for epoch in epochs], gap=0.03)
     low, high = at.min(axis=(0, 1)), at.max(axis=(0, 1))
     middle, half = (low + high) / 2, 0.54 * float((high - low).max()) or 1.0
@@ -258,7 +257,7 @@ def epoch_points(
                 marker={
                     "size": 6,
                     "opacity": 0.8,
-                    "color": colours.lines[k % len(colours.lines)],
+                    "color": fills[k],
                     "symbol": SYMBOLS[k % len(SYMBOLS)],
                     "line": {"width": np.where(good[e, rows], 0, 1.6), "color": colours.ink},
                 },
@@ -270,7 +269,7 @@ def epoch_points(
         anchor = "x" if e == 0 else f"x{e + 1}"
         plot.update_yaxes(range=[middle[1] - half, middle[1] + half], scaleanchor=anchor, **place)
     for k, name in enumerate(classes):
-        sign = {"size": 8, "color": colours.lines[k % len(colours.lines)], "symbol": SYMBOLS[k % len(SYMBOLS)]}
+        sign = {"size": 8, "color": fills[k], "symbol": SYMBOLS[k % len(SYMBOLS)]}
         plot.add_scatter(x=[None], y=[None], mode="markers", name=as_text(name, 16), marker=sign)
     plot.update_layout(
         base_layout(

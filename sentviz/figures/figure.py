@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import plotly.graph_objects as go
 
-__all__ = ["MONOSPACE", "SYMBOLS", "Figure", "Palette", "Theme", "base_layout", "blend", "file_safe", "ink_on", "palette"]
+from sentviz.figures.colours import Theme, palette
 
-Theme = Literal["light", "dark"]
+__all__ = ["MONOSPACE", "SYMBOLS", "Figure", "base_layout", "file_safe"]
 
 MONOSPACE = "DejaVu Sans Mono, Menlo, Consolas, monospace"
 _SANS = "Source Sans, Source Sans Pro, Helvetica Neue, Arial, Liberation Sans, sans-serif"
@@ -42,51 +42,7 @@ class Figure:
             raise ValueError(f"{self.name!r} is no safe file name; build it with file_safe")
 
 
-@dataclass(frozen=True)
-class Palette:
-    """The colours of one theme. Blue and orange, and the line colours, stay apart for colour-blind eyes."""
-
-    paper: str
-    ink: str
-    muted: str
-    grid: str
-    neutral: str  # a cell that says nothing
-    sequential: tuple[str, ...]  # 0 to the largest value
-    diverging: tuple[str, ...]  # negative orange, 0 neutral, positive blue
-    lines: tuple[str, ...]  # 3:1 or better against paper
-
-
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "cross", "star")  # one per series, beside its colour
-
-_LIGHT = Palette(
-    paper="#ffffff",
-    ink="#31333f",
-    muted="#6b7080",
-    grid="#e6e9ef",
-    neutral="#eef1f6",
-    sequential=("#f1f4f9", "#c9dcef", "#8fbbdd", "#4a90c4", "#1b62a5", "#08306b"),
-    diverging=("#7f3b08", "#c75f10", "#f2a661", "#f1f4f9", "#82b6dc", "#2673b2", "#08306b"),
-    lines=("#0072b2", "#d55e00", "#00805c", "#a6508a", "#8a6a00", "#5b5f97", "#4b4b4b"),
-)
-_DARK = Palette(
-    paper="#0e1117",
-    ink="#fafafa",
-    muted="#a3a8b8",
-    grid="#2b303b",
-    neutral="#222834",
-    sequential=("#1b202b", "#173a63", "#1f66a8", "#3d9be0", "#93cff5", "#eef8ff"),
-    diverging=("#ffd2ab", "#ee8a3c", "#7d4417", "#1b202b", "#1b4f86", "#3d9be0", "#d6eeff"),
-    lines=("#56b4e9", "#ff9d5c", "#2fc79a", "#e39ac7", "#f0c94a", "#a5a9f0", "#bfc5ce"),
-)
-
-
-def palette(theme: Theme) -> Palette:
-    """The colours of ``"light"`` or ``"dark"``; ValueError for any other name."""
-    if theme == "light":
-        return _LIGHT
-    if theme == "dark":
-        return _DARK
-    raise ValueError(f"theme must be 'light' or 'dark', not {theme!r}")
 
 
 def base_layout(
@@ -142,31 +98,10 @@ def base_layout(
     return base
 
 
-def blend(stops: Sequence[str], at: npt.ArrayLike) -> list[str]:
-    """Colours ``#rrggbb`` of a scale with evenly spaced ``stops``, at positions (n,) in 0..1."""
-    channels = np.array([[int(stop[i : i + 2], 16) for i in (1, 3, 5)] for stop in stops], dtype=float)
-    where = np.clip(np.asarray(at, dtype=float), 0, 1) * (len(stops) - 1)
-    mixed = np.stack([np.interp(where, np.arange(len(stops)), channels[:, i]) for i in range(3)], axis=-1)
-    return ["#" + "".join(f"{round(value):02x}" for value in rgb) for rgb in mixed]
-
-
-def ink_on(background: str) -> str:
-    """Black or white, whichever reads better on ``#rrggbb`` (WCAG contrast)."""
-    parts = [int(background[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
-    luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
-    return "#000000" if luminance > 0.179 else "#ffffff"
-
-
 def interval_bars(values: npt.NDArray[np.float64], colour: str) -> dict[str, Any]:
     """Plotly's error bars for rows of (value, low, high), (n, 3)."""
     above, below = values[:, 2] - values[:, 0], values[:, 0] - values[:, 1]
     return {"type": "data", "symmetric": False, "array": above, "arrayminus": below, "color": colour, "thickness": 1.6, "width": 0}
-
-
-def halo(paper: str) -> dict[str, str]:
-    """For the font of letters that stand on points: a rim in the colour of the paper."""
-    return {"shadow": ", ".join([f"0 0 3px {paper}"] * 3)}
 
 
 def is_panel_title(annotation: go.layout.Annotation) -> bool:

@@ -10,7 +10,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sentviz.errors import InputError
-from sentviz.figures.figure import Figure, Theme, base_layout, file_safe, palette, sentence
+from sentviz.figures.colours import Theme, palette
+from sentviz.figures.figure import Figure, base_layout, file_safe, sentence
 from sentviz.figures.text import as_text
 
 __all__ = ["forgetting"]
@@ -27,7 +28,7 @@ def forgetting(
     about: str = "",
     theme: Theme = "light",
 ) -> Figure:
-    """A row a text, a column an epoch: blue where the answer was right. Those forgotten most often stand first.
+    """A row a text, a column an epoch: teal where the answer was right. Those forgotten most often stand first.
 
     Args:
         epochs: E numbers. ids: N of them. right: (E, N). kinds: what became of each row. forgotten: (N,) how often it was.
@@ -46,7 +47,7 @@ def forgetting(
     plot = go.Figure(
         go.Heatmap(
             z=table[:, shown].T.astype(float),
-            colorscale=[[0, colours.diverging[2]], [1, colours.diverging[-3]]],
+            colorscale=[[0, colours.judged[2]], [1, colours.judged[-3]]],
             zmin=0,
             zmax=1,
             showscale=False,
@@ -87,7 +88,7 @@ def forgetting(
     tally = ", ".join(f"{kind} {list(kinds).count(kind):,}" for kind in dict.fromkeys(sorted(kinds)))
     caption = sentence(
         [
-            f"Of {len(ids):,} rows: {tally}. {len(shown)} of the {len(changed):,} that changed are drawn; blue is right, orange wrong."
+            f"Of {len(ids):,} rows: {tally}. {len(shown)} of the {len(changed):,} that changed are drawn; teal is right, magenta wrong."
             if changed
             else f"Of {len(ids):,} rows none changed between these epochs.",
             about,

@@ -10,7 +10,8 @@ import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.cells import number_cells
-from sentviz.figures.figure import SYMBOLS, Figure, Theme, base_layout, file_safe, interval_bars, palette, sentence
+from sentviz.figures.colours import Theme, palette
+from sentviz.figures.figure import SYMBOLS, Figure, base_layout, file_safe, interval_bars, sentence
 from sentviz.figures.text import as_text, text_columns
 
 __all__ = ["KINDS", "gate_grid", "gate_lines"]

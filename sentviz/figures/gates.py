@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from sentviz.figures.figure import Figure, Theme, base_layout, blend, file_safe, palette, sentence
+from sentviz.figures.colours import Theme, blend, palette
+from sentviz.figures.figure import Figure, base_layout, file_safe, sentence
 from sentviz.figures.maps import Floats
 from sentviz.figures.text import as_text
 from sentviz.maps.tokenwise import forced, gates

@@ -9,7 +9,8 @@ from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
 from sentviz.figures.cells import number_cells
-from sentviz.figures.figure import SYMBOLS, Figure, Theme, base_layout, file_safe, palette
+from sentviz.figures.colours import Theme, palette
+from sentviz.figures.figure import SYMBOLS, Figure, base_layout, file_safe
 from sentviz.figures.text import as_run
 
 __all__ = ["MEASURE_TITLES", "head_grid", "layer_lines"]

@@ -10,7 +10,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sentviz.errors import InputError
-from sentviz.figures.figure import Figure, Theme, base_layout, palette, sentence
+from sentviz.figures.colours import Theme, palette
+from sentviz.figures.figure import Figure, base_layout, sentence
 from sentviz.figures.text import as_text
 
 __all__ = ["token_importance"]

@@ -11,7 +11,8 @@ from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
 from sentviz.figures.beside import span
-from sentviz.figures.figure import Figure, Theme, base_layout, file_safe, palette, sentence
+from sentviz.figures.colours import Theme, palette
+from sentviz.figures.figure import Figure, base_layout, file_safe, sentence
 from sentviz.figures.text import as_text
 
 __all__ = ["lambda_grid"]
@@ -152,7 +153,7 @@ def _diamonds(plot: go.Figure, marks: pd.DataFrame, last: int, colour: dict[Any,
         marker={
             "symbol": "diamond-open",
             "size": 8,
-            "color": [colour.get(c, "#888888") for c in marks["component"]],
+            "color": [colour[c] for c in marks["component"]],
             "line": {"width": 1.6},
         },
         customdata=marks[["components"]].to_numpy(int),

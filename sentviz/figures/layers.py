@@ -10,8 +10,9 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sentviz.errors import InputError
+from sentviz.figures.colours import Theme, blend, class_colours, ink_on, palette
 from sentviz.figures.ends import name_ends
-from sentviz.figures.figure import Figure, Theme, base_layout, blend, file_safe, ink_on, number, palette
+from sentviz.figures.figure import Figure, base_layout, file_safe, number
 from sentviz.figures.text import as_text
 
 __all__ = ["head_table", "verdict_lines"]
@@ -31,12 +32,11 @@ def verdict_lines(labels: Sequence[str], probabilities: npt.ArrayLike, *, theme:
     shares = np.asarray(probabilities, dtype=float)
     if shares.ndim != 2 or shares.shape[1] != len(labels):
         raise InputError(f"{len(labels)} labels do not fit probabilities of shape {shares.shape}.")
-    colours, steps = palette(theme), list(range(len(shares)))
+    steps = list(range(len(shares)))
     names = ["embedding", *(f"layer {i}" for i in steps[1:])]
     layout = base_layout(theme, title="The verdict, layer by layer", width=520, height=280, margin=(56, 52, 120, 44))
     plot = go.Figure(layout=layout)
-    for k, label in enumerate(labels):
-        colour = colours.lines[k % len(colours.lines)]
+    for k, (label, colour) in enumerate(zip(labels, class_colours(labels, theme), strict=True)):
         plot.add_scatter(
             x=steps,
             y=shares[:, k],
@@ -48,7 +48,8 @@ def verdict_lines(labels: Sequence[str], probabilities: npt.ArrayLike, *, theme:
             hovertemplate=f"{as_text(label)}, %{{x}}: %{{y:.1%}}<extra></extra>",
         )
     last = [
-        (share, colours.lines[k % len(colours.lines)], f"{as_text(labels[k])} {share:.0%}") for k, share in enumerate(shares[-1].tolist())
+        (share, colour, f"{as_text(label)} {share:.0%}")
+        for label, colour, share in zip(labels, class_colours(labels, theme), shares[-1].tolist(), strict=True)
     ]
     name_ends(plot, last, steps[-1], span=1.06, inner=184)
     plot.update_xaxes(tickvals=steps, ticktext=names, range=[-0.1, steps[-1] + 0.1])

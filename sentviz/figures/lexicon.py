@@ -13,7 +13,8 @@ import pandas as pd
 from sentviz.errors import InputError
 from sentviz.figures.attention import heatmap
 from sentviz.figures.bartable import Column, bar_table, row_names
-from sentviz.figures.figure import Figure, Palette, Theme, file_safe, number, palette, sentence
+from sentviz.figures.colours import Palette, Theme, palette
+from sentviz.figures.figure import Figure, file_safe, number, sentence
 from sentviz.figures.maps import Floats
 from sentviz.figures.strip import token_strip
 from sentviz.figures.text import as_text
@@ -48,6 +49,7 @@ def polarity_strip(trace: Trace, *, token: int | None = None, width: int = 664, 
         unknown=trace.unknown,
         low_label="more negative",
         high_label="more positive",
+        scale="class",
         full=1.0,
         width=width,
         theme=theme,
@@ -201,7 +203,7 @@ def _drawn(row: Row, parts: tuple[tuple[str, str, int], ...], rest_by: str, titl
         values = shown[name].to_numpy(float)
         if len(rest):
             values = np.append(values, rest[name].agg(rest_by))
-        tint = [colours.diverging[1] if value < 0 else colours.lines[0] for value in values]
+        tint = [colours.minus if value < 0 else colours.plus for value in values]
         said = [_said(name, value, digits) for value in values.tolist()]
         columns.append(Column(heading, values, said, tint, least=0.01 if name == "change" else 0.0))
     plot = bar_table(names, columns, title=title, left=left, width=width, faint=len(rest) > 0, theme=theme)
@@ -231,4 +233,4 @@ def _shares(shares: Floats, flat: Any) -> str:
 
 def _sides(colours: Palette) -> list[str]:
     """Positive blue, neutral grey, negative orange."""
-    return [colours.diverging[-2], colours.muted, colours.diverging[1]]
+    return [colours.classes[-2], colours.classes[2], colours.classes[1]]

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.figures.figure import Palette, number
+from sentviz.figures.colours import Palette
+from sentviz.figures.figure import number
 
 __all__ = ["TITLE_PAD", "Floats", "Indices", "coloraxis", "component_name", "component_slug", "digits", "head_slug"]
 
@@ -47,7 +48,7 @@ def coloraxis(values: Floats, colours: Palette, above: float) -> dict[str, Any]:
         high = max(-low, high)
         low = -high
     high = high or 1.0
-    stops = colours.diverging if low < 0 else colours.sequential
+    stops = colours.signed if low < 0 else colours.sequential
     return {
         "cmin": low,
         "cmax": high,

@@ -11,7 +11,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sentviz.errors import InputError
-from sentviz.figures.figure import Figure, Theme, base_layout, file_safe, palette, sentence
+from sentviz.figures.colours import Theme, palette
+from sentviz.figures.figure import Figure, base_layout, file_safe, sentence
 from sentviz.figures.maps import TITLE_PAD, Floats, Indices, coloraxis, component_name, component_slug
 from sentviz.figures.text import as_text
 from sentviz.trace import Trace

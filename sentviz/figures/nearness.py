@@ -7,8 +7,9 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sentviz.errors import InputError
+from sentviz.figures.colours import Theme, palette
 from sentviz.figures.ends import name_ends
-from sentviz.figures.figure import Figure, Theme, base_layout, palette
+from sentviz.figures.figure import Figure, base_layout
 
 __all__ = ["nearness_curve"]
 

@@ -11,8 +11,9 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
+from sentviz.figures.colours import Theme, palette
 from sentviz.figures.confusion import legend_above
-from sentviz.figures.figure import SYMBOLS, Figure, Theme, base_layout, file_safe, interval_bars, palette, sentence
+from sentviz.figures.figure import SYMBOLS, Figure, base_layout, file_safe, interval_bars, sentence
 from sentviz.figures.text import as_run, as_text
 
 __all__ = ["one_vs_rest", "reliability_diagram", "threshold_lines"]

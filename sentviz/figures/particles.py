@@ -12,7 +12,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sentviz.errors import InputError
-from sentviz.figures.figure import Figure, Theme, base_layout, blend, file_safe, palette, sentence
+from sentviz.figures.colours import Theme, blend, palette
+from sentviz.figures.figure import Figure, base_layout, file_safe, sentence
 from sentviz.figures.text import as_text, text_columns, visible
 
 __all__ = ["NEAR", "PITCH", "YAW", "Scene", "hull", "label_places", "particles", "seen", "together"]
@@ -176,7 +177,7 @@ def particles(scene: Scene, layer: int | None = None, *, name: str = "hardmax", 
     if scene.decision:
         w, b = scene.decision
         probability = 1 / (1 + np.exp(-(flat @ w + b)))
-        fills = blend(colours.diverging[1:-1], probability)
+        fills = blend(colours.probability, probability)
     else:
         fills = [colours.lines[group % len(colours.lines)] for group in scene.groups]
     leads = np.zeros(len(state), dtype=bool)
@@ -220,7 +221,7 @@ def _caption(scene: Scene, layer: int) -> str:
         "Dotted: the polytope of the leaders' limits." if scene.edges else "",
     ]
     if scene.decision:
-        said.append("Dashed: the decoder's decision line; colours: its probability, orange low, blue high.")
+        said.append(f"Dashed: the decoder's decision line; colours: its probability, orange {scene.labels[0]}, blue {scene.labels[1]}.")
     if scene.probabilities is not None:
         p = float(scene.probabilities[layer])
         said.append(f"Cross: the mean of the tokens, {scene.labels[int(p >= 0.5)]} {max(p, 1 - p):.0%}.")
@@ -246,7 +247,7 @@ def _shade(plot: go.Figure, decision: tuple[Doubles, float], low: Doubles, high:
     w, b = decision
     x, y = np.linspace(low[0], high[0], 61), np.linspace(low[1], high[1], 61)
     z = 1 / (1 + np.exp(-(w[0] * x[None] + w[1] * y[:, None] + b)))
-    stops = palette(theme).diverging[1:-1]
+    stops = palette(theme).probability
     scale = [[i / (len(stops) - 1), stop] for i, stop in enumerate(stops)]
     bands = {"start": 0.05, "end": 0.95, "size": 0.1}
     plot.add_contour(

@@ -8,7 +8,8 @@ import pandas as pd
 from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
-from sentviz.figures.figure import Figure, Theme, base_layout, is_panel_title, palette, sentence
+from sentviz.figures.colours import Theme, palette
+from sentviz.figures.figure import Figure, base_layout, is_panel_title, sentence
 from sentviz.figures.text import as_text
 
 __all__ = ["roc_panels"]

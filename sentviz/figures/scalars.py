@@ -10,8 +10,9 @@ import pandas as pd
 from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
+from sentviz.figures.colours import Theme, palette
 from sentviz.figures.ends import name_ends
-from sentviz.figures.figure import Figure, Theme, base_layout, file_safe, is_panel_title, number, palette, sentence
+from sentviz.figures.figure import Figure, base_layout, file_safe, is_panel_title, number, sentence
 from sentviz.figures.text import as_run, as_text
 
 __all__ = ["scalar_evolution", "scalar_label"]

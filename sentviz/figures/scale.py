@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.figures.figure import Palette
+from sentviz.figures.colours import Palette
 
 __all__ = ["SCALES", "Scale", "scaled"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sentviz.errors import InputError
-from sentviz.figures.figure import Figure, Palette, Theme, base_layout, file_safe, halo, interval_bars, number, palette, sentence
+from sentviz.figures.colours import Palette, Theme, class_colours, halo, palette
+from sentviz.figures.figure import Figure, base_layout, file_safe, interval_bars, number, sentence
 from sentviz.figures.scale import SCALES, scaled
 from sentviz.figures.text import as_text
 
@@ -39,7 +40,6 @@ VIEW = {
     },
     "projection": {"type": "orthographic"},
 }
-GOLD = "#f0c94a"
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -78,7 +78,7 @@ def scatter(
     Raises:
         InputError: nothing to draw, an unknown colour, or one that these rows do not have.
     """
-    parts = groups(frame, colour, classes)
+    parts = groups(frame, colour, classes, theme)
     flat, n, colours = "z" not in frame, len(frame), palette(theme)
     dims = ["x", "y"] if flat else ["x", "y", "z"]
     picked = np.ones(n, dtype=bool) if chosen is None else np.asarray(chosen, dtype=bool)
@@ -190,27 +190,26 @@ class _Draw:
         shown = {"hoverinfo": "skip"} if self.hover is None else {"text": self.hover[rows], "hovertemplate": "%{text}<extra></extra>"}
         self.plot.add_trace({"type": self.kind, "mode": "markers", "marker": marker, **places, **shown, **more})
 
-    def groups(self, groups: list[tuple[str, Bools]], picked: Bools) -> None:
+    def groups(self, groups: Sequence[Group], picked: Bools) -> None:
         """A trace a category, and a faded one of its rows that are not chosen."""
-        for i, (name, rows) in enumerate(groups):
-            colour, symbol = self.colours.lines[i % len(self.colours.lines)], SYMBOLS[i % len(SYMBOLS)]
-            marker = {"size": self.size, "symbol": symbol, "color": colour, "line": {"width": 0}}
+        for i, (name, rows, colour, symbol) in enumerate(groups):
+            marker = {"size": self.size, "symbol": SYMBOLS[symbol], "color": colour, "line": {"width": 0}}
             if (rows & ~picked).any():
                 self.points(rows & ~picked, marker | {"opacity": FADED}, legendgroup=str(i), showlegend=False)
             shown = f"{as_text(name)} ({int((rows & picked).sum()):,})"
             self.points(rows & picked, marker | {"opacity": strength(len(rows))}, legendgroup=str(i), name=shown, showlegend=True)
 
-    def scale(self, colour: str, groups: list[tuple[str, Bools]], picked: Bools) -> None:
+    def scale(self, colour: str, groups: Sequence[Group], picked: Bools) -> None:
         """One scale for the colour; symbols tell the predictions apart."""
         scale = scaled(self.frame[colour], colour, self.colours)
         values, stops = scale.places, scale.stops
         bar = {"title": {"text": COLOURS[colour], "side": "top"}, "thickness": 12, "len": 0.5, "y": 0, "yanchor": "bottom", "x": 1.02}
         bar |= {"tickvals": [0, 0.5, 1], "ticktext": scale.ticks}
-        first = next((k for k, (_, rows) in enumerate(groups) if (rows & picked).any()), 0)
-        for k, (name, rows) in enumerate(groups):
+        first = next((k for k, group in enumerate(groups) if (group.rows & picked).any()), 0)
+        for k, (name, rows, _, symbol) in enumerate(groups):
             marker = {
                 "size": self.size + 0.5,
-                "symbol": SYMBOLS[k % len(SYMBOLS)],
+                "symbol": SYMBOLS[symbol],
                 "color": values[rows & picked],
                 "cmin": 0,
                 "cmax": 1,
@@ -249,7 +248,7 @@ class _Draw:
                 "type": "scatter" if flat else "scatter3d",
                 "mode": "markers+text",
                 **{dim: [float(value)] for dim, value in zip("xyz", at, strict=False)},
-                "marker": {**symbol, "color": GOLD, "line": {"color": ink, "width": 1.6}},
+                "marker": {**symbol, "color": self.colours.star, "line": {"color": ink, "width": 1.6}},
                 "text": [as_text(name, 40)],
                 "textposition": "top center",
                 "textfont": {"size": 13, "color": ink, **(halo(paper) if flat else {})},
@@ -276,7 +275,16 @@ def strength(n: int) -> float:
     return float(np.clip(0.82 - 0.28 * np.log10(max(n, 1) / 1000), 0.4, 0.82))
 
 
-def groups(frame: pd.DataFrame, colour: str, classes: Sequence[str]) -> list[tuple[str, Bools]]:
+class Group(NamedTuple):
+    """Points of one kind."""
+
+    name: str
+    rows: Bools  # (n,)
+    colour: str
+    symbol: int  # in `SYMBOLS`
+
+
+def groups(frame: pd.DataFrame, colour: str, classes: Sequence[str], theme: Theme) -> list[Group]:
     """What symbols tell apart, with its rows: the categories of the colour, or the predictions where that is a scale; no empty ones.
 
     Raises:
@@ -289,16 +297,17 @@ def groups(frame: pd.DataFrame, colour: str, classes: Sequence[str]) -> list[tup
     if colour not in frame:
         raise InputError(f"The {COLOURS[colour]} of these rows is not at hand.")
     labels, said = frame["label"].to_numpy(int), frame["predicted"].to_numpy(int)
+    look, fills = palette(theme), class_colours(classes, theme)
     if colour in SCALES:
-        parts = [(f"said {name}", said == k) for k, name in enumerate(classes)]
+        parts = [(f"said {name}", said == k, fills[k]) for k, name in enumerate(classes)]
     elif colour == "right":
         right = frame["right"].to_numpy(bool) & (labels >= 0)
-        parts = [("right", right), ("wrong", ~right & (labels >= 0)), ("unlabelled", labels < 0)]
+        parts = [("right", right, look.right), ("wrong", ~right & (labels >= 0), look.wrong), ("unlabelled", labels < 0, look.muted)]
     elif colour == "predicted":
-        parts = [(name, said == k) for k, name in enumerate(classes)]
+        parts = [(name, said == k, fills[k]) for k, name in enumerate(classes)]
     else:
-        parts = [*((name, labels == k) for k, name in enumerate(classes)), ("unlabelled", labels < 0)]
-    return [(name, rows) for name, rows in parts if rows.any()]
+        parts = [*((name, labels == k, fills[k]) for k, name in enumerate(classes)), ("unlabelled", labels < 0, look.muted)]
+    return [Group(name, rows, fill, k % len(SYMBOLS)) for k, (name, rows, fill) in enumerate(parts) if rows.any()]
 
 
 def _hover(frame: pd.DataFrame, classes: Sequence[str]) -> npt.NDArray[Any] | None:

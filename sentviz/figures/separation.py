@@ -7,7 +7,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sentviz.errors import InputError
-from sentviz.figures.figure import Figure, Theme, base_layout, blend, file_safe, interval_bars, palette, sentence
+from sentviz.figures.colours import Theme, blend, palette
+from sentviz.figures.figure import Figure, base_layout, file_safe, interval_bars, sentence
 from sentviz.figures.text import as_text
 
 __all__ = ["accuracy_by_length"]

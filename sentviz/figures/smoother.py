@@ -9,7 +9,8 @@ import pandas as pd
 
 from sentviz.errors import InputError
 from sentviz.figures.bartable import Column, bar_table, row_names
-from sentviz.figures.figure import Figure, Theme, file_safe, number, palette, sentence
+from sentviz.figures.colours import Theme, palette
+from sentviz.figures.figure import Figure, file_safe, number, sentence
 from sentviz.figures.text import as_text
 from sentviz.maps.arithmetic import CellArithmetic
 
@@ -47,8 +48,8 @@ def smoother(cell: CellArithmetic, *, top: int = 8, kernel: bool = False, width:
         values = shown[column].to_numpy()
         if len(rest):
             values = np.append(values, rest[column].mean() if column == "value_norm" else rest[column].sum())
-        plus = colours.muted if column == "value_norm" else colours.lines[0]
-        tint = [colours.diverging[1] if value < 0 else plus for value in values]
+        plus = colours.muted if column == "value_norm" else colours.plus
+        tint = [colours.minus if value < 0 else plus for value in values]
         columns.append(Column(heading, values, [_said(column, value) for value in values.tolist()], tint, part))
     plot = bar_table(
         names,

@@ -11,7 +11,8 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
-from sentviz.figures.figure import SYMBOLS, Figure, Theme, base_layout, file_safe, interval_bars, palette, sentence
+from sentviz.figures.colours import Theme, palette
+from sentviz.figures.figure import SYMBOLS, Figure, base_layout, file_safe, interval_bars, sentence
 from sentviz.figures.maps import component_name
 
 __all__ = ["entropies", "likeness", "word_shares"]

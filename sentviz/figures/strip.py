@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -11,8 +12,11 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sentviz.errors import InputError
-from sentviz.figures.figure import MONOSPACE, Figure, Theme, base_layout, blend, file_safe, ink_on, palette, sentence
+from sentviz.figures.colours import Palette, Theme, blend, ink_on, palette
+from sentviz.figures.figure import MONOSPACE, Figure, base_layout, file_safe, sentence
 from sentviz.figures.text import as_text, text_columns, visible
+
+Scale = Literal["support", "class"]
 
 __all__ = ["anchored", "token_strip"]
 
@@ -34,11 +38,12 @@ def token_strip(
     full: float = 0.0,
     knee: float = 0.0,
     unit: str = "",
+    scale: Scale = "support",
     width: int = 664,
     limit: int = 400,
     theme: Theme = "light",
 ) -> Figure:
-    """Tokens as coloured boxes in lines of monospace text; blue pushes up, orange pushes down, grey does nothing.
+    """Tokens as coloured boxes in lines of monospace text; one colour pushes up, another down, grey does nothing.
 
     Args:
         tokens: n tokens, in text order.
@@ -49,6 +54,7 @@ def token_strip(
         full: the score of the strongest colour, the same for every sentence; 0 = the largest of these.
         knee: colours grow with the score up to about here, then with its logarithm, log(1 + |score| / knee); 0 = never with it.
         unit: of the scores, plain text.
+        scale: what colours say: support and opposition, or the classes negative and positive.
         width: pixels at most; a character takes 8.2.
         limit: how many tokens are drawn at most; the frame holds all.
     Frame:
@@ -79,10 +85,11 @@ def token_strip(
     starts[order], lines[order] = _wrap([widths[i] for i in order], columns)
 
     largest = full or float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
-    neutral = colours.diverging[len(colours.diverging) // 2]
+    stops, (low, high), (low_word, high_word) = _scale(scale, colours)
+    neutral = stops[len(stops) // 2]
 
     def colour(scores: npt.ArrayLike) -> list[str]:
-        return blend(colours.diverging, (anchored(np.nan_to_num(np.asarray(scores, dtype=float)), largest, knee) + 1) / 2)
+        return blend(stops, (anchored(np.nan_to_num(np.asarray(scores, dtype=float)), largest, knee) + 1) / 2)
 
     fills = colour(values[:count])
     fills = [neutral if np.isnan(value) else fill for value, fill in zip(values[:count], fills, strict=True)]
@@ -142,7 +149,7 @@ def token_strip(
         ),
     )
     swatch, gap = '<span style="color:{}">■</span> {}', "&nbsp;" * 5
-    words = [swatch.format(colours.diverging[place], as_text(label, 60)) for place, label in ((1, low_label), (-2, high_label))]
+    words = [swatch.format(fill, as_text(label, 60)) for fill, label in ((low, low_label), (high, high_label))]
     marks = [swatch.format(*each) for each in zip(colour(anchors), map(_tick, anchors), strict=True)]
     plot.add_annotation(
         text=gap.join(words) + ("<br>" + "&nbsp; ".join([*marks, as_text(unit, 40)]) if marks else ""),
@@ -168,7 +175,7 @@ def token_strip(
     more = f"{f' {unit}' if unit else ''}{' or more, in every sentence' if full else ''}"
     caption = sentence(
         [
-            f"Each token is coloured by its {score_name}: blue {high_label}, orange {low_label}.",
+            f"Each token is coloured by its {score_name}: {high_word} {high_label}, {low_word} {low_label}.",
             f"The strongest colour is {largest:.3g}{more}.",
             f"The first {count} of {len(tokens)} tokens are shown." if count < len(tokens) else "",
             "° marks tokens that are not in the vocabulary." if rare[:count].any() else "",
@@ -188,10 +195,18 @@ def token_strip(
         full=full,
         knee=knee,
         unit=unit,
+        scale=scale,
         limit=limit,
         theme=theme,
     )
     return Figure(file_safe("tokens", score_name), plot, frame, caption, at_width=again)
+
+
+def _scale(scale: Scale, colours: Palette) -> tuple[tuple[str, ...], tuple[str, str], tuple[str, str]]:
+    """Stops from low to high, the colours of the two sides in the legend, and what these are called."""
+    if scale == "class":
+        return colours.probability, (colours.probability[0], colours.probability[-1]), ("orange", "blue")
+    return colours.signed, (colours.minus, colours.plus), ("purple", "green")
 
 
 def anchored(values: npt.NDArray[np.float64], full: float, knee: float) -> npt.NDArray[np.float64]:

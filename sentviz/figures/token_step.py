@@ -11,7 +11,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sentviz.errors import InputError
-from sentviz.figures.figure import Figure, Theme, base_layout, file_safe, number, palette
+from sentviz.figures.colours import Theme, palette
+from sentviz.figures.figure import Figure, base_layout, file_safe, number
 from sentviz.figures.particles import hull, label_places
 from sentviz.figures.text import as_text, text_columns, visible
 

@@ -8,7 +8,8 @@ import pandas as pd
 from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
-from sentviz.figures.figure import Figure, Theme, base_layout, is_panel_title, number, palette, sentence
+from sentviz.figures.colours import Theme, class_colours, palette
+from sentviz.figures.figure import Figure, base_layout, is_panel_title, number, sentence
 from sentviz.figures.text import as_text
 
 __all__ = ["tsne_panels"]
@@ -47,6 +48,8 @@ def tsne_panels(frame: pd.DataFrame, *, missing: Sequence[str] = (), theme: Them
     for i, panel in enumerate(panels):
         place, legend = {"row": i // per_row + 1, "col": i % per_row + 1}, "legend" + ("" if i == 0 else str(i + 1))
         here = frame[frame["panel"] == panel]
+        names = sorted(map(str, here["label"].unique()))
+        fills = dict(zip(names, class_colours(names, theme), strict=True))
         for k, (label, rows) in enumerate(sorted(here.groupby("label"))):
             plot.add_scattergl(
                 x=rows["x"],
@@ -57,7 +60,7 @@ def tsne_panels(frame: pd.DataFrame, *, missing: Sequence[str] = (), theme: Them
                 marker={
                     "size": 5,
                     "opacity": 0.75,
-                    "color": colours.lines[k % len(colours.lines)],
+                    "color": fills[str(label)],
                     "symbol": SYMBOLS[k % len(SYMBOLS)],
                 },
                 hovertemplate=f"{as_text(str(label), 14)}<extra></extra>",

@@ -10,7 +10,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sentviz.errors import InputError
-from sentviz.figures.figure import Figure, Theme, base_layout, palette
+from sentviz.figures.colours import Theme, class_colours, palette
+from sentviz.figures.figure import Figure, base_layout
 from sentviz.figures.text import as_text, text_columns
 
 __all__ = ["probability_bars"]
@@ -31,7 +32,7 @@ def probability_bars(labels: Sequence[str], probabilities: npt.ArrayLike, *, the
     colours = palette(theme)
     best = int(shares.argmax())
     names = [as_text(label) for label in labels]
-    rows = list(range(len(labels)))
+    rows, fills = list(range(len(labels))), class_colours(labels, theme)
     plot = go.Figure(
         layout=base_layout(
             theme,
@@ -56,7 +57,7 @@ def probability_bars(labels: Sequence[str], probabilities: npt.ArrayLike, *, the
     plot.add_bar(x=[1.0] * len(labels), marker={"color": colours.neutral, "cornerradius": 4}, hoverinfo="skip", **shape)
     plot.add_bar(
         x=shares,
-        marker={"color": [colours.lines[0] if i == best else colours.muted for i in rows], "cornerradius": 4},
+        marker={"color": fills, "opacity": [1.0 if i == best else 0.45 for i in rows], "cornerradius": 4},
         customdata=names,
         hovertemplate="%{customdata}: %{x:.1%}<extra></extra>",
         **shape,

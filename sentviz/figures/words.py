@@ -12,7 +12,8 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
-from sentviz.figures.figure import Figure, Theme, base_layout, file_safe, interval_bars, number, palette, sentence
+from sentviz.figures.colours import Theme, palette
+from sentviz.figures.figure import Figure, base_layout, file_safe, interval_bars, number, sentence
 from sentviz.figures.text import as_text, text_columns
 
 __all__ = ["PANEL", "By", "cloud", "word_bars"]
@@ -36,7 +37,7 @@ def cloud(
     about: str = "",
     theme: Theme = "light",
 ) -> Figure:
-    """Clouds beside each other, two in a line; words of right answers blue, of mistakes orange; a click picks the nearest word.
+    """Clouds beside each other, two in a line; words of right answers teal, of mistakes magenta; a click picks the nearest word.
 
     Args:
         words: cell (place in `titles`), word, x, y, size, width as `sentviz.testset.words.layout` gives them for PANEL, and what the frame
@@ -65,7 +66,7 @@ def cloud(
     written: list[dict[str, Any]] = []  # given to Plotly at once: it checks all that are there with each one added
     for cell, name in enumerate(titles):
         part = words[words["cell"] == cell]
-        colour = colours.lines[0] if not right or right[cell] else colours.lines[1]
+        colour = colours.lines[0] if not right else colours.right if right[cell] else colours.wrong
         axes = {"xref": f"x{cell + 1 if cell else ''}", "yref": f"y{cell + 1 if cell else ''}", "showarrow": False}
         heading = {"x": 0, "y": high, "xanchor": "left", "yanchor": "bottom", "font": {"size": 13, "color": colours.ink}}
         written.append({"text": as_text(name, 48), **heading, **axes})
@@ -94,7 +95,7 @@ def cloud(
     caption = sentence(
         [
             _SAYS[by],
-            f"{len(words)} words in {len(titles)} clouds; blue: right answers, orange: mistakes." if right else f"{len(words)} words.",
+            f"{len(words)} words in {len(titles)} clouds; teal: right answers, magenta: mistakes." if right else f"{len(words)} words.",
             about,
         ]
     )
@@ -131,7 +132,7 @@ def word_bars(
     Args:
         words: a frame of `sentviz.testset.words.largest`, in the order it is to be drawn.
         title: of the cell, plain text.
-        right: of right answers: blue; of mistakes: orange.
+        right: of right answers: teal; of mistakes: magenta.
         selected: the word whose line is shaded.
         about: further words of the caption.
     Frame:
@@ -142,7 +143,7 @@ def word_bars(
     if words.empty:
         raise InputError("No word of these rows stands out against the others.")
     colours, at = palette(theme), np.arange(len(words))
-    colour = colours.lines[0] if right else colours.lines[1]
+    colour = colours.right if right else colours.wrong
     names = [as_text(word, _CUT) for word in words["word"]]
     left = 20 + round(7.4 * max(text_columns(name) for name in names))
     heading = "Log-odds ratio against all other rows" if by == "keyness" else "Occurrences in a thousand words"

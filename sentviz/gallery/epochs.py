@@ -14,7 +14,8 @@ from sentviz.runs import Run
 
 if TYPE_CHECKING:
     from sentviz.epochs.course import Course
-    from sentviz.figures.figure import Figure, Theme
+    from sentviz.figures.colours import Theme
+    from sentviz.figures.figure import Figure
     from sentviz.trace import Trace
 
 __all__ = ["Epochs"]

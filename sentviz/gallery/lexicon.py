@@ -11,7 +11,8 @@ from sentviz.gallery.sentence import MAPS
 from sentviz.gallery.subjects import Sentence
 
 if TYPE_CHECKING:
-    from sentviz.figures.figure import Figure, Theme
+    from sentviz.figures.colours import Theme
+    from sentviz.figures.figure import Figure
     from sentviz.maps.injection import Entries, Row
     from sentviz.trace import Trace
 

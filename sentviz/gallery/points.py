@@ -14,7 +14,8 @@ from sentviz.testset.rows import Rows
 
 if TYPE_CHECKING:
     from sentviz.embeddings.projection import Projection
-    from sentviz.figures.figure import Figure, Theme
+    from sentviz.figures.colours import Theme
+    from sentviz.figures.figure import Figure
 
 __all__ = ["about_picture", "layer_names"]
 

@@ -15,7 +15,8 @@ from sentviz.gallery.subjects import Sentence, sourced
 from sentviz.runs import Run, find
 
 if TYPE_CHECKING:
-    from sentviz.figures.figure import Figure, Theme
+    from sentviz.figures.colours import Theme
+    from sentviz.figures.figure import Figure
     from sentviz.trace import Trace
 
 __all__ = ["AWARE", "GATE", "MAPS", "MOVING", "strip"]

@@ -10,7 +10,8 @@ from sentviz.gallery.registry import Need, figure
 from sentviz.gallery.subjects import WEIGHTS, Answers, Runs, answered, sourced
 
 if TYPE_CHECKING:
-    from sentviz.figures.figure import Figure, Theme
+    from sentviz.figures.colours import Theme
+    from sentviz.figures.figure import Figure
 
 __all__ = ["SEED", "STEPS"]
 

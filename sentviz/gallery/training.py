@@ -15,7 +15,8 @@ from sentviz.gallery.subjects import WEIGHTS, Runs, sourced
 from sentviz.runs import Run
 
 if TYPE_CHECKING:
-    from sentviz.figures.figure import Figure, Theme
+    from sentviz.figures.colours import Theme
+    from sentviz.figures.figure import Figure
 
 __all__ = ["scalar_figure"]
 

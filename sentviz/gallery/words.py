@@ -13,7 +13,8 @@ from sentviz.gallery.testset import SEED
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sentviz.figures.figure import Figure, Theme
+    from sentviz.figures.colours import Theme
+    from sentviz.figures.figure import Figure
     from sentviz.figures.words import By
     from sentviz.testset.rows import Rows
     from sentviz.testset.words import Cell, Counts

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from sentviz._page import page
 from sentviz.errors import InputError, SentvizError
-from sentviz.figures.figure import Theme, palette
+from sentviz.figures.colours import Theme, palette
 from sentviz.figures.maps import component_name
 from sentviz.figures.text import as_text
 from sentviz.trace import Trace

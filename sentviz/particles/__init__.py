@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz._page import page
-from sentviz.figures.figure import Theme, palette
+from sentviz.figures.colours import THEMES, Theme, palette
 from sentviz.figures.particles import NEAR, Scene, hull
 from sentviz.figures.text import visible
 from sentviz.kit import front
@@ -219,7 +219,6 @@ def scene_data(scene: Scene, *, chosen: int | None = None, adding: bool = False,
     `named`, only leaders and what is pointed at have labels.
     """
     tokens = hashlib.blake2b("\0".join(scene.words).encode("utf-8", "replace"), digest_size=8)
-    looks = {theme: palette(theme) for theme in ("light", "dark")}
     data: dict[str, Any] = {
         "id": tokens.hexdigest(),
         "story": scene.story,
@@ -245,12 +244,17 @@ def scene_data(scene: Scene, *, chosen: int | None = None, adding: bool = False,
         "decision": None if scene.decision is None else {"w": _rounded(scene.decision[0]), "b": float(f"{scene.decision[1]:.7g}")},
         "exact": scene.exact,
         "labels": [visible(label) for label in scene.labels],
-        "palettes": {theme: {"diverging": look.diverging[1:-1], "lines": look.lines} for theme, look in looks.items()},
+        "palettes": palettes(),
     }
     if chosen is not None:
         data["chosen"] = chosen
     data["mark"] = hashlib.blake2b(repr(sorted(data.items())).encode(), digest_size=8).hexdigest()
     return data
+
+
+def palettes() -> dict[Theme, dict[str, tuple[str, ...]]]:
+    """What the browser draws with: from negative to positive by probability, and a colour for each place where points end."""
+    return {theme: {"probability": palette(theme).probability, "lines": palette(theme).lines} for theme in THEMES}
 
 
 def _packed(values: npt.NDArray[Any], kind: str) -> str:
@@ -281,7 +285,7 @@ def animation_html(scene: Scene, *, about: str = "", theme: Theme = "light") -> 
     markup, style, script = front(HERE, "particles", page="scene")
     heading = f'<main>\n<h1 dir="auto">{html.escape(visible(scene.title))}</h1>\n{markup}'
     foot = " ".join(filter(None, (scene.note, about)))
-    style = f":root {{ --accent: {colours.lines[0]}; color-scheme: {theme}; }}\n{style}\n{_STYLE}"
+    style = f":root {{ --accent: {colours.accent}; color-scheme: {theme}; }}\n{style}\n{_STYLE}"
     return page(
         scene.title,
         f'{heading}<p class="about" dir="auto">{html.escape(foot)}</p>\n</main>',

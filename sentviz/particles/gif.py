@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
-from sentviz.figures.figure import Theme, blend, palette
+from sentviz.figures.colours import Theme, blend, palette
 from sentviz.figures.particles import Scene, hull, label_places, seen, together
 from sentviz.figures.text import visible
 
@@ -113,7 +113,7 @@ def _backdrop(scene: Scene, camera: _Camera, theme: Theme) -> Any:
     if scene.decision:
         w, b = scene.decision
         p = np.round(12 / (1 + np.exp(-(camera.plane() @ w + b)))).astype(int)  # bands: few colours
-        table = np.array([rgb(colour) for colour in blend(colours.diverging[1:-1], np.arange(13) / 12)], dtype=float)
+        table = np.array([rgb(colour) for colour in blend(colours.probability, np.arange(13) / 12)], dtype=float)
         pixels = paper * 0.74 + table[p] * 0.26
     picture = Image.fromarray(np.round(pixels).astype(np.uint8))
     pen = ImageDraw.Draw(picture)
@@ -150,7 +150,7 @@ def _picture(scene: Scene, moment: float, camera: _Camera, base: Any, theme: The
         pen.line([tuple(way[i]) for way in ways], fill=faint, width=1)
     if scene.decision:
         w, b = scene.decision
-        fills = blend(colours.diverging[1:-1], np.round(16 / (1 + np.exp(-(state @ w + b)))) / 16)
+        fills = blend(colours.probability, np.round(16 / (1 + np.exp(-(state @ w + b)))) / 16)
     else:
         fills = [colours.lines[group % len(colours.lines)] for group in scene.groups]
     radius = (4.5 if len(at) <= 200 else 3.2 if len(at) <= 700 else 2.2) * _SCALE

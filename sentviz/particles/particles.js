@@ -100,13 +100,13 @@ function marks(view) {
 
 /** Colours and letters of the page, light or dark. */
 function dress(view) {
-  const look = theme(view.host), { diverging, lines } = view.scene.palettes[look.dark ? "dark" : "light"]
+  const look = theme(view.host), { probability: stops, lines } = view.scene.palettes[look.dark ? "dark" : "light"]
   view.font = `13px ${look.family}`
   view.look = {
     ...look,
     lines,
-    shades: ramp(diverging, SHADES + 1),
-    specks: ramp(diverging.with(2, "#8a90a0"), SHADES + 1), // without an edge: seen on paper
+    shades: ramp(stops, SHADES + 1),
+    specks: ramp(stops.with(2, "#8a90a0"), SHADES + 1), // without an edge: seen on paper
     small: `11px ${look.family}`,
     strong: `600 14px ${look.family}`,
   }

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from sentviz._page import page
-from sentviz.figures.figure import Theme, palette
+from sentviz.figures.colours import Theme, palette
 from sentviz.figures.scale import SCALES, scaled
 from sentviz.figures.scatter import COLOURS, HOVER, groups, point_size, ring, strength
 from sentviz.figures.scatter import FADED as FAINT
@@ -67,11 +67,11 @@ def points_data(
     Raises:
         InputError: as for `sentviz.figures.scatter.groups`.
     """
-    parts, look, n = groups(frame, colour, classes), palette(theme), len(frame)
+    parts, look, n = groups(frame, colour, classes, theme), palette(theme), len(frame)
     at = np.stack([np.asarray(points, dtype="<f4") for points in places])
     of = np.full(n, NO_GROUP, dtype=np.uint8)
-    for k, (_, rows) in enumerate(parts):
-        of[rows] = k
+    for k, part in enumerate(parts):
+        of[part.rows] = k
     labelled = (frame["label"] >= 0).to_numpy()
     rings = bool(labelled.any()) and colour != "right"
     marks = np.zeros(n, dtype=np.uint8)
@@ -93,9 +93,7 @@ def points_data(
         "layer": layer,
         "more": more,
         "places": _packed(at, "<f4"),
-        "groups": [
-            {"name": visible(name[:NAME]), "colour": look.lines[k % len(look.lines)], "symbol": k % 5} for k, (name, _) in enumerate(parts)
-        ],
+        "groups": [{"name": visible(part.name[:NAME]), "colour": part.colour, "symbol": part.symbol} for part in parts],
         "of": _packed(of, "u1"),
         "colour": colour,
         "scale": scale and {"title": COLOURS[colour], "stops": scale.stops, "ticks": scale.ticks},
@@ -159,7 +157,7 @@ def points_html(data: Mapping[str, Any], *, about: str = "", theme: Theme = "lig
         str(data["title"]),
         f'<main>\n{markup}<p class="about" dir="auto">{html.escape(about)}</p>\n</main>',
         colours=colours,
-        style=f":root {{ --accent: {colours.lines[0]}; color-scheme: {theme}; }}\n{style}\n{_STYLE}",
+        style=f":root {{ --accent: {colours.accent}; color-scheme: {theme}; }}\n{style}\n{_STYLE}",
         scripts=(script,),
         data={"points": {**data, "more": False}},
     )

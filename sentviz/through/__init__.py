@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from sentviz._page import page
 from sentviz.epochs.course import KINDS, PICTURES, Course, events, pictures
-from sentviz.figures.figure import Theme, palette
+from sentviz.figures.colours import THEMES, Theme, class_colours, palette
 from sentviz.figures.heads import MEASURE_TITLES
 from sentviz.figures.maps import component_name
 from sentviz.figures.scalars import scalar_label
@@ -123,7 +123,7 @@ def through_data(film: Film, *, texts: Mapping[str, str] | None = None, asks: bo
         "counts": seen.counts.tolist(),
         "sentence": _sentence(film),
         "groups": line_groups(film),
-        "palettes": {name: _colours(name) for name in ("light", "dark")},
+        "palettes": {name: _colours(name, seen.first.classes) for name in THEMES},
     }
     data["mark"] = hashlib.blake2b(repr(sorted(data.items())).encode("utf-8", "replace"), digest_size=8).hexdigest()
     return data
@@ -180,9 +180,10 @@ def _short(values: pd.Series) -> list[float]:
     return [float(f"{value:.5g}") for value in values]
 
 
-def _colours(theme: str) -> dict[str, Any]:
-    look = palette("dark" if theme == "dark" else "light")
-    return {name: list(getattr(look, name)) for name in ("sequential", "diverging", "lines")}
+def _colours(theme: Theme, classes: Sequence[str]) -> dict[str, Any]:
+    look = palette(theme)
+    scales = {name: list(getattr(look, name)) for name in ("sequential", "signed", "judged", "lines")}
+    return scales | {"classes": class_colours(classes, theme)}
 
 
 def _packed(values: npt.NDArray[Any], kind: str) -> str:
@@ -213,7 +214,7 @@ def through_html(film: Film, *, about: str = "", theme: Theme = "light") -> str:
         film.title,
         f'{heading}{markup}<p class="about" dir="auto">{html.escape(about)}</p>\n</main>',
         colours=colours,
-        style=f":root {{ --accent: {colours.lines[0]}; color-scheme: {theme}; }}\n{style}\n{_STYLE}",
+        style=f":root {{ --accent: {colours.accent}; color-scheme: {theme}; }}\n{style}\n{_STYLE}",
         scripts=(script,),
         data={"film": through_data(film)},
     )

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
-from sentviz.figures.figure import Palette, Theme, blend, ink_on, palette
+from sentviz.figures.colours import Theme, blend, class_colours, ink_on, palette
 from sentviz.figures.text import visible
 from sentviz.particles.gif import MILLISECONDS, font, rgb
 from sentviz.through import Film, line_groups
@@ -43,7 +43,7 @@ def film_gif(film: Film, *, width: int = 960, height: int = 420, theme: Theme = 
     for k in range(last):
         times += [*(k + part**2 * (3 - 2 * part)), *[k + 1.0] * REST]
     times += [float(last)] * END
-    stage = _Stage(film, width * SCALE, height * SCALE, palette(theme))
+    stage = _Stage(film, width * SCALE, height * SCALE, theme)
     pictures: list[Any] = []
     colours: Any = None
     for time, before in zip(times, [-1.0, *times], strict=False):
@@ -60,8 +60,9 @@ def film_gif(film: Film, *, width: int = 960, height: int = 420, theme: Theme = 
 class _Stage:
     """Where the parts of the picture stand, and what of them never changes."""
 
-    def __init__(self, film: Film, width: int, height: int, look: Palette) -> None:
-        self.film, self.look, self.size = film, look, (width, height)
+    def __init__(self, film: Film, width: int, height: int, theme: Theme) -> None:
+        self.film, self.look, self.size = film, palette(theme), (width, height)
+        self.classes = class_colours(film.seen.first.classes, theme)
         self.maps = film.maps() if film.mapped else None
         self.places, self.right, self.counts = film.places(), film.seen.right, film.seen.counts
         self.losses: list[dict[str, Any]] = next((group["lines"] for group in line_groups(film) if group["title"] == "Loss"), [])
@@ -114,14 +115,12 @@ class _Stage:
             pen.text((left + wide, y), f"{share:.0%}", fill=rgb(self.look.ink), font=font(11 * SCALE), anchor="ra")
             start = left + min(96 * SCALE, 0.36 * wide)
             room = max(left + wide - 44 * SCALE - start, 1.0)
-            pen.rectangle(
-                (start, y + 3 * SCALE, start + room * float(share), y + 12 * SCALE), fill=self.look.lines[k % len(self.look.lines)]
-            )
+            pen.rectangle((start, y + 3 * SCALE, start + room * float(share), y + 12 * SCALE), fill=self.classes[k])
         if self.maps is None:
             return
         now = self.maps[a] * (1 - part) + self.maps[b] * part
         signed, peak, n = bool(self.maps.min() < 0), float(np.abs(self.maps).max()) or 1.0, len(now)
-        stops = self.look.diverging if signed else self.look.sequential
+        stops = self.look.signed if signed else self.look.sequential
         place = (now / peak + 1) / 2 if signed else now / peak
         pixels = np.array([rgb(colour) for colour in blend(stops, np.round(place.ravel() * 48) / 48)], dtype=np.uint8)
         names = 74 * SCALE if n <= NAMED else 0
@@ -151,7 +150,7 @@ class _Stage:
         for i, (x, y) in enumerate(now):
             at = (left + wide / 2 + x * scale, top + high / 2 - y * scale)
             box = (at[0] - size, at[1] - size, at[0] + size, at[1] + size)
-            colour = self.look.lines[int(self.film.seen.first.labels[i]) % len(self.look.lines)]
+            colour = self.classes[int(self.film.seen.first.labels[i])]
             wrong = not self.right[stop, i]
             pen.ellipse(box, fill=colour, outline=rgb(self.look.ink) if wrong else None, width=SCALE + 1)
 
@@ -161,7 +160,7 @@ class _Stage:
         k, names = len(classes), min(76 * SCALE, 0.3 * wide)
         across, down = (wide - names) / k, (high - 18 * SCALE) / k
         shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-        fills = blend(self.look.diverging, (np.where(np.eye(k, dtype=bool), shares, -shares).ravel() + 1) / 2)
+        fills = blend(self.look.judged, (np.where(np.eye(k, dtype=bool), shares, -shares).ravel() + 1) / 2)
         for i, name in enumerate(classes):
             middle = top + 18 * SCALE + (i + 0.5) * down
             pen.text((left + names - 8, middle), visible(name)[:9], fill=rgb(self.look.ink), font=font(11 * SCALE), anchor="rm")

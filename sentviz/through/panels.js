@@ -33,7 +33,7 @@ export function paintMap(view) {
   const named = n <= NAMED, on = sheet(parts.map, width => side(width))
   if (!on) return
   const { pen, width, height } = on, { from, to, part } = held(view.film, sentence.epochs, view.time)
-  const colours = sentence.signed ? look.diverging : look.sequential, size = n * n
+  const colours = sentence.signed ? look.signed : look.sequential, size = n * n
   view.cells ||= new OffscreenCanvas(n, n)
   const small = view.cells.getContext("2d"), picture = small.createImageData(n, n)
   for (let k = 0; k < size; k++) {
@@ -88,7 +88,7 @@ export function paintPoints(view) {
     }
   }
   for (let i = 0; i < m; i++) {
-    const place = [spot[2 * i], spot[2 * i + 1]], wrong = !right(film, stop, i), colour = look.lines[labels[i] % look.lines.length]
+    const place = [spot[2 * i], spot[2 * i + 1]], wrong = !right(film, stop, i), colour = look.classes[labels[i]]
     shape(pen, place, labels[i], i === lit ? 6 : 4)
     ink(pen, { fill: colour, alpha: lit === null || i === lit ? 0.85 : 0.35 })
     if (wrong) ink(pen, { line: look.ink, width: 1.5, alpha: lit === null || i === lit ? 1 : 0.35 })
@@ -121,7 +121,7 @@ export function paintCounts(view) {
     say(pen, shorten(film.classes[i], Math.max(3, Math.floor(wide / 7))), left + (i + 0.5) * wide, top / 2, { colour: look.ink, font: `12px ${look.family}`, align: "center" })
     for (let j = 0; j < k; j++) {
       const at = mix(share(from, i, j), share(to, i, j), part), c = 3 * Math.round((TABLE - 1) * (0.5 + (i === j ? at : -at) / 2))
-      const fill = [0, 1, 2].map(channel => look.diverging[c + channel])
+      const fill = [0, 1, 2].map(channel => look.judged[c + channel])
       const hex = `#${fill.map(value => value.toString(16).padStart(2, "0")).join("")}`
       pen.globalAlpha = 1
       pen.fillStyle = hex

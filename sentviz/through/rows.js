@@ -20,7 +20,7 @@ export function list(view, point, pick) {
   parts.list.replaceChildren(...found.slice(0, MOST).map(i => row(view, i, point, pick)))
   const texts = film.rows.some(one => one.text) ? "" : " Ids stand in the place of their texts, which are not here."
   const more = found.length > MOST ? ` The first ${MOST} are listed.` : ""
-  parts["rows-note"].textContent = `${some(found.length, "row")} of ${film.n.toLocaleString("en")} from ${film.split}, asked after each epoch: blue right, orange wrong.${more}${texts}`
+  parts["rows-note"].textContent = `${some(found.length, "row")} of ${film.n.toLocaleString("en")} from ${film.split}, asked after each epoch: teal right, magenta wrong.${more}${texts}`
 }
 
 function row({ film }, i, point, pick) {

@@ -83,19 +83,21 @@ const listed = view => {
 /** Colours and letters of the page, light or dark. */
 function dress(view) {
   const look = theme(view.host), own = view.film.palettes[look.dark ? "dark" : "light"]
-  const { lines, diverging, sequential } = own
+  const { lines, classes, signed, judged, sequential } = own
   view.look = {
     ...look,
     lines,
-    diverging: table(diverging),
+    classes,
+    signed: table(signed),
+    judged: table(judged),
     sequential: table(sequential),
-    good: diverging.at(look.dark ? -2 : -3),
-    bad: diverging[look.dark ? 1 : 2],
+    good: judged.at(-2),
+    bad: judged[1],
     line: look.dark ? "#2b303b" : "#e6e9ef",
   }
   view.host.style.setProperty("--good", view.look.good)
   view.host.style.setProperty("--bad", view.look.bad)
-  key(view.parts["points-key"], [...view.film.classes.map((name, k) => [name, lines[k % lines.length], ""]), ["wrong at this epoch", "", "ring"]])
+  key(view.parts["points-key"], [...view.film.classes.map((name, k) => [name, classes[k], ""]), ["wrong at this epoch", "", "ring"]])
   view.toldKey = null
 }
 
@@ -168,7 +170,7 @@ function answer({ film, look, parts, time }) {
   for (const [k, share] of shares.entries()) {
     const [name, bar, said] = [0, 1, 2].map(c => parts.answer.children[3 * k + c])
     name.textContent = film.classes[k]
-    Object.assign(bar.firstChild.style, { width: `${100 * share}%`, background: look.lines[k % look.lines.length] })
+    Object.assign(bar.firstChild.style, { width: `${100 * share}%`, background: look.classes[k] })
     said.textContent = `${(100 * share).toFixed(1)}%`
   }
 }

@@ -45,7 +45,7 @@ def content(units: Units, layers: Sequence[Layer], title: str, mark: tuple[int, 
         "mark": mark,
         "sight": None if sight is None else {name: getattr(sight, name).tolist() for name in ("low", "high", "everywhere")},
         "labels": [visible(label if len(label) <= LABEL else f"{label[: LABEL - 1]}…") for label in units.labels],
-        "palettes": {theme: {"sequential": look.sequential, "diverging": look.diverging} for theme, look in looks.items()},
+        "palettes": {theme: {"sequential": look.sequential, "signed": look.signed} for theme, look in looks.items()},
     }
     return payload(head, layers)
 

@@ -64,7 +64,7 @@ function load(view, bytes) {
 function dress(view) {
   const { head } = view
   view.look = theme(view.host)
-  view.stops = head.palettes[view.look.dark ? "dark" : "light"][head.signed ? "diverging" : "sequential"]
+  view.stops = head.palettes[view.look.dark ? "dark" : "light"][head.signed ? "signed" : "sequential"]
   view.font = `12px ${view.look.family}`
   view.pictures = head.layers.map(layer => picture(layer, head, view.stops, view.root))
   resize(view)

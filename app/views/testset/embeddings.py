@@ -11,7 +11,8 @@ from app.components.points import asked_layer, drawn, points
 from app.views.testset import embeddings_part as parts
 from sentviz.embeddings.projection import METHODS, Projection, simplified
 from sentviz.errors import SentvizError
-from sentviz.figures.figure import Figure, Theme, file_safe
+from sentviz.figures.colours import Theme
+from sentviz.figures.figure import Figure, file_safe
 from sentviz.figures.scatter import COLOURS, said_of, scatter
 from sentviz.gallery import sourced
 from sentviz.gallery.points import about_picture, layer_names

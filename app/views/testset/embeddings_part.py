@@ -19,7 +19,8 @@ from sentviz.embeddings.cache import Cache, digest, layer_vectors, pictures, sto
 from sentviz.embeddings.neighbourhood import measures
 from sentviz.embeddings.projection import METHODS, Projection
 from sentviz.errors import InputError, SentvizError
-from sentviz.figures.figure import Figure, Theme
+from sentviz.figures.colours import Theme
+from sentviz.figures.figure import Figure
 from sentviz.figures.scatter import measured
 from sentviz.home import home
 from sentviz.runs import Run

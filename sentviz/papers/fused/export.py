@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sentviz.figures.colours import Theme
 from sentviz.figures.coverage import coverage_bars
-from sentviz.figures.figure import Figure, Theme
+from sentviz.figures.figure import Figure
 from sentviz.figures.gains import gain_dots
 from sentviz.figures.heads import layer_lines
 from sentviz.gallery import sourced

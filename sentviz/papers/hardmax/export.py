@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from sentviz.errors import InputError
-from sentviz.figures.figure import Figure, Theme
+from sentviz.figures.colours import Theme
+from sentviz.figures.figure import Figure
 from sentviz.gallery import sourced
 from sentviz.papers.hardmax import nearness
 from sentviz.papers.hardmax.claims import frequent_leaders

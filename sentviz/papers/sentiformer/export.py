@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sentviz.errors import InputError
-from sentviz.figures.figure import Figure, Theme
+from sentviz.figures.colours import Theme
+from sentviz.figures.figure import Figure
 from sentviz.gallery import sourced
 from sentviz.papers.sentiformer import prints, tables, throughput
 from sentviz.papers.sentiformer.study import DATASETS, MODELS, READINGS, ablations, beside, configurations

@@ -10,7 +10,8 @@ from sentviz.gallery.registry import figure
 from sentviz.gallery.subjects import Study
 
 if TYPE_CHECKING:
-    from sentviz.figures.figure import Figure, Theme
+    from sentviz.figures.colours import Theme
+    from sentviz.figures.figure import Figure
 
 __all__ = ["learned_by"]
 

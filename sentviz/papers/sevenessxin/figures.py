@@ -10,7 +10,8 @@ from sentviz.gallery.sentence import MAPS
 from sentviz.gallery.subjects import Sentence, Study
 
 if TYPE_CHECKING:
-    from sentviz.figures.figure import Figure, Theme
+    from sentviz.figures.colours import Theme
+    from sentviz.figures.figure import Figure
 
 
 def _sets() -> Sequence[str]:

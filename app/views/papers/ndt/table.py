@@ -9,14 +9,14 @@ import streamlit as st
 
 from app.views.papers.shared import MINUS
 from sentviz.figures import Theme, palette
-from sentviz.figures.figure import blend, ink_on
+from sentviz.figures.colours import blend, ink_on
 from sentviz.papers.ndt.tables import COLUMNS
 
 __all__ = ["beside_print"]
 
 TITLES = {"accuracy": "Accuracy, %", "precision_weighted": "Precision", "f1_weighted": "F1", "auc": "AUC", "silhouette": "Silhouette"}
 FULL = {"accuracy": 3.0, "precision_weighted": 0.03, "f1_weighted": 0.03, "auc": 0.03, "silhouette": 0.15}  # difference of full colour
-DELTA = " Δ is ours minus the print; its colour is blue above the print and orange below, full at 3 points (silhouette: 0.15)."
+DELTA = " Δ is ours minus the print; its colour is green above the print and purple below, full at 3 points (silhouette: 0.15)."
 
 
 def beside_print(frame: pd.DataFrame, theme: Theme, *, key: str) -> None:
@@ -42,7 +42,7 @@ def beside_print(frame: pd.DataFrame, theme: Theme, *, key: str) -> None:
         formats[names[2]] = lambda one, digits=digits: "–" if pd.isna(one) else f"{one:+.{digits}f}".translate(MINUS)
         best[names[1]] = printed.max()
         differences[names[2]] = FULL[metric]
-    stops = palette(theme).diverging
+    stops = palette(theme).signed
 
     def colours(column: pd.Series[Any]) -> list[str]:
         full = differences[str(column.name)]

@@ -1,0 +1,35 @@
+"""What the colours mean, everywhere."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app import shell
+
+if TYPE_CHECKING:
+    from sentviz.figures.colours import Theme
+    from sentviz.figures.figure import Figure
+
+shell.intro(
+    "A colour says the same on every page and in every exported figure, in light and in dark.",
+    "No figure says a thing by colour alone: symbols, signs, words or lengths do as well, so that a print in grey can be read.",
+)
+
+
+def _legend(theme: Theme) -> Figure:
+    from sentviz.figures.legend import colour_legend
+
+    return colour_legend(theme)
+
+
+shell.figure(_legend, "colours")
+st.markdown(
+    "- **Classes**: orange is negative, grey neutral, blue positive; stars and degrees lie in between. Classes that are no sentiments"
+    " (a paraphrase, an entailment) have the colours of series.\n"
+    "- **Signs**: green speaks for a class or is more, purple speaks against it or is less.\n"
+    "- **Answers**: teal is right, magenta is wrong.\n"
+    "- **Series**: runs, layers, heads and components have indigo, ochre, pink and so on, in the order in which they are named.\n"
+    "- **Amounts**: the darker the blue (in dark pages the lighter), the more."
+)
