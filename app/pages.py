@@ -143,6 +143,7 @@ PAGES = {
 }
 
 page = st.navigation(PAGES, position="top")
-shell.begin(page.url_path)
+section = next(name for name, pages in PAGES.items() if page.url_path in [one.url_path for one in pages])
+shell.begin(page.url_path, page.title, section)
 page.run()
 shell.end()

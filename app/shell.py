@@ -45,12 +45,18 @@ STYLE = (
     " [data-testid='stMultiSelect'] [data-tag] * { color: inherit; }</style>"
 )
 
+WITHOUT_RUN = ("Papers", "Library")  # sections whose pages are of many runs or of none
+
 
 # ---- focus
 
 
-def begin(page: str) -> None:
-    """Read the URL where it changed under us, fit the focus to its run, write the URL, draw the chips. `page` is the one that follows."""
+def begin(page: str, title: str, section: str) -> None:
+    """Read the URL where it changed under us, fit the focus to its run, write the URL, name the page, draw the chips.
+
+    Args:
+        page, title, section: of the page that follows: its address, its name, and where it stands.
+    """
     state, query = st.session_state, st.query_params.to_dict()
     touched, before, state["page"] = state.pop("touched", False), state.get("page"), page
     if "focus" not in state:
@@ -68,7 +74,18 @@ def begin(page: str) -> None:
     st.html(STYLE)
     for note in state.pop("notes", []):
         st.info(md(note), icon=":material/info:")
-    _chips()
+    _chips(title, section)
+
+
+def shows(*runs: str) -> None:
+    """Name the runs that the page shows, in its heading and in the browser's tab: those in focus unless it says others, none with none.
+
+    The tab never holds a sentence: it may stand on a wall.
+    """
+    heading, title, section = st.session_state["heading"]
+    named = f"{runs[0]}{f' and {len(runs) - 1} more' if len(runs) > 1 else ''}" if runs else ""
+    heading.markdown(f":material/network_node: {md(section)} › **{md(title)}**" + f" · {md(named)}" * bool(runs))
+    st.set_page_config(page_title=" · ".join(filter(None, (title, named, "sentviz"))))
 
 
 def end() -> None:
@@ -116,11 +133,12 @@ def bound(field: str, shown: Any, *, part: str = "", put: Callable[[Any], Any] |
     return {"key": key, "on_change": take}
 
 
-def _chips() -> None:
+def _chips(title: str, section: str) -> None:
     run = store.runs().get(focus().run)
     shown = focus().chips(run.labels, pairs=store.reads_pairs(run)) if run else focus().chips()
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="chips"):
-        st.markdown(f":material/network_node: **sentviz** · {md(focus().run)}")
+        st.session_state["heading"] = st.empty(), title, section
+        shows(*([focus().run] if section not in WITHOUT_RUN else []))
         for name, words in shown.items():
             st.button(
                 md(words),

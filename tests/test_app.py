@@ -242,3 +242,16 @@ assert not heavy, heavy
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+@pytest.mark.slow
+def test_a_page_says_its_name_and_the_run_that_it_shows() -> None:
+    """In its heading: section, page and run; Hardmax names its own run where another kind is in focus; pages of no run name none."""
+    told = {}
+    for name, run in (("embeddings", RUN), ("hardmax", RUN), ("claims", ""), ("runs", RUN)):
+        app = opened(name, run=run)
+        told[name] = next(one.value for one in app.markdown if "›" in one.value)
+    assert "Test set › **Embeddings** · sst2/ndt" in told["embeddings"].replace("\\", "")
+    assert "Sentence › **Hardmax** · imdb/hardmax" in told["hardmax"].replace("\\", "")
+    assert told["claims"].endswith("Papers › **Claims**")
+    assert "Library › **Runs** · sst2/ndt" in told["runs"].replace("\\", "")

@@ -29,7 +29,7 @@ TEXT = "what a warm, clever song we saw!"
 THEORY = """
 from app import shell, store
 from app.views.papers.sentiformer import failures, theory
-shell.begin("sentiformer")
+shell.begin("sentiformer", "SentiFormer", "Papers")
 theory.show([])
 failures.show([])
 shell.end()

@@ -34,7 +34,9 @@ def several(fitting: Sequence[Run], what: str) -> list[Run]:
 
     st.session_state["several"] = wanted or names[:1]
     st.multiselect("Runs", names, key="several", on_change=take, label_visibility="collapsed")
-    return readable([run for run in fitting if run.name in st.session_state["several"]], "history.parquet")
+    chosen = readable([run for run in fitting if run.name in st.session_state["several"]], "history.parquet")
+    shell.shows(*(run.name for run in chosen))
+    return chosen
 
 
 def readable(runs: Sequence[Run], *files: str) -> list[Run]:

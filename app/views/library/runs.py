@@ -88,6 +88,7 @@ st.caption(
 )
 standing_part.part(store.models())
 run = store.run(shell.focus().run)
+shell.shows(run.name)
 st.markdown(f"##### {shell.md(run.name)}")
 config = run.config
 data, best = config["data"], config["best"]

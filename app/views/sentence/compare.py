@@ -23,7 +23,7 @@ shell.intro(
     "Two trained models differ by chance as well: another seed of the same model would part from it too.",
 )
 other = pick(run)
-
+shell.shows(run.name, other.name)
 
 text, pair = texts_in_focus(run)
 sentence_box(run, text, pair, "compare-sentence")

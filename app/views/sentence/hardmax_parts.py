@@ -48,6 +48,7 @@ def hardmax_run(found: dict[str, Run]) -> Run:
     st.selectbox("Model", names, width=260, help=help, **shell.bound("run", shown))
     if focused != shown:
         st.caption(shell.md(f"{focused} is no hardmax transformer; {shown} is shown."))
+    shell.shows(shown)
     return found[shown]
 
 

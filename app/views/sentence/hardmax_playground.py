@@ -87,6 +87,7 @@ def _bound(name: str, key: str = "") -> dict[str, Any]:
 
 def show() -> None:
     """Controls beside the animation; numbers and the theorem below. A change runs no more than this again."""
+    shell.shows()
     _play()
 
 

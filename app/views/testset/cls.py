@@ -62,6 +62,7 @@ st.session_state["cls-runs"] = [run.name, *beside]
 st.multiselect("Runs", names, key="cls-runs", on_change=take, label_visibility="collapsed", max_selections=6)
 chosen = readable([known[name] for name in st.session_state["cls-runs"]], FILE)
 run = chosen[0]
+shell.shows(*(one.name for one in chosen))
 frames = {one.name: measured(one.name, one.digest) for one in chosen}
 baselines = [one.name for one in chosen if not one.capabilities.lexicon]
 dashed = baselines if len(baselines) < len(chosen) else []
