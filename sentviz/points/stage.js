@@ -58,7 +58,7 @@ export function looked(view) {
 export function resize(view) {
   const width = view.parts.stage.clientWidth
   if (!width || !view.scene) return
-  const height = Math.round(clamp(width * 0.74, 340, 600)), other = sized(view.canvas, width, height)
+  const height = Math.round(clamp(Math.min(width * 0.74, innerHeight - 350), 340, 600)), other = sized(view.canvas, width, height)
   if (other || view.width !== width) {
     Object.assign(view, { width, height })
     view.parts.stage.style.height = `${height}px`

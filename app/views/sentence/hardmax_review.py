@@ -46,11 +46,7 @@ def show() -> None:
     if not found:
         without_runs()
         return
-    run = _text(found)
-    try:
-        _lab(run, shell.focus().text or EXAMPLES["Praise"])
-    except SentvizError as error:
-        st.warning(shell.md(str(error)), icon=":material/edit:")
+    _lab(found)
 
 
 def _text(found: dict[str, Run]) -> Run:
@@ -66,22 +62,20 @@ def _text(found: dict[str, Run]) -> Run:
 
     st.session_state["hardmax-text"] = text
     st.session_state["hardmax-example"] = next((kind for kind, words in EXAMPLES.items() if words == text), None)
-    left, right = shell.halves("hardmax-text", 1.9, 1.0)
-    with left:
-        st.text_area(
-            "Your review",
-            key="hardmax-text",
-            on_change=typed,
-            height=96,
-            max_chars=LONGEST,
-            help="Ctrl+Enter reads it. Only “Copy link” puts it into a link.",
-        )
-    with right:
-        run = hardmax_run(found)
-        with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-            st.pills("Examples", list(EXAMPLES), key="hardmax-example", on_change=example, label_visibility="collapsed")
-            with st.popover("From the test set", icon=":material/casino:", type="tertiary"):
-                _pick(run)
+    st.text_area(
+        "Your review",
+        key="hardmax-text",
+        on_change=typed,
+        height=96,
+        max_chars=LONGEST,
+        help="Ctrl+Enter reads it. Only “Copy link” puts it into a link.",
+    )
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        st.pills("Examples", list(EXAMPLES), key="hardmax-example", on_change=example, label_visibility="collapsed")
+        place = st.popover("From the test set", icon=":material/casino:", type="tertiary")
+    run = hardmax_run(found)
+    with place:
+        _pick(run)
     return run
 
 
@@ -105,19 +99,22 @@ def _pick(run: Run) -> None:
 
 
 @st.fragment
-def _lab(run: Run, text: str) -> None:
-    """The animation, and beside it the word that was clicked; a click runs no more than this again."""
+def _lab(found: dict[str, Run]) -> None:
+    """The animation, and beside it the review and the word that was clicked; a click runs no more than this again."""
     shell.settle()
     try:
-        _follow(run, text)
+        _follow(found)
     except SentvizError as error:
         st.warning(shell.md(str(error)), icon=":material/edit:")
 
 
-def _follow(run: Run, text: str) -> None:
-    asked = model(run)
-    slot, side = shell.halves("hardmax-head", 1.75, 1.0)
-    with side:
+def _follow(found: dict[str, Run]) -> None:
+    text = shell.focus().text or EXAMPLES["Praise"]
+    left, right = shell.halves("hardmax", 1.75, 1.0)
+    slot = left.container()
+    with right:
+        run = _text(found)
+        asked = model(run)
         heat = temperature()
         look, axes = _look(run)
     edits: _Edits = st.session_state.setdefault("hardmax-edits", {}).get((run.digest, text), _Edits())
@@ -135,7 +132,6 @@ def _follow(run: Run, text: str) -> None:
     data = kept("data", (*key, look, axes), lambda: scene_data(scene))
     with slot:
         _verdict(run, review, base, heat, edits)
-    left, right = shell.halves("hardmax", 1.75, 1.0)
     with left:
         picked = particles(data, key=KEY)
         if scene.note:

@@ -57,7 +57,8 @@ def take_outline() -> None:
     shell.go(slice=str(Slice.lasso(method, at, simplified(corners))) if len(corners) >= 3 and method in METHODS else "")
 
 
-with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="embedding-controls"):
+left, right = shell.halves("embedding", 2.4, 1.0)
+with right, st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="embedding-controls"):
     shell.choose(st.segmented_control, "Picture", "method", list(METHODS), format_func=lambda method: METHODS[method])
     shell.choose(st.segmented_control, "Dimensions", "dims", ["2", "3"], format_func=lambda dims: f"{dims}-D")
     shell.choose(st.selectbox, "Colour", "colour", list(COLOURS), format_func=lambda colour: COLOURS[colour], width=170)
@@ -101,7 +102,6 @@ def show(of: parts.Source, pictures: dict[int, Projection], at: int) -> None:
     about = about_picture(found, of.about, at, last)
     shipped = rows.over == "test" and focus.sample == "stored"
     options: dict[str, Any] = {"method": found.method, "dims": dims, "layer": None if at == last else at}
-    left, right = shell.halves("embedding", 2.4, 1.0)
     with left:
         sentence, second = parts.sentence_of(focus)
         stars = (star_of(of, pictures, at, sentence, second) if sentence else None) or {}
@@ -218,7 +218,7 @@ try:
     if shown:
         at = max(layer, min(shown))
         if layer not in found:
-            st.caption(f"Meanwhile, {METHODS[next(iter(shown.values())).method]} of {LAYERS[at]}.")
+            left.caption(f"Meanwhile, {METHODS[next(iter(shown.values())).method]} of {LAYERS[at]}.")
         show(of, shown, at)
 except SentvizError as error:
     st.warning(shell.md(str(error)), icon=":material/block:")
