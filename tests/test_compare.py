@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sentviz.errors import InputError
-from sentviz.explain.swap import neighbours, opposites, suggestions, swapped
+from sentviz.explain.swap import neighbours, of_a_kind, opposites, suggestions, swapped
 from sentviz.maps.compare import align, difference
 from sentviz.models.model import Model
 from tests.makers import small_model
@@ -79,6 +79,13 @@ def test_neighbours_are_the_nearest_by_cosine(model: Model) -> None:
     assert [word for word, _ in neighbours(model, token, 4)] == expected
 
 
+def test_words_are_swapped_for_words_of_their_kind() -> None:
+    """An adjective for an adjective, in its place and alone; nothing is told of letters that the tagger never learned."""
+    assert of_a_kind("The film was good.", 13, 17, ["bad", "chicken", "walked", "slowly"]) == ["bad"]
+    assert of_a_kind("It is not bad.", 6, 9, ["chicken", "dull"]) == []
+    assert of_a_kind("나쁜 영화", 3, 5, ["좋은", "film"]) == ["좋은", "film"]
+
+
 def test_suggestions_say_what_the_model_would(model: Model) -> None:
     """Each row's probability is that of predict on the exchanged text; opposites come from the other side of the lexicon."""
     trace = model.trace("what a warm song")
@@ -86,6 +93,7 @@ def test_suggestions_say_what_the_model_would(model: Model) -> None:
     assert [word for word, _ in opposites(model, lexicon, "Warm")] == [w for w in ("dull", "cold") if w in model.tokenizer]
     assert opposites(model, lexicon, "song") == []
     frame = suggestions(model, trace, 2, lexicon, k=3)
+    assert len(frame)
     for row in frame.to_dict("records"):
         text = f"what a {row['word']} song"
         assert row["text"] == text

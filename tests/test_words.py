@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sentviz.errors import InputError, RunError
+from sentviz.figures.colours import palette
 from sentviz.figures.words import PANEL, cloud, word_bars
 from sentviz.runs import Run
 from sentviz.testset import words as lib
@@ -298,6 +299,13 @@ def test_a_cloud_says_its_cells_marks_the_chosen_word_and_fills_empty_ones() -> 
         assert (notes[row.word].x, notes[row.word].y, notes[row.word].font.size) == (row.x, row.y, row.size)
     assert [text for text, note in notes.items() if note.borderwidth] == ["soup"]
     assert {"first", "second", "No word stands out."} <= set(notes)
+    look = palette("light")
+    assert [notes[word].font.color for word in frame["word"]] == [
+        look.right,
+        look.muted,
+        look.muted,
+    ] and "Grey: no more than" in figure.caption
+    assert "Nothing stands out in: first." in cloud(frame.assign(sure=False), ["first", "second"]).caption
     assert "About." in figure.caption and figure.name == "words-keyness"
     picked = figure.plot.data[0].customdata
     assert {row[5] for row in picked} == {"dull", "soup", "garden"}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sentviz.errors import InputError
+from sentviz.tags import Tagger, pieces
 from sentviz.trace import Trace
 
 if TYPE_CHECKING:
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
     from sentviz.models.model import Model
     from sentviz.text import Tokenizer
 
-__all__ = ["in_case", "neighbours", "opposites", "suggestions", "swapped", "whole_words"]
+__all__ = ["in_case", "neighbours", "of_a_kind", "opposites", "suggestions", "swapped", "whole_words"]
+
+
+WIDER = 8  # words that are looked at for each that is proposed
 
 
 def swapped(trace: Trace, token: int, word: str) -> str:
@@ -65,6 +69,26 @@ def _written(tokenizer: Tokenizer, index: int) -> str:
     return (ByteLevel().decode([entry]) if "Ġ" in tokenizer else entry) or "?"
 
 
+def of_a_kind(text: str, start: int, end: int, words: Sequence[str]) -> list[str]:
+    """Those of some words that are of the same part of speech as text[start:end], in its place and alone, as the English tagger tells.
+
+    All of them where the word has other than Latin letters, of which the tagger knows nothing.
+    """
+    if not text[start:end].isascii():
+        return list(words)
+    sentences, at = [], []
+    for word in (text[start:end], *words):
+        around = [(some, starts) for some, starts in pieces(text[:start] + word + text[end:]) if some]
+        here = next(((some, starts) for some, starts in around if starts[-1] + len(some[-1]) > start), None)
+        if here is None:  # no piece of it is a word
+            return list(words)
+        sentences += [here[0], [word]]
+        at.append(max(int(np.searchsorted(here[1], start, side="right")) - 1, 0))
+    tags = Tagger.load().tag(sentences)
+    kinds = [(int(tags[2 * i][place]), int(tags[2 * i + 1][0])) for i, place in enumerate(at)]
+    return [word for word, kind in zip(words, kinds[1:], strict=True) if kind == kinds[0]]
+
+
 def opposites(model: Model, lexicon: Mapping[str, float], token: str, k: int = 6) -> list[tuple[str, float]]:
     """Words of a polarity lexicon on the other side of a token's, strongest first, known to the model; none for a neutral token."""
     own = lexicon.get(token.casefold(), 0.0)
@@ -77,19 +101,23 @@ def opposites(model: Model, lexicon: Mapping[str, float], token: str, k: int = 6
 def suggestions(
     model: Model, trace: Trace, token: int, lexicon: Mapping[str, float] | None = None, *, k: int = 6, **change: Any
 ) -> pd.DataFrame:
-    """Words to put in a token's place, with what the model would then say: word, source, near, label, probability (of today's answer).
+    """Words of the same kind to put in a token's place, with what the model would say: word, source, near, label, probability (of its answer).
 
     Raises:
         InputError: the token is no word of the sentence.
     """
     import pandas as pd
 
-    candidates: list[tuple[str, str, float]] = []
+    found: dict[str, dict[str, float]] = {}
     encoded = model.encode(trace.text, trace.text_pair)
     if not trace.unknown[token]:
-        candidates += [(word, "near in the embedding", near) for word, near in neighbours(model, int(encoded.ids[token]), k)]
+        found["near in the embedding"] = dict(neighbours(model, int(encoded.ids[token]), WIDER * k))
     if lexicon:
-        candidates += [(word, "opposite in the lexicon", value) for word, value in opposites(model, lexicon, trace.tokens[token], k)]
+        found["opposite in the lexicon"] = dict(opposites(model, lexicon, trace.tokens[token], WIDER * k))
+    start, end = (int(edge) for edge in trace.offsets[token])
+    candidates = [
+        (word, source, near[word]) for source, near in found.items() for word in of_a_kind(trace.text, start, end, list(near))[:k]
+    ]
     texts: Sequence[str] = [swapped(trace, token, word) for word, _, _ in candidates]
     frame = pd.DataFrame(candidates, columns=["word", "source", "near"])
     said = model.predict(texts, None if trace.text_pair is None else [trace.text_pair] * len(texts), **change)

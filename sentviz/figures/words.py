@@ -62,7 +62,8 @@ def cloud(
     plot = make_subplots(rows=rows, cols=columns, **spaces)
     title = "Words that belong to a cell" if by == "keyness" else "The most frequent words"
     plot.update_layout(base_layout(theme, title=title, width=width, height=height, margin=(side, above, side, below)))
-    empty: list[str] = []
+    quiet: list[str] = []
+    unsure = 0
     written: list[dict[str, Any]] = []  # given to Plotly at once: it checks all that are there with each one added
     for cell, name in enumerate(titles):
         part = words[words["cell"] == cell]
@@ -80,10 +81,12 @@ def cloud(
                 "borderwidth": 2 if chosen else 0,
                 "borderpad": 1 if chosen else 0,
             }
-            text = {"text": as_text(row["word"], _CUT), "font": {"size": row["size"], "color": colour}}
+            text = {"text": as_text(row["word"], _CUT), "font": {"size": row["size"], "color": colour if row["sure"] else colours.muted}}
             written.append({**text, "x": row["x"], "y": row["y"], **box, **axes})
+        unsure += int((~part["sure"].astype(bool)).sum())
+        if not part["sure"].any() and len(part):
+            quiet.append(name)
         if part.empty:
-            empty.append(name)
             said = "No word stands out." if by == "keyness" else "No words."
             written.append({"text": said, "x": wide / 2, "y": high / 2, "font": {"size": 13, "color": colours.muted}, **axes})
         plot.add_trace(_spots(part), row=cell // 2 + 1, col=cell % 2 + 1)
@@ -96,6 +99,8 @@ def cloud(
         [
             _SAYS[by],
             f"{len(words)} words in {len(titles)} clouds; teal: right answers, magenta: mistakes." if right else f"{len(words)} words.",
+            "Grey: no more than chance gives among so many words (Bonferroni)." if unsure else "",
+            f"Nothing stands out in: {', '.join(quiet)}." if quiet else "",
             about,
         ]
     )

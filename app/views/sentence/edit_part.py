@@ -100,7 +100,7 @@ def swap_words(run: Run, trace: Trace) -> None:
         of_any_text = trace.replace(gates_open=(), gates_shut=()).change
         frame = suggestions(store.model(run), trace, chosen, store.lexicon(), **of_any_text)
         if frame.empty:
-            st.caption("The model does not know this word, so it has no neighbours; type another word instead.")
+            st.caption("The model knows no word of the same kind near this one; type another word instead.")
             return
         forced = " Gates opened or shut by hand belong to this text and are as trained in another." if shell.focus().gates else ""
         st.caption(f"What the probability of “{shell.md(trace.label)}” ({trace.confidence:.0%}) would become.{forced}")
