@@ -101,7 +101,7 @@ def opposites(model: Model, lexicon: Mapping[str, float], token: str, k: int = 6
 def suggestions(
     model: Model, trace: Trace, token: int, lexicon: Mapping[str, float] | None = None, *, k: int = 6, **change: Any
 ) -> pd.DataFrame:
-    """Words of the same kind to put in a token's place, with what the model would say: word, source, near, label, probability (of its answer).
+    """Words of the same kind to put in a token's place, with what the model would say: word, source, near, label, probability.
 
     Raises:
         InputError: the token is no word of the sentence.
