@@ -12,9 +12,11 @@ from streamlit.testing.v1 import AppTest
 
 from sentviz.gallery import draw
 from sentviz.maps.heads import FILE, over_split
+from sentviz.maps.injection import by_accident
 from sentviz.models.loading import load
 from sentviz.runs import Run, attach
 from sentviz.trace import Trace
+from tests.fakes import fake_trace
 from tests.injected import TEXT, train_runs
 from tests.makers import toy_splits
 from tests.test_app import opened, words
@@ -221,6 +223,8 @@ def test_before_and_after_are_the_model_without_and_with_its_lexicon() -> None:
     app.slider(key="strength-lexicon").set_value(2.0).run()
     assert not app.exception, app.exception
     assert strengths(app) == [0, 1, 2]
+    app.session_state["lexicon-both"] = True
+    app.run()
     assert "**With · strength 2**" in said(app)
 
 
@@ -248,3 +252,18 @@ def test_odd_texts_are_no_trouble(text: str) -> None:
     for page, look in (("attention", "lexicon"), ("explore", "maps")):
         app = opened(page, run=LAST, look=look, text=text, token="9")
         assert "<script>" not in words(app) and "**b**" not in words(app)
+
+
+def test_a_part_of_a_word_with_a_polarity_is_warned_of() -> None:
+    """By hand: "he" of "The" has the polarity of entries with its letters; whole words, neutral parts and special tokens have none."""
+    trace = fake_trace(tokens=["T", "he", "bad", "er"])
+    polarity = np.full((5, 3), 1 / 3)
+    polarity[[2, 3]] = [0.8, 0.1, 0.1], [0.1, 0.1, 0.8]
+    trace = trace.replace(
+        polarity=polarity,
+        text="The bad er",
+        offsets=np.array([[0, 0], [0, 1], [1, 3], [4, 7], [8, 10]]),
+        specials=np.array([True, False, False, False, False]),
+    )
+    assert by_accident(trace) == [(2, "The")]
+    assert by_accident(trace.replace(polarity=None)) == []

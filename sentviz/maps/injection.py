@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sentviz.models.model import Model
     from sentviz.text import Tokenizer
 
-__all__ = ["Entries", "Row", "described", "entries_of", "neutral", "reached", "row"]
+__all__ = ["Entries", "Row", "by_accident", "described", "entries_of", "neutral", "reached", "row"]
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -83,6 +83,20 @@ def entries_of(lexicon: Lexicon, tokenizer: Tokenizer, token: int, smoothing: fl
 def neutral(polarity: npt.ArrayLike) -> Bools:
     """(n,) True where lambda(x) is (1/3, 1/3, 1/3), to the precision that models are stored in."""
     return np.asarray(np.isclose(np.asarray(polarity, dtype=float), 1 / 3, atol=1e-3).all(axis=1))
+
+
+def by_accident(trace: Trace) -> list[tuple[int, str]]:
+    """Tokens that are a part of a word and have a polarity all the same, each with that word.
+
+    The polarity is of entries that contain the letters of the token, whatever word it stands in here: "he" of "The".
+    """
+    from sentviz.words import words_of
+
+    if trace.polarity is None:
+        return []
+    flat = neutral(trace.polarity)
+    parts = ((i, word.text) for word in words_of(trace.text, trace, trace.text_pair) if len(word.indices) > 1 for i in word.indices)
+    return [(i, word) for i, word in parts if not flat[i] and not trace.specials[i]]
 
 
 def reached(shape: ModelConfig) -> tuple[int, ...]:

@@ -19,7 +19,7 @@ from sentviz.glossary import tip
 from sentviz.lexicon import SIDES
 from sentviz.maps.arithmetic import plain
 from sentviz.maps.compare import difference
-from sentviz.maps.injection import Entries, Row, described, neutral, reached, row
+from sentviz.maps.injection import Entries, Row, by_accident, described, neutral, reached, row
 from sentviz.runs import Run
 from sentviz.shapes import LEXICON
 from sentviz.trace import Trace
@@ -27,6 +27,7 @@ from sentviz.trace import Trace
 __all__ = ["show", "strip_figure"]
 
 ENTRIES = 200  # rows of the table
+ACCIDENTS = 6  # parts of words that a warning names
 SIDE = 400  # pixels of a map
 
 
@@ -53,6 +54,7 @@ def show(trace: Trace, run: Run) -> None:
     token = _token(trace)
     strip_figure(trace, run, "polarity", token)
     st.caption("Click a token to follow it below.")
+    _accidents(trace)
     map_controls(trace)
     _walk(trace, run, token)
     _maps(trace, run)
@@ -71,16 +73,30 @@ def strip_figure(trace: Trace, run: Run, key: str, token: int | None = None) -> 
     shell.figure(lambda theme: sourced(polarity_strip(trace, token=token, theme=theme), run), key, code=lines, **selecting)
 
 
+def _accidents(trace: Trace) -> None:
+    """A warning of polarities that a token has only because its letters stand in entries of the lexicon."""
+    if found := by_accident(trace):
+        named = ", ".join(f"“{shell.md(trace.tokens[i])}” of “{shell.md(word)}”" for i, word in found[:ACCIDENTS])
+        more = f" and {len(found) - ACCIDENTS} more" if len(found) > ACCIDENTS else ""
+        st.warning(
+            f"Only parts of words: {named}{more}. Such a token has the polarity of all entries with its letters, whatever the word.",
+            icon=":material/content_cut:",
+        )
+
+
 # ---- one token
 
 
 def _token(trace: Trace) -> int:
-    """The token in focus; the one with the strongest polarity unless one was chosen."""
+    """The token in focus; unless one was chosen the one with the strongest polarity, a whole word where there is one."""
     chosen = shell.focus().token
     if 0 < chosen <= len(trace.tokens):
         return chosen - 1
     assert trace.polarity is not None
-    return int(np.abs(trace.polarity[:, 0] - trace.polarity[:, 2]).argmax())
+    strong = np.abs(trace.polarity[:, 0] - trace.polarity[:, 2])
+    whole = strong.copy()
+    whole[[i for i, _ in by_accident(trace)]] = 0
+    return int((whole if whole.any() else strong).argmax())
 
 
 def _walk(trace: Trace, run: Run, token: int) -> None:
@@ -199,23 +215,22 @@ def _maps(trace: Trace, run: Run) -> None:
     def draw(theme: Theme) -> Figure:
         return sourced(difference_map(changed, "itself without its lexicon", layer, head, component, side=SIDE, theme=theme), run)
 
-    similar, apart = shell.halves("lexicon-sigma")
-    with similar:
-        st.markdown("**What is put in: σ**")
-        lines = notebook(run, "sigma", trace)
-        shell.figure(lambda theme: sourced(sigma_map(trace, side=SIDE, theme=theme), run), "lexicon-sigma", code=lines)
+    apart, similar = shell.halves("lexicon-sigma")
     with apart:
         st.markdown("**What it changes: with − without**")
         lines = notebook(run, "lexicon-difference", trace, layer=layer, head=head, component=component)
         shell.figure(draw, "lexicon-difference", code=lines)
+    with similar:
+        st.markdown("**What is put in: σ**")
+        lines = notebook(run, "sigma", trace)
+        shell.figure(lambda theme: sourced(sigma_map(trace, side=SIDE, theme=theme), run), "lexicon-sigma", code=lines)
+    both = st.expander("Both maps, without and with", key="lexicon-both", on_change="rerun")
+    if not both.open:
+        return
     most = max(float(seen.map(layer, head, component).max()) for seen in (before, trace))
-    for column, seen, name, title in zip(
-        shell.halves("lexicon-maps"),
-        (before, trace),
-        ("before", "after"),
-        ("Without · the same model asked at strength 0", f"With · strength {trace.strength.get('lexicon', 1.0):g}"),
-        strict=True,
-    ):
-        with column:
-            st.markdown(f"**{title}**")
-            map_figure(seen, run, f"lexicon-{name}", side=SIDE, least=most)
+    titles = ("Without · the same model asked at strength 0", f"With · strength {trace.strength.get('lexicon', 1.0):g}")
+    with both:
+        for column, seen, name, title in zip(shell.halves("lexicon-maps"), (before, trace), ("before", "after"), titles, strict=True):
+            with column:
+                st.markdown(f"**{title}**")
+                map_figure(seen, run, f"lexicon-{name}", side=SIDE, least=most)
