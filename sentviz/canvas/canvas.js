@@ -60,7 +60,8 @@ function dress(view) {
   const font = `12px ${look.family}`
   view.look = { ...look, ...own, font, strong: `600 ${font}` }
   view.tables = { sequential: table(own.sequential), signed: table(own.signed) }
-  for (const [name, colour] of [["low", own.signed[1]], ["high", own.signed.at(-2)], ["best", own.classes[view.scene.best]], ["muted", own.muted], ["neutral", own.neutral]]) {
+  const classes = own.classes.map((colour, k) => [`class-${k}`, colour])
+  for (const [name, colour] of [["low", own.signed[1]], ["high", own.signed.at(-2)], ["muted", own.muted], ["neutral", own.neutral], ...classes]) {
     view.host.style.setProperty(`--${name}`, colour)
   }
 }

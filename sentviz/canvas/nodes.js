@@ -32,18 +32,19 @@ function rove(node, all, wide, more) {
 
 // ---- the answer
 
-export function answers({ scene, parts, look }) {
+export function answers({ scene, parts }) {
   kept(parts.answer, scene.labels.join("\n"), () => scene.labels.flatMap(name => {
     const track = html("span", "", { className: "track" })
     track.append(...["fill", "part", "before"].map(className => html("i", "", { className })))
     return [html("bdi", name), track, html("span", "", { className: "said" })]
   }))
   const { probabilities, before, best } = scene
+  parts.answer.style.setProperty("--best", `var(--class-${best})`)
   for (const [k, p] of probabilities.entries()) {
     const [name, track, said] = [0, 1, 2].map(c => parts.answer.children[3 * k + c]), [fill, , old] = track.children
     name.classList.toggle("best", k === best)
     fill.className = k === best ? "fill best" : "fill"
-    Object.assign(fill.style, { width: `${100 * p}%`, background: look.classes[k] })
+    Object.assign(fill.style, { width: `${100 * p}%`, background: `var(--class-${k})` })
     old.hidden = !before
     if (before) old.style.width = `${100 * before[k]}%`
     said.textContent = before ? `${tenth(p)}, was ${tenth(before[k])}` : tenth(p)

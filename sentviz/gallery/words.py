@@ -22,7 +22,25 @@ if TYPE_CHECKING:
 __all__ = ["COLUMNS", "IN_CLOUD", "IN_LIST", "name_of"]
 
 IN_CLOUD, IN_LIST = 30, 24
-COLUMNS = ["cell", "label", "predicted", "word", "count", "rows", "share", "rest", "value", "low", "high", "z", "x", "y", "size", "width"]
+COLUMNS = [
+    "cell",
+    "label",
+    "predicted",
+    "word",
+    "count",
+    "rows",
+    "share",
+    "rest",
+    "value",
+    "low",
+    "high",
+    "z",
+    "sure",
+    "x",
+    "y",
+    "size",
+    "width",
+]
 SHORT = {(0, 0): "TN", (0, 1): "FP", (1, 0): "FN", (1, 1): "TP"}  # of two classes, the second one positive
 ONCE = "A word counts once in a row: one text full of a name weighs no more than another."
 
