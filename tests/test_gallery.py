@@ -78,7 +78,7 @@ def test_every_name_draws(name: str, measured_gates: Path, kept_epochs: Path, mo
     except DataMissingError as error:
         pytest.skip(str(error))
     assert not made.frame.empty and made.caption
-    assert made.source or name in ("cost", "coverage", "time-by-length")
+    assert made.source or name in ("colours", "cost", "coverage", "time-by-length")
     assert called or not spec.of.OF_RUN  # studies bind some by name
 
 

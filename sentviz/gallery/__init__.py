@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from sentviz.errors import InputError, SentvizError
-from sentviz.gallery import epochs, lexicon, points, sentence, testset, training, words  # noqa: F401 - they register their figures
+from sentviz.gallery import epochs, language, lexicon, points, sentence, testset, training, words  # noqa: F401 - they register their figures
 from sentviz.gallery.registry import FIGURES, Spec, find_figure
 from sentviz.gallery.sentence import strip
 from sentviz.gallery.subjects import Sentence, sourced

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import shell
+from sentviz.gallery import code
 
 if TYPE_CHECKING:
     from sentviz.figures.colours import Theme
@@ -24,7 +25,7 @@ def _legend(theme: Theme) -> Figure:
     return colour_legend(theme)
 
 
-shell.figure(_legend, "colours")
+shell.figure(_legend, "colours", code=code("all", "colours"))
 st.markdown(
     "- **Classes**: orange is negative, grey neutral, blue positive; stars and degrees lie in between. Classes that are no sentiments"
     " (a paraphrase, an entailment) have the colours of series.\n"
