@@ -106,6 +106,24 @@ def _removed(trace: Trace) -> list[tuple[int, str]]:
     return [each for each in found if not trace.dropped or each[0] < len(trace.tokens)]
 
 
+@figure("methods", "Every explanation of the sentence", Sentence, "methods:method_matrix")
+def _methods(of: Sentence, *, theme: Theme = "light") -> Figure:
+    from sentviz.explain import available, explained
+
+    trace = of.trace if of.held else explained(of.model, of.trace, available(of.trace, asking=True), **of.change)
+    return methods(trace, theme)
+
+
+def methods(trace: Trace, theme: Theme = "light") -> Figure:
+    """Every score that a trace carries or that is read off it, a row a method; words only."""
+    from sentviz.explain import SCORES, available, deviation
+    from sentviz.figures.methods import method_matrix
+
+    words = np.flatnonzero(~trace.specials[: len(trace.tokens) - trace.padding])
+    scores = {SCORES[name].title: deviation(trace, name)[words] for name in available(trace)}
+    return method_matrix([trace.tokens[i] for i in words], scores, theme=theme)
+
+
 @figure("attention", "One attention map", Sentence, "attention:heatmap", MAPS)
 def _attention(
     of: Sentence,

@@ -9,6 +9,7 @@ from app.views.parts import notebook
 from sentviz.errors import SentvizError
 from sentviz.explain import SCORES
 from sentviz.gallery import sourced, strip
+from sentviz.gallery.sentence import methods
 from sentviz.glossary import tip
 from sentviz.runs import Run
 from sentviz.trace import Trace
@@ -31,17 +32,21 @@ def show(trace: Trace, run: Run) -> None:
     except SentvizError as error:
         st.info(shell.md(str(error)), icon=":material/info:")
         return
+    shell.figure(lambda theme: sourced(methods(full, theme), run, trace=full), "methods", code=notebook(run, "methods", full))
     st.dataframe(table, hide_index=True, placeholder="–", column_config=COLUMNS, height="content")
     st.caption(
         "Comprehensiveness: how far the answer falls when the named words go (higher is better). Sufficiency: how far it falls on them"
         " alone (lower is better). Both averaged over the top 10 to 50% of the words; *random* is the mean of 20 random explanations of"
         " this sentence. One sentence proves little: the page Explanations measures a sample of the test set."
     )
-    for name in (name for name in SCORES if SCORES[name].title in set(table["explanation"])):
-        st.markdown(f"**{SCORES[name].title}**", help=SCORES[name].about or None)
+    named = [name for name in SCORES if SCORES[name].title in set(table["explanation"])]
+    shown = st.segmented_control("One in the sentence", named, format_func=lambda name: SCORES[name].title, key="side-shown")
+    if shown:
+        if SCORES[shown].about:
+            st.caption(shell.md(SCORES[shown].about))
         shell.figure(
-            lambda theme, name=name: sourced(strip(full, name, theme), run, trace=full),  # type: ignore[misc]
-            f"side-{name}",
+            lambda theme: sourced(strip(full, shown, theme), run, trace=full),
+            f"side-{shown}",
             slim=True,
-            code=notebook(run, "strip", full, score=name),
+            code=notebook(run, "strip", full, score=shown),
         )

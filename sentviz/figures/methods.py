@@ -1,0 +1,101 @@
+"""Explanations of one sentence side by side: a row a method, a column a word."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import plotly.graph_objects as go
+
+from sentviz.errors import InputError
+from sentviz.figures.colours import Theme, palette
+from sentviz.figures.figure import Figure, base_layout, file_safe, number, sentence
+from sentviz.figures.text import as_text, label_width
+
+__all__ = ["method_matrix"]
+
+_LEAST, _CELL, _ROW, _RIGHT = 19, 30, 24, 16  # pixels: a column where room is short and where it is not, a row, the margin
+_TOKEN = 14  # columns of a word
+
+
+def method_matrix(
+    tokens: Sequence[str], scores: Mapping[str, npt.ArrayLike], *, about: str = "", width: int = 900, theme: Theme = "light"
+) -> Figure:
+    """Every explanation of a sentence; each row has its own scale, from its largest score against to its largest for the answer.
+
+    Args:
+        tokens: m words, in text order. scores: title of a method -> (m,), NaN where it has none.
+        about: what the caption adds.
+        width: pixels at most; where all words do not fit, those stay that the methods name first.
+    Frame:
+        method, position (counted from 0), token, score, share (of the row's largest, -1..1), drawn.
+    Raises:
+        InputError: no method, no word, or scores that do not fit the words.
+    """
+    rows = {title: np.asarray(values, dtype=float) for title, values in scores.items()}
+    if not rows or not len(tokens) or any(values.shape != (len(tokens),) for values in rows.values()):
+        raise InputError("A matrix of explanations needs a word, a method, and one score for each word.")
+    colours, left = palette(theme), 24 + round(max(label_width(title, 12) for title in rows))
+    values = np.stack(list(rows.values()))
+    largest = np.nanmax(np.abs(values), axis=1, initial=0.0, keepdims=True)
+    shares = np.divide(values, largest, out=np.zeros_like(values), where=largest > 0)
+    room = max(width - left - _RIGHT, 2 * _LEAST)
+    most = room // _LEAST
+    kept = np.sort(np.argsort(-np.nan_to_num(np.abs(shares)).mean(axis=0), kind="stable")[:most])
+    names = [as_text(tokens[i], _TOKEN) for i in kept]
+    top = 52 + round(max(label_width(name, 12) for name in names))
+    words = [f"“{as_text(tokens[i], 60)}” ({i + 1})" for i in kept]
+    told = [
+        [f"{word}, {as_text(title)}: {number(one, 4)}" for word, one in zip(words, row[kept], strict=True)] for title, row in rows.items()
+    ]
+    plot = go.Figure(
+        go.Heatmap(
+            z=shares[:, kept],
+            x=list(range(len(kept))),
+            y=list(range(len(rows))),
+            zmin=-1,
+            zmax=1,
+            colorscale=[[i / (len(colours.signed) - 1), stop] for i, stop in enumerate(colours.signed)],
+            showscale=False,
+            xgap=2,
+            ygap=2,
+            hoverongaps=False,
+            customdata=told,
+            hovertemplate="%{customdata}<extra></extra>",
+        ),
+        layout=base_layout(
+            theme,
+            title="Every explanation of this sentence",
+            width=left + _RIGHT + min(max(_CELL * len(kept), 240), room),
+            height=top + 12 + _ROW * len(rows),
+            margin=(left, top, _RIGHT, 12),
+        ),
+    )
+    bare = {"showgrid": False, "automargin": False}
+    plot.update_xaxes(side="top", tickvals=list(range(len(kept))), ticktext=names, tickangle=-90, range=[-0.5, len(kept) - 0.5], **bare)
+    plot.update_yaxes(tickvals=list(range(len(rows))), ticktext=[as_text(title) for title in rows], range=[len(rows) - 0.5, -0.5], **bare)
+    frame = pd.DataFrame(
+        {
+            "method": np.repeat(list(rows), len(tokens)),
+            "position": np.tile(np.arange(len(tokens)), len(rows)),
+            "token": list(tokens) * len(rows),
+            "score": values.ravel(),
+            "share": shares.ravel(),
+            "drawn": np.tile(np.isin(np.arange(len(tokens)), kept), len(rows)),
+        }
+    )
+    caption = sentence(
+        [
+            f"{len(rows)} explanations of one answer: green for it, purple against it or below an even share; a scale for each row.",
+            f"{len(kept)} of {len(tokens)} words are drawn, those named most." if len(kept) < len(tokens) else "",
+            about,
+        ]
+    )
+    return Figure(file_safe("methods"), plot, frame, caption, at_width=partial(_again, tokens, rows, about, theme))
+
+
+def _again(tokens: Sequence[str], scores: Mapping[str, npt.ArrayLike], about: str, theme: Theme, *, width: int) -> Figure:
+    return method_matrix(tokens, scores, about=about, width=width, theme=theme)
