@@ -135,7 +135,12 @@ def _verdict(first: str, second: str, found: Paired) -> str:
         return f"{first} and {second} are right on the same rows."
     p = f"p = {found.p:.3f}" if found.p >= 0.001 else "p < 0.001"
     better = f"{first if found.difference > 0 else second} is better on rows like these" if found.p < 0.05 else "they cannot be told apart"
+    close = (
+        " The interval leaves out 0 by a hair, being an approximation; the exact test decides."
+        if found.p >= 0.05 and found.low * found.high > 0
+        else ""
+    )
     return (
         f"Of {apart:,} rows that only one gets right, {found.only_a:,} are {first}'s and {found.only_b:,} {second}'s: {points} points of"
-        f" accuracy for {first} [{low}, {high}]; by McNemar's exact test ({p}) **{better}**."
+        f" accuracy for {first} [{low}, {high}]; by McNemar's exact test ({p}) **{better}**.{close}"
     )
