@@ -1,4 +1,4 @@
-"""One quiet Chromium for the whole process, which turns Plotly figures into pictures.
+"""One quiet Chromium for the whole process, which turns Plotly figures into pictures, and SVGs into sheets of paper.
 
 Starting it takes about two seconds and a picture 0.2, so it is kept for a while. It lives on the event loop of a thread
 of its own and may be used from any thread. It has no network: its proxy is a port where nobody listens.
@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import base64
 import contextlib
 import os
 import shutil
 import threading
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -59,18 +61,30 @@ class Browser:
         self._sleep: asyncio.TimerHandle | None = None
 
     def render(self, figure: dict[str, Any], options: dict[str, Any]) -> bytes:
-        """The picture as bytes. Options: format, width, height (pixels), scale.
+        """The picture of a Plotly figure as bytes. Options: format, png or svg, width, height (pixels), scale.
 
         Raises:
             SentvizError: there is no browser, or it cannot draw this figure.
         """
+        return self._ask(lambda browser: browser.calc_fig(figure, opts=options), options["format"])
+
+    def paint(self, svg: bytes, format: str, width: float, height: float, scale: float = 1) -> bytes:
+        """An SVG with its fonts inside, of a size in CSS pixels (96 an inch), as one page of PDF or as PNG.
+
+        Args:
+            scale: pixels of the PNG per CSS pixel.
+        Raises:
+            SentvizError: there is no browser, or it cannot draw it.
+        """
+        return self._ask(lambda browser: _painted(browser, svg.decode(), format, width, height, scale), format)
+
+    def _ask(self, work: Callable[[Any], Awaitable[Any]], format: str) -> bytes:
         path = find_browser()
         if path is None:
             raise SentvizError(
                 "PNG, SVG and PDF need Chrome or Chromium on this machine (or its path in BROWSER_PATH); HTML and CSV work without."
             )
-        future = asyncio.run_coroutine_threadsafe(self._render(path, figure, options), self._running_loop())
-        return future.result()
+        return asyncio.run_coroutine_threadsafe(self._work(path, work, format), self._running_loop()).result()
 
     def close(self) -> None:
         """Stop the browser; the next picture starts another one."""
@@ -85,7 +99,7 @@ class Browser:
                 threading.Thread(target=self._loop.run_forever, name="sentviz-browser", daemon=True).start()
             return self._loop
 
-    async def _render(self, path: str, figure: dict[str, Any], options: dict[str, Any]) -> bytes:
+    async def _work(self, path: str, work: Callable[[Any], Awaitable[Any]], format: str) -> bytes:
         from kaleido.errors import KaleidoError
 
         async with self._turn:
@@ -94,9 +108,9 @@ class Browser:
             try:
                 for last_try in (False, True):
                     try:
-                        return await asyncio.wait_for(self._draw(path, figure, options), _PATIENCE)
+                        return await asyncio.wait_for(self._do(path, work), _PATIENCE)
                     except KaleidoError as error:  # the figure's fault: another browser would not help
-                        raise SentvizError(f"This figure cannot be drawn as {options['format']}: {error}") from error
+                        raise SentvizError(f"This figure cannot be drawn as {format}: {error}") from error
                     except Exception as error:
                         await self._drop()
                         if last_try:
@@ -106,7 +120,7 @@ class Browser:
             finally:
                 self._sleep = asyncio.get_running_loop().call_later(_IDLE, lambda: asyncio.ensure_future(self._retire()))
 
-    async def _draw(self, path: str, figure: dict[str, Any], options: dict[str, Any]) -> bytes:
+    async def _do(self, path: str, work: Callable[[Any], Awaitable[Any]]) -> bytes:
         import kaleido
 
         if self._kaleido is None:
@@ -115,7 +129,7 @@ class Browser:
             await browser.open()
             atexit.unregister(self.close)
             atexit.register(self.close)  # after the browser's own temporary folders, so that it runs before their clean-up
-        return bytes(await self._kaleido.calc_fig(figure, opts=options))
+        return bytes(await work(self._kaleido))
 
     async def _retire(self) -> None:
         async with self._turn:
@@ -126,3 +140,29 @@ class Browser:
         if browser is not None:
             with contextlib.suppress(Exception):  # it is gone already, which is all we want
                 await asyncio.wait_for(browser.close(), 10)
+
+
+async def _painted(browser: Any, svg: str, format: str, width: float, height: float, scale: float) -> bytes:
+    """The SVG in a tab of its own, once its fonts are read."""
+    tab = await browser.create_tab("about:blank")
+    try:
+
+        async def ask(method: str, **params: Any) -> dict[str, Any]:
+            answer = await tab.send_command(method, params=params)
+            if "error" in answer:
+                raise RuntimeError(answer["error"].get("message", method))
+            return dict(answer["result"])
+
+        frame = (await ask("Page.getFrameTree"))["frameTree"]["frame"]["id"]
+        page = f"@page {{ size: {width}px {height}px; margin: 0 }} body {{ margin: 0 }} body > svg {{ display: block }}"
+        await ask("Page.setDocumentContent", frameId=frame, html=f"<!DOCTYPE html><style>{page}</style>{svg}")
+        await ask("Runtime.evaluate", expression="document.fonts.ready.then(() => 0)", awaitPromise=True)
+        if format == "pdf":
+            none = {f"margin{side}": 0 for side in ("Top", "Bottom", "Left", "Right")}
+            made = await ask("Page.printToPDF", printBackground=True, preferCSSPageSize=True, pageRanges="1", **none)
+        else:
+            clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": scale}
+            made = await ask("Page.captureScreenshot", format="png", clip=clip, captureBeyondViewport=True)
+        return base64.b64decode(made["data"])
+    finally:
+        await browser.close_tab(tab.target_id)

@@ -104,8 +104,12 @@ def render(
     else:
         wide, high = fit_width(plot, pixels)
         factor = letters * (place.dpi / 96 if format == "png" else 1)
-    picture = _BROWSER.render(plot.to_dict(), {"format": format, "width": wide, "height": high, "scale": factor})
-    return embed_fonts(picture) if format == "svg" else picture
+    drawn = "png" if format == "png" else "svg"
+    picture = _BROWSER.render(plot.to_dict(), {"format": drawn, "width": wide, "height": high, "scale": factor})
+    if format == "png":
+        return picture
+    svg = embed_fonts(picture)
+    return svg if format == "svg" else _BROWSER.paint(svg, format, wide * factor, high * factor)
 
 
 def save(

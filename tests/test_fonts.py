@@ -5,16 +5,21 @@ from __future__ import annotations
 import io
 import re
 import shutil
+import subprocess
 from base64 import b64decode
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from fontTools.pens.areaPen import AreaPen
+from fontTools.pens.boundsPen import BoundsPen
 from fontTools.ttLib import TTFont
 
 from sentviz import fonts
 from sentviz._browser import find_browser
 from sentviz.export import render
+from sentviz.figures import token_strip
 from sentviz.figures.words import cloud
 from sentviz.testset.words import layout, unwritable
 
@@ -33,7 +38,7 @@ def letters_of(data: bytes) -> set[str]:
 
 def embedded(svg: bytes) -> list[set[str]]:
     """The letters of each font in an SVG."""
-    return [letters_of(b64decode(data)) for data in re.findall(r"data:font/(?:ttf|otf);base64,([^)]+)\)", svg.decode())]
+    return [letters_of(b64decode(data)) for data in re.findall(r"data:font/ttf;base64,([^)]+)\)", svg.decode())]
 
 
 def korean_cloud(*words: str) -> bytes:
@@ -106,3 +111,41 @@ def test_a_korean_cloud_as_svg_needs_no_font_of_its_reader() -> None:
     svg = render(cloud(pd.DataFrame(spots), ["긍정"]), "svg")
     assert all(word in svg.decode() for word in words)
     assert set("".join(words)) <= set().union(*embedded(svg))
+
+
+@pytest.mark.slow
+@korean
+@pictures
+@pytest.mark.skipif(shutil.which("pdffonts") is None or shutil.which("pdftotext") is None, reason="no poppler on this machine")
+def test_hangul_in_a_pdf_is_text_in_an_outline_font(tmp_path: Path) -> None:
+    """As another program reads the file: every font embedded, with a map to Unicode, none of Type 3; the words are found."""
+    strip = token_strip(["정말", "좋은", "영화", "quiet", "<b>"], np.arange(5) - 2.0, title="나쁘지 않은 λ")
+    (path := tmp_path / "strip.pdf").write_bytes(render(strip, "pdf"))
+    rows = subprocess.run(["pdffonts", path], capture_output=True, text=True, check=True).stdout.splitlines()[2:]
+    assert len(rows) >= 3
+    assert all("TrueType" in row and row.split()[-5:-2] == ["yes", "yes", "yes"] for row in rows)
+    found = subprocess.run(["pdftotext", path, "-"], capture_output=True, text=True, check=True).stdout
+    assert all(word in found for word in ("정말", "좋은", "영화", "나쁘지 않은 λ", "<b>"))
+
+
+@fontconfig
+@korean
+def test_outlines_keep_their_shape_and_width() -> None:
+    """A font of other curves beside what is made of it: each letter as wide, box and area alike to a hundredth."""
+    font = fonts.font_file("sans-serif", "영화한")
+    assert font is not None
+    with TTFont(font.path, fontNumber=font.number, lazy=True) as there, TTFont(io.BytesIO(fonts._subset(font))) as made:
+        assert "glyf" in made
+        high, old, new = there["head"].unitsPerEm, there.getGlyphSet(), made.getGlyphSet()
+        for letter in sorted(font.letters):
+            one, other = there.getBestCmap()[ord(letter)], made.getBestCmap()[ord(letter)]
+            assert there["hmtx"][one][0] == made["hmtx"][other][0]
+            boxes, areas = [], []
+            for glyphs, name in ((old, one), (new, other)):
+                box, area = BoundsPen(glyphs), AreaPen(glyphs)
+                glyphs[name].draw(box)
+                glyphs[name].draw(area)
+                boxes.append(box.bounds)
+                areas.append(abs(area.value))
+            np.testing.assert_allclose(boxes[0], boxes[1], atol=0.01 * high)
+            assert areas[0] == pytest.approx(areas[1], rel=0.01)
