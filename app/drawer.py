@@ -17,6 +17,7 @@ from app.views.testset import myfile_part
 from sentviz.errors import SentvizError
 from sentviz.figures import file_safe
 from sentviz.gallery import code
+from sentviz.provenance import Call
 from sentviz.testset.rows import OVER, Rows, unread
 from sentviz.testset.slices import Slice, matching
 
@@ -83,10 +84,10 @@ def _beside(name: str) -> None:
     st.selectbox("Beside it", ["", *others], format_func=lambda other: other or "no second run", key="beside", on_change=take, width=260)
 
 
-def notebook(runs: Sequence[Rows], figure: str, **options: Any) -> str:
+def notebook(runs: Sequence[Rows], figure: str, **options: Any) -> Call | None:
     """The lines that make a figure of rows in a notebook; none of a visitor's own file, which is kept for a visit only."""
     if runs[0].over == "mine":
-        return ""
+        return None
     beside = tuple(rows.run for rows in runs[1:])
     return code(runs[0].run, figure, versus=beside, over=runs[0].over, threshold=runs[0].threshold, **options)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 from urllib.parse import urlencode
@@ -20,6 +21,7 @@ from sentviz.explain import SCORES
 from sentviz.export import FORMATS, render
 from sentviz.export import SIZES as PRINT_SIZES
 from sentviz.figures import Figure, Theme
+from sentviz.provenance import Call
 from sentviz.spreadsheet import as_csv
 
 __all__ = ["begin", "bound", "choose", "end", "export_menu", "figure", "focus", "go", "halves", "intro", "md", "settle", "theme"]
@@ -188,11 +190,11 @@ def halves(name: str, *shares: float) -> list[Any]:
         return st.columns(list(shares) or [1.0, 1.0], gap="medium")
 
 
-def figure(make: Callable[[Theme], Figure], key: str, *, slim: bool = False, code: str = "", **selecting: Any) -> Figure | None:
+def figure(make: Callable[[Theme], Figure], key: str, *, slim: bool = False, code: Call | None = None, **selecting: Any) -> Figure | None:
     """Draw a figure with its caption and export menu; a sentence in its place where it cannot be drawn.
 
     A slim one needs no caption on the page and has its menu beside it; exports carry the caption all the same.
-    `code` makes the same figure in a notebook. `selecting`, as on_select and selection_mode, goes to `st.plotly_chart`; what was
+    `code` draws the same figure in a notebook, and again where a file of it is verified. `selecting`, as on_select and selection_mode, goes to `st.plotly_chart`; what was
     selected lies under the state's key plot-<key>.
     """
     try:
@@ -211,7 +213,7 @@ def figure(make: Callable[[Theme], Figure], key: str, *, slim: bool = False, cod
     return drawn
 
 
-def export_menu(make: Callable[[Theme], Figure], name: str, key: str, *, code: str = "", label: str = "Export") -> None:
+def export_menu(make: Callable[[Theme], Figure], name: str, key: str, *, code: Call | None = None, label: str = "Export") -> None:
     """The export menu of a figure, also of one that the page shows otherwise; nothing is drawn before a file is asked for."""
     with st.popover(label, icon=":material/download:", type="tertiary"):
         _export_menu(make, name, key, code)
@@ -231,9 +233,10 @@ def csv(frame: pd.DataFrame | Callable[[], pd.DataFrame], name: str, key: str) -
     )
 
 
-def _export_menu(make: Callable[[Theme], Figure], name: str, key: str, code: str) -> None:
+def _export_menu(make: Callable[[Theme], Figure], name: str, key: str, code: Call | None) -> None:
     """Files are made when asked for, always on a light ground."""
     pictures = find_browser() is not None
+    named = partial(_named, make, code, f"?{urlencode(focus().query(with_text=_holds_text(code)))}")
     size = st.segmented_control(
         "Size",
         ["screen", *PRINT_SIZES],
@@ -250,7 +253,7 @@ def _export_menu(make: Callable[[Theme], Figure], name: str, key: str, code: str
         for column, format in zip(st.columns(3, gap="small"), row, strict=True):
             column.download_button(
                 format.upper(),
-                data=partial(_file, store.turns("export"), make, format, preset, points),
+                data=partial(_file, store.turns("export"), named, format, preset, points),
                 file_name=f"{name}.{format}",
                 mime=MIME[format],
                 key=f"export-{key}-{format}",
@@ -261,8 +264,21 @@ def _export_menu(make: Callable[[Theme], Figure], name: str, key: str, code: str
     if not pictures:
         st.caption("PNG, SVG and PDF need Chrome or Chromium on the machine that runs sentviz; HTML, CSV and TEX do not.")
     if code:
+        text = ", your sentence" if _holds_text(code) else ""
+        st.caption(f"PNG, SVG, PDF and HTML hold runs, options{text} and this view's link: `sentviz verify FILE` draws the figure again.")
         st.caption("The same figure in a notebook")
-        st.code(code, language="python", wrap_lines=True)
+        st.code(str(code), language="python", wrap_lines=True)
+
+
+def _holds_text(code: Call | None) -> bool:
+    """Whether a figure is of a text, which its files hold, since it cannot be drawn again without."""
+    return code is not None and "text" in code.options
+
+
+def _named(make: Callable[[Theme], Figure], code: Call | None, view: str, theme: Theme) -> Figure:
+    """The figure with how it is drawn again and the page that shows it."""
+    made = make(theme)
+    return replace(made, call=code or made.call, view=view)
 
 
 def _file(turns: Turns, make: Callable[[Theme], Figure], format: str, preset: str | None, points: float | None) -> bytes:

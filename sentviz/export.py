@@ -20,6 +20,8 @@ from sentviz.errors import InputError, SentvizError
 from sentviz.figures.figure import Figure, sentence
 from sentviz.figures.text import as_text, text_columns
 from sentviz.fonts import embed_fonts
+from sentviz.provenance import Record
+from sentviz.seal import seal
 from sentviz.spreadsheet import as_csv
 
 __all__ = ["FORMATS", "SIZES", "Size", "render", "save"]
@@ -54,7 +56,7 @@ def render(
     size: str | None = None,
     points: float | None = None,
 ) -> bytes:
-    """The figure as the bytes of a file.
+    """The figure as the bytes of a file; PNG, SVG, PDF and HTML hold the figure's `Record`, which `sentviz verify` reads.
 
     PNG, SVG, PDF and HTML carry the caption below the picture. SVG and PDF are vectors throughout; only heatmaps of
     more than 10,000 cells stay an embedded image. HTML needs no network. CSV is the tidy frame in UTF-8 with a byte
@@ -85,7 +87,7 @@ def render(
     if not 0.1 <= scale <= 10 or any(side is not None and not 50 <= side <= 10_000 for side in (width, height)):
         raise InputError("The scale must lie between 0.1 and 10, width and height between 50 and 10,000 pixels.")
     if format == "html":
-        return _html(figure, width, height)
+        return seal(_html(figure, width, height), format, Record.of(figure))
     pixels = 0
     if size is not None:
         place = SIZES[size]
@@ -106,10 +108,11 @@ def render(
         factor = letters * (place.dpi / 96 if format == "png" else 1)
     drawn = "png" if format == "png" else "svg"
     picture = _BROWSER.render(plot.to_dict(), {"format": drawn, "width": wide, "height": high, "scale": factor})
-    if format == "png":
-        return picture
-    svg = embed_fonts(picture)
-    return svg if format == "svg" else _BROWSER.paint(svg, format, wide * factor, high * factor)
+    if format != "png":
+        picture = embed_fonts(picture)
+    if format == "pdf":
+        picture = _BROWSER.paint(picture, format, wide * factor, high * factor)
+    return seal(picture, format, Record.of(figure))
 
 
 def save(

@@ -164,9 +164,9 @@ def test_every_layer_of_a_stored_trace_is_read_in_the_models_precision() -> None
 def test_the_notebooks_lines_run(name: str) -> None:
     """They parse, name the figure, and leave defaults out; an option that the figure does not take is a mistake."""
     spec = find_figure(name)
-    assert code("a/b", name, **spec.options).splitlines()[2] == f"figure = draw('a/b', {name!r})"
-    assert "theme='dark'" in code("a/b", name, theme="dark")
-    ast.parse(code("a/b", name))
+    assert str(code("a/b", name, **spec.options)).splitlines()[2] == f"figure = draw('a/b', {name!r})"
+    assert "theme='dark'" in str(code("a/b", name, theme="dark"))
+    ast.parse(str(code("a/b", name)))
     with pytest.raises(KeyError):
         code("a/b", name, nonsense=1)
 

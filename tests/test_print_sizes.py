@@ -114,7 +114,7 @@ def test_an_svg_carries_its_letters() -> None:
 def test_a_missing_font_leaves_the_picture_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without fontconfig, or with a font that lacks every letter, the SVG is unchanged."""
     svg = b'<svg xmlns="http://www.w3.org/2000/svg"><text style="font-family: Nowhere Sans;">abc</text></svg>'
-    monkeypatch.setattr(fonts, "font_file", lambda families, letters: None)
+    monkeypatch.setattr(fonts, "font_file", lambda families, letters, bold=False: None)
     assert fonts.embed_fonts(svg) == svg
 
 

@@ -225,7 +225,7 @@ def test_notebooks_and_the_command_line_take_gates(gated_runs: Path, tmp_path: P
     run = str(gated_runs / "toy/sentiformer")
     drawn = draw(run, "gates", text=TEXT, gates_shut=[3], gates_open=[1])
     assert "This is an intervention" in drawn.source
-    assert code(run, "gates", text=TEXT, gates_shut=(3,)).count("gates_shut=(3,)") == 1
+    assert str(code(run, "gates", text=TEXT, gates_shut=(3,))).count("gates_shut=(3,)") == 1
     out = tmp_path / "gates.csv"
     arguments = ["export", run, "gates", "--text", TEXT, "-O", "gates_shut=4", "-O", "gates_open=2", "-o", str(out)]
     assert (result := CliRunner().invoke(main, arguments)).exit_code == 0, result.output

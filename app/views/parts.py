@@ -14,6 +14,7 @@ from sentviz.errors import SentvizError
 from sentviz.figures import component_name, heatmap
 from sentviz.gallery import code, sourced
 from sentviz.glossary import tip
+from sentviz.provenance import Call
 from sentviz.remarks import SPOKEN, written_in
 from sentviz.runs import Run
 from sentviz.shapes import Dial
@@ -65,7 +66,7 @@ def place(value: str) -> int | str:
     return int(value) - 1 if value.isdecimal() else value
 
 
-def notebook(run: Run, figure: str, trace: Trace, **options: Any) -> str:
+def notebook(run: Run, figure: str, trace: Trace, **options: Any) -> Call:
     """The lines that make a sentence's figure in a notebook."""
     mixed = [[round(float(value), 4) for value in row] for row in trace.lambdas] if shell.focus().mix else None
     return code(

@@ -193,6 +193,32 @@ def report(run: str, sentence: str, pair: str | None, out: Path) -> None:
     click.echo(f"Written to {out}")
 
 
+@main.command()
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
+@command
+def verify(files: tuple[Path, ...]) -> None:
+    """Whether exported figures still show what the runs here give: each is drawn again, and its numbers are compared.
+
+    Ends with 0 where all are equal, with 1 otherwise. What it cannot prove: that nobody made up a picture, and a record to go with it,
+    whose numbers are right.
+    """
+    from sentviz.verify import verify as verified
+
+    verdicts = [verified(file) for file in files]
+    for file, verdict in zip(files, verdicts, strict=True):
+        click.echo(f"{file}: {verdict.state}. {verdict.why}")
+        if verdict.record is not None:
+            record = verdict.record
+            click.echo(f"  {' '.join(filter(None, [record.call.drawing if record.call else record.name, record.source]))}")
+            click.echo(
+                f"  sentviz {record.version}"
+                + (f" · {record.view}" if record.view else "")
+                + (f" · {record.style}" if record.style else "")
+            )
+    if any(verdict.state != "equal" for verdict in verdicts):
+        raise SystemExit(1)
+
+
 def _reading(name: str, pair: str | None) -> Run:
     """The run by its name, if it can be asked about a text, or about two where a second one is given."""
     from sentviz.remarks import reads_pairs

@@ -13,6 +13,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sentviz.figures.colours import Theme, palette
+from sentviz.provenance import Call, Source
 
 __all__ = ["MONOSPACE", "SYMBOLS", "Figure", "base_layout", "file_safe"]
 
@@ -36,6 +37,9 @@ class Figure:
     caption: str
     source: str = ""  # run, seed, n, digest; exports end with it, pages show it once
     at_width: Callable[..., Figure] | None = None
+    runs: tuple[Source, ...] = ()  # what the source says, one by one
+    call: Call | None = None  # how it is drawn again, by its name
+    view: str = ""  # the page that showed it, as a link without host
 
     def __post_init__(self) -> None:
         if self.name != file_safe(self.name):

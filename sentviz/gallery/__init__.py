@@ -6,7 +6,9 @@ A figure is registered once, beside the function that makes it of a subject (`se
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from sentviz.errors import InputError, SentvizError
@@ -15,8 +17,9 @@ from sentviz.gallery.registry import FIGURES, Spec, find_figure
 from sentviz.gallery.sentence import strip
 from sentviz.gallery.subjects import Sentence, sourced
 from sentviz.gallery.training import scalar_figure
+from sentviz.provenance import Call
 from sentviz.registry import papers
-from sentviz.runs import find
+from sentviz.runs import Run, find
 
 if TYPE_CHECKING:
     from sentviz.figures.figure import Figure
@@ -64,11 +67,20 @@ def make(figure: str, subject: Any, **options: Any) -> Figure:
         made = spec.make(subject, **options)
     except KeyError as error:
         raise InputError(f"{subject.run.name}: {error.args[0]}.") from error
-    return made if made.source else subject.sourced(made)
+    made = made if made.source else subject.sourced(made)
+    return replace(made, call=_call(spec, subject, options))
 
 
-def code(name: str, figure: str, **options: Any) -> str:
-    """The lines that make the same figure in a notebook; options as `draw` takes them, None and defaults left out."""
+def _call(spec: Spec, subject: Any, options: Mapping[str, Any]) -> Call | None:
+    """How a figure of a subject is drawn by name; None where no name stands for what it is of, as for weights of an epoch."""
+    run = getattr(subject, "run", None)
+    if run is not None and (run.weights, run.max_length) != (Run.weights, Run.max_length):
+        return None
+    given = {each.name: getattr(subject, each.name) for each in fields(subject) if each.init and each.name not in ("run", "name")}
+    return code(subject.name if run is None else run.name, spec.name, **given, **options)
+
+
+def code(name: str, figure: str, **options: Any) -> Call:
+    """How the same figure is drawn again, as lines of a notebook say; options as `draw` takes them, None and defaults left out."""
     defaults = find_figure(figure).options
-    given = "".join(f", {key}={value!r}" for key, value in options.items() if value is not None and value != defaults[key])
-    return f"from sentviz.gallery import draw\n\nfigure = draw({name!r}, {figure!r}{given})\nfigure.plot.show()  # numbers: figure.frame"
+    return Call(name, figure, {key: value for key, value in options.items() if value is not None and value != defaults[key]})

@@ -10,6 +10,7 @@ from sentviz.errors import InputError, RunError
 from sentviz.gallery.registry import Need, figure
 from sentviz.gallery.sentence import MAPS
 from sentviz.gallery.subjects import Runs
+from sentviz.provenance import Source
 from sentviz.runs import Run
 
 if TYPE_CHECKING:
@@ -64,7 +65,8 @@ class Epochs(Runs):
         """The figure with its run and the sample that was measured."""
         first = self.course.first
         rows = f"{len(first.ids):,} rows of {first.split} drawn with seed {first.seed}"
-        return replace(figure, source=f"{self.run.name} (seed {self.run.config['recipe']['seed']}, {rows}, digest {self.run.digest}).")
+        one = Source(self.run.name, self.run.digest, self.run.config["recipe"]["seed"], rows)
+        return replace(figure, runs=(one,), source=f"{one.run} (seed {one.seed}, {one.rows}, digest {one.digest}).")
 
 
 @figure("epoch-answers", "The answer after each epoch", Epochs, "epochs:epoch_answers", MEASURED)

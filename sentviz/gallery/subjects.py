@@ -7,8 +7,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from sentviz.errors import InputError
 from sentviz.gallery.registry import Need
+from sentviz.provenance import Source
 from sentviz.runs import Run, find
 from sentviz.testset.rows import OVER, Rows
 
@@ -29,6 +32,7 @@ WEIGHTS = Need("weights", _weightless)
 
 
 NAMED = 8  # runs that a caption names one by one
+HALF = 5e-3  # what half precision and rounding change of a lambda
 
 
 def sourced(figure: Figure, *sources: Run, split: str = "test", rows: Rows | None = None, trace: Trace | None = None) -> Figure:
@@ -42,19 +46,20 @@ def sourced(figure: Figure, *sources: Run, split: str = "test", rows: Rows | Non
     here = list({run.name: run for run in sources}.values())
     if not here:
         return figure
-    if len(here) > NAMED:
-        return replace(figure, source=_together(here, split))
 
     def about(run: Run) -> str:
-        return rows.about if rows is not None else f"{OVER.get(split, split)} n = {run.metrics()[split]['n']:,}"
+        size = run.metrics().get(split, {}).get("n")
+        return rows.about if rows is not None else OVER.get(split, split) + (f" n = {size:,}" if size is not None else "")
 
-    parts = [f"{run.name} (seed {run.config['recipe']['seed']}, {about(run)}, digest {run.digest})" for run in here]
-    words = [f"{'; '.join(parts)}."]
+    runs = tuple(Source(run.name, run.digest, run.config["recipe"]["seed"], about(run)) for run in here)
+    if len(here) > NAMED:
+        return replace(figure, runs=runs, source=_together(here, split))
+    words = [f"{'; '.join(f'{one.run} (seed {one.seed}, {one.rows}, digest {one.digest})' for one in runs)}."]
     if trace is not None:
         from sentviz.remarks import remarks
 
         words += [sentence for kind, sentence in remarks(trace, here[-1]) if kind == "changed"]
-    return replace(figure, source=" ".join(words))
+    return replace(figure, runs=runs, source=" ".join(words))
 
 
 def _together(runs: Sequence[Run], split: str) -> str:
@@ -89,7 +94,11 @@ class Sentence:
     @classmethod
     def of(cls, run: Run, trace: Trace) -> Sentence:
         """A sentence that was asked already, and is not asked again."""
-        made = cls(run, trace.text, trace.text_pair)
+        learned = run.example().lambdas
+        changed = learned.shape != trace.lambdas.shape or not np.allclose(learned, trace.lambdas, atol=HALF)
+        lambdas = np.asarray(trace.lambdas, dtype=float).round(6).tolist() if changed else None
+        silenced, strength = tuple(trace.heads_off), dict(trace.strength) or 1.0
+        made = cls(run, trace.text, trace.text_pair, lambdas, silenced, strength, tuple(trace.gates_open), tuple(trace.gates_shut))
         made.trace, made.held = trace, True
         return made
 

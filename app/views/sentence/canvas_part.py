@@ -19,6 +19,7 @@ from sentviz.figures import Figure, Theme, file_safe, heatmap, probability_bars
 from sentviz.figures.maps import component_slug, head_slug
 from sentviz.figures.strip import anchored
 from sentviz.gallery import sourced, strip
+from sentviz.provenance import Call
 from sentviz.runs import Run
 from sentviz.trace import Trace
 
@@ -118,7 +119,7 @@ def exports(scene: Scene, run: Run, score: str) -> None:
     )
 
 
-def _menu(key: str, label: str, name: str, make: Callable[[Theme], Figure], code: str) -> None:
+def _menu(key: str, label: str, name: str, make: Callable[[Theme], Figure], code: Call) -> None:
     with st.container(key=f"figure-{key}", width="content"):
         shell.export_menu(make, name, key, code=code, label=label)
 

@@ -119,7 +119,7 @@ def exports(
             label_visibility="collapsed",
             width=180,
         )
-        lines = code(of[0], "particles", text=of[1], layer=shown) if of else ""
+        lines = code(of[0], "particles", text=of[1], layer=shown) if of else None
         shell.export_menu(partial(_frame, scene, shown, name, source), f"{file_safe(name)}-layer{shown}", f"frame-{key}", code=lines)
 
 

@@ -264,7 +264,7 @@ def _panel(run: Run, asked: Any, text: str, review: Any, index: list[int], edits
             token_step(review.positions[layer], token, share, review.clustering.alpha, review.words, pinned=pinned, theme=theme), run
         ),
         "token-step",
-        code=code(run.name, "token-step", text=text, layer=layer, token=token) if not heat and edits == _Edits() else "",
+        code=code(run.name, "token-step", text=text, layer=layer, token=token) if not heat and edits == _Edits() else None,
     )
 
 

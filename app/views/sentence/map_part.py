@@ -172,7 +172,7 @@ def _below(trace: Trace, run: Run, view: _View, units: Units, layers: Sequence[L
             )
             lines = notebook(run, "attention", trace, layer=view.layer, head=view.head, component=view.component)
             made = partial(_figure, trace, run, view, units)
-            shell.export_menu(made, name, KEY, code=lines if view.kind == "tokens" and not run.max_length else "")
+            shell.export_menu(made, name, KEY, code=lines if view.kind == "tokens" and not run.max_length else None)
 
 
 def _sight(sight: Sight) -> str:
@@ -217,7 +217,7 @@ def _arithmetic(trace: Trace, run: Run, view: _View, units: Units, source: Sourc
         st.caption(shell.md(remark))
     _steps(made)
     lines = notebook(run, "smoother", trace, layer=view.layer, head=head, query=query, key=key)
-    shell.figure(lambda theme: sourced(smoother(made, theme=theme), run), "smoother", code="" if run.max_length else lines)
+    shell.figure(lambda theme: sourced(smoother(made, theme=theme), run), "smoother", code=None if run.max_length else lines)
 
 
 def _token_cell(source: Source, units: Units, tokens: Units, at: tuple[int, int]) -> tuple[int, int, str]:

@@ -83,7 +83,7 @@ def lines(measures: tuple[str, ...], key: str) -> None:
         return sourced(layer_lines(frames, measures, dashed=dashed, sentence=sentence, theme=theme), *chosen)
 
     made = code(chosen[0].name, "head-lines", versus=tuple(one.name for one in chosen[1:]), measures=measures)
-    shell.figure(draw, key, code=made if sentence is None else "")
+    shell.figure(draw, key, code=made if sentence is None else None)
 
 
 if any(has_cls(one) for one in chosen):
@@ -117,7 +117,7 @@ for column, (name, (source, frame)) in zip(shell.halves("cls-heads"), grids.item
         def grid(theme: Any, source: Run = source, frame: pd.DataFrame = frame) -> Any:
             return sourced(head_grid(frame, measure, theme=theme), source)
 
-        made = code(name, "head-grid", measure=measure) if name == source.name else ""
+        made = code(name, "head-grid", measure=measure) if name == source.name else None
         shell.figure(grid, "cls-grid" if name == run.name else "cls-own", code=made)
 if not gated:
     gates_part.show(store.run(focus.run))

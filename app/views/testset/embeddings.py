@@ -165,14 +165,14 @@ def show(of: parts.Source, pictures: dict[int, Projection], at: int) -> None:
                         help="The picture with all its layers, for any browser and without a network.",
                     )
                 plain = shipped and chosen is None and not sentence
-                lines = drawer.notebook([rows], "embeddings", colour=colour, **options) if plain else ""
+                lines = drawer.notebook([rows], "embeddings", colour=colour, **options) if plain else None
                 shell.export_menu(still, file_safe("embeddings", found.method, at, run.name), "embedding", code=lines)
     with right:
         numbers = parts.measured_of(of, found, at)
         shell.figure(
             lambda theme: sourced(parts.silhouettes(of, found, at, theme), run, rows=rows),
             "silhouette",
-            code=drawer.notebook([rows], "silhouette", **options) if shipped else "",
+            code=drawer.notebook([rows], "silhouette", **options) if shipped else None,
         )
         for row in numbers[numbers["space"] == "both"].to_dict("records"):
             st.markdown(

@@ -15,6 +15,7 @@ from sentviz.errors import SentvizError
 from sentviz.figures import Figure, Theme
 from sentviz.gallery import make
 from sentviz.gallery.epochs import Epochs
+from sentviz.provenance import Call
 from sentviz.runs import Run
 from sentviz.through import Film
 from sentviz.trace import Trace
@@ -128,7 +129,7 @@ def _texts(name: str, split: str) -> dict[str, str]:
     return dict(zip(frame["id"].astype(str), both.astype(str), strict=True))
 
 
-def figures(run: Run, film: Film, code: Callable[..., str]) -> None:
+def figures(run: Run, film: Film, code: Callable[..., Call]) -> None:
     """One of the registered figures of the epochs, by choice, as all figures are shown."""
     able = [name for name in FIGURES if film.first is not None or name not in ("epoch-maps", "epoch-answers")]
     able = [name for name in able if run.capabilities.maps or name not in ("epoch-maps", "epoch-heads")]

@@ -1,0 +1,289 @@
+"""Figures that prove themselves: exported files are read back and drawn again; every kind of change is found and said."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import shutil
+import struct
+import subprocess
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+from click.testing import CliRunner
+
+import sentviz.export as export
+from sentviz._browser import find_browser
+from sentviz.cli import main
+from sentviz.errors import InputError
+from sentviz.export import render, save
+from sentviz.figures import Figure, probability_bars
+from sentviz.gallery import Sentence, code, draw, make
+from sentviz.models.loading import load
+from sentviz.provenance import MOST_RECORD, ChangedError, Record, Source, difference, packed
+from sentviz.runs import find
+from sentviz.seal import SEALED, seal, unseal
+from sentviz.verify import Verdict, against_runs, verify
+
+RUN = "sst2/ndt-unit-2"
+pictures = pytest.mark.skipif(find_browser() is None, reason="no Chrome or Chromium on this machine")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _close_browser() -> Iterator[None]:
+    yield
+    export._BROWSER.close()
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """One figure in every format that carries a record."""
+    made, folder = draw(RUN, "attention", layer=1, head="max"), tmp_path_factory.mktemp("files")
+    return {format: save(made, folder / f"map.{format}") for format in SEALED if format == "html" or find_browser()}
+
+
+def record_of(name: str = "confusion", **options: Any) -> Record:
+    return Record.of(draw(RUN, name, **options))
+
+
+# ---- as it was exported
+
+
+@pytest.mark.slow
+def test_what_was_exported_is_equal(files: dict[str, Path]) -> None:
+    """In every format, with what a reader wants to know of it; drawn again, the frame is the one that was exported, row by row."""
+    frame = draw(RUN, "attention", layer=1, head="max").frame
+    for path in files.values():
+        verdict = verify(path)
+        assert verdict.state == "equal" and f"({len(frame):,} rows)" in verdict.why
+        record = verdict.record
+        assert record is not None and record.call == code(RUN, "attention", layer=1, head="max")
+        assert record.runs == (Source(RUN, find(RUN).digest, 0, "test split n = 10,234"),)
+        assert record.version and record.differs(frame) == ""
+
+
+@pytest.mark.slow
+@pictures
+def test_other_programs_read_the_files_and_the_record(files: dict[str, Path]) -> None:
+    """Pillow the PNG's text, an XML parser the SVG's metadata, poppler (where it is) the PDF's information: each the same JSON."""
+    from xml.etree import ElementTree
+
+    from PIL import Image
+
+    digest = find(RUN).digest
+    with Image.open(files["png"]) as picture:
+        picture.load()
+        said = [json.loads(picture.info["sentviz"])]
+    said.append(json.loads(ElementTree.parse(files["svg"]).getroot().findtext("{http://www.w3.org/2000/svg}metadata") or ""))
+    if shutil.which("pdfinfo"):
+        lines = subprocess.run(["pdfinfo", "-custom", files["pdf"]], capture_output=True, text=True, check=True).stdout
+        said.append(json.loads(re.findall(r"^Sentviz: +(.*)$", lines, re.MULTILINE)[0]))
+        plain = subprocess.run(["pdfinfo", files["pdf"]], capture_output=True, text=True, check=True)
+        assert digest in plain.stdout and "Pages:           1" in plain.stdout and not plain.stderr
+    assert all(one["runs"] == [{"run": RUN, "digest": digest, "seed": 0, "rows": "test split n = 10,234"}] for one in said)
+    assert all(one["frame"] == said[0]["frame"] for one in said)
+
+
+@pytest.mark.parametrize(
+    ("of", "name", "options"),
+    [
+        (RUN, "verdict", {"text": "A quiet delight."}),
+        (RUN, "attention", {"text": "Not bad <at> all.", "heads_off": [(0, 1)], "lambdas": [[1.0, -0.25], [1.0, 0.5]]}),
+        (RUN, "curves", {"versus": ("sst2/vanilla",), "x": "step"}),
+        (RUN, "classes", {"versus": ("sst2/vanilla",)}),
+        ("all", "coverage", {}),
+    ],
+)
+@pytest.mark.slow
+def test_every_subject_is_drawn_again_from_its_record(of: str, name: str, options: dict[str, Any]) -> None:
+    """Sentences with interventions, runs beside others, answers, a study: through text and back nothing is lost."""
+    record = Record.of(draw(of, name, **options))
+    assert Record.read(record.text()).text() == record.text()
+    assert against_runs(Record.read(record.text())).state == "equal"
+
+
+@pytest.mark.slow
+def test_a_trace_at_hand_says_what_was_changed_in_it(tiny_runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page has the trace only: its text and its interventions stand in the record all the same, and draw the same figure."""
+    monkeypatch.setenv("SENTVIZ_RUNS", str(tiny_runs))
+    run = find("toy/ndt-unit-2")
+    model = load(run)
+    asked = [{}, {"heads_off": ((0, 1),)}, {"lambdas": np.full_like(run.example().lambdas, 0.3)}]
+    records = [Record.of(make("verdict", Sentence.of(run, model.trace("good film", **change)))) for change in asked]
+    assert len({record.frame for record in records}) == 3
+    assert [against_runs(record).state for record in records] == ["equal"] * 3
+    assert [list(record.call.options) for record in records if record.call] == [["text"], ["text", "heads_off"], ["text", "lambdas"]]
+    epoch = replace(run, max_length=run.config["model"]["max_length"])
+    assert make("verdict", Sentence.of(epoch, run.example())).call is None
+
+
+# ---- what was changed
+
+
+def _swap(data: bytes, old: bytes, new: bytes) -> bytes:
+    assert data.count(old)
+    return data.replace(old, new, 1)
+
+
+CHANGES: dict[str, tuple[str, Callable[[bytes], bytes], str, str]] = {
+    "a letter of the SVG": ("svg", lambda data: _swap(data, b"rgb(", b"rgb( "), "differs", "changed, cut or saved anew"),
+    "a pixel of the PNG": ("png", lambda data: data[:-40] + bytes([data[-40] ^ 1]) + data[-39:], "differs", "changed, cut or saved anew"),
+    "a byte of the PDF": ("pdf", lambda data: data[:400] + bytes([data[400] ^ 1]) + data[401:], "differs", "changed, cut or saved anew"),
+    "a PDF that somebody went on with": ("pdf", lambda data: data + b"\n% more\n", "differs", "changed, cut or saved anew"),
+    "words of the page": ("html", lambda data: _swap(data, b"<body>", b"<body>1"), "differs", "changed, cut or saved anew"),
+    "the seed in the record": ("html", lambda data: _swap(data, b'"seed": 0', b'"seed": 1'), "differs", "not of the runs that its record"),
+    "the record's numbers": ("html", lambda data: _retold(data, 0.1), "differs", "first in row 1 ("),
+    "the digest alone": ("html", lambda data: _swap(data, b'"frame": "', b'"frame": "0'), "differs", "not those that it names by digest"),
+    "the run's digest": (
+        "html",
+        lambda data: re.sub(rb'"digest": "\w+"', b'"digest": "0123"', data),
+        "cannot be had",
+        "digest 0123; the one",
+    ),
+    "a run of another place": (
+        "html",
+        lambda data: _swap(data, b'"run": "sst2', b'"run": "mine'),
+        "cannot be had",
+        "mine/ndt-unit-2, which is not here",
+    ),
+    "an option of another kind": (
+        "html",
+        lambda data: _swap(data, b'"layer": 1', b'"layer": {}'),
+        "cannot be had",
+        "cannot be drawn again",
+    ),
+    "a record that is none": ("html", lambda data: _swap(data, b'{"sentviz"', b'["sentviz"'), "cannot be had", "record is damaged"),
+    "the end cut off": ("png", lambda data: data[: len(data) // 2], "differs", "changed, cut or saved anew"),
+    "the record cut off": ("html", lambda data: data[: data.index(b'"runs"')], "cannot be had", "record is damaged"),
+    "all but the head": ("pdf", lambda data: data[:2000], "cannot be had", "carries no record"),
+}
+
+
+def _retold(data: bytes, by: float) -> bytes:
+    """The file with other numbers and their digest in the record, and the digest of nothing else to be changed."""
+    _, record = unseal(data)
+    frame = draw(RUN, "attention", layer=1, head="max").frame
+    numbers = frame.select_dtypes("floating").columns[-1]
+    other = Record.of(replace(draw(RUN, "attention", layer=1, head="max"), frame=frame.assign(**{numbers: frame[numbers] + by})))
+    return data.replace(record.table.encode(), other.table.encode()).replace(record.frame.encode(), other.frame.encode())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("change", CHANGES)
+def test_each_change_is_found_and_said(change: str, files: dict[str, Path], tmp_path: Path) -> None:
+    format, changed, state, why = CHANGES[change]
+    if format not in files:
+        pytest.skip("no Chrome or Chromium on this machine")
+    (path := tmp_path / "changed").write_bytes(changed(files[format].read_bytes()))
+    verdict = verify(path)
+    assert (verdict.state, why in verdict.why) == (state, True), verdict
+    assert "\n" not in verdict.why and verdict.why.endswith(".")
+
+
+@pytest.mark.slow
+def test_another_figure_in_the_record_differs(files: dict[str, Path]) -> None:
+    """A picture of one layer that says it is of another: the numbers are not those that its options give."""
+    _, record = unseal(files["html"].read_bytes())
+    assert record.call is not None
+    verdict = against_runs(replace(record, call=code(RUN, "attention", layer=0, head="max")))
+    assert verdict.state == "differs" and "column attention in" in verdict.why
+
+
+def test_foreign_files_are_told_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from PIL import Image
+
+    Image.new("RGB", (4, 4)).save(tmp_path / "foreign.png")
+    (tmp_path / "words.txt").write_text("words")
+    (tmp_path / "table.csv").write_text("a,b\n1,2\n")
+    with (tmp_path / "huge.png").open("wb") as huge:
+        huge.truncate(200_000_000)
+    said = {"foreign.png": "carries no record", "words.txt": "neither PNG", "table.csv": "neither PNG", "huge.png": "larger than 100 MB"}
+    for name, why in {**said, "nowhere.png": "No such file", ".": "cannot be read"}.items():
+        verdict = verify(tmp_path / name)
+        assert verdict.state == "cannot be had" and why in verdict.why, verdict
+    assert against_runs(replace(record_of(), call=None)).why == "No name stands for this figure, by which it could be drawn again."
+
+
+def test_a_bomb_in_the_record_is_not_opened() -> None:
+    """64 MB of zeros are 64 KB of text: what a reader would have to hold is bounded."""
+    record = record_of()
+    bomb = base64.b64encode(zlib.compress(b"0" * 65_000_000)).decode()
+    with pytest.raises(InputError, match="numbers in its record are damaged"):
+        Record.read(replace(record, table=bomb).text())
+    with pytest.raises(InputError, match="which no figure's has"):
+        Record.read(" " * (MOST_RECORD + 1))
+    deep = record.text().replace('"view": ""', '"view": ' + "[" * 50_000)
+    with pytest.raises(InputError, match="damaged"):
+        Record.read(deep)
+
+
+# ---- one by one
+
+
+def test_where_tables_differ_is_said() -> None:
+    old = {"name": ["a", "b", "c"], "value": [1.0, 2.0, None], "on": [True, False, True]}
+    assert difference(old, old) == ""
+    assert difference(old, {**old, "value": [1.0, 2.000001, None]}) == ""
+    assert difference(old, {**old, "value": [1.0, 2.5, None]}) == "column value in row 2 (2.0 in the file, 2.5 here), by 0.5 at most"
+    assert "column value in 2 rows, first in row 1" in difference(old, {**old, "value": [0.0, 2.0, 3.0]})
+    assert difference(old, {**old, "name": ["a", "b", "x"]}) == "column name in row 3 (c in the file, x here)"
+    assert difference(old, {**old, "on": [True, True, True]}).startswith("column on in row 2")
+    assert "the file has 3 rows, and the runs here give 2" in difference(old, {name: values[:2] for name, values in old.items()})
+    assert "the column on" in difference(old, {"name": old["name"], "value": old["value"]})
+
+
+def test_a_large_frame_is_held_by_its_digest_only() -> None:
+    """Random numbers do not pack: more than the file may hold, and a change is found without its place."""
+    frame = pd.DataFrame({"x": np.random.default_rng(0).normal(size=60_000)})
+    record = Record.of(Figure("cloud", go.Figure(), frame, ""))
+    assert record.table == "" and record.differs(frame.copy()) == ""
+    frame.loc[7, "x"] += 1
+    assert "cannot be said which" in record.differs(frame)
+
+
+def test_a_frame_is_packed_alike_whatever_its_types() -> None:
+    plain = pd.DataFrame({"a": [1, 2], "b": ["x", "<y>"], "c": [0.1, float("nan")], "d": [float("inf"), 1.0]})
+    other = plain.assign(a=plain["a"].astype("int8"), b=plain["b"].astype("category"), c=plain["c"] + 1e-12)
+    assert packed(plain) == packed(other) == '{"a":[1,2],"b":["x","<y>"],"c":[0.1,null],"d":["inf",1.0]}'
+
+
+@pytest.mark.parametrize("words", ["</script><script>alert(1)</script>", "</metadata>&amp;", ") >> endobj \\", "긍정 \ud83d"])
+def test_words_in_a_record_stay_words(words: str) -> None:
+    """Whatever a visitor typed, the file without its record is as it was, and the record reads as it was written."""
+    bare = {
+        "html": b"<!DOCTYPE html><html><head><title>x</title></head></html>",
+        "svg": b'<svg xmlns="http://www.w3.org/2000/svg" width="9"><g/></svg>',
+        "pdf": b"%PDF-1.4\n1 0 obj\n<<>>\nendobj\ntrailer\n<</Size 2\n/Root 1 0 R>>\nstartxref\n9\n%%EOF\n",
+        "png": b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + b"IHDR" + bytes(17) + bytes(4) + b"IEND" + bytes(4),
+    }
+    record = replace(Record.of(probability_bars(["no", "yes"], [0.2, 0.8])), source=words)
+    for format, data in bare.items():
+        sealed = seal(data, format, record)
+        assert unseal(sealed)[1].source == words and unseal(sealed)[0] == format
+        assert format in ("pdf", "png") or b"</script><script>" not in sealed
+        with pytest.raises(ChangedError):
+            unseal(sealed.replace(data[-9:], data[-9:] + b" ", 1) if format != "pdf" else b"%PDF- " + sealed[6:])
+
+
+def test_the_command_says_it_and_ends_so(tmp_path: Path) -> None:
+    """Exit code 0 for equal files, 1 where one is not; a line each, then what it is of."""
+    good = save(draw(RUN, "verdict", text="A quiet delight."), tmp_path / "good.html")
+    (bad := tmp_path / "bad.html").write_bytes(good.read_bytes().replace(b"<body>", b"<body> "))
+    done = CliRunner().invoke(main, ["verify", str(good)])
+    assert done.exit_code == 0 and f"{good}: equal." in done.output and "text='A quiet delight.'" in done.output
+    done = CliRunner().invoke(main, ["verify", str(good), str(bad)])
+    assert done.exit_code == 1 and f"{bad}: differs." in done.output
+    assert isinstance(verify(good), Verdict)
+
+
+def test_tables_carry_no_record() -> None:
+    figure = draw(RUN, "verdict")
+    assert b"digest" not in render(figure, "csv") and b'"frame"' not in render(figure, "tex")
