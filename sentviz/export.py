@@ -6,7 +6,7 @@ import html
 import os
 import re
 import textwrap
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,23 +23,12 @@ from sentviz.fonts import embed_fonts
 from sentviz.provenance import Record
 from sentviz.seal import seal
 from sentviz.spreadsheet import as_csv
+from sentviz.style import PLAIN, SIZES, Size, Style, styled
 
-__all__ = ["FORMATS", "SIZES", "Size", "render", "save"]
+__all__ = ["FORMATS", "SIZES", "Size", "Style", "render", "save"]
 
 FORMATS = ("png", "svg", "pdf", "html", "csv", "tex")
 
-
-@dataclass(frozen=True)
-class Size:
-    """A place in print: its width, the size of its letters, its pixels per inch as PNG. Papers set captions themselves."""
-
-    millimetres: float
-    points: float
-    dpi: int = 300
-
-
-SIZES = {"column": Size(84, 8), "wide": Size(174, 8), "slide": Size(254, 16, 150)}
-_BASE_FONT = 13  # pixels, as figures draw it
 
 VECTOR_CELLS = 10_000
 _BROWSER = Browser()
@@ -55,6 +44,7 @@ def render(
     height: int | None = None,
     size: str | None = None,
     points: float | None = None,
+    style: Style = PLAIN,
 ) -> bytes:
     """The figure as the bytes of a file; PNG, SVG, PDF and HTML hold the figure's `Record`, which `sentviz verify` reads.
 
@@ -68,8 +58,8 @@ def render(
         format: one of `FORMATS`.
         scale: PNG pixels per pixel of the layout.
         width, height: of the picture without caption, in pixels; the figure's own unless given.
-        size: one of `SIZES`: a width in millimetres with letters of a size in points, without the caption.
-        points: size of the letters instead of the size's.
+        size, points: those of the style: a width in millimetres by name, of `SIZES`, and the size of the letters.
+        style: how it looks.
     Raises:
         InputError: unknown format or size, or impossible size.
         SentvizError: no browser for PNG, SVG or PDF.
@@ -80,39 +70,31 @@ def render(
         return as_csv(figure.frame)
     if format == "tex":
         return _tex(figure)
-    if size is not None and size not in SIZES:
-        raise InputError(f"There is no size {size!r}; there are {', '.join(SIZES)}.")
-    if points is not None and not 4 <= points <= 40:
-        raise InputError("Letters can be 4 to 40 points high.")
+    style = replace(style, size=size or style.size, points=style.points if points is None else points)
     if not 0.1 <= scale <= 10 or any(side is not None and not 50 <= side <= 10_000 for side in (width, height)):
         raise InputError("The scale must lie between 0.1 and 10, width and height between 50 and 10,000 pixels.")
+    looks = styled(figure, style)
+    words = sentence([*([figure.caption, figure.source] if style.captioned else []), style.note])
     if format == "html":
-        return seal(_html(figure, width, height), format, Record.of(figure))
-    pixels = 0
-    if size is not None:
-        place = SIZES[size]
-        letters = (points or place.points) * 96 / 72 / _BASE_FONT
-        pixels = round(place.millimetres / 25.4 * 96 / letters)
-    plot = go.Figure(figure.at_width(width=pixels).plot if pixels and figure.at_width else figure.plot)
-    if format in ("svg", "pdf"):
-        plot = _as_vectors(plot)
-    if size is None:
-        wide, high = _size(plot, width, height)
-        high = _add_caption(plot, sentence([figure.caption, figure.source]), wide, high)
-        factor = scale if format == "png" else 1.0
-    elif plot.layout.meta == "whole":  # letters that are the picture: it shrinks as one
-        wide, high = _size(plot, None, None)
-        factor = place.millimetres / 25.4 * 96 / wide * (place.dpi / 96 if format == "png" else 1)
+        return seal(_html(looks, words, width, height or style.tall), format, Record.of(figure, style.text))
+    plot = _as_vectors(looks.plot) if format in ("svg", "pdf") else go.Figure(looks.plot)
+    if not style.pixels or plot.layout.meta == "whole":  # letters that are the picture shrink as one
+        wide, high = _size(plot, width, height or style.tall)
     else:
-        wide, high = fit_width(plot, pixels)
-        factor = letters * (place.dpi / 96 if format == "png" else 1)
+        wide, high = fit_width(plot, style.pixels)
+        high = style.tall or high
+        plot.update_layout(height=high)
+    high = _add_caption(plot, words, wide, high)
+    factor = style.millimetres / 25.4 * 96 / wide if style.pixels else 1.0
+    if format == "png":
+        factor *= style.dpi / 96 if style.pixels else scale
     drawn = "png" if format == "png" else "svg"
     picture = _BROWSER.render(plot.to_dict(), {"format": drawn, "width": wide, "height": high, "scale": factor})
     if format != "png":
         picture = embed_fonts(picture)
     if format == "pdf":
         picture = _BROWSER.paint(picture, format, wide * factor, high * factor)
-    return seal(picture, format, Record.of(figure))
+    return seal(picture, format, Record.of(figure, style.text))
 
 
 def save(
@@ -124,6 +106,7 @@ def save(
     height: int | None = None,
     size: str | None = None,
     points: float | None = None,
+    style: Style = PLAIN,
 ) -> Path:
     """Write the figure in the format that the suffix names; a failure leaves what was there before.
 
@@ -132,7 +115,7 @@ def save(
         SentvizError: the place cannot be written, or as for `render`.
     """
     path = Path(path)
-    data = render(figure, path.suffix.lower().lstrip("."), scale=scale, width=width, height=height, size=size, points=points)
+    data = render(figure, path.suffix.lower().lstrip("."), scale=scale, width=width, height=height, size=size, points=points, style=style)
     try:
         with replacing(path) as part:
             part.write_bytes(data)
@@ -153,6 +136,8 @@ def _add_caption(plot: go.Figure, caption: str, width: int, height: int) -> int:
     left, below = (80 if side is None else side for side in (plot.layout.margin.l, plot.layout.margin.b))
     extra = _CAPTION_LINE * len(lines) + 16
     plot.update_layout(margin_b=below + extra, width=width, height=height + extra)
+    if plot.layout.legend.yref == "container":
+        plot.layout.legend.y = ((plot.layout.legend.y or 0) * height + extra) / (height + extra)
     plot.add_annotation(
         text="<br>".join(as_text(line, None) for line in lines),
         xref="paper",
@@ -290,7 +275,7 @@ def _unbarred(scale: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in scale.items() if key not in ("showscale", "colorbar")}
 
 
-def _html(figure: Figure, width: int | None, height: int | None) -> bytes:
+def _html(figure: Figure, words: str, width: int | None, height: int | None) -> bytes:
     """One page that holds everything; its policy forbids every request."""
     plot = go.Figure(figure.plot)
     wide, high = _size(plot, width, height)
@@ -320,7 +305,7 @@ p {{ margin: .5rem 12px; overflow-wrap: anywhere; }}
 </head>
 <body>
 {drawing}
-<p dir="auto">{html.escape(sentence([figure.caption, figure.source]))}</p>
+<p dir="auto">{html.escape(words)}</p>
 </body>
 </html>
 """

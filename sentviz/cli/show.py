@@ -95,6 +95,13 @@ def _papers() -> list[tuple[str, str]]:
 @click.option("--score", help=f"Of the strip: {METHODS}")
 @click.option("--versus", multiple=True, help="A run beside it; may be given several times.")
 @click.option("-O", "--option", "more", multiple=True, metavar="NAME=VALUE", help="Any other option of the figure, as --list names them.")
+@click.option("--size", help="Of a place in print: column (84 mm), wide (174 mm) or slide; by default as on screen.")
+@click.option(
+    "--style",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Looks: size, width and height (mm), points, font, title, caption, legend, palette, x and y (from..to), note. Several times.",
+)
 @click.option("--dark", is_flag=True, help="For a dark background.")
 @click.option(
     "-o",
@@ -109,6 +116,8 @@ def export(
     names: bool,
     paper: str | None,
     more: tuple[str, ...],
+    size: str | None,
+    style: tuple[str, ...],
     dark: bool,
     out: Path | None,
     **named: Any,
@@ -124,10 +133,11 @@ def export(
     if paper is not None:
         _export_paper(paper, run, out)
         return
-    from sentviz.export import save
+    from sentviz.export import Style, save
     from sentviz.gallery import draw
     from sentviz.gallery.registry import find_figure
 
+    looks = Style.parse([*style, *([f"size={size}"] if size else [])])
     if run is None or figure is None:
         raise click.UsageError("Name a RUN and a FIGURE, or a paper with --paper; --list names the figures.")
     if out.is_dir():
@@ -137,7 +147,7 @@ def export(
     spec = find_figure(figure)
     found = _reading(run, named["pair"]) if spec.of.OF_RUN else None
     options = options_of(spec, {name: value for name, value in named.items() if value not in (None, ())}, more, found)
-    save(draw(run, figure, **options, theme="dark" if dark else "light"), out)
+    save(draw(run, figure, **options, theme="dark" if dark else "light"), out, style=looks)
     click.echo(f"Written to {out}")
 
 

@@ -1,0 +1,190 @@
+"""Looks of figures: every value, any figure, and nothing of what it says changed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sentviz.export as export
+from sentviz._browser import find_browser
+from sentviz.cli import main
+from sentviz.errors import InputError
+from sentviz.export import render
+from sentviz.figures import Figure, heatmap, probability_bars, token_strip
+from sentviz.figures.colours import blend, ink_on, palette
+from sentviz.figures.figure import base_layout
+from sentviz.gallery import draw
+from sentviz.seal import unseal
+from sentviz.style import FONTS, LEGENDS, PALETTES, PLAIN, SIZES, Style, styled
+from sentviz.verify import verify
+from tests.fakes import fake_trace
+
+RUN = "sst2/ndt-unit-2"
+pictures = pytest.mark.skipif(find_browser() is None, reason="no Chrome or Chromium on this machine")
+COLOURS = re.compile(r"#[0-9a-f]{6}")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _close_browser() -> Iterator[None]:
+    yield
+    export._BROWSER.close()
+
+
+def lines(count: int = 3, theme: str = "light", **axes: dict[str, object]) -> Figure:
+    """So many series of three points each."""
+    colours = palette("light").lines
+    plot = go.Figure(layout=base_layout("light", title="Series", width=600, height=400, margin=(60, 50, 30, 50), **axes))
+    for k in range(count):
+        plot.add_scatter(x=[1, 2, 3], y=[k, 2 * k, k], name=f"series {k}", mode="lines+markers", line_color=colours[k])
+    return Figure("series", plot, pd.DataFrame({"x": [1, 2, 3]}), "Three series.")
+
+
+numbers = st.integers(20, 600).map(float)
+spans = st.tuples(st.integers(-99, 0), st.integers(1, 99)).map(lambda span: (float(span[0]), float(span[1])))
+styles = st.builds(
+    Style,
+    size=st.sampled_from(["screen", *SIZES]),
+    width=numbers,
+    points=st.sampled_from([0.0, 4.0, 9.5]),
+    font=st.sampled_from(list(FONTS)),
+    title=st.booleans(),
+    caption=st.sampled_from([None, True, False]),
+    legend=st.sampled_from(LEGENDS),
+    palette=st.sampled_from(PALETTES),
+    x=st.none() | spans,
+    note=st.text(max_size=40),
+)
+
+
+@given(styles)
+def test_a_style_survives_its_text(style: Style) -> None:
+    """In one line and in parts; a note may hold whatever separates the others."""
+    assert Style.parse(style.text) == style
+    assert Style.parse([f"{name}={style.text.split(f'{name}=', 1)[1]}" for name in style.given if name == "note"]).note == style.note
+    assert PLAIN.text == "" and Style.parse("") == PLAIN
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("size=poster", "There is no size 'poster'; there are screen, column, wide, slide."),
+        ("palette=neon", "There is no palette 'neon'"),
+        ("width=5", "The width can be 20 to 600 mm, not 5."),
+        ("height=nan", "The height can be 20 to 600 mm, not nan."),
+        ("points=99", "Letters can be 4 to 40 points high."),
+        ("title=perhaps", "title takes yes or no, not 'perhaps'."),
+        ("x=3..1", "The range x goes from a smaller to a larger number"),
+        ("x=0..inf", "The range x goes from a smaller to a larger number"),
+        ("y=low..high", "y takes from..to, not 'low..high'."),
+        ("colour=red", "A style is written as NAME=VALUE with the names size, width"),
+        ("note=" + "a" * 301, "A note has at most 300 characters, not 301."),
+    ],
+)
+def test_bad_values_are_told_in_a_sentence(text: str, said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        Style.parse(text)
+    assert said in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_range_needs_an_axis_that_counts() -> None:
+    with pytest.raises(InputError, match="No axis y of this figure counts"):
+        styled(heatmap(fake_trace(tokens=["a", "b"]), 0), Style(y=(0, 1)))
+    with pytest.raises(InputError, match="logarithmic"):
+        styled(lines(xaxis_type="log"), Style(x=(0, 1)))
+    assert styled(lines(xaxis_type="log"), Style(x=(1, 100))).plot.layout.xaxis.range == (0, 2)
+    assert styled(lines(yaxis_autorange="reversed"), Style(y=(0, 5))).plot.layout.yaxis.range == (5, 0)
+    assert styled(lines(), Style(x=(0, 9))).plot.layout.yaxis.range is None
+
+
+def test_greys_keep_series_apart() -> None:
+    """No colour is left; each of seven series has a dash, a symbol and a grey of its own, bars a hatching, and letters their contrast."""
+    plot = styled(lines(7), Style(palette="grey")).plot
+    looks = [(trace.line.dash, trace.marker.symbol, trace.line.color) for trace in plot.data]
+    assert all(len(set(kind)) == 7 for kind in zip(*looks, strict=True))
+    grey = COLOURS.findall(str(plot.to_plotly_json()))
+    assert grey and all(colour[1:3] == colour[3:5] == colour[5:7] for colour in grey)
+
+    bars = go.Figure([go.Bar(x=[0], y=[1], marker_color=colour) for colour in palette("light").lines])
+    bars.add_bar(x=[0, 1], y=[1, 1], marker_color=list(palette("light").lines[:2]))
+    hatched = styled(Figure("bars", bars, pd.DataFrame(), ""), Style(palette="grey")).plot.data
+    assert len({trace.marker.pattern.shape for trace in hatched[:7]}) == 7
+    assert hatched[7].marker.pattern.shape == ("", hatched[1].marker.pattern.shape)
+
+
+def test_greys_keep_the_sides_of_a_scale_apart() -> None:
+    """Words that speak against are hatched and those for are not, in the strip and in its legend; ink is right on every shade."""
+    strip = token_strip(["bad", "so", "good"], [-3.0, 0.0, 3.0], low_label="against", high_label="for")
+    plot = styled(strip, Style(palette="grey")).plot
+    assert plot.data[0].marker.pattern.shape == ("/", "", "")
+    legend = next(note.text for note in plot.layout.annotations if "against" in note.text)
+    assert legend.index("▨") < legend.index("against") < legend.index("■") < legend.index("for")
+    for theme in ("light", "dark"):
+        for scale in (palette(theme).signed, palette(theme).sequential):
+            shades = blend(scale, np.linspace(0, 1, 50))
+            recoloured = go.Figure(go.Bar(x=list(range(50)), y=[1] * 50, marker_color=shades))
+            greys = styled(Figure("shades", recoloured, pd.DataFrame(), ""), Style(palette="grey")).plot.data[0].marker.color
+            assert sum(ink_on(one) != ink_on(other) for one, other in zip(shades, greys, strict=True)) <= 1  # rounding at the edge
+
+    z = np.array([[0.5, -0.5], [0.0, -0.1]])
+    scale = [[i / 6, stop] for i, stop in enumerate(palette("light").signed)]
+    map_ = go.Figure(
+        go.Heatmap(z=z, x=["a", "b"], colorscale=scale, zmin=-1, zmax=1),
+        layout=base_layout("light", width=300, height=300, margin=(0,) * 4),
+    )
+    signs = styled(Figure("map", map_, pd.DataFrame(), ""), Style(palette="grey")).plot.data[1]
+    assert list(zip(signs.x, signs.y, strict=True)) == [("b", 0), ("b", 1)]
+
+
+def test_what_people_wrote_is_no_colour() -> None:
+    plot = go.Figure(go.Scatter(x=["#4f46a5"], y=[1], name="#4f46a5", customdata=["#4f46a5"], marker_color="#4f46a5", mode="markers"))
+    trace = styled(Figure("f", plot, pd.DataFrame(), ""), Style(palette="journal")).plot.data[0]
+    assert (trace.x[0], trace.name, trace.customdata[0]) == ("#4f46a5",) * 3 and trace.marker.color == "#1f1f1f"
+
+
+def test_the_figure_itself_stays_as_it_is() -> None:
+    figure = draw(RUN, "curves", versus=("sst2/vanilla",))
+    before = json.loads(figure.plot.to_json())
+    other = styled(figure, Style.parse("size=column~palette=grey~font=serif~title=no~legend=right~x=0..3"))
+    assert json.loads(figure.plot.to_json()) == before != json.loads(other.plot.to_json())
+    assert other.frame is figure.frame and (other.call, other.runs, other.caption) == (figure.call, figure.runs, figure.caption)
+
+
+@pytest.mark.slow
+@pictures
+def test_millimetres_letters_and_words_are_those_asked_for() -> None:
+    """In the SVG: width and height at 96 pixels an inch, letters in points, no title, caption and note as plain text, another font."""
+    style = Style(width=120, height=70, points=9, font="serif", title=False, caption=True, note="<i>Mine</i> & yours")
+    svg = render(lines(), "svg", style=style)
+    root = ElementTree.fromstring(svg)
+    wide, high = (float(root.attrib[side]) / 96 * 25.4 for side in ("width", "height"))
+    factor = float(root.attrib["width"]) / float(root.attrib["viewBox"].split()[2])
+    words = " ".join("".join(node.itertext()) for node in root.iter("{http://www.w3.org/2000/svg}text"))
+    assert wide == pytest.approx(120, abs=0.5) and 13 * factor * 72 / 96 == pytest.approx(9, rel=0.01)
+    assert 70 < high < 85  # the caption stands below the 70 mm
+    assert "Series" not in words and "Three series. <i>Mine</i> & yours" in words and b"Liberation Serif" in svg
+    alone = ElementTree.fromstring(render(lines(), "svg", style=Style(width=120, height=70)))
+    assert float(alone.attrib["height"]) / 96 * 25.4 == pytest.approx(70, abs=0.5)
+
+
+@pytest.mark.slow
+def test_the_command_writes_a_style_and_the_file_says_it(tmp_path: Path) -> None:
+    path = tmp_path / "bars.html"
+    call = ["export", RUN, "verdict", "--style", "palette=grey", "--style", "note=Ours", "--size", "column", "-o", str(path)]
+    done = CliRunner().invoke(main, call)
+    assert done.exit_code == 0, done.output
+    assert unseal(path.read_bytes())[1].style == "size=column~palette=grey~note=Ours"
+    assert verify(path).state == "equal"
+    done = CliRunner().invoke(main, [*call, "--style", "legend=inside"])
+    assert done.exit_code == 1 and "There is no legend 'inside'; there are own, right" in done.output
+    assert not styled(probability_bars(["a", "b"], [0.1, 0.9]), PLAIN).plot.layout.title.text
