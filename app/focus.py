@@ -36,6 +36,7 @@ from sentviz.explain import SCORES
 from sentviz.figures import component_name
 from sentviz.registry import papers, studies
 from sentviz.shapes import Capabilities
+from sentviz.style import Style
 from sentviz.testset.rows import OVER
 from sentviz.testset.slices import Slice
 
@@ -108,6 +109,18 @@ def _slice(value: str, classes: Sequence[str]) -> str:
     except SentvizError:
         part = None
     return part.says(tuple(classes)) if part else "an unreadable part of the rows"
+
+
+def _stylish(value: str) -> bool:
+    """Whether a text says looks of figures, without words of one's own."""
+    try:
+        return not Style.parse(value).note
+    except SentvizError:
+        return False
+
+
+def _looks(value: str) -> str:
+    return "exports: " + ", ".join(part.removeprefix("size=").removeprefix("palette=") for part in value.split("~"))
 
 
 def _plane(value: str) -> str:
@@ -259,6 +272,8 @@ class Focus:
     axis: str = choice(("epoch", "step"), chip="by {}")  # of training curves; or step
     travel: str = choice(("joint", "aligned"), chip="each epoch on its own axes")  # how rows become points after each epoch
     seeds: str = choice(("lines", "bands"), chip="seeds as bands")  # of training curves
+    # looks of exported figures, as in size=column~palette=grey; own words are in no link
+    style: str = characters(most=400, means=_stylish, called="the looks", instead="figures look as usual", chip=_looks)
     shared: bool = hidden(False, resets=on("text", "row"))  # the text came in by a link, so the URL may keep it
 
     def with_(self, **changes: Any) -> Focus:

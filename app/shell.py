@@ -18,13 +18,13 @@ from sentviz._browser import find_browser
 from sentviz.background import Turns
 from sentviz.errors import SentvizError
 from sentviz.explain import SCORES
-from sentviz.export import FORMATS, render
+from sentviz.export import FORMATS, Style, render
 from sentviz.export import SIZES as PRINT_SIZES
 from sentviz.figures import Figure, Theme
 from sentviz.provenance import Call
 from sentviz.spreadsheet import as_csv
 
-__all__ = ["begin", "bound", "choose", "end", "export_menu", "figure", "focus", "go", "halves", "intro", "md", "settle", "theme"]
+__all__ = ["as_file", "begin", "bound", "choose", "end", "export_menu", "figure", "focus", "go", "halves", "intro", "md", "settle", "theme"]
 
 MIME = {
     "png": "image/png",
@@ -43,6 +43,7 @@ STYLE = (
     " position: sticky; top: 4rem; align-self: flex-start; max-height: calc(100vh - 5rem); overflow-y: auto; } }"
     " .st-key-why-reason { min-height: 4.2rem; } .st-key-why-faithful { min-height: 2.6rem; }"
     " .st-key-why-reason-first, .st-key-why-reason-second { min-height: 4.2rem; }"
+    " body:has([data-testid='stDialog']) [data-testid='stPopoverBody'] { visibility: hidden; }"
     " [data-testid='stMultiSelect'] [data-tag] { background: rgb(47 128 201 / 25%); color: inherit; }"
     " [data-testid='stMultiSelect'] [data-tag] * { color: inherit; }</style>"
 )
@@ -194,8 +195,8 @@ def figure(make: Callable[[Theme], Figure], key: str, *, slim: bool = False, cod
     """Draw a figure with its caption and export menu; a sentence in its place where it cannot be drawn.
 
     A slim one needs no caption on the page and has its menu beside it; exports carry the caption all the same.
-    `code` draws the same figure in a notebook, and again where a file of it is verified. `selecting`, as on_select and selection_mode, goes to `st.plotly_chart`; what was
-    selected lies under the state's key plot-<key>.
+    `code` draws the same figure in a notebook, and again where a file of it is verified. `selecting`, as on_select and selection_mode,
+    goes to `st.plotly_chart`; what was selected lies under the state's key plot-<key>.
     """
     try:
         drawn = make(theme())
@@ -245,15 +246,15 @@ def _export_menu(make: Callable[[Theme], Figure], name: str, key: str, code: Cal
         key=f"size-{key}",
         label_visibility="collapsed",
     )
-    preset = size if size in PRINT_SIZES else None
-    points = None
-    if preset:
-        points = st.slider("Letters, points", 5.0, 20.0, float(PRINT_SIZES[preset].points), 0.5, key=f"points-{key}-{preset}")
+    style = Style()
+    if size in PRINT_SIZES:
+        points = st.slider("Letters, points", 5.0, 20.0, float(PRINT_SIZES[size].points), 0.5, key=f"points-{key}-{size}")
+        style = Style(size=size, points=points)
     for row in (FORMATS[:3], FORMATS[3:]):
         for column, format in zip(st.columns(3, gap="small"), row, strict=True):
             column.download_button(
                 format.upper(),
-                data=partial(_file, store.turns("export"), named, format, preset, points),
+                data=partial(as_file, store.turns("export"), named, format, style),
                 file_name=f"{name}.{format}",
                 mime=MIME[format],
                 key=f"export-{key}-{format}",
@@ -261,6 +262,16 @@ def _export_menu(make: Callable[[Theme], Figure], name: str, key: str, code: Cal
                 disabled=not pictures and format in ("png", "svg", "pdf"),
                 width="stretch",
             )
+    from app.studio import open_studio
+
+    if st.button(
+        "Studio",
+        icon=":material/straighten:",
+        key=f"open-studio-{key}",
+        type="tertiary",
+        help="Size, letters, legend, colours, axes: as print asks for",
+    ):
+        open_studio(named, name, key, code)
     if not pictures:
         st.caption("PNG, SVG and PDF need Chrome or Chromium on the machine that runs sentviz; HTML, CSV and TEX do not.")
     if code:
@@ -281,6 +292,7 @@ def _named(make: Callable[[Theme], Figure], code: Call | None, view: str, theme:
     return replace(made, call=code or made.call, view=view)
 
 
-def _file(turns: Turns, make: Callable[[Theme], Figure], format: str, preset: str | None, points: float | None) -> bytes:
+def as_file(turns: Turns, make: Callable[[Theme], Figure], format: str, style: Style) -> bytes:
+    """A figure as the bytes of a file, on a light ground, when its turn comes."""
     with turns.turn():
-        return render(make("light"), format, size=preset, points=points)
+        return render(make("light"), format, style=style)

@@ -295,7 +295,8 @@ def _in_greys(plot: go.Figure) -> go.Figure:
     places = {colour: k for theme in THEMES for k, colour in enumerate(palette(theme).lines)}
     marks = []
     for trace in plot.data:
-        line, marker = (getattr(trace, part, None) for part in ("line", "marker"))
+        line: Any = getattr(trace, "line", None)
+        marker: Any = getattr(trace, "marker", None)
         if trace.type in ("scatter", "scattergl"):
             place = places.get(str(line.color or marker.color).lower(), 0)
             if place and "lines" in (trace.mode or "lines") and line.dash in (None, "solid"):

@@ -1,0 +1,154 @@
+"""The studio: how a figure looks in print, with a preview at true size. Choices stay in the link, own words do not."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from app import shell, store
+from sentviz._browser import find_browser
+from sentviz.errors import InputError, SentvizError
+from sentviz.export import render
+from sentviz.figures import Figure
+from sentviz.seal import SEALED
+from sentviz.style import FONTS, LEGENDS, PALETTES, PLAIN, SIZES, Style, styled
+
+__all__ = ["chosen", "open_studio"]
+
+LEGEND_WORDS = {"own": "where it is", "right": "right", "below": "below", "above": "above", "none": "none"}
+CAPTION_WORDS = {"": "on screen only", "yes": "always", "no": "never"}
+PALETTE_WORDS = {"ours": "ours", "grey": "grey, for print", "journal": "journal"}
+
+
+def chosen() -> Style:
+    """The style of this visitor: what the link says, and the note, which no link carries."""
+    try:
+        return replace(Style.parse(shell.focus().style), note=st.session_state.get("note", ""))
+    except InputError:  # of another version
+        return PLAIN
+
+
+@st.dialog("Figure studio", width="large", icon=":material/straighten:", on_dismiss="rerun")
+def open_studio(make: Any, name: str, key: str, code: Any) -> None:
+    """Controls beside a preview, and the files.
+
+    Args:
+        make: of a theme, draws the figure. name: of its files. key: of its widgets. code: how it is drawn again, or None.
+    """
+    if st.session_state.get("studio-of", key) != key:
+        _keep(replace(chosen(), x=None, y=None))  # a range is of one figure's axes
+    st.session_state["studio-of"] = key
+    controls, sheet = st.columns([2, 3], gap="medium")
+    with controls:
+        style = _controls(chosen())
+    if style is None:
+        return
+    try:
+        figure = make("light")
+        with sheet:
+            _preview(figure, style)
+    except SentvizError as error:
+        st.error(shell.md(str(error)), icon=":material/block:")
+        return
+    with controls:
+        _files(figure, name, style)
+        if code is not None:
+            arguments = ", ".join(f"{field}={value!r}" for field, value in style.given.items())
+            st.code(
+                f"{code}\n\nfrom sentviz.export import Style, save\n\nsave(figure, '{name}.pdf', style=Style({arguments}))", wrap_lines=True
+            )
+
+
+def _keep(style: Style) -> None:
+    shell.go(style=replace(style, note="").text)
+    st.session_state["note"] = style.note
+
+
+def _controls(now: Style) -> Style | None:
+    """What the controls say; None, with a sentence, where it cannot be."""
+    sizes = ["screen", *SIZES, "own"]
+    own = bool(now.width)
+    size = st.segmented_control("Size", sizes, default="own" if own else now.size, format_func=_size_words, key="studio-size") or "screen"
+    said: dict[str, Any] = {"size": "screen" if size == "own" else size}
+    with st.container(horizontal=True, gap="small"):
+        if size == "own":
+            said["width"] = _number("Width, mm", now.width or 120, 20, 600, "width")
+        said["height"] = _number("Height, mm", now.height, 0, 600, "height", "0: what the width asks for")
+        if size != "screen":
+            said["points"] = _number("Letters, pt", now.points, 0, 40, "points", "0: those of the size; 8 where it has none")
+    with st.container(horizontal=True, gap="small"):
+        said["font"] = st.selectbox("Font", list(FONTS), list(FONTS).index(now.font), key="studio-font", width=120)
+        said["legend"] = st.selectbox(
+            "Legend", LEGENDS, LEGENDS.index(now.legend), format_func=LEGEND_WORDS.__getitem__, key="studio-legend", width=140
+        )
+        said["palette"] = st.selectbox(
+            "Colours", PALETTES, PALETTES.index(now.palette), format_func=PALETTE_WORDS.__getitem__, key="studio-palette", width=160
+        )
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
+        captions = list(CAPTION_WORDS)
+        caption = st.selectbox(
+            "Caption",
+            captions,
+            captions.index({None: "", True: "yes", False: "no"}[now.caption]),
+            format_func=CAPTION_WORDS.__getitem__,
+            key="studio-caption",
+            width=160,
+        )
+        said["caption"] = {"": None, "yes": True, "no": False}[caption]
+        said["title"] = st.checkbox("Title", now.title, key="studio-title")
+    spans = {}
+    with st.container(horizontal=True, gap="small"):
+        for letter in ("x", "y"):
+            span = getattr(now, letter)
+            shown = "..".join(f"{end:g}" for end in span) if span else ""
+            spans[letter] = st.text_input(f"Axis {letter}", shown, placeholder="as 0..1", key=f"studio-{letter}", width=120)
+    said["note"] = st.text_input("Note below", now.note, max_chars=300, key="studio-note", help="In the file only, in no link.")
+    try:
+        style = replace(Style.parse(f"{letter}={span.strip()}" for letter, span in spans.items() if span.strip()), **said)
+    except InputError as error:
+        st.error(shell.md(str(error)), icon=":material/block:")
+        return None
+    _keep(style)
+    return style
+
+
+def _number(label: str, now: float, least: float, most: float, key: str, tip: str | None = None) -> float:
+    return st.number_input(label, float(least), float(most), float(now), 0.5, format="%g", key=f"studio-{key}", width=120, help=tip)
+
+
+def _size_words(size: str) -> str:
+    return f"{SIZES[size].millimetres:g} mm" if size in ("column", "wide") else size
+
+
+def _preview(figure: Figure, style: Style) -> None:
+    """The figure at true size on white, as the browser's millimetres are; without a browser for pictures, as it moves."""
+    if find_browser() is None:
+        st.plotly_chart(styled(figure, style).plot, theme=None, key="studio-plot", config={"displayModeBar": False})
+        return
+    with st.spinner("Drawing"), store.turns("export").turn():
+        svg = render(figure, "svg", style=style)
+    data = base64.b64encode(svg).decode()
+    width = f"width:{style.millimetres:g}mm" if style.millimetres else "max-width:100%"
+    st.html(
+        f'<div class="studio-sheet" style="overflow:auto;background:#fff;padding:4px;border-radius:4px">'
+        f'<img alt="Preview of the figure" src="data:image/svg+xml;base64,{data}" style="{width};max-width:none;display:block"></div>'
+    )
+    st.caption(f"At true size: {style.millimetres:g} mm wide." if style.millimetres else "As on screen.")
+
+
+def _files(figure: Figure, name: str, style: Style) -> None:
+    with st.container(horizontal=True, gap="small"):
+        for format in SEALED:
+            st.download_button(
+                format.upper(),
+                data=partial(shell.as_file, store.turns("export"), lambda theme: figure, format, style),
+                file_name=f"{name}.{format}",
+                mime=shell.MIME[format],
+                key=f"studio-{format}",
+                on_click="ignore",
+                disabled=format != "html" and find_browser() is None,
+            )
