@@ -24,7 +24,23 @@ from sentviz.figures import Figure, Theme
 from sentviz.provenance import Call
 from sentviz.spreadsheet import as_csv
 
-__all__ = ["as_file", "begin", "bound", "choose", "end", "export_menu", "figure", "focus", "go", "halves", "intro", "md", "settle", "theme"]
+__all__ = [
+    "as_file",
+    "begin",
+    "bound",
+    "choose",
+    "end",
+    "export_menu",
+    "figure",
+    "focus",
+    "go",
+    "halves",
+    "intro",
+    "md",
+    "paper",
+    "settle",
+    "theme",
+]
 
 MIME = {
     "png": "image/png",
@@ -43,7 +59,7 @@ STYLE = (
     " position: sticky; top: 4rem; align-self: flex-start; max-height: calc(100vh - 5rem); overflow-y: auto; } }"
     " .st-key-why-reason { min-height: 4.2rem; } .st-key-why-faithful { min-height: 2.6rem; }"
     " .st-key-why-reason-first, .st-key-why-reason-second { min-height: 4.2rem; }"
-    " body:has([data-testid='stDialog']) [data-testid='stPopoverBody'] { visibility: hidden; }"
+    " body:has([data-testid='stDialog']) [data-testid='stPopoverBody'] { display: none; }"
     " [data-testid='stMultiSelect'] [data-tag] { background: rgb(47 128 201 / 25%); color: inherit; }"
     " [data-testid='stMultiSelect'] [data-tag] * { color: inherit; }</style>"
 )
@@ -153,6 +169,10 @@ def _chips(title: str, section: str) -> None:
                 on_click=go,
                 kwargs={name: getattr(Focus(), name)},
             )
+        from app import sheet
+
+        if st.session_state.get("sheet") and st.button("Sheet", icon=":material/dashboard:", type="tertiary", key="open-sheet"):
+            sheet.open_sheet()
         with st.popover("Copy link", icon=":material/link:", type="tertiary"):
             _link()
 
@@ -262,16 +282,14 @@ def _export_menu(make: Callable[[Theme], Figure], name: str, key: str, code: Cal
                 disabled=not pictures and format in ("png", "svg", "pdf"),
                 width="stretch",
             )
-    from app.studio import open_studio
+    from app import sheet, studio
 
-    if st.button(
-        "Studio",
-        icon=":material/straighten:",
-        key=f"open-studio-{key}",
-        type="tertiary",
-        help="Size, letters, legend, colours, axes: as print asks for",
-    ):
-        open_studio(named, name, key, code)
+    with st.container(horizontal=True, gap="medium"):
+        help = "Size, letters, legend, colours and axes, as print asks for them"
+        if st.button("Studio", icon=":material/straighten:", key=f"open-studio-{key}", type="tertiary", help=help):
+            studio.open_studio(named, name, key, code)
+        if st.button("Add to sheet", icon=":material/dashboard:", key=f"add-{key}", type="tertiary", help="Several figures as one file"):
+            st.toast(sheet.add(named("light")))
     if not pictures:
         st.caption("PNG, SVG and PDF need Chrome or Chromium on the machine that runs sentviz; HTML, CSV and TEX do not.")
     if code:
@@ -290,6 +308,16 @@ def _named(make: Callable[[Theme], Figure], code: Call | None, view: str, theme:
     """The figure with how it is drawn again and the page that shows it."""
     made = make(theme)
     return replace(made, call=code or made.call, view=view)
+
+
+def paper(svg: str, millimetres: float, alt: str) -> None:
+    """An SVG, as base64, on white paper: so many millimetres wide as browsers count them, or as wide as there is room for 0."""
+    width = f"width:{millimetres:g}mm;max-width:none" if millimetres else "max-width:100%"
+    st.html(
+        '<div class="paper" style="overflow:auto;background:#fff;padding:4px;border-radius:4px">'
+        f'<img alt="{alt}" src="data:image/svg+xml;base64,{svg}" style="{width};display:block"></div>'
+    )
+    st.caption(f"At true size: {millimetres:g} mm wide." if millimetres else "As on screen.")
 
 
 def as_file(turns: Turns, make: Callable[[Theme], Figure], format: str, style: Style) -> bytes:

@@ -72,7 +72,7 @@ def _controls(now: Style) -> Style | None:
     """What the controls say; None, with a sentence, where it cannot be."""
     sizes = ["screen", *SIZES, "own"]
     own = bool(now.width)
-    size = st.segmented_control("Size", sizes, default="own" if own else now.size, format_func=_size_words, key="studio-size") or "screen"
+    size = st.pills("Size", sizes, default="own" if own else now.size, format_func=_size_words, key="studio-size") or "screen"
     said: dict[str, Any] = {"size": "screen" if size == "own" else size}
     with st.container(horizontal=True, gap="small"):
         if size == "own":
@@ -131,13 +131,7 @@ def _preview(figure: Figure, style: Style) -> None:
         return
     with st.spinner("Drawing"), store.turns("export").turn():
         svg = render(figure, "svg", style=style)
-    data = base64.b64encode(svg).decode()
-    width = f"width:{style.millimetres:g}mm" if style.millimetres else "max-width:100%"
-    st.html(
-        f'<div class="studio-sheet" style="overflow:auto;background:#fff;padding:4px;border-radius:4px">'
-        f'<img alt="Preview of the figure" src="data:image/svg+xml;base64,{data}" style="{width};max-width:none;display:block"></div>'
-    )
-    st.caption(f"At true size: {style.millimetres:g} mm wide." if style.millimetres else "As on screen.")
+    shell.paper(base64.b64encode(svg).decode(), style.millimetres, "Preview of the figure")
 
 
 def _files(figure: Figure, name: str, style: Style) -> None:

@@ -25,13 +25,13 @@ from sentviz.seal import seal
 from sentviz.spreadsheet import as_csv
 from sentviz.style import PLAIN, SIZES, Size, Style, styled
 
-__all__ = ["FORMATS", "SIZES", "Size", "Style", "render", "save"]
+__all__ = ["BROWSER", "FORMATS", "SIZES", "Size", "Style", "bare_svg", "render", "save", "write"]
 
 FORMATS = ("png", "svg", "pdf", "html", "csv", "tex")
 
 
 VECTOR_CELLS = 10_000
-_BROWSER = Browser()
+BROWSER = Browser()
 _CAPTION_SIZE, _CAPTION_LINE = 12, 17
 
 
@@ -77,7 +77,33 @@ def render(
     words = sentence([*([figure.caption, figure.source] if style.captioned else []), style.note])
     if format == "html":
         return seal(_html(looks, words, width, height or style.tall), format, Record.of(figure, style.text))
-    plot = _as_vectors(looks.plot) if format in ("svg", "pdf") else go.Figure(looks.plot)
+    plot, wide, high, factor = _laid_out(looks, words, style, width, height, vectors=format != "png")
+    if format == "png":
+        factor *= style.dpi / 96 if style.pixels else scale
+        picture = BROWSER.render(plot.to_dict(), {"format": format, "width": wide, "height": high, "scale": factor})
+    else:
+        picture = embed_fonts(BROWSER.render(plot.to_dict(), {"format": "svg", "width": wide, "height": high, "scale": factor}))
+    if format == "pdf":
+        picture = BROWSER.paint(picture, format, wide * factor, high * factor)
+    return seal(picture, format, Record.of(figure, style.text))
+
+
+def bare_svg(figure: Figure, style: Style) -> tuple[bytes, float, float]:
+    """A figure with its looks as an SVG without fonts, record and caption, its width and height in CSS pixels (96 an inch).
+
+    Raises:
+        SentvizError: no browser, or it cannot draw the figure.
+    """
+    plot, wide, high, factor = _laid_out(figure, "", style, None, None, vectors=True)
+    svg = BROWSER.render(plot.to_dict(), {"format": "svg", "width": wide, "height": high, "scale": factor})
+    return svg, wide * factor, high * factor
+
+
+def _laid_out(
+    looks: Figure, words: str, style: Style, width: int | None, height: int | None, *, vectors: bool
+) -> tuple[go.Figure, int, int, float]:
+    """The plot fitted to its style with words below, its width and height in pixels, and how much larger it is drawn."""
+    plot = _as_vectors(looks.plot) if vectors else go.Figure(looks.plot)
     if not style.pixels or plot.layout.meta == "whole":  # letters that are the picture shrink as one
         wide, high = _size(plot, width, height or style.tall)
     else:
@@ -85,16 +111,7 @@ def render(
         high = style.tall or high
         plot.update_layout(height=high)
     high = _add_caption(plot, words, wide, high)
-    factor = style.millimetres / 25.4 * 96 / wide if style.pixels else 1.0
-    if format == "png":
-        factor *= style.dpi / 96 if style.pixels else scale
-    drawn = "png" if format == "png" else "svg"
-    picture = _BROWSER.render(plot.to_dict(), {"format": drawn, "width": wide, "height": high, "scale": factor})
-    if format != "png":
-        picture = embed_fonts(picture)
-    if format == "pdf":
-        picture = _BROWSER.paint(picture, format, wide * factor, high * factor)
-    return seal(picture, format, Record.of(figure, style.text))
+    return plot, wide, high, style.millimetres / 25.4 * 96 / wide if style.pixels else 1.0
 
 
 def save(
@@ -115,7 +132,16 @@ def save(
         SentvizError: the place cannot be written, or as for `render`.
     """
     path = Path(path)
-    data = render(figure, path.suffix.lower().lstrip("."), scale=scale, width=width, height=height, size=size, points=points, style=style)
+    format = path.suffix.lower().lstrip(".")
+    return write(path, render(figure, format, scale=scale, width=width, height=height, size=size, points=points, style=style))
+
+
+def write(path: Path, data: bytes) -> Path:
+    """Write a file; a failure leaves what was there before.
+
+    Raises:
+        SentvizError: the place cannot be written.
+    """
     try:
         with replacing(path) as part:
             part.write_bytes(data)

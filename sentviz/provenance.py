@@ -7,8 +7,8 @@ import hashlib
 import json
 import math
 import zlib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +27,7 @@ DIGITS = 7  # of each number that a record keeps
 ALIKE = 1e-5  # of the largest number of a column: what other hardware may change
 MOST_PACKED = 256_000  # characters of a frame in a file; of a larger one its digest only
 MOST_RECORD = 4_000_000  # characters that are read
+MOST_PANELS = 26  # figures of a sheet that are read
 MOST_TABLE = 64_000_000  # characters of a frame that is read
 
 
@@ -76,6 +77,7 @@ class Record:
         version: of sentviz.
         frame: digest of its numbers. table: the numbers themselves, packed; empty where they are too many.
         picture: digest of the file without this record.
+        panels: of a sheet, the records of its figures, which have none of the above but name, style and version.
     """
 
     name: str
@@ -88,6 +90,12 @@ class Record:
     frame: str
     table: str
     picture: str = ""
+    panels: tuple[Record, ...] = ()
+
+    @classmethod
+    def of_sheet(cls, name: str, panels: Sequence[Record], style: str = "") -> Record:
+        """The record of several figures on one sheet."""
+        return cls(name, None, (), "", "", style, version(), "", "", panels=tuple(panels))
 
     @classmethod
     def of(cls, figure: Figure, style: str = "") -> Record:
@@ -99,9 +107,13 @@ class Record:
 
     def text(self) -> str:
         """As JSON, in ASCII."""
+        return json.dumps(self._said())
+
+    def _said(self) -> dict[str, Any]:
         call = None if self.call is None else vars(self.call) | {"options": _plain(self.call.options)}
         runs = [vars(one) for one in self.runs]
-        return json.dumps({"sentviz": self.version} | {key: getattr(self, key) for key in _TEXTS} | {"call": call, "runs": runs})
+        panels = {"panels": [panel._said() for panel in self.panels]} if self.panels else {}
+        return {"sentviz": self.version} | {key: getattr(self, key) for key in _TEXTS} | {"call": call, "runs": runs} | panels
 
     @classmethod
     def read(cls, text: str) -> Record:
@@ -111,18 +123,25 @@ class Record:
             ChangedError: its numbers are not those that it names.
             InputError: it is none.
         """
-        damaged = InputError("its record is damaged")
         if len(text) > MOST_RECORD:
             raise InputError(f"its record has more than {MOST_RECORD:,} characters, which no figure's has")
         try:
             said = json.loads(text)
-            call = said["call"] and Call(str(said["call"]["of"]), str(said["call"]["figure"]), _frozen(dict(said["call"]["options"])))
-            runs = tuple(Source(str(one["run"]), str(one["digest"]), int(one["seed"]), str(one["rows"])) for one in said["runs"])
-            texts = {key: said[key] for key in _TEXTS}
+            panels = tuple(cls._read(one) for one in said.get("panels", ())[:MOST_PANELS])
+            return replace(cls._read(said), panels=panels)
+        except InputError:
+            raise
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise damaged from error
+            raise InputError("its record is damaged") from error
+
+    @classmethod
+    def _read(cls, said: dict[str, Any]) -> Record:
+        """A record of one figure; what is wrong with it is any of the errors that `read` expects."""
+        call = said["call"] and Call(str(said["call"]["of"]), str(said["call"]["figure"]), _frozen(dict(said["call"]["options"])))
+        runs = tuple(Source(str(one["run"]), str(one["digest"]), int(one["seed"]), str(one["rows"])) for one in said["runs"])
+        texts = {key: said[key] for key in _TEXTS}
         if not all(isinstance(value, str) for value in texts.values()):
-            raise damaged
+            raise TypeError("words that are none")
         record = cls(call=call or None, runs=runs, version=str(said.get("sentviz", "")), **texts)
         if record.table and _digest(unpacked(record.table)) != record.frame:
             raise ChangedError("its record was changed: the numbers in it are not those that it names by digest")

@@ -352,7 +352,7 @@ def _recoloured(plot: go.Figure, change: Callable[[str], str]) -> go.Figure:
             return np.array([other(one) for one in value.ravel()], dtype=object).reshape(value.shape)
         return value
 
-    return go.Figure(other(plot.to_plotly_json()))
+    return go.Figure([other(trace.to_plotly_json()) for trace in plot.data], other(plot.layout.to_plotly_json()))
 
 
 _WORDS_OF_PEOPLE = frozenset({"customdata", "hovertext", "ids", "x", "y", "z", "name", "tickvals", "meta"})  # where "#abcdef" is no colour

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Literal
 
 from sentviz.errors import InputError, SentvizError
@@ -15,6 +16,7 @@ from sentviz.seal import unseal
 __all__ = ["Verdict", "verify"]
 
 MOST = 100_000_000  # bytes of a file
+STATES = ("equal", "cannot be had", "differs")  # from best to worst
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,13 @@ def verify(path: str | os.PathLike[str]) -> Verdict:
 
 
 def against_runs(record: Record) -> Verdict:
-    """A record against the runs here."""
+    """A record against the runs here; of a sheet, each of its panels."""
+    if record.panels:
+        verdicts = [(letter, against_runs(panel)) for letter, panel in zip(ascii_lowercase, record.panels, strict=False)]
+        letter, worst = max(verdicts, key=lambda one: STATES.index(one[1].state))
+        if worst.state == "equal":
+            return Verdict("equal", f"Drawn again from the runs here, all numbers of its {len(verdicts)} panels are the same.", record)
+        return Verdict(worst.state, f"Panel {letter}: {worst.why}", record)
     here = runs()
     for source in record.runs:
         run = here.get(source.run)

@@ -40,7 +40,7 @@ EVIL = ["<script>alert(1)</script>", "<b>x</b>", "$x$", "</script><script>", "ש
 @pytest.fixture(scope="module", autouse=True)
 def _close_browser() -> Iterator[None]:
     yield
-    export._BROWSER.close()
+    export.BROWSER.close()
 
 
 def words(svg: bytes) -> str:
@@ -190,7 +190,7 @@ def test_browser_path_is_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @needs_browser
 def test_a_browser_that_does_not_start_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    export._BROWSER.close()
+    export.BROWSER.close()
     monkeypatch.setenv("BROWSER_PATH", "/bin/false")
     with pytest.raises(SentvizError, match="could not make the picture"):
         render(probability_bars(["a", "b"], [0.5, 0.5]), "svg")
@@ -214,15 +214,15 @@ def test_many_threads_and_a_running_loop() -> None:
 def test_a_crashed_browser_is_replaced() -> None:
     figure = probability_bars(["a", "b"], [0.5, 0.5])
     render(figure, "svg")
-    os.killpg(export._BROWSER._kaleido.subprocess.pid, signal.SIGKILL)
+    os.killpg(export.BROWSER._kaleido.subprocess.pid, signal.SIGKILL)
     assert b"<svg" in render(figure, "svg")
 
 
 @needs_browser
 def test_the_browser_stops_with_the_process() -> None:
     code = (
-        "from sentviz.figures import probability_bars; from sentviz.export import render, _BROWSER;"
-        "render(probability_bars(['a', 'b'], [.5, .5]), 'svg'); print(_BROWSER._kaleido.subprocess.pid)"
+        "from sentviz.figures import probability_bars; from sentviz.export import render, BROWSER;"
+        "render(probability_bars(['a', 'b'], [.5, .5]), 'svg'); print(BROWSER._kaleido.subprocess.pid)"
     )
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True, timeout=120)
     assert not done.stderr

@@ -165,6 +165,6 @@ def test_a_picture_shows_its_letters(trace: Trace) -> None:
 
     named = trace.replace(tokens=(*trace.tokens[:4], "음악은", *trace.tokens[5:]))
     first, again, other = (picture(word) for word in ("음악은", "음악은", "결말로"))
-    export._BROWSER.close()
+    export.BROWSER.close()
     assert ImageChops.difference(first, again).getbbox() is None
     assert ImageChops.difference(first, other).getbbox() is not None

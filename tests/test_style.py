@@ -38,7 +38,7 @@ COLOURS = re.compile(r"#[0-9a-f]{6}")
 @pytest.fixture(scope="module", autouse=True)
 def _close_browser() -> Iterator[None]:
     yield
-    export._BROWSER.close()
+    export.BROWSER.close()
 
 
 def lines(count: int = 3, theme: str = "light", **axes: dict[str, object]) -> Figure:

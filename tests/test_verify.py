@@ -40,7 +40,7 @@ pictures = pytest.mark.skipif(find_browser() is None, reason="no Chrome or Chrom
 @pytest.fixture(scope="module", autouse=True)
 def _close_browser() -> Iterator[None]:
     yield
-    export._BROWSER.close()
+    export.BROWSER.close()
 
 
 @pytest.fixture(scope="module")

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sentviz.errors import InputError
 
 if TYPE_CHECKING:
+    from sentviz.figures.figure import Figure
     from sentviz.gallery import Spec
     from sentviz.runs import Run
 
-__all__ = ["listed", "options_of"]
+__all__ = ["drawn", "listed", "options_of"]
 
 AXES = {"layer": (), "head": ("mean", "max"), "component": ("effective",)}  # of the model, with words for all of one
 GATES = ("gates_open", "gates_shut")
@@ -33,6 +35,28 @@ def listed(name: str | None) -> str:
         for spec in (spec for spec in FIGURES.values() if issubclass(spec.of, subject)):
             lines += _lines(spec, run if subject.OF_RUN else None)
     return "\n".join(lines).strip()
+
+
+def drawn(words: str) -> Figure:
+    """A figure from one line, as in "sst2/ndt-unit-2 attention layer=2 text='Not bad.'".
+
+    Raises:
+        InputError: the line does not begin with a run, or data set, and a figure; as for `options_of`, and `sentviz.gallery.draw`.
+    """
+    from sentviz.gallery import draw
+    from sentviz.gallery.registry import find_figure
+    from sentviz.runs import find
+
+    try:
+        of, figure, *more = shlex.split(words)
+    except ValueError:
+        raise InputError(f"A figure of a sheet is written as RUN FIGURE NAME=VALUE ..., not as {words!r}.") from None
+    spec = find_figure(figure)
+    typed = [part for part in more if not part.startswith("versus=")]
+    named = {"versus": tuple(part.removeprefix("versus=") for part in more if part.startswith("versus="))}
+    return draw(
+        of, figure, **options_of(spec, {name: value for name, value in named.items() if value}, typed, find(of) if spec.of.OF_RUN else None)
+    )
 
 
 def _lines(spec: Spec, run: Run | None) -> list[str]:

@@ -95,6 +95,10 @@ def _papers() -> list[tuple[str, str]]:
 @click.option("--score", help=f"Of the strip: {METHODS}")
 @click.option("--versus", multiple=True, help="A run beside it; may be given several times.")
 @click.option("-O", "--option", "more", multiple=True, metavar="NAME=VALUE", help="Any other option of the figure, as --list names them.")
+@click.option(
+    "--sheet", multiple=True, metavar="'RUN FIGURE NAME=VALUE ...'", help="A panel of one sheet, instead of RUN and FIGURE. Several times."
+)
+@click.option("--columns", default=2, show_default=True, help="Panels of a sheet side by side.")
 @click.option("--size", help="Of a place in print: column (84 mm), wide (174 mm) or slide; by default as on screen.")
 @click.option(
     "--style",
@@ -116,6 +120,8 @@ def export(
     names: bool,
     paper: str | None,
     more: tuple[str, ...],
+    sheet: tuple[str, ...],
+    columns: int,
     size: str | None,
     style: tuple[str, ...],
     dark: bool,
@@ -138,6 +144,15 @@ def export(
     from sentviz.gallery.registry import find_figure
 
     looks = Style.parse([*style, *([f"size={size}"] if size else [])])
+    if sheet:
+        from sentviz.cli.figures import drawn
+        from sentviz.sheets import Sheet
+
+        if run is not None:
+            raise click.UsageError("--sheet names runs and figures itself; leave RUN and FIGURE out.")
+        Sheet([drawn(words) for words in sheet], columns, style=looks).save(out)
+        click.echo(f"Written to {out}")
+        return
     if run is None or figure is None:
         raise click.UsageError("Name a RUN and a FIGURE, or a paper with --paper; --list names the figures.")
     if out.is_dir():

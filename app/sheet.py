@@ -1,0 +1,119 @@
+"""The visitor's sheet: figures collected on the way, put side by side, and taken along as one file. Kept for the visit only."""
+
+from __future__ import annotations
+
+import base64
+from functools import partial
+
+import streamlit as st
+
+from app import shell, store
+from app.studio import chosen
+from sentviz._browser import find_browser
+from sentviz.background import Turns
+from sentviz.errors import SentvizError
+from sentviz.figures import Figure
+from sentviz.sheets import FORMATS, MOST, Sheet
+from sentviz.style import PALETTES, SIZES, Style
+
+__all__ = ["add", "collected", "open_sheet"]
+
+SIZE_WORDS = {name: f"{size.millimetres:g} mm" for name, size in SIZES.items()}
+
+
+def collected() -> list[Figure]:
+    """The figures of this visitor's sheet, in order."""
+    figures: list[Figure] = st.session_state.setdefault("sheet", [])
+    return figures
+
+
+def add(figure: Figure) -> str:
+    """Put a figure on the sheet; a sentence about it."""
+    if len(collected()) == MOST:
+        return f"A sheet holds {MOST} figures; drop one first."
+    collected().append(figure)
+    return f"On the sheet as {chr(ord('a') + len(collected()) - 1)}. Open it at the top of the page."
+
+
+def _move(place: int, by: int) -> None:
+    figures = collected()
+    figures.insert(place + by, figures.pop(place))
+
+
+def _drop(place: int) -> None:
+    collected().pop(place)
+
+
+@st.dialog("Sheet of figures", width="large", icon=":material/dashboard:", on_dismiss="rerun")
+def open_sheet() -> None:
+    """Orders, drops and shows the collected figures, and hands the sheet over as a file."""
+    figures = collected()
+    if not figures:
+        st.info("The sheet is empty. “Add to sheet” in the export menu of any figure puts it here.", icon=":material/dashboard:")
+        return
+    controls, paper = st.columns([2, 3], gap="medium")
+    with controls:
+        for place, figure in enumerate(figures):
+            _row(place, figure, len(figures))
+        style = chosen()
+        size = st.pills(
+            "Width",
+            list(SIZES),
+            default=style.size if style.size in SIZES else "wide",
+            format_func=SIZE_WORDS.__getitem__,
+            key="sheet-size",
+        )
+        columns = int(st.pills("Side by side", ["1", "2", "3", "4"], default="2", key="sheet-columns") or 2)
+        with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
+            colours = st.selectbox("Colours", PALETTES, PALETTES.index(style.palette), key="sheet-palette", width=140)
+            titles = st.checkbox("Titles", True, key="sheet-titles")
+            letters = st.checkbox("Letters", True, key="sheet-letters")
+            shared = st.checkbox("Same scales", True, key="sheet-shared", help="Panels of one kind or one colour scale have the same ends.")
+        looks = Style(size=size or "wide", palette=colours, title=titles, font=style.font)
+        sheet = Sheet(tuple(figures), columns, shared, letters, looks)
+    try:
+        with paper:
+            _preview(sheet)
+    except SentvizError as error:
+        st.error(shell.md(str(error)), icon=":material/block:")
+        return
+    with controls:
+        with st.container(horizontal=True, gap="small"):
+            for format in FORMATS:
+                st.download_button(
+                    format.upper(),
+                    data=partial(_file, store.turns("export"), sheet, format),
+                    file_name=f"sheet.{format}",
+                    mime=shell.MIME[format],
+                    key=f"sheet-{format}",
+                    on_click="ignore",
+                    disabled=find_browser() is None,
+                )
+        st.caption("The file holds how each panel is drawn again, sentences that you typed included. For the paper's caption:")
+        st.code(sheet.caption, language=None, wrap_lines=True)
+
+
+def _row(place: int, figure: Figure, count: int) -> None:
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", wrap=False):
+        st.markdown(f"**{chr(ord('a') + place)}** {shell.md(figure.name)}", width="stretch")
+        moves = (("up", -1, place == 0, "arrow_upward"), ("down", 1, place == count - 1, "arrow_downward"))
+        for name, by, off, icon in moves:
+            key, label = f"sheet-{name}-{place}", f"Move {chr(ord('a') + place)} {name}"
+            st.button("", icon=f":material/{icon}:", key=key, help=label, disabled=off, type="tertiary", on_click=_move, args=(place, by))
+        drop, label = f"sheet-drop-{place}", f"Drop {chr(ord('a') + place)}"
+        st.button("", icon=":material/close:", key=drop, help=label, type="tertiary", on_click=_drop, args=(place,))
+
+
+def _preview(sheet: Sheet) -> None:
+    """The sheet at true size, as far as the dialog has room."""
+    if find_browser() is None:
+        st.caption("A sheet needs Chrome or Chromium on the machine that runs sentviz.")
+        return
+    with st.spinner("Drawing"):
+        svg = _file(store.turns("export"), sheet, "svg")
+    shell.paper(base64.b64encode(svg).decode(), sheet.millimetres, "Preview of the sheet")
+
+
+def _file(turns: Turns, sheet: Sheet, format: str) -> bytes:
+    with turns.turn():
+        return sheet.render(format)
