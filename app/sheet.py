@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 from functools import partial
+from string import ascii_lowercase
 
 import streamlit as st
 
@@ -12,7 +14,7 @@ from app.studio import chosen
 from sentviz._browser import find_browser
 from sentviz.background import Turns
 from sentviz.errors import SentvizError
-from sentviz.figures import Figure
+from sentviz.figures import Figure, Theme
 from sentviz.sheets import FORMATS, MOST, Sheet
 from sentviz.style import PALETTES, SIZES, Style
 
@@ -27,12 +29,17 @@ def collected() -> list[Figure]:
     return figures
 
 
-def add(figure: Figure) -> str:
-    """Put a figure on the sheet; a sentence about it."""
+def add(make: Callable[[Theme], Figure]) -> None:
+    """Put a figure on the sheet (from a callback), and say so."""
     if len(collected()) == MOST:
-        return f"A sheet holds {MOST} figures; drop one first."
-    collected().append(figure)
-    return f"On the sheet as {chr(ord('a') + len(collected()) - 1)}. Open it at the top of the page."
+        st.toast(f"A sheet holds {MOST} figures; drop one first.", icon=":material/block:")
+        return
+    collected().append(make("light"))
+    st.toast(f"On the sheet as {_letter(len(collected()) - 1)}. Open it at the top of the page.", icon=":material/dashboard:")
+
+
+def _letter(place: int) -> str:
+    return ascii_lowercase[place]
 
 
 def _move(place: int, by: int) -> None:
@@ -95,12 +102,12 @@ def open_sheet() -> None:
 
 def _row(place: int, figure: Figure, count: int) -> None:
     with st.container(horizontal=True, gap="small", vertical_alignment="center", wrap=False):
-        st.markdown(f"**{chr(ord('a') + place)}** {shell.md(figure.name)}", width="stretch")
+        st.markdown(f"**{_letter(place)}** {shell.md(figure.name)}", width="stretch")
         moves = (("up", -1, place == 0, "arrow_upward"), ("down", 1, place == count - 1, "arrow_downward"))
         for name, by, off, icon in moves:
-            key, label = f"sheet-{name}-{place}", f"Move {chr(ord('a') + place)} {name}"
+            key, label = f"sheet-{name}-{place}", f"Move {_letter(place)} {name}"
             st.button("", icon=f":material/{icon}:", key=key, help=label, disabled=off, type="tertiary", on_click=_move, args=(place, by))
-        drop, label = f"sheet-drop-{place}", f"Drop {chr(ord('a') + place)}"
+        drop, label = f"sheet-drop-{place}", f"Drop {_letter(place)}"
         st.button("", icon=":material/close:", key=drop, help=label, type="tertiary", on_click=_drop, args=(place,))
 
 

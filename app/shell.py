@@ -288,8 +288,8 @@ def _export_menu(make: Callable[[Theme], Figure], name: str, key: str, code: Cal
         help = "Size, letters, legend, colours and axes, as print asks for them"
         if st.button("Studio", icon=":material/straighten:", key=f"open-studio-{key}", type="tertiary", help=help):
             studio.open_studio(named, name, key, code)
-        if st.button("Add to sheet", icon=":material/dashboard:", key=f"add-{key}", type="tertiary", help="Several figures as one file"):
-            st.toast(sheet.add(named("light")))
+        add: dict[str, Any] = {"on_click": sheet.add, "args": (named,), "help": "Several figures as one file"}
+        st.button("Add to sheet", icon=":material/dashboard:", key=f"add-{key}", type="tertiary", **add)
     if not pictures:
         st.caption("PNG, SVG and PDF need Chrome or Chromium on the machine that runs sentviz; HTML, CSV and TEX do not.")
     if code:
