@@ -1,0 +1,57 @@
+"""The studio and the sheet as a person uses them: looks chosen beside a preview at true size, files taken along and opened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlparse
+
+import pytest
+
+from sentviz.verify import verify
+from tests.browser.test_first_light import settled
+
+ROOT = Path(__file__).parents[2]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(not (ROOT / "checkpoints/sst2/ndt-unit-2").is_dir(), reason="sst2/ndt-unit-2 is not in checkpoints/"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # Playwright's own sockets
+]
+
+
+def menu(page: Any, button: str) -> None:
+    """A button of the export menu of the curves."""
+    page.locator(".st-key-figure-curves").get_by_role("button", name="Export").click()
+    page.locator(f".st-key-{button}-curves button").first.click()
+    settled(page)
+
+
+def test_looks_and_sheets(page: Any, server: str, tmp_path: Path) -> None:
+    """84 mm on the screen, the link says so afterwards; two panels as one PDF that proves itself."""
+    page.goto(f"{server}/curves?run=sst2%2Fndt-unit-2&versus=sst2%2Fvanilla")
+    page.locator(".st-key-figure-curves").get_by_role("button", name="Export").wait_for(timeout=60_000)
+    settled(page)
+    menu(page, "open-studio")
+    page.locator(".st-key-studio-size").get_by_text("84 mm").click()
+    page.get_by_text("At true size: 84 mm wide.").wait_for(timeout=30_000)
+    settled(page)
+    width = page.locator(".paper img").bounding_box()["width"]
+    assert width == pytest.approx(84 / 25.4 * 96, abs=1)
+    assert page.locator("[data-testid='stPopoverBody']:visible").count() == 0
+    page.get_by_role("button", name="Close").last.click()
+    page.wait_for_url("**style=**")
+    assert parse_qs(urlparse(page.url).query)["style"] == ["size=column"]
+    settled(page)
+    page.keyboard.press("Escape")
+
+    for _ in range(2):
+        menu(page, "add")
+        page.keyboard.press("Escape")
+    page.locator(".st-key-open-sheet button").first.click()
+    page.locator(".paper img").wait_for(timeout=60_000)
+    settled(page)
+    with page.expect_download(timeout=60_000) as taken:
+        page.locator(".st-key-sheet-pdf button").first.click()
+    taken.value.save_as(tmp_path / "sheet.pdf")
+    verdict = verify(tmp_path / "sheet.pdf")
+    assert verdict.state == "equal" and "2 panels" in verdict.why

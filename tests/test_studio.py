@@ -1,0 +1,91 @@
+"""The studio and the sheet with AppTest: what the link says is what they show, and nothing of one visitor is another's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from urllib.parse import parse_qs, urlparse
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import sentviz.export as export
+from app.focus import Focus
+from sentviz.sheets import MOST
+from sentviz.verify import against_runs
+from tests.test_app import opened
+
+pytestmark = pytest.mark.slow
+
+CURVES = {"run": "sst2/ndt-unit-2", "versus": "sst2/vanilla"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _close_browser() -> Iterator[None]:
+    yield
+    export.BROWSER.close()
+
+
+def saving(app: AppTest) -> str:
+    """The notebook's lines of the studio."""
+    return next(block.value for block in app.code if "save(figure" in block.value)
+
+
+def test_the_studio_opens_with_what_the_link_says() -> None:
+    """Looks of the link in its widgets and in the notebook's lines; a chip that takes them away; the note in neither link nor chip."""
+    app = opened("curves", **CURVES, style="size=column~palette=grey~x=0..3")
+    app.session_state["note"] = "Mine alone."
+    app.button(key="open-studio-curves").click().run()
+    assert not app.exception
+    assert app.selectbox(key="studio-palette").value == "grey" and app.text_input(key="studio-x").value == "0..3"
+    assert "style=Style(size='column', palette='grey', x=(0.0, 3.0), note='Mine alone.')" in saving(app)
+    assert "draw('sst2/ndt-unit-2', 'curves', versus=('sst2/vanilla',))" in saving(app)
+    assert "column, grey" in app.button(key="chip-style").label
+    assert app.session_state["focus"].query()["style"] == "size=column~palette=grey~x=0..3"
+
+
+def test_a_link_cannot_bring_looks_that_are_none() -> None:
+    """Unknown names, values that cannot be, and words of somebody: the note on the page, and figures as usual."""
+    for text in ("palette=neon", "nothing", "width=1e9", "note=Buy this"):
+        focus, notes = Focus.parse({"style": text}, ["sst2/vanilla"], ["removal"])
+        assert focus.style == "" and "figures look as usual" in notes[0]
+
+
+def test_a_range_is_of_one_figure() -> None:
+    """Another figure's studio keeps the looks and drops the range."""
+    app = opened("curves", **CURVES, style="palette=grey~x=0..3")
+    app.session_state["studio-of"] = "lambda"
+    app.button(key="open-studio-curves").click().run()
+    assert app.session_state["focus"].style == "palette=grey"
+
+
+def test_figures_are_collected_ordered_and_dropped() -> None:
+    """Added by the menu of a page, kept while the visitor goes on, each drawn again from its record; twelve and no more."""
+    app = opened("curves", **CURVES)
+    assert not [button for button in app.button if button.key == "open-sheet"]
+    app.button(key="add-curves").click().run()
+    app.session_state["focus"] = app.session_state["focus"].with_(axis="step")
+    app.run()
+    app.button(key="add-curves").click().run()
+    first, second = app.session_state["sheet"]
+    assert [figure.call.options.get("x") for figure in (first, second)] == [None, "step"]
+    assert parse_qs(urlparse(second.view).query)["axis"] == ["step"]
+    from sentviz.provenance import Record
+
+    assert against_runs(Record.of(second)).state == "equal"
+    app.button(key="open-sheet").click().run()
+    assert not app.exception
+    app.button(key="sheet-down-0").click().run()
+    assert app.session_state["sheet"] == [second, first]
+    app.button(key="open-sheet").click().run()
+    app.button(key="sheet-drop-0").click().run()
+    assert app.session_state["sheet"] == [first]
+    app.session_state["sheet"] = [first] * MOST
+    app.button(key="add-curves").click().run()
+    assert len(app.session_state["sheet"]) == MOST and "drop one first" in app.toast[0].value
+
+
+def test_a_typed_sentence_goes_into_the_file_and_the_menu_says_so() -> None:
+    """Only where the figure is of the sentence; the view's link holds it too, since the figure cannot be drawn again without."""
+    app = opened("explore", run="sst2/ndt-unit-2", text="A quiet zebra.")
+    assert any("your sentence" in caption.value for caption in app.caption)
+    assert not any("your sentence" in caption.value for caption in opened("curves", **CURVES).caption)
