@@ -114,9 +114,10 @@ def _slice(value: str, classes: Sequence[str]) -> str:
 def _stylish(value: str) -> bool:
     """Whether a text says looks of figures, without words of one's own."""
     try:
-        return not Style.parse(value).note
+        style = Style.parse(value)
     except SentvizError:
         return False
+    return bool(style.given) and not style.note
 
 
 def _looks(value: str) -> str:
