@@ -237,6 +237,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "data": st.sampled_from(("all", "sst2")),
     "slice": st.just("") | st.tuples(st.integers(0, 9), st.integers(0, 9)).map("cell={0[0]},{0[1]}".format),
     "sequence": st.lists(st.sampled_from(WORDS), min_size=2, max_size=9).map(" ".join),
+    "style": st.just("") | st.sampled_from(("size=column", "palette=grey~x=0..1", "width=90~title=no")),
     **WHOLE,
     **TEXTS,
     **{name: st.sampled_from(choices(name)) for name, field in FIELDS.items() if field.options},

@@ -44,7 +44,7 @@ def embedded(svg: bytes) -> list[set[str]]:
 def korean_cloud(*words: str) -> bytes:
     """The pixels of a cloud of these words."""
     spots = layout(dict.fromkeys(words, 1.0), 330, 236)
-    frame = spots.assign(cell=0, z=3.0, count=5, rows=4)
+    frame = spots.assign(cell=0, z=3.0, count=5, rows=4, sure=True)
     return render(cloud(frame, ["rows"]), "png", scale=1)
 
 
@@ -107,7 +107,7 @@ def test_hangul_is_drawn_and_not_boxes() -> None:
 @pictures
 def test_a_korean_cloud_as_svg_needs_no_font_of_its_reader() -> None:
     words = ["영화", "재미있는", "지루했다", "좋은"]
-    spots = layout(dict(zip(words, [9.0, 7.0, 5.0, 3.0], strict=True)), 330, 236).assign(cell=0, z=3.0, count=5, rows=4)
+    spots = layout(dict(zip(words, [9.0, 7.0, 5.0, 3.0], strict=True)), 330, 236).assign(cell=0, z=3.0, count=5, rows=4, sure=True)
     svg = render(cloud(pd.DataFrame(spots), ["긍정"]), "svg")
     assert all(word in svg.decode() for word in words)
     assert set("".join(words)) <= set().union(*embedded(svg))
