@@ -121,7 +121,7 @@ def _stylish(value: str) -> bool:
 
 
 def _looks(value: str) -> str:
-    return "exports: " + ", ".join(part.removeprefix("size=").removeprefix("palette=") for part in value.split("~"))
+    return "looks of files: " + ", ".join(part.removeprefix("size=").removeprefix("palette=") for part in value.split("~"))
 
 
 def _plane(value: str) -> str:
