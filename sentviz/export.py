@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import os
-import re
 import textwrap
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ import plotly.graph_objects as go
 
 from sentviz._browser import Browser
 from sentviz._printed import fit_width
+from sentviz._tex import as_tex
 from sentviz.atomic import replacing
 from sentviz.errors import InputError, SentvizError
 from sentviz.figures.figure import Figure, sentence
@@ -22,7 +22,7 @@ from sentviz.figures.text import as_text, text_columns
 from sentviz.fonts import embed_fonts
 from sentviz.provenance import Record
 from sentviz.seal import seal
-from sentviz.spreadsheet import as_csv
+from sentviz.spreadsheet import as_csv, counted
 from sentviz.style import PLAIN, SIZES, Size, Style, styled
 
 __all__ = ["BROWSER", "FORMATS", "SIZES", "Size", "Style", "bare_svg", "render", "save", "write"]
@@ -50,8 +50,9 @@ def render(
 
     PNG, SVG, PDF and HTML carry the caption below the picture. SVG and PDF are vectors throughout; only heatmaps of
     more than 10,000 cells stay an embedded image. HTML needs no network. CSV is the tidy frame in UTF-8 with a byte
-    order mark; text cells that a spreadsheet would run as formulas begin with an apostrophe. TEX is the frame as a booktabs
-    table. SVG carries its fonts where the machine has their files; PDF always does.
+    order mark, layers, heads, components and tokens counted from 1 as in the picture; text cells that a spreadsheet
+    would run as formulas begin with an apostrophe. TEX is what a paper prints of the frame, a booktabs table of at most
+    40 rows. SVG carries its fonts where the machine has their files; PDF always does.
 
     Args:
         figure: what to export.
@@ -67,9 +68,9 @@ def render(
     if format not in FORMATS:
         raise InputError(f"Figures can be exported as {', '.join(FORMATS)}, not as {format!r}.")
     if format == "csv":
-        return as_csv(figure.frame)
+        return as_csv(counted(figure.frame, figure.from_zero))
     if format == "tex":
-        return _tex(figure)
+        return as_tex(figure)
     style = replace(style, size=size or style.size, points=style.points if points is None else points)
     if not 0.1 <= scale <= 10 or any(side is not None and not 50 <= side <= 10_000 for side in (width, height)):
         raise InputError("The scale must lie between 0.1 and 10, width and height between 50 and 10,000 pixels.")
@@ -103,7 +104,8 @@ def _laid_out(
     looks: Figure, words: str, style: Style, width: int | None, height: int | None, *, vectors: bool
 ) -> tuple[go.Figure, int, int, float]:
     """The plot fitted to its style with words below, its width and height in pixels, and how much larger it is drawn."""
-    plot = _as_vectors(looks.plot) if vectors else go.Figure(looks.plot)
+    plot = go.Figure(looks.plot)
+    _count_cells(plot)
     if not style.pixels or plot.layout.meta == "whole":  # letters that are the picture shrink as one
         wide, high = _size(plot, width, height or style.tall)
     else:
@@ -111,6 +113,7 @@ def _laid_out(
         high = style.tall or high
         plot.update_layout(height=high)
     high = _add_caption(plot, words, wide, high)
+    plot = _as_vectors(plot) if vectors else plot
     return plot, wide, high, style.millimetres / 25.4 * 96 / wide if style.pixels else 1.0
 
 
@@ -209,9 +212,6 @@ def _as_vectors(plot: go.Figure) -> go.Figure:
         for axis in (*plot.select_xaxes(), *plot.select_yaxes()):
             if axis.range is None:
                 _fit(axis, plot, layout)
-        for trace in celled:
-            for letter in "xy":
-                _number(trace, letter, layout)
     return go.Figure(traces, layout)
 
 
@@ -228,17 +228,20 @@ def _fit(axis: Any, plot: go.Figure, layout: go.Layout) -> None:
         layout[axis.plotly_name].update(range=[high, low] if axis.autorange == "reversed" else [low, high], autorange=None)
 
 
-def _number(trace: go.Heatmap, letter: str, layout: go.Layout) -> None:
-    """Where cells were named, bars stand at 0, 1, 2 ...: the axis counts, its ticks bear the names, and so do notes at a name."""
-    names = [] if trace[letter] is None else list(trace[letter])
-    if not any(isinstance(name, str) for name in names):
-        return
-    axis = getattr(trace, f"{letter}axis") or letter
-    ticks = {"type": "linear", "tickmode": "array", "tickvals": list(range(len(names))), "ticktext": names}
-    layout[f"{letter}axis{axis[1:]}"].update(ticks)
-    for note in layout.annotations:
-        if (note[f"{letter}ref"] or letter) == axis and note[letter] in names:
-            note[letter] = names.index(note[letter])
+def _count_cells(plot: go.Figure) -> None:
+    """Where cells were named, they stand at 0, 1, 2 ...: the axis counts, its ticks bear the names, and so do notes at a name."""
+    for trace in plot.data:
+        for letter in "xy" if trace.type == "heatmap" else "":
+            names = [] if trace[letter] is None else list(trace[letter])
+            if not any(isinstance(name, str) for name in names):
+                continue
+            axis = trace[f"{letter}axis"] or letter
+            trace[letter] = list(range(len(names)))
+            ticks = {"type": "linear", "tickmode": "array", "tickvals": list(range(len(names))), "ticktext": names}
+            plot.layout[f"{letter}axis{axis[1:]}"].update(ticks)
+            for note in plot.layout.annotations:
+                if (note[f"{letter}ref"] or letter) == axis and note[letter] in names:
+                    note[letter] = names.index(note[letter])
 
 
 def _edges(trace: go.Heatmap, letter: str) -> tuple[float, float]:
@@ -336,19 +339,3 @@ p {{ margin: .5rem 12px; overflow-wrap: anywhere; }}
 </html>
 """
     return page.encode()
-
-
-def _tex(figure: Figure) -> bytes:
-    """The frame as a LaTeX table with booktabs rules; the user's words are escaped."""
-    words = _TEX.sub(lambda found: _TEX_SAFE[found[0]], sentence([figure.caption, figure.source]))
-    table = figure.frame.to_latex(index=False, escape=True, float_format="%.4g", caption=words, label=f"tab:{figure.name}")
-    return f"% \\usepackage{{booktabs}}\n{table}".encode()
-
-
-_TEX_SAFE = {
-    **{c: f"\\{c}" for c in "&%$#_{}"},
-    "\\": "\\textbackslash{}",
-    "~": "\\textasciitilde{}",
-    "^": "\\textasciicircum{}",
-}
-_TEX = re.compile("[" + re.escape("".join(_TEX_SAFE)) + "]")

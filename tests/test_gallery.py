@@ -199,10 +199,10 @@ def test_options_are_checked_against_the_figure(arguments: tuple[str, ...], said
 
 
 def test_options_reach_the_figure(tiny_run: Path, tmp_path: Path) -> None:
-    """Places are counted from 1 on the command line, whether they have an option of their own or not."""
+    """Places are counted from 1 on the command line and in its files, whether they have an option of their own or not."""
     out = tmp_path / "figure.csv"
     for arguments, column, value in (
-        (("attention", "--layer", "2", "--head", "1"), "layer", "1"),
+        (("attention", "--layer", "2", "--head", "1"), "layer", "2"),
         (("smoother", "-O", "query=2", "-O", "layer=2"), "", ""),
         (("reliability", "-O", "by=mass"), "", ""),
         (("curves", "-O", "x=step"), "", ""),

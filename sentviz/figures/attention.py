@@ -108,7 +108,17 @@ def heatmap(
         plot,
         frame,
         caption,
+        printed=matrix(frame, "attention"),
     )
+
+
+def matrix(frame: pd.DataFrame, value: str) -> pd.DataFrame:
+    """A map as papers print it: a row for each query and a column for each key, each with its place counted from 1."""
+    keys = frame.drop_duplicates("key")
+    table = frame.pivot(index="query", columns="key", values=value)
+    queries = frame.drop_duplicates("query").set_index("query")["query_token"]
+    shown = table.set_axis([f"{token} ({place + 1})" for place, token in zip(keys["key"], keys["key_token"], strict=True)], axis=1)
+    return shown.set_axis([f"{queries[place]} ({place + 1})" for place in table.index]).rename_axis("token").reset_index()
 
 
 def _chosen(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,7 @@ from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, blend, halo, palette
 from sentviz.figures.ends import name_ends
 from sentviz.figures.figure import Figure, base_layout, file_safe, number
-from sentviz.figures.particles import label_places
+from sentviz.figures.particles import inner_size, label_places
 from sentviz.figures.text import as_text, text_columns, visible
 
 __all__ = ["layer_bands", "layer_lines", "leader_bars", "vocabulary_map"]
@@ -63,13 +64,13 @@ def layer_lines(
     scaled = np.log10(finite) if log else np.append(finite, 0.0)
     span = float(np.ptp(scaled)) if len(scaled) else 1.0
     name_ends(plot, [(float(np.log10(y)) if log else y, colour, name) for y, colour, name in ends], last, span=span or 1.0, inner=226)
-    plot.update_xaxes(title="layer", nticks=9, automargin=False, rangemode="tozero")
+    plot.update_xaxes(title="layer", nticks=9, automargin=False, range=[-0.04 * max(last, 1), 1.04 * max(last, 1)])
     plot.update_yaxes(title=axis, automargin=False)
     if log:
         plot.update_yaxes(type="log", exponentformat="power", dtick=max(1, round(span / 6)) if span >= 2 else None)
     else:
         plot.update_yaxes(rangemode="tozero", nticks=6)
-    return Figure(file_safe("per-layer", title), plot, pd.concat(rows, ignore_index=True), caption)
+    return Figure(file_safe("per-layer", title), plot, pd.concat(rows, ignore_index=True), caption, from_zero=("layer",))
 
 
 def layer_bands(frame: pd.DataFrame, measure: str, title: str, *, share: bool = False, theme: Theme = "light") -> Figure:
@@ -112,7 +113,7 @@ def layer_bands(frame: pd.DataFrame, measure: str, title: str, *, share: bool = 
     plot.update_xaxes(title="after layer", tickvals=list(x), automargin=False)
     plot.update_yaxes(rangemode="tozero", tickformat=".0%" if share else None, automargin=False)
     caption = f"Median (line), mean (dashed), half and nine tenths of the reviews (bands); n = {int(last['n']):,}."
-    return Figure(file_safe("layers", measure), plot, rows.reset_index(drop=True), caption)
+    return Figure(file_safe("layers", measure), plot, rows.reset_index(drop=True), caption, from_zero=("layer",))
 
 
 def leader_bars(frame: pd.DataFrame, label: str, *, theme: Theme = "light") -> Figure:
@@ -159,6 +160,7 @@ def vocabulary_map(
     labels: Sequence[str] = ("negative", "positive"),
     *,
     named: int = 40,
+    width: int = 920,
     theme: Theme = "light",
 ) -> Figure:
     """Every word of a model with d = 2 where its embedding puts it; the area of a dot is the number of reviews it leads.
@@ -166,24 +168,21 @@ def vocabulary_map(
     Args:
         frame: word, x0, x1, score, leads; as `sentviz.testset.leaders.leading` gives it.
         decision: w (2,) and b.
-        named: at most so many words that lead most are named.
+        named: at most so many words that lead most are named. width: of the picture, in pixels.
     Raises:
         InputError: the embedding has not two dimensions.
     """
     if "x1" not in frame or "x2" in frame:
         raise InputError("The map needs a model with d = 2.")
     colours = palette(theme)
-    width, height, (left, top, right, bottom) = 920, 640, (48, 48, 16, 44)
-    plot = go.Figure(
-        layout=base_layout(
-            theme, title="The vocabulary, and how often each word leads", width=width, height=height, margin=(left, top, right, bottom)
-        )
-    )
+    height, margin = max(round(0.7 * width), 320), (48, 48, 16, 44)
+    title = "The vocabulary, and how often each word leads"
+    plot = go.Figure(layout=base_layout(theme, title=title, width=width, height=height, margin=margin))
     plot.update_layout(showlegend=False)
     at, leads = frame[["x0", "x1"]].to_numpy(float), frame["leads"].to_numpy(float)
     fills = np.array(blend(colours.probability, 1 / (1 + np.exp(-frame["score"].to_numpy(float)))))
-    sizes = np.where(leads > 0, 4 + 34 * np.sqrt(leads / max(float(leads.max()), 1)), 3)
-    size = np.array([width - left - right, height - top - bottom], dtype=float)
+    size = inner_size((width, height), margin)
+    sizes = np.where(leads > 0, 4 + min(34, 0.04 * size[0]) * np.sqrt(leads / max(float(leads.max()), 1)), 3)
     low, high = at.min(axis=0), at.max(axis=0)
     unit = max(float(((high - low) / (size - 60)).max()), 1e-12)
     low, high = (low + high) / 2 - size * unit / 2, (low + high) / 2 + size * unit / 2
@@ -235,4 +234,6 @@ def vocabulary_map(
         f"{len(frame):,} words where the embedding puts them, {some:,} of which lead a review; the area grows with the reviews led"
         f" (largest {int(leads.max()):,}). Dashed: the decision line; orange {labels[0]}, blue {labels[1]}."
     )
-    return Figure(file_safe("vocabulary"), plot, frame.reset_index(drop=True), caption)
+    again = partial(vocabulary_map, frame, decision, labels, named=named, theme=theme)
+    most = frame.sort_values("leads", ascending=False, kind="stable").head(named)
+    return Figure(file_safe("vocabulary"), plot, frame.reset_index(drop=True), caption, at_width=again, printed=most)

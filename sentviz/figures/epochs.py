@@ -297,7 +297,8 @@ def epoch_points(
         }
     )
     caption = sentence([f"What the classifier reads of {len(of):,} rows; an outline marks rows that are wrong after that epoch.", about])
-    return Figure(file_safe("epochs", "points"), plot, frame, caption)
+    printed = frame.groupby(["epoch", "label"], sort=False).agg(rows=("row", "size"), right=("right", "sum")).reset_index()
+    return Figure(file_safe("epochs", "points"), plot, frame, caption, printed=printed)
 
 
 def epoch_heads(frame: pd.DataFrame, measure: str = "entropy", *, theme: Theme = "light") -> Figure:

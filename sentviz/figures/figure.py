@@ -28,7 +28,9 @@ class Figure:
 
     ``name`` is a safe file name without suffix; ``frame`` holds every number drawn, one observation a row, with the
     user's strings as they are and indices counted from 0; ``caption`` is plain text, to be shown below as no markup.
-    ``at_width`` draws the same figure for ``width=`` pixels, where its lines or columns of words have to be laid out anew.
+    ``at_width`` draws the same figure for ``width=`` pixels, where its lines or columns of words have to be laid out anew. ``printed`` is
+    what a paper prints of the frame, where that is not its rows. ``from_zero`` names columns of places whose 0 is one of its own, as the
+    embedding before the first layer: files count the others from 1.
     """
 
     name: str
@@ -40,6 +42,8 @@ class Figure:
     runs: tuple[Source, ...] = ()  # what the source says, one by one
     call: Call | None = None  # how it is drawn again, by its name
     view: str = ""  # the page that showed it, as a link without host
+    printed: pd.DataFrame | None = None
+    from_zero: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.name != file_safe(self.name):
@@ -76,12 +80,13 @@ def base_layout(
             "plot_bgcolor": colours.paper,
             "font": {"family": _SANS, "size": 13, "color": colours.ink},
             "colorway": colours.lines,
-            "xaxis": axis,
+            "xaxis": axis | {"ticklabelstandoff": 3},  # off the lowest number of the other axis
             "yaxis": axis,
             "hoverlabel": {"bgcolor": colours.neutral, "bordercolor": colours.grid, "font": {"color": colours.ink}},
             "legend": {"bgcolor": "rgba(0,0,0,0)", "font": {"size": 12}},
             "annotationdefaults": {"showarrow": False},
-        }
+        },
+        "data": {"scatter": [{"cliponaxis": False}]},  # a point at the end of an axis is a whole one; one beyond it is hidden
     }
     left, top, right, bottom = margin
     heading = {"text": title, "x": 0, "xref": "container", "y": 1, "yref": "container", "yanchor": "top"}

@@ -94,4 +94,5 @@ def forgetting(
             about,
         ]
     )
-    return Figure(file_safe("epochs", "rows"), plot, frame, caption)
+    printed = frame.groupby(["kind", "epoch"], sort=False).agg(rows=("id", "size"), right=("right", "sum")).reset_index()
+    return Figure(file_safe("epochs", "rows"), plot, frame, caption, printed=printed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from sentviz.figures.text import as_text
 __all__ = ["lambda_grid"]
 
 DASHES = {2: "solid", 3: "dash", 4: "dot"}
+_NARROW, _SIDES = 120, 96  # pixels that a panel needs at least, and those at both sides of all
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
@@ -27,9 +29,12 @@ def lambda_grid(
     title: str,
     change: bool = False,
     printed: pd.DataFrame | None = None,
+    width: int = 0,
     theme: Theme = "light",
 ) -> Figure:
-    """Layers downwards, constraints across; colour is the component, dash the number of components C.
+    """Layers downwards, constraints across, or the other way round where that is too narrow.
+
+    Colour is the component, dash the number of components C.
 
     Lines are means over seeds, bands their least and largest; an open circle marks the start, a filled one the end.
 
@@ -40,6 +45,7 @@ def lambda_grid(
         change: draw the change from the start.
         printed: constraint, components, layer, component, value: a paper's final values, as open diamonds at the right; not drawn with
             ``change``, since their starts are unknown.
+        width: of the picture, in pixels; as wide as its panels need unless given.
     Raises:
         InputError: no lambda.
     """
@@ -51,20 +57,26 @@ def lambda_grid(
     colour = {c: colours.lines[i % len(colours.lines)] for i, c in enumerate(components)}
     value, low, high = ("change", "change_low", "change_high") if change else ("value", "low", "high")
     marks = None if change or printed is None or printed.empty else printed
+    sides = [
+        [as_text(constraint.replace("inf", "∞").replace("-", "−"), 20) for constraint in constraints],
+        [f"layer {layer + 1}" for layer in layers],
+    ]
+    turned = 0 < width < _NARROW * len(constraints) + _SIDES
+    across, down = sides[::-1] if turned else sides
     plot = make_subplots(
-        rows=len(layers),
-        cols=len(constraints),
+        rows=len(down),
+        cols=len(across),
         shared_yaxes="all",
         shared_xaxes="all",
-        horizontal_spacing=0.014,
-        vertical_spacing=0.07,
-        column_titles=[as_text(constraint.replace("inf", "∞").replace("-", "−"), 20) for constraint in constraints],
-        row_titles=[f"layer {layer + 1}" for layer in layers],
+        horizontal_spacing=0.014 if not turned else 0.05,
+        vertical_spacing=0.14 / len(down),
+        column_titles=across,
+        row_titles=down,
     )
     last = int(frame["step"].max())
     for row, layer in enumerate(layers):
         for column, constraint in enumerate(constraints):
-            place = {"row": row + 1, "col": column + 1}
+            place = {"row": column + 1, "col": row + 1} if turned else {"row": row + 1, "col": column + 1}
             here = frame[(frame["layer"] == layer) & (frame["constraint"] == constraint)]
             for (total, component), line in here.groupby(["components", "component"], sort=True):
                 line = line.sort_values("step")
@@ -76,21 +88,24 @@ def lambda_grid(
     _key(plot, frame, colour, colours.muted, with_marks=marks is not None)
     spans = np.concatenate([frame[low], frame[high], [] if marks is None else marks["value"]]).astype(float)
     room = max(float(spans.max() - spans.min()), 1e-3)
-    tall = 230 * len(layers)
+    tall = (130 if turned else 230) * len(down)
     plot.update_layout(
         base_layout(
             theme,
             title=f"λ while training, {'change from the start, ' if change else ''}{as_text(title, 40)}",
-            width=max(230 * len(constraints) + 90, 520),
+            width=width or max(230 * len(constraints) + _SIDES, 520),
             height=tall + 72 + 92,
-            margin=(60, 72, 36, 92),
+            margin=(60, 72, _SIDES - 60, 92),
             legend={"orientation": "h", "x": 0, "y": -52 / tall, "yanchor": "top"},
         )
     )
     plot.update_xaxes(range=[-0.05 * last, 1.27 * last], nticks=4, automargin=False)
-    plot.update_xaxes(title_text="step", title_standoff=4, row=len(layers))
+    plot.update_xaxes(title_text="step", title_standoff=4, row=len(down))
     plot.update_yaxes(
-        automargin=False, nticks=7, tickformat=".2f", range=[float(spans.min()) - 0.07 * room, float(spans.max()) + 0.07 * room]
+        automargin=False,
+        nticks=5 if turned else 7,
+        tickformat=".2f",
+        range=[float(spans.min()) - 0.07 * room, float(spans.max()) + 0.07 * room],
     )
     if change or (frame["low"].min() < 0 < frame["high"].max()):
         plot.add_hline(y=0, line={"color": colours.muted, "width": 1, "dash": "dot"})
@@ -105,7 +120,9 @@ def lambda_grid(
             "Of DT, −λ is drawn, which is learned otherwise." if "DT, −λ" in constraints else "",
         ]
     )
-    return Figure(file_safe("lambda-grid-change" if change else "lambda-grid", title), plot, frame.reset_index(drop=True), caption)
+    name = file_safe("lambda-grid-change" if change else "lambda-grid", title)
+    again = partial(lambda_grid, frame, title=title, change=change, printed=printed, theme=theme)
+    return Figure(name, plot, frame.reset_index(drop=True), caption, at_width=again)
 
 
 def _curve(plot: go.Figure, line: pd.DataFrame, value: str, colour: str, dash: str, paper: str, place: dict[str, int]) -> None:

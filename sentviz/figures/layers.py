@@ -57,7 +57,7 @@ def verdict_lines(labels: Sequence[str], probabilities: npt.ArrayLike, *, theme:
     plot.update_layout(showlegend=False)
     frame = pd.DataFrame({"layer": np.repeat(steps, len(labels)), "label": list(labels) * len(steps), "probability": shares.ravel()})
     caption = "The model's own final norm and classifier applied to every layer's states; only the last was trained to be read so."
-    return Figure(file_safe("verdict-by-layer"), plot, frame, caption)
+    return Figure(file_safe("verdict-by-layer"), plot, frame, caption, from_zero=("layer",))
 
 
 def head_table(patterns: pd.DataFrame, *, theme: Theme = "light") -> Figure:

@@ -154,7 +154,8 @@ def one_vs_rest(
             f"Brackets are 95% bootstrap intervals over {n:,} rows. The marker is what is said now.",
         ]
     )
-    return Figure(file_safe(kind, *runs), plot, frame, caption)
+    printed = pd.concat([areas[run].assign(run=run)[["run", *areas[run].columns]] for run in runs], ignore_index=True)
+    return Figure(file_safe(kind, *runs), plot, frame, caption, printed=printed[printed["metric"] == metric])
 
 
 def _thinned(line: pd.DataFrame, x: str, y: str) -> pd.DataFrame:
@@ -185,7 +186,7 @@ def reliability_diagram(
     if not states:
         raise InputError("There is nothing to draw.")
     colours = palette(theme)
-    plot = make_subplots(rows=2, cols=1, shared_xaxes=True, row_heights=[0.74, 0.26], vertical_spacing=0.05)
+    plot = make_subplots(rows=2, cols=1, shared_xaxes=True, row_heights=[0.72, 0.28], vertical_spacing=0.08)
     even = {"color": colours.muted, "width": 1, "dash": "dot"}
     plot.add_scatter(x=[0, 1], y=[0, 1], mode="lines", line=even, name="calibrated", hoverinfo="skip", row=1, col=1)
     for s, (state, bins) in enumerate(states.items()):
@@ -224,6 +225,7 @@ def reliability_diagram(
     drawn, top = 300, 72
     layout = base_layout(theme, title=title, width=560, height=top + drawn + 48, margin=(58, top, 16, 48), barmode="overlay")
     plot.update_layout(layout, legend=legend_above(top, drawn))
+    start = min(start, *(float(share["left"].min()) for share in spread.values()))
     plot.update_xaxes(range=[start - 0.01, 1.01], tickformat=".0%", nticks=7, automargin=False)
     plot.update_xaxes(title_text="confidence: probability of what is said", title_standoff=4, row=2)
     plot.update_yaxes(automargin=False, tickformat=".0%", title_standoff=4)
@@ -286,4 +288,4 @@ def threshold_lines(
     caption = (
         "A lower threshold finds more rows of the second class and loses more of the first; one chosen for these rows flatters itself."
     )
-    return Figure(file_safe("threshold", *tables), plot, frame, caption)
+    return Figure(file_safe("threshold", *tables), plot, frame, caption, printed=frame[np.isclose(frame["threshold"] * 10 % 1, 0)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from sentviz.figures.colours import Theme, blend, palette
 from sentviz.figures.figure import Figure, base_layout, file_safe, sentence
 from sentviz.figures.text import as_text, text_columns, visible
 
-__all__ = ["NEAR", "PITCH", "YAW", "Scene", "hull", "label_places", "particles", "seen", "together"]
+__all__ = ["NEAR", "PITCH", "YAW", "Scene", "hull", "inner_size", "label_places", "particles", "seen", "together"]
 
 Doubles = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -24,7 +24,7 @@ Ints = npt.NDArray[np.int64]
 NEAR = 1e-2
 """Tokens are at one place within this share of the layer's largest norm, as in sentviz.testset.leaders."""
 YAW, PITCH = -0.6, 0.42  # how a scene of three dimensions is looked at first
-_WIDTH, _HEIGHT = 760, 560
+_WIDTH, _HIGH = 760, 0.737  # pixels, and the height as a share of them
 _PLOT = (52, 46, 20, 46)  # left, top, right, bottom
 
 
@@ -149,12 +149,12 @@ def label_places(
     return found
 
 
-def particles(scene: Scene, layer: int | None = None, *, name: str = "hardmax", theme: Theme = "light") -> Figure:
+def particles(scene: Scene, layer: int | None = None, *, name: str = "hardmax", width: int = _WIDTH, theme: Theme = "light") -> Figure:
     """The tokens after a layer, leaders as named diamonds, their hull, the limit polytope, the decision line and the mean's way so far.
 
     Args:
         scene: what is shown. layer: 0 = the start; the last by default.
-        name: first word of the file's name.
+        name: first word of the file's name. width: of the picture, in pixels.
     Frame:
         layer, token, word, one column per axis, leader, place (0 holds most), and with a decoder the probability at the token's place.
     Raises:
@@ -168,8 +168,9 @@ def particles(scene: Scene, layer: int | None = None, *, name: str = "hardmax", 
     flat = seen(state)
     when = f"after layer {layer} of {scene.layers}" if layer else "at the start"
     title = f"{as_text(scene.title, 60)}, {when}"
-    plot = go.Figure(layout=base_layout(theme, title=title, width=_WIDTH, height=_HEIGHT, margin=_PLOT, showlegend=False))
-    low, high = _window(scene)
+    picture = (width, round(_HIGH * width))
+    plot = go.Figure(layout=base_layout(theme, title=title, width=picture[0], height=picture[1], margin=_PLOT, showlegend=False))
+    low, high = _window(scene, picture)
     if scene.decision:
         _shade(plot, scene.decision, low, high, theme)
     _lines(plot, scene, layer, flat, theme)
@@ -199,7 +200,7 @@ def particles(scene: Scene, layer: int | None = None, *, name: str = "hardmax", 
         plot.add_scatter(x=way[:, 0], y=way[:, 1], mode="lines+markers", line={"color": colours.ink, "width": 1.6}, marker={"size": 4})
         marker = {"symbol": "circle-cross-open", "size": 15, "color": colours.ink, "line": {"width": 2}}
         plot.add_scatter(x=way[-1:, 0], y=way[-1:, 1], mode="markers", marker=marker)
-    _names(plot, scene, layer, flat, low, high, theme)
+    _names(plot, scene, layer, flat, low, high, picture, theme)
     axes = scene.axes if len(scene.axes) == 2 else ("seen from the side", "up")
     plot.update_xaxes(range=[low[0], high[0]], title={"text": as_text(axes[0], None), "standoff": 6}, constrain="domain", automargin=False)
     plot.update_yaxes(
@@ -211,7 +212,8 @@ def particles(scene: Scene, layer: int | None = None, *, name: str = "hardmax", 
     frame["leader"], frame["place"] = leads, together(state)
     if probability is not None:
         frame[f"probability_{file_safe(scene.labels[1])}"] = probability
-    return Figure(file_safe(name, f"layer{layer}"), plot, frame, _caption(scene, layer))
+    again = partial(particles, scene, layer, name=name, theme=theme)
+    return Figure(file_safe(name, f"layer{layer}"), plot, frame, _caption(scene, layer), at_width=again, from_zero=("layer",))
 
 
 def _caption(scene: Scene, layer: int) -> str:
@@ -228,18 +230,23 @@ def _caption(scene: Scene, layer: int) -> str:
     return sentence([*said, scene.note])
 
 
-def _window(scene: Scene) -> tuple[Doubles, Doubles]:
+def _window(scene: Scene, size: tuple[int, int]) -> tuple[Doubles, Doubles]:
     """Low and high ends of a view of every layer, the mean and the origin, as wide as the picture."""
     flat = seen(scene.positions).reshape(-1, 2)
     parts = [flat, np.zeros((1, 2))] + ([scene.means] if scene.means is not None else [])
     points = np.concatenate(parts)
     low, high = points.min(axis=0), points.max(axis=0)
-    left, top, right, bottom = _PLOT
-    room = np.array([_WIDTH - left - right - 90, _HEIGHT - top - bottom - 60])
-    unit = float(max(((high - low) / room).max(), 1e-12))
-    reach = unit * np.array([_WIDTH - left - right, _HEIGHT - top - bottom]) / 2
+    whole = inner_size(size, _PLOT)
+    unit = float(max(((high - low) / (whole - (90, 60))).max(), 1e-12))
+    reach = unit * whole / 2
     middle = (low + high) / 2
     return middle - reach, middle + reach
+
+
+def inner_size(size: tuple[int, int], margin: tuple[int, int, int, int]) -> Doubles:
+    """Pixels between the margins (left, top, right, bottom) of a picture, across and down."""
+    left, top, right, bottom = margin
+    return np.array([size[0] - left - right, size[1] - top - bottom], dtype=float)
 
 
 def _shade(plot: go.Figure, decision: tuple[Doubles, float], low: Doubles, high: Doubles, theme: Theme) -> None:
@@ -281,10 +288,11 @@ def _lines(plot: go.Figure, scene: Scene, layer: int, flat: Doubles, theme: Them
         plot.add_scatter(x=pairs[:, 0], y=pairs[:, 1], mode="lines", line=dots, hoverinfo="skip")
 
 
-def _names(plot: go.Figure, scene: Scene, layer: int, flat: Doubles, low: Doubles, high: Doubles, theme: Theme) -> None:
+def _names(
+    plot: go.Figure, scene: Scene, layer: int, flat: Doubles, low: Doubles, high: Doubles, size: tuple[int, int], theme: Theme
+) -> None:
     """Labels of the mean, the leaders, and as many words as find room."""
-    left, top, right, bottom = _PLOT
-    wide, tall = _WIDTH - left - right, _HEIGHT - top - bottom
+    wide, tall = (float(side) for side in inner_size(size, _PLOT))
     unit = (high - low) / np.array([wide, tall])
 
     def pixels(points: Doubles) -> Doubles:

@@ -108,7 +108,9 @@ def scatter(
     kept = frame[["id", *dims, *dict.fromkeys((colour, "right"))]].reset_index(drop=True)
     if chosen is not None:
         kept = kept.assign(chosen=picked)
-    return Figure(file_safe("embeddings", title, colour), plot, kept, caption)
+    parted = pd.concat([frame.loc[rows].assign(points=name) for name, rows, *_ in parts])
+    printed = parted.groupby("points", sort=False).agg(rows=("id", "size"), right=("right", "sum")).reset_index()
+    return Figure(file_safe("embeddings", title, colour), plot, kept, caption, printed=printed)
 
 
 def said_of(frame: pd.DataFrame, colour: str, *, chosen: npt.ArrayLike | None = None, star_name: str = "", about: str = "") -> str:

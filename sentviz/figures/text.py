@@ -63,10 +63,14 @@ def label_width(label: str, size: float) -> float:
 
 
 def broken(label: str, room: float, size: float) -> str:
-    """A Plotly label in lines that fit into so many pixels, broken between words; one with letters of several kinds stays as it is."""
-    if "<" in label or label_width(label, size) <= room:
-        return label
-    return "<br>".join(textwrap.wrap(label, max(int(room / (_LETTER * size)), 1), break_long_words=False, break_on_hyphens=False))
+    """A Plotly label in lines that fit into so many pixels, broken between words; a line with letters of several kinds stays as it is."""
+    most = max(int(room / (_LETTER * size)), 1)
+    return "<br>".join(
+        line
+        if "<" in line or label_width(line, size) <= room
+        else "<br>".join(textwrap.wrap(line, most, break_long_words=False, break_on_hyphens=False))
+        for line in label.split("<br>")
+    )
 
 
 def _char_columns(char: str) -> int:

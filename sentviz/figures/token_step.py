@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,13 @@ import plotly.graph_objects as go
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, base_layout, file_safe, number
-from sentviz.figures.particles import hull, label_places
+from sentviz.figures.particles import hull, inner_size, label_places
 from sentviz.figures.text import as_text, text_columns, visible
 
 __all__ = ["token_step"]
 
 Doubles = npt.NDArray[np.float64]
-_WIDTH, _HEIGHT, _PLOT = 560, 440, (46, 46, 16, 46)
+_WIDTH, _HIGH, _PLOT = 560, 0.786, (46, 46, 16, 46)  # pixels, the height as a share of them, the margins
 
 
 def token_step(
@@ -31,6 +32,7 @@ def token_step(
     *,
     A: npt.ArrayLike | None = None,
     pinned: bool = False,
+    width: int = _WIDTH,
     theme: Theme = "light",
 ) -> Figure:
     """The step of one token in one layer, as in the poster of Alcalde, Fantuzzi and Zuazua 2024.
@@ -41,7 +43,7 @@ def token_step(
         tokens: (n, d) before the layer. token: i.
         weights: (n,) attention of token i, summing to 1: even shares of C_i for hardmax.
         alpha: step size. words: n names. A: (d, d), the identity by default.
-        pinned: the token is held in place.
+        pinned: the token is held in place. width: of the picture, in pixels.
     Frame:
         token, word, projection (on A z_i / |A z_i|), weight, follows (at least a tenth of the largest weight).
     Raises:
@@ -65,8 +67,9 @@ def token_step(
     follows = share >= 0.1 * share.max()
     colours = palette(theme)
     name = as_text(words[token], 20)
-    plot = go.Figure(layout=base_layout(theme, title=f"The step of “{name}”", width=_WIDTH, height=_HEIGHT, margin=_PLOT, showlegend=False))
-    low, high = _window(np.concatenate([flat, [end, np.zeros(2)]]))
+    title, size = f"The step of “{name}”", (width, round(_HIGH * width))
+    plot = go.Figure(layout=base_layout(theme, title=title, width=size[0], height=size[1], margin=_PLOT, showlegend=False))
+    low, high = _window(np.concatenate([flat, [end, np.zeros(2)]]), size)
     reach = float(np.abs(high - low).sum()) * 2
     across = np.array([-ray[1], ray[0]])
     _path(plot, [-ray * reach, ray * reach], colours.muted, 1, "solid", 0.6)
@@ -87,15 +90,17 @@ def token_step(
         _dots(plot, flat[rows], [labels[i] for i in rows], sizes[rows], colour, symbol, 0.95)
     _dots(plot, here[None], [labels[token]], 13, colours.lines[0], "diamond" if follows[token] else "circle", 1)
     _path(plot, [here, aim], colours.lines[0], 1.2, "dot", 0.9)
-    unit = float((high - low)[0]) / (_WIDTH - _PLOT[0] - _PLOT[2])
+    unit = float((high - low)[0]) / inner_size(size, _PLOT)[0]
     if np.hypot(*(end - here)) > 4 * unit:
         _arrow(plot, here, end, colours.lines[0])
     _arrow(plot, here, here + ray * 64 * unit, colours.ink)
-    _write(plot, flat, words, token, share, follows, here + ray * 74 * unit, low, high, theme)
+    _write(plot, flat, words, token, share, follows, here + ray * 74 * unit, low, high, size, theme)
     plot.update_xaxes(range=[low[0], high[0]], constrain="domain", automargin=False, title=None if d == 2 else {"text": "along A zᵢ"})
     plot.update_yaxes(range=[low[1], high[1]], scaleanchor="x", constrain="domain", automargin=False)
     frame = pd.DataFrame({"token": np.arange(len(z)), "word": list(words), "projection": projection, "weight": share, "follows": follows})
-    return Figure(file_safe("token-step", token), plot, frame, _caption(words, token, share, follows, projection, alpha, pinned))
+    again = partial(token_step, tokens, token, weights, alpha, words, A=A, pinned=pinned, theme=theme)
+    caption = _caption(words, token, share, follows, projection, alpha, pinned)
+    return Figure(file_safe("token-step", token), plot, frame, caption, at_width=again)
 
 
 def _plane(z: Doubles, along: Doubles, step: Doubles) -> Doubles:
@@ -113,13 +118,12 @@ def _plane(z: Doubles, along: Doubles, step: Doubles) -> Doubles:
     return np.stack([along, across])
 
 
-def _window(points: Doubles) -> tuple[Doubles, Doubles]:
-    left, top, right, bottom = _PLOT
-    size = np.array([_WIDTH - left - right, _HEIGHT - top - bottom])
+def _window(points: Doubles, size: tuple[int, int]) -> tuple[Doubles, Doubles]:
+    whole = inner_size(size, _PLOT)
     low, high = points.min(axis=0), points.max(axis=0)
-    unit = max(float(((high - low) / (size - 90)).max()), 1e-12)
+    unit = max(float(((high - low) / (whole - 90)).max()), 1e-12)
     middle = (low + high) / 2
-    return middle - size * unit / 2, middle + size * unit / 2
+    return middle - whole * unit / 2, middle + whole * unit / 2
 
 
 def _path(plot: go.Figure, points: npt.ArrayLike, colour: str, width: float, dash: str, opacity: float) -> None:
@@ -163,12 +167,12 @@ def _write(
     tip: Doubles,
     low: Doubles,
     high: Doubles,
+    size: tuple[int, int],
     theme: Theme,
 ) -> None:
     """The token, its direction, those it follows, then as many others as find room."""
-    left, top, right, bottom = _PLOT
-    frame = (float(_WIDTH - left - right), float(_HEIGHT - top - bottom))
-    unit = (high - low) / np.array(frame)
+    whole = inner_size(size, _PLOT)
+    frame, unit = (float(whole[0]), float(whole[1])), (high - low) / whole
     first = [token, *(int(i) for i in np.argsort(-share, kind="stable") if follows[i] and i != token)][:12]
     rest = [int(i) for i in np.argsort(-np.abs(flat).sum(axis=1), kind="stable") if i not in set(first)][:200]
     spots = [(words[i], *np.round(flat[i] / (12 * unit)).astype(int)) for i in range(len(words))]

@@ -1,0 +1,72 @@
+"""Numbers of figures as files that people read: CSV and TEX."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from sentviz.export import render
+from sentviz.figures import Figure, heatmap
+from sentviz.figures.layers import verdict_lines
+from sentviz.figures.scatter import scatter
+from tests.fakes import fake_trace
+
+
+def test_files_count_places_from_one() -> None:
+    """Layers, heads, components and tokens, in CSV and TEX; -1 is blank, a first one of its own stays 0, the frame is as it was."""
+    columns = ["layer", "head", "component", "query", "token", "value"]
+    frame = pd.DataFrame([[0, -1, 0, 3, "a", 0.5], [1, 2, 1, 0, "b", 1.5]], columns=columns)
+    back = pd.read_csv(
+        io.BytesIO(render(Figure("f", go.Figure(), frame, ""), "csv")), encoding="utf-8-sig", dtype=str, keep_default_na=False
+    )
+    assert back.to_numpy().tolist() == [["1", "", "1", "4", "a", "0.5"], ["2", "3", "2", "1", "b", "1.5"]]
+    states = render(Figure("f", go.Figure(), frame, "", from_zero=("layer",)), "tex").decode()
+    assert "0 &  & 1 & 4 & a & 0.5" in states and "1 & 3 & 2 & 1 & b & 1.5" in states
+    assert frame["layer"].tolist() == [0, 1] and frame["head"].tolist() == [-1, 2]
+
+
+def test_what_is_counted_from_zero_on_the_page_is_so_in_the_file() -> None:
+    """A heatmap of the first layer is of layer 1; the classifier on the embedding is of layer 0."""
+    first = pd.read_csv(io.BytesIO(render(heatmap(fake_trace(), 0), "csv")), encoding="utf-8-sig")
+    assert set(first["layer"]) == {1} and first["query"].min() == 1
+    states = verdict_lines(["no", "yes"], np.full((3, 2), 0.5))
+    assert set(pd.read_csv(io.BytesIO(render(states, "csv")), encoding="utf-8-sig")["layer"]) == {0, 1, 2}
+
+
+def rows_of(tex: bytes) -> list[str]:
+    """The lines of a table's body."""
+    body = tex.decode().split("\\midrule")[1].split("\\bottomrule")[0]
+    return [line for line in body.splitlines() if line.strip()]
+
+
+def test_a_printed_table_has_no_row_for_each_step() -> None:
+    """Of lines over steps the last values, one for each; the caption says so."""
+    rows = [("a/b", "lambda", layer, 1, step, step / 10, step / 50) for layer in (0, 1) for step in range(50)]
+    frame = pd.DataFrame(rows, columns=["run", "name", "layer", "component", "step", "epoch", "value"])
+    tex = render(Figure("f", go.Figure(), frame, "Lambda."), "tex")
+    assert [line.split("&")[2].strip() for line in rows_of(tex)] == ["1", "2"] and all("0.98" in line for line in rows_of(tex))
+    assert "Printed is the last step of each line." in tex.decode()
+
+
+def test_a_printed_table_fits_on_a_page() -> None:
+    """Points are summed up by their figure; of other long frames the first rows are printed and the caption says how many there are."""
+    frame = pd.DataFrame({"word": [f"w{i}" for i in range(500)], "value": 0.5})
+    capped = render(Figure("f", go.Figure(), frame, ""), "tex")
+    assert len(rows_of(capped)) == 40 and "the first 40 of 500 rows" in capped.decode()
+    points = pd.DataFrame(
+        {"id": range(300), "x": 0.0, "y": 0.0, "label": [0, 1, 1] * 100, "predicted": 1, "right": [False, True, True] * 100}
+    )
+    summed = rows_of(render(scatter(points.assign(confidence=0.9), classes=["no", "yes"]), "tex"))
+    assert [line.replace("\\\\", "").split("&") for line in summed] == [["no ", " 100 ", " 0 "], ["yes ", " 200 ", " 200 "]]
+
+
+def test_a_map_is_printed_as_a_matrix() -> None:
+    """A row for each query and a column for each key, named with their places, and the numbers of the frame."""
+    figure = heatmap(fake_trace(tokens=["a", "b", "a"]), 0)
+    names = ["[CLS] (1)", "a (2)", "b (3)", "a (4)"]
+    assert figure.printed is not None
+    assert list(figure.printed.columns) == ["token", *names] and figure.printed["token"].tolist() == names
+    np.testing.assert_array_equal(figure.printed.iloc[:, 1:].to_numpy().ravel(), figure.frame["attention"])
