@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pandas as pd
 import plotly.graph_objects as go
 
@@ -11,6 +13,7 @@ from sentviz.figures.figure import SYMBOLS, Figure, base_layout
 __all__ = ["colour_legend"]
 
 _LEFT, _STEP, _ROW = 190, 22, 46  # pixels
+_SLIM, _LINE = 116, 19  # the same where ways of seeing stand below their role
 
 
 def _roles(colours: Palette) -> dict[str, list[tuple[str, str]]]:
@@ -25,9 +28,11 @@ def _roles(colours: Palette) -> dict[str, list[tuple[str, str]]]:
     }
 
 
-def colour_legend(theme: Theme = "light") -> Figure:
-    """What each colour says: a row a role, a column a way of seeing it.
+def colour_legend(theme: Theme = "light", *, width: int = 0) -> Figure:
+    """What each colour says: a row a role, a column a way of seeing it; where that is too narrow, ways of seeing stand below their role.
 
+    Args:
+        width: of the picture, in pixels; as wide as it needs unless given.
     Frame:
         role, says, seen, colour.
     """
@@ -35,19 +40,23 @@ def colour_legend(theme: Theme = "light") -> Figure:
     roles, ways = _roles(colours), ("as it is", *DEFICIENCIES, "greys")
     most = max(map(len, roles.values()))
     wide = most + 1
-    width, height = _LEFT + 24 + wide * _STEP * len(ways), 60 + _ROW * len(roles)
-    plot = go.Figure(layout=base_layout(theme, title="", width=width, height=height, margin=(_LEFT, 44, 24, 12), showlegend=False))
+    natural = _LEFT + 24 + wide * _STEP * len(ways)
+    turned, group = 0 < width < 0.5 * natural, len(ways) + 1.5  # lines of a role
+    left, top, bottom = (_SLIM, 12, 12) if turned else (_LEFT, 44, 12)
+    height = top + bottom + round(_LINE * group * len(roles) if turned else _ROW * len(roles) + 4)
+    margin = (left, top, max(24, (width or natural) - left - 24 * wide if turned else 0), bottom)
+    plot = go.Figure(layout=base_layout(theme, title="", width=width or natural, height=height, margin=margin, showlegend=False))
     rows = []
     for r, (role, parts) in enumerate(roles.items()):
         for w, way in enumerate(ways):
             seen = [colour if way == "as it is" else simulated(colour, way) for _, colour in parts]
             marked = role.startswith("Runs")
             plot.add_scatter(
-                x=[w * wide + j for j in range(len(parts))],
-                y=[r] * len(parts),
+                x=[j if turned else w * wide + j for j in range(len(parts))],
+                y=[r * group + 1 + w if turned else r] * len(parts),
                 mode="markers",
                 marker={
-                    "size": 15,
+                    "size": 13 if turned else 15,
                     "color": seen,
                     "symbol": [SYMBOLS[j % len(SYMBOLS)] if marked else "square" for j in range(len(parts))],
                     "line": {"width": 1, "color": colours.grid},
@@ -57,15 +66,21 @@ def colour_legend(theme: Theme = "light") -> Figure:
                 cliponaxis=False,
             )
             rows += [(role, says, way, colour) for (says, _), colour in zip(parts, seen, strict=True)]
-    plot.update_yaxes(
-        tickvals=list(range(len(roles))), ticktext=list(roles), range=[len(roles) - 0.5, -0.5], showgrid=False, automargin=False
-    )
-    middles = [w * wide + (most - 1) / 2 for w in range(len(ways))]
-    plot.update_xaxes(
-        tickvals=middles, ticktext=list(ways), side="top", range=[-0.8, wide * len(ways) - 1.2], showgrid=False, automargin=False
-    )
+    plain = {"showgrid": False, "automargin": False}
+    if turned:
+        lines = [(r * group + 1 + w, way) for r in range(len(roles)) for w, way in enumerate(ways)]
+        ticks = {"tickvals": [line for line, _ in lines], "ticktext": [way for _, way in lines]}
+        plot.update_yaxes(**ticks, range=[group * len(roles) - 0.5, -0.5], **plain)
+        plot.update_xaxes(range=[-0.8, wide - 0.2], visible=False, **plain)
+        for r, role in enumerate(roles):
+            plot.add_annotation(x=0, xref="paper", xanchor="left", xshift=12 - left, y=r * group, text=f"<b>{role}</b>")
+    else:
+        plot.update_yaxes(tickvals=list(range(len(roles))), ticktext=list(roles), range=[len(roles) - 0.5, -0.5], **plain)
+        middles = [w * wide + (most - 1) / 2 for w in range(len(ways))]
+        plot.update_xaxes(tickvals=middles, ticktext=list(ways), side="top", range=[-0.8, wide * len(ways) - 1.2], **plain)
     caption = (
         "Each role of a colour, as it is, as eyes without one kind of cones see it (Machado, Oliveira and Fernandes 2009), and in grey."
         " Series differ in their symbols or dashes as well, classes in symbols or places, signs and answers in a sign, a word or a length."
     )
-    return Figure("colours", plot, pd.DataFrame(rows, columns=["role", "says", "seen", "colour"]), caption)
+    frame = pd.DataFrame(rows, columns=["role", "says", "seen", "colour"])
+    return Figure("colours", plot, frame, caption, at_width=partial(colour_legend, theme))
