@@ -1,0 +1,294 @@
+"""`python -m tests.layout`: every figure in every size, drawn by a browser and held to what a page of print asks of it.
+
+    python -m tests.layout [--figure NAME] [--size column wide slide web] [--format svg pdf] [--theme light dark] [--keep FOLDER]
+
+It prints a table of faults and exits with 1 if there is one. Every registered figure is drawn, and what the papers' items are made
+as, so that a new one is in by itself; each of the first shipped run that has what it needs. Tolerances are in pixels of a layout whose
+letters are 13 pixels high:
+
+* apart: no two words touch. A line of letters is as high as its font's tallest and lowest; a sixth of it at either side, and `SIDE` pixels
+  left and right, may lie on another.
+* whole: no word is cut, neither by the picture nor by the part that it stands in, by more than `CUT` pixels.
+* inside: no mark leaves the picture or is cut by its axes, by more than `CUT` pixels; lines may, as they go on where a view is narrower.
+* free: words of a legend, a scale, an axis or the title lie on no mark of the plot.
+* full: no band across or down the picture without words and marks is larger than `BAND` of its side, and no more than `LOOSE` of it is
+  empty around the plot, its legend and its title, where `MARGIN` pixels of each gap are granted.
+* of a PDF: its page is as large as the SVG and its words end where those of the SVG do, by `PAGE` points where they are level, as
+  poppler's boxes of turned words are rough; no font is a Type 3.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+
+import click
+import numpy as np
+
+from sentviz.errors import DataMissingError, InputError, SentvizError
+from sentviz.export import SIZES, render
+from sentviz.figures.colours import Theme
+from sentviz.figures.figure import Figure
+from sentviz.gallery import FIGURES, draw
+from sentviz.registry import papers
+from sentviz.runs import Run
+from sentviz.shelf import gathered
+from sentviz.studies.items import makers
+from tests.picture import Box, Corners, Mark, Picture, Reader, Word, reader
+
+__all__ = ["ALL_SIZES", "Fault", "drawn", "faults", "names", "of_pdf", "of_svg", "poppler"]
+
+ALL_SIZES = (*SIZES, "web")
+SIDE, CUT, BAND, LOOSE, MARGIN = 0.75, 1.5, 0.3, 0.3, 16
+PAGE = 4
+LONGEST = 240  # characters of what a fault says
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong with a picture."""
+
+    kind: str  # apart, whole, inside, free, full, page, font, drawn
+    says: str
+
+
+# ---- what is drawn
+
+
+def names() -> list[str]:
+    """Of every figure: those of the registry, then the items of papers as paper:item."""
+    return [*FIGURES, *(f"{paper.name}:{item}" for paper in papers().values() for item in makers(paper))]
+
+
+def drawn(name: str, runs: Sequence[Run], theme: Theme = "light") -> list[Figure]:
+    """The figures of a name; items of papers have any number and are drawn in light only.
+
+    Raises:
+        DataMissingError: it shows texts that are not on this machine.
+        SentvizError: no shipped run can give it.
+    """
+    if name not in FIGURES:
+        paper, _, item = name.partition(":")
+        return [made for made in makers(papers()[paper])[item](runs) if isinstance(made, Figure)] if theme == "light" else []
+    spec, why = FIGURES[name], SentvizError(f"No run here can give {name}.")
+    if not spec.of.OF_RUN:
+        return [draw(spec.names[0], name, theme=theme)]
+    able = [run for run in runs if not spec.lacks(run)]
+    for run in able[:3]:
+        beside = [other.name for other in able if other is not run and other.config["data"] == run.config["data"]][:1]
+        more = [{"versus": tuple(beside) if spec.options["versus"] == () else beside[0]}] if "versus" in spec.options and beside else []
+        for options in ({}, *more):
+            try:
+                return [draw(run.name, name, theme=theme, **options)]
+            except DataMissingError:
+                raise
+            except InputError as error:
+                why = error
+    raise why
+
+
+# ---- what is wrong with a picture
+
+
+def faults(picture: Picture, scale: float = 1.0) -> Iterator[Fault]:
+    """Everything that is wrong with a picture whose letters are `scale` times as large as on a page."""
+    side, cut = SIDE * scale, CUT * scale
+    shrunk = [_shrunk(word.corners, side) for word in picture.words]
+    for (one, a), (other, b) in combinations(zip(picture.words, shrunk, strict=True), 2):
+        if _touch(a, b):
+            yield Fault("apart", f"“{one.text}” and “{other.text}” ({one.part}, {other.part})")
+    for word in picture.words:
+        if (out := _outside(word.box, _within(picture.frame, word.clip))) > cut:
+            yield Fault("whole", f"“{word.text}” by {out:.0f} pixels ({word.part})")
+    shown = [mark for mark in picture.marks if mark.part != "grid"]
+    for mark in shown:
+        if not len(mark.along) and (out := _outside(mark.box, _within(picture.frame, mark.clip))) > cut:
+            yield Fault("inside", f"{mark.kind} ({mark.part}) by {out:.0f} pixels")
+        elif _outside(mark.box, picture.frame) > cut and mark.clip is None:
+            yield Fault("inside", f"{mark.kind} ({mark.part}) leaves the picture")
+    for word, corners in zip(picture.words, shrunk, strict=True):
+        if word.part in ("legend", "title", "tick", "axis", "scale"):
+            for mark in shown:
+                if mark.part == "plot" and _covers(mark, corners):
+                    yield Fault("free", f"“{word.text}” ({word.part}) lies on a {mark.kind}")
+                    break
+    yield from _empty(picture, MARGIN * scale)
+
+
+def _empty(picture: Picture, margin: float) -> Iterator[Fault]:
+    """Bands without words and marks across the picture or down it: the largest, and all that are not inside the plot together."""
+    parts: list[Word | Mark] = [*picture.words, *picture.marks]
+    cut = [(part.part, _within(part.box, part.clip)) for part in parts]
+    beside = [box for part, box in cut if part in ("legend", "title", "scale")]
+    ink = [box for part, box in cut if part != "grid"]
+    plot = _around([box for part, box in cut if part not in ("legend", "title", "scale")] or ink)
+    for low, high, along in ((1, 3, "down"), (0, 2, "across")):
+        side = picture.frame[high] - picture.frame[low]
+        band = max(_gaps(ink, picture.frame, low, high), default=0) / side
+        loose = sum(max(gap - margin, 0) for gap in _gaps([plot, *beside], picture.frame, low, high)) / side
+        if band > BAND:
+            yield Fault("full", f"{along} the picture, a band of {band:.0%} is empty")
+        if loose > LOOSE:
+            yield Fault("full", f"{along} the picture, {loose:.0%} is empty around the plot")
+
+
+def _gaps(boxes: Sequence[Box], frame: Box, low: int, high: int) -> list[float]:
+    """Pixels of a frame that no box covers, from low to high edges."""
+    found, end = [], frame[low]
+    for start, stop in sorted((box[low], box[high]) for box in boxes):
+        found.append(start - end)
+        end = max(end, stop)
+    return [gap for gap in (*found, frame[high] - end) if gap > 0]
+
+
+def _shrunk(corners: Corners, side: float) -> Corners:
+    """The corners of a word without what it may share with another."""
+    across, down = corners[1] - corners[0], corners[3] - corners[0]
+    wide, high = np.hypot(*across) or 1.0, np.hypot(*down) or 1.0
+    right, below = across / wide * min(side, wide / 3), down / 6 if high else down
+    moved: Corners = corners + np.array([right + below, -right + below, -right - below, right - below])
+    return moved
+
+
+def _touch(a: Corners, b: Corners) -> bool:
+    """Whether two turned rectangles share anything: no side of either parts them."""
+    for shape in (a, b):
+        for along in (shape[1] - shape[0], shape[3] - shape[0]):
+            one, other = a @ along, b @ along
+            if one.max() <= other.min() or other.max() <= one.min():
+                return False
+    return True
+
+
+def _covers(mark: Mark, corners: Corners) -> bool:
+    if not len(mark.along):
+        left, top, right, bottom = _within(mark.box, mark.clip)
+        return right > left and bottom > top and _touch(np.array([(left, top), (right, top), (right, bottom), (left, bottom)]), corners)
+    points = mark.along
+    if mark.clip is not None:
+        left, top, right, bottom = mark.clip
+        points = points[(points[:, 0] >= left) & (points[:, 0] <= right) & (points[:, 1] >= top) & (points[:, 1] <= bottom)]
+    across, down = corners[1] - corners[0], corners[3] - corners[0]
+    x, y = (points - corners[0]) @ across / (across @ across), (points - corners[0]) @ down / (down @ down)
+    return bool(((x > 0) & (x < 1) & (y > 0) & (y < 1)).any())
+
+
+def _within(frame: Box, clip: Box | None) -> Box:
+    return frame if clip is None else (max(frame[0], clip[0]), max(frame[1], clip[1]), min(frame[2], clip[2]), min(frame[3], clip[3]))
+
+
+def _outside(box: Box, frame: Box) -> float:
+    """By how many pixels a box leaves a frame."""
+    return max(frame[0] - box[0], frame[1] - box[1], box[2] - frame[2], box[3] - frame[3])
+
+
+# ---- files
+
+
+def of_svg(figure: Figure, size: str, read: Reader, keep: Path | None = None) -> list[Fault]:
+    """What is wrong with a figure in a size, as SVG."""
+    svg = render(figure, "svg", size=None if size == "web" else size)
+    if keep is not None:
+        keep.write_bytes(svg)
+    return list(faults(read.read(svg), _letters(size)))
+
+
+def _letters(size: str) -> float:
+    """How many times as large letters are as on a page."""
+    return 1.0 if size == "web" else SIZES[size].points * 96 / 72 / 13
+
+
+def of_pdf(figure: Figure, size: str, read: Reader, keep: Path | None = None) -> list[Fault]:
+    """What differs between the page of a figure in a size, as PDF, and the picture as SVG; without poppler only its page is looked at."""
+    place = None if size == "web" else size
+    pdf, svg = render(figure, "pdf", size=place), read.read(render(figure, "svg", size=place))
+    page = re.search(rb"/MediaBox ?\[0 0 ([\d.]+) ([\d.]+)", pdf)
+    found, asked = [], [svg.frame[2] * 0.75, svg.frame[3] * 0.75]  # points
+    if page is None or max(abs(float(side) - is_) for side, is_ in zip(page.groups(), asked, strict=True)) > PAGE:
+        found.append(Fault("page", f"{page and page[0].decode()}, not {asked[0]:.0f} by {asked[1]:.0f} points"))
+    with tempfile.TemporaryDirectory() as folder:
+        path = keep or Path(folder) / "figure.pdf"
+        path.write_bytes(pdf)
+        words = [list(map(float, word)) for word in re.findall(WORD, "\n".join(_said("pdftotext", "-bbox", str(path), "-")))]
+        if threes := sum(" Type 3 " in line for line in _said("pdffonts", str(path))):
+            found.append(Fault("font", f"{threes} of its fonts are Type 3"))
+    if words and svg.words:
+        for at, side in enumerate(("left", "top", "right", "bottom")):
+            last = (min, max)[at // 2](svg.words, key=lambda word, at=at: word.box[at])  # type: ignore[misc]
+            off = _around(words)[at] - last.box[at] * 0.75
+            if last.level and abs(off) > PAGE:
+                found.append(Fault("page", f"words end {off:+.0f} points from where those of the SVG do ({side})"))
+    return found
+
+
+WORD = r'<word xMin="(\S+)" yMin="(\S+)" xMax="(\S+)" yMax="(\S+)">'
+
+
+def _around(boxes: Sequence[Sequence[float]]) -> Box:
+    left, top, right, bottom = zip(*boxes, strict=True)
+    return min(left), min(top), max(right), max(bottom)
+
+
+def poppler() -> bool:
+    """Whether its programs are installed."""
+    return shutil.which("pdftotext") is not None
+
+
+def _said(program: str, *arguments: str) -> list[str]:
+    """The lines that a program of poppler prints; none where it is not installed."""
+    path = shutil.which(program)
+    return subprocess.run([path, *arguments], capture_output=True, text=True, check=True).stdout.splitlines() if path else []
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; 1 if there is a fault."""
+    parser = argparse.ArgumentParser(prog="python -m tests.layout", description="Every figure in every size, held to what print asks.")
+    parser.add_argument("--figure", nargs="+", default=names(), metavar="NAME")
+    parser.add_argument("--size", nargs="+", default=ALL_SIZES, choices=ALL_SIZES)
+    parser.add_argument("--format", nargs="+", default=("svg", "pdf"), choices=("svg", "pdf"))
+    parser.add_argument("--theme", nargs="+", default=("light", "dark"), choices=("light", "dark"))
+    parser.add_argument("--keep", type=Path, help="a folder for the pictures")
+    chosen = parser.parse_args(arguments)
+    if chosen.keep is not None:
+        chosen.keep.mkdir(parents=True, exist_ok=True)
+    runs, count, wrong = gathered().runs, 0, 0
+
+    def tell(where: str, found: Sequence[Fault]) -> None:
+        for fault in found[:12]:
+            click.echo(f"{where:60} {fault.kind:7} {fault.says[:LONGEST]}")
+        if len(found) > 12:
+            click.echo(f"{where:60} and {len(found) - 12} more")
+
+    with reader() as read:
+        for name in chosen.figure:
+            for theme in chosen.theme:
+                try:
+                    figures = drawn(name, runs, theme)
+                except DataMissingError as error:
+                    click.echo(f"{name:60} skipped {error}")
+                    continue
+                for place, figure in enumerate(figures):
+                    for size in chosen.size:
+                        for format in chosen.format:
+                            where = " ".join([name if len(figures) == 1 else f"{name} {place + 1}", size, format, theme])
+                            keep = chosen.keep and chosen.keep / f"{where.replace(' ', '-').replace(':', '-')}.{format}"
+                            try:
+                                found = of_svg(figure, size, read, keep) if format == "svg" else of_pdf(figure, size, read, keep)
+                            except SentvizError as error:
+                                found = [Fault("drawn", str(error))]
+                            tell(where, found)
+                            count, wrong = count + 1, wrong + bool(found)
+    click.echo(f"{wrong} of {count} pictures have faults.")
+    return int(wrong > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,147 @@
+"""Figures fit to print: a sample of `python -m tests.layout`, and planted faults that it has to find."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+
+from sentviz._browser import find_browser
+from sentviz.errors import DataMissingError
+from sentviz.export import render
+from sentviz.figures.figure import Figure, base_layout
+from sentviz.gallery import FIGURES
+from sentviz.registry import papers
+from sentviz.runs import Run
+from sentviz.shelf import gathered
+from tests import layout
+from tests.layout import drawn, names, of_pdf, of_svg
+from tests.picture import Reader, reader
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(find_browser() is None, reason="no Chrome or Chromium on this machine"),
+]
+
+SAMPLE = {  # broken once, at the size where they were
+    "verdict": "column",
+    "strip": "column",
+    "lambda-grid": "column",
+    "particles": "column",
+    "epoch-confusion": "column",
+    "lexicon-difference": "column",
+    "embeddings": "wide",
+    "silhouette": "web",
+}
+
+
+@pytest.fixture(scope="module")
+def read() -> Iterator[Reader]:
+    """One browser for all pictures of this file."""
+    pytest.importorskip("playwright.sync_api")
+    with reader() as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def runs() -> list[Run]:
+    """Every run that studies read."""
+    return gathered().runs
+
+
+def plain(**more: object) -> go.Figure:
+    """Three bars with a title, of which nothing is wrong."""
+    plot = go.Figure(layout=base_layout("light", title="Three bars", width=400, height=240, margin=(48, 44, 16, 40), **more))
+    plot.add_bar(x=[1, 2, 3], y=[3, 5, 4], name="bars")
+    return plot
+
+
+def made(plot: go.Figure) -> Figure:
+    """The plot as a figure without a caption, which is no part of it."""
+    return Figure("made", plot, pd.DataFrame(), "")
+
+
+def whole(plot: go.Figure) -> None:
+    """As it is."""
+
+
+def overlapping(plot: go.Figure) -> None:
+    plot.add_annotation(x=2, y=2, text="one word")
+    plot.add_annotation(x=2.1, y=2, text="another", textangle=-30)
+
+
+def cut(plot: go.Figure) -> None:
+    plot.add_annotation(x=1, y=0.5, xref="paper", yref="paper", xanchor="left", text="too long for its margin")
+
+
+def outside(plot: go.Figure) -> None:
+    plot.add_shape(type="circle", xref="paper", yref="paper", x0=0.9, x1=1.2, y0=0.4, y1=0.6, fillcolor="#000000")
+
+
+def half_a_point(plot: go.Figure) -> None:
+    plot.add_scatter(x=[4], y=[2], mode="markers", marker={"size": 20}, cliponaxis=True)
+    plot.update_xaxes(range=[0, 4])
+
+
+def covered(plot: go.Figure) -> None:
+    plot.update_layout(showlegend=True, legend={"x": 0.5, "y": 0.3, "xanchor": "center"})
+
+
+def empty(plot: go.Figure) -> None:
+    plot.update_layout(xaxis_domain=[0, 0.4])
+
+
+def far_apart(plot: go.Figure) -> None:
+    plot.update_layout(yaxis_domain=[0.3, 0.7])
+
+
+@pytest.mark.parametrize(
+    ("plant", "kind"),
+    [
+        (whole, ""),
+        (overlapping, "apart"),
+        (cut, "whole"),
+        (outside, "inside"),
+        (half_a_point, "inside"),
+        (covered, "free"),
+        (empty, "full"),
+        (far_apart, "full"),
+    ],
+)
+def test_a_planted_fault_is_found(plant: Callable[[go.Figure], None], kind: str, read: Reader) -> None:
+    """One fault is put into a picture without any; it is found as what it is, and nothing else is."""
+    plot = plain()
+    plant(plot)
+    assert {fault.kind for fault in of_svg(made(plot), "web", read)} == ({kind} if kind else set())
+
+
+def test_a_page_that_is_not_the_picture_is_found(read: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A PDF of the same figure, moved by ten pixels as browsers print with a margin, and one of another width."""
+    assert not of_pdf(made(plain()), "web", read)
+    moved, wider = plain(), plain()
+    moved.update_layout(title_pad_l=22)
+    wider.update_layout(width=500)
+    for other in [wider, *([moved] if layout.poppler() else [])]:
+        files = {"pdf": render(made(other), "pdf"), "svg": render(made(plain()), "svg")}
+        monkeypatch.setattr(layout, "render", lambda figure, format, files=files, **size: files[format])
+        assert {fault.kind for fault in of_pdf(made(plain()), "web", read)} == {"page"}
+
+
+@pytest.mark.parametrize(("name", "size"), SAMPLE.items())
+def test_a_figure_fits(name: str, size: str, read: Reader, runs: list[Run]) -> None:
+    """Of a shipped run, as SVG."""
+    try:
+        figures = drawn(name, runs)
+    except DataMissingError as error:
+        pytest.skip(str(error))
+    assert figures
+    for figure in figures:
+        assert not of_svg(figure, size, read), figure.name
+
+
+def test_no_figure_is_forgotten() -> None:
+    """Every registered figure and every item of every paper is among those that the command draws."""
+    assert set(FIGURES) < set(names())
+    assert {name.partition(":")[0] for name in names()} - set(FIGURES) == set(papers())
