@@ -13,13 +13,19 @@ from sentviz.runs import Run
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["BROKEN", "Claim", "Finding", "judged"]
+__all__ = ["BROKEN", "COLUMNS", "Claim", "Finding", "judged", "ledger"]
 
 BROKEN = "its test failed"
 
 
+COLUMNS = ("paper", "name", "key", "claim", "row", "on", "where", "against", "verdict", "evidence", "parts", "effect")
+
+
 def judged(runs: Iterable[Run], names: Iterable[str] | None = None) -> pd.DataFrame:
-    """Every claim with its verdict: paper, claim, where, against, verdict, evidence; parts, where it was judged on several kinds of rows.
+    """Every claim with its verdict.
+
+    Columns: paper, its name and the claim's key in links; claim, row and on (its place on a board), where, against; verdict, evidence,
+    parts, where it was judged on several kinds of rows, and effect, None where it has none.
 
     Args:
         names: of papers; all that have claims without.
@@ -34,8 +40,8 @@ def judged(runs: Iterable[Run], names: Iterable[str] | None = None) -> pd.DataFr
         try:
             claims = paper.all_claims()
         except SentvizError as error:
-            rows.append((paper.short, "Its claims can be tested", "", "runs here", "cannot be judged here", str(error), ()))
-            continue
+            lost = Claim("Its claims can be tested", "", "runs here", lambda runs, said=str(error): unjudged(said))  # type: ignore[misc]
+            claims = (lost,)
         for claim in claims:
             try:
                 finding = claim.test(here)
@@ -43,5 +49,17 @@ def judged(runs: Iterable[Run], names: Iterable[str] | None = None) -> pd.DataFr
                 finding = unjudged(str(error))
             except Exception as error:  # one paper's mistake leaves the other papers' claims standing
                 finding = unjudged(f"{BROKEN} ({type(error).__name__}: {error})")
-            rows.append((paper.short, claim.statement, claim.where, claim.against, finding.verdict, finding.evidence, finding.parts))
-    return pd.DataFrame(rows, columns=["paper", "claim", "where", "against", "verdict", "evidence", "parts"])
+            said = claim.statement, claim.row, claim.on, claim.where, claim.against
+            rows.append((paper.short, paper.name, claim.key(paper.name), *said, *_found(finding)))
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def _found(one: Finding) -> tuple[object, ...]:
+    return one.verdict, one.evidence, one.parts, one.effect
+
+
+def ledger(frame: pd.DataFrame) -> pd.DataFrame:
+    """`judged` as a table of plain cells, for files: without parts and keys, the effect as value, low, high, unit and held_against."""
+    names = {"value": "value", "low": "low", "high": "high", "unit": "unit", "null": "held_against"}
+    plain = frame.drop(columns=["name", "key", "row", "parts", "effect"])
+    return plain.assign(**{title: [getattr(one, name, None) for one in frame["effect"]] for name, title in names.items()})

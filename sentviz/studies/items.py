@@ -9,7 +9,7 @@ from sentviz.figures.figure import file_safe
 from sentviz.gallery import sourced
 from sentviz.registry import Paper, printed
 from sentviz.runs import Run
-from sentviz.studies.claims import judged
+from sentviz.studies.claims import judged, ledger
 from sentviz.studies.collected import configurations, points, summary
 from sentviz.studies.made import Made, Maker, Table
 
@@ -95,6 +95,6 @@ def _beside(paper: Paper, dataset: str) -> Maker:
 def _claims(paper: Paper) -> Maker:
     def make(runs: Sequence[Run]) -> list[Made]:
         words = "Every claim in our words, held against the paper's own tables, data sets, simulated runs or the runs here."
-        return [Table("claims", "Claims", judged(runs, [paper.name]).drop(columns="parts"), words)]
+        return [Table("claims", "Claims", ledger(judged(runs, [paper.name])), words)]
 
     return make

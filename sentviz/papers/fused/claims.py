@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.claim import Claim, Finding, Verdict, unjudged
+from sentviz.claim import Against, Claim, Effect, Finding, Verdict, alike, unjudged
 from sentviz.evaluation import holm
 from sentviz.papers.fused import coverage
 from sentviz.papers.fused import study as fused
@@ -221,10 +221,13 @@ def _all_better(frame: pd.DataFrame, against: str) -> Finding:
     seeds = "for other seeds as well" if (rows["test"] == "over seeds").all() else "one seed each"
     evidence = f"in points over {against}, p after Holm: {said}; {seeds}, n = {int(rows['n'].max()):,}"
     words = set(rows["verdict"])
+    least = rows.loc[rows["difference"].idxmin()]
+    effect = Effect.in_points(least["difference"], least["low"], least["high"], f"{SETTINGS[least['model']]}, the least of them")
     if "worse" in words:
-        return Finding("does not hold", evidence)
+        return Finding("does not hold", evidence, effect=effect)
     missing = f"; {len(INJECTED) - len(rows)} settings are not here" if len(rows) < len(INJECTED) else ""
-    return Finding("holds" if words == {"better"} and not missing else seeded("cannot be told", rows["test"]), evidence + missing)
+    verdict: Verdict = "holds" if words == {"better"} and not missing else seeded("cannot be told", rows["test"])
+    return Finding(verdict, evidence + missing, effect=effect)
 
 
 def _gains(dataset: str) -> Test:
@@ -297,11 +300,13 @@ def _deviation(dataset: str, measure: str, *, changes: bool) -> Test:
         raw, spans = welch(fused_, base)
         p = holm({str(layer): float(value) for layer, value in enumerate(raw)})
         spans = spans / base.mean(axis=0)
+        most = int(np.abs(relative).argmax())
+        effect = Effect(100 * float(relative[most]), *(100 * spans[:, most]).tolist(), unit="%", of=f"change in layer {most + 1}, the largest")
         evidence = f"{said}; smallest p after Holm over {len(p)} layers {min(p.values()):.2g}; {seeds}"
         if min(p.values()) <= LEVEL and not (np.abs(spans) <= SAME).all():
-            return Finding("holds" if changes else "does not hold", evidence)
+            return Finding("holds" if changes else "does not hold", evidence, effect=effect)
         same = bool((np.abs(spans) <= SAME).all())
-        return Finding("cannot be told" if not same else "does not hold" if changes else "holds", evidence)
+        return Finding("cannot be told" if not same else "does not hold" if changes else "holds", evidence, effect=effect)
 
     return test
 
@@ -326,39 +331,74 @@ def _by_layer(run: Run, measure: str) -> Floats:
     return rows["value"].to_numpy(np.float64)
 
 
-def _of_runs(dataset: str) -> tuple[Claim, ...]:
-    """The claims about runs, once per data set."""
-    title = DATASETS[dataset]
-    return (
-        Claim(f"Every setting gains over the baseline on {title}", "section 5.1", "runs here", _gains(dataset)),
-        Claim(f"Every setting is better than Xia et al.'s product on {title}", "section 5.1", "runs here", _beats_xia(dataset)),
-        Claim(f"Last head ÷ √d varies least on {title} (paper: over encoders, here: over seeds)", "section 5.2",
-              "runs here", _steady(dataset)),
-        Claim(f"On {title} the injection changes how unevenly [CLS] looks at the others", "section 6, figure 5",
-              "runs here", _deviation(dataset, "from_cls", changes=True)),
-        Claim(f"On {title} it leaves the others' attention towards [CLS] as it was, within a tenth", "section 6, figure 5",
-              "runs here", _deviation(dataset, "to_cls", changes=False)),
-    )  # fmt: skip
+def _row(
+    short: str, against: Against, *said: tuple[str, str, str, Test], how: str = "", shows: str = "results", figure: str = ""
+) -> tuple[Claim, ...]:
+    return alike(short, against, DATASETS, *said, how=how, shows=shows, figure=figure)
 
+
+def _each(
+    short: str, statement: str, where: str, test: Callable[[str], Test], *, how: str, shows: str = "results", figure: str = "gains"
+) -> tuple[Claim, ...]:
+    """A claim about runs, once per data set, whose title is put into the statement."""
+    said = [(dataset, statement.format(title), where, test(dataset)) for dataset, title in DATASETS.items()]
+    return _row(short, "runs here", *said, how=how, shows=shows, figure=figure)
+
+
+PRINT: Against = "its own tables"
+OVER_SEEDS = "t tests for other rows and other seeds, chance in training pooled over all settings; p after Holm over the four settings"
+LAYERS = "Welch's t test of the means over seeds, layer by layer, p after Holm"
 
 CLAIMS = (
-    Claim("Every setting gains over the baseline with every encoder", "section 5.1", "its own tables", _table_gains),
-    Claim("Every setting is better than Xia et al.'s product with every encoder", "section 5.1", "its own tables", _table_xia),
-    Claim("Xia et al.'s product does the opposite: it loses against the baseline", "section 5.1", "its own tables", _table_opposite),
-    Claim("The three ELECTRA encoders gain more than 0.5 points in every setting", "section 5.1", "its own tables", _table_half),
-    Claim("xlm-roberta-base gains most and kr-bert least", "section 5.1", "its own tables", _table_extremes),
-    Claim("The gains mean 250 to almost 500 more right answers on average", "section 5.1", "its own tables", _table_sentences),
-    Claim("The best accuracy, 92.65, is the unscaled last head's", "section 5.1", "its own tables", _table_best),
-    Claim("The unscaled last head has the largest mean gain", "section 5.2", "its own tables", _table_mean),
-    Claim("Last head ÷ √d has the smallest spread of gains", "section 5.2", "its own tables", _table_spread),
-    Claim("So it is more stable than the other settings", "section 5.2", "its own tables", _table_stable),
-    Claim("Table 2 prints standard deviation and variance under σ and σ²", "table 2", "its own tables", _table_columns),
-    Claim("Out of domain 13 of 20 cases rise, 5 fall and 2 stay", "section 5.2", "its own tables", _table_counts),
-    Claim("Only kr-electra and kc-electra fall", "section 5.2", "its own tables", _table_falls),
-    Claim("σ cannot move the row of a neutral [CLS] while Q and K stay as they are", "ours", "simulated runs", _fixed),
-    Claim("[CLS] has no polarity, so attention towards it hardly moves while its own does", "section 6", "simulated runs", _untouched),
-    Claim("About half of NSMC's tokens stay neutral", "section 4.5, figure 4", "data sets", _covered),
-    Claim("The share hardly differs between the five tasks", "section 4.5, figure 4", "data sets", _even),
-    *(claim for dataset in DATASETS for claim in _of_runs(dataset)),
-    Claim("Out of domain the injection gains in most tasks", "section 5.2", "runs here", _tasks),
-)
+    *_row("Every setting gains, with every encoder", PRINT,
+          ("nsmc", "Every setting gains over the baseline with every encoder", "section 5.1", _table_gains), figure="gains"),
+    *_row("Every setting beats Xia et al.'s product", PRINT,
+          ("nsmc", "Every setting is better than Xia et al.'s product with every encoder", "section 5.1", _table_xia), figure="gains"),
+    *_row("Xia et al.'s product loses", PRINT,
+          ("nsmc", "Xia et al.'s product does the opposite: it loses against the baseline", "section 5.1", _table_opposite), figure="gains"),
+    *_row("ELECTRAs gain more than 0.5 points", PRINT,
+          ("nsmc", "The three ELECTRA encoders gain more than 0.5 points in every setting", "section 5.1", _table_half), figure="gains"),
+    *_row("xlm-roberta gains most, kr-bert least", PRINT,
+          ("nsmc", "xlm-roberta-base gains most and kr-bert least", "section 5.1", _table_extremes), figure="gains"),
+    *_row("Gains mean 250 to 500 more right answers", PRINT,
+          ("nsmc", "The gains mean 250 to almost 500 more right answers on average", "section 5.1", _table_sentences)),
+    *_row("The best, 92.65, is the unscaled last head's", PRINT,
+          ("nsmc", "The best accuracy, 92.65, is the unscaled last head's", "section 5.1", _table_best)),
+    *_row("Unscaled last head: largest mean gain", PRINT,
+          ("nsmc", "The unscaled last head has the largest mean gain", "section 5.2", _table_mean), shows="statistics"),
+    *_row("Last head ÷ √d: smallest spread of gains", PRINT,
+          ("nsmc", "Last head ÷ √d has the smallest spread of gains", "section 5.2", _table_spread), shows="statistics"),
+    *_row("So it is more stable than the others", PRINT,
+          ("nsmc", "So it is more stable than the other settings", "section 5.2", _table_stable), shows="statistics",
+          how="the Pitman–Morgan test of equal spreads of paired gains, p after Holm"),
+    *_row("Table 2's columns are σ and σ²", PRINT,
+          ("nsmc", "Table 2 prints standard deviation and variance under σ and σ²", "table 2", _table_columns), shows="statistics"),
+    *_row("Out of domain 13 rise, 5 fall, 2 stay", PRINT,
+          ("", "Out of domain 13 of 20 cases rise, 5 fall and 2 stay", "section 5.2", _table_counts), shows="tasks",
+          figure="gains-out-of-domain"),
+    *_row("Only kr-electra and kc-electra fall", PRINT,
+          ("", "Only kr-electra and kc-electra fall", "section 5.2", _table_falls), shows="tasks", figure="gains-out-of-domain"),
+    *_row("σ cannot move the row of [CLS]", "simulated runs",
+          ("", "σ cannot move the row of a neutral [CLS] while Q and K stay as they are", "ours", _fixed), shows="cls"),
+    *_row("Attention towards [CLS] hardly moves", "simulated runs",
+          ("", "[CLS] has no polarity, so attention towards it hardly moves while its own does", "section 6", _untouched), shows="cls"),
+    *_row("About half of the tokens stay neutral", "data sets",
+          ("nsmc", "About half of NSMC's tokens stay neutral", "section 4.5, figure 4", _covered), shows="coverage", figure="coverage"),
+    *_row("That share hardly differs between tasks", "data sets",
+          ("", "The share hardly differs between the five tasks", "section 4.5, figure 4", _even), shows="coverage", figure="coverage"),
+    *_each("Every setting gains over the baseline", "Every setting gains over the baseline on {}", "section 5.1", _gains, how=OVER_SEEDS),
+    *_each("Every setting beats Xia et al.'s product", "Every setting is better than Xia et al.'s product on {}", "section 5.1", _beats_xia,
+           how=OVER_SEEDS),
+    *_each("Last head ÷ √d varies least over seeds",
+           "Last head ÷ √d varies least on {} (paper: over encoders, here: over seeds)", "section 5.2", _steady,
+           how="F tests of equal variances over seeds, p after Holm"),
+    *_each("It changes how unevenly [CLS] looks", "On {} the injection changes how unevenly [CLS] looks at the others",
+           "section 6, figure 5", lambda dataset: _deviation(dataset, "from_cls", changes=True), how=LAYERS, shows="cls",
+           figure="cls-lines"),
+    *_each("It leaves attention towards [CLS]", "On {} it leaves the others' attention towards [CLS] as it was, within a tenth",
+           "section 6, figure 5", lambda dataset: _deviation(dataset, "to_cls", changes=False), how=LAYERS, shows="cls",
+           figure="cls-lines"),
+    Claim("Out of domain the injection gains in most tasks", "section 5.2", "runs here", _tasks, "Out of domain it gains in most tasks",
+          data=tuple(task.dataset for task in fused.TASKS if task.dataset), how=OVER_SEEDS.replace("the four settings", "the tasks"),
+          shows="tasks", figure="gains-out-of-domain"),
+)  # fmt: skip

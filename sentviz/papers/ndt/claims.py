@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sentviz.claim import Claim, Finding, Verdict, strictest, unjudged
+from sentviz.claim import Against, Claim, Effect, Finding, Verdict, alike, strictest, unjudged
 from sentviz.evaluation import holm
 from sentviz.papers.ndt import prints
 from sentviz.papers.ndt.controls import controls
-from sentviz.papers.ndt.study import NDTS, ROWS, configurations, tested
+from sentviz.papers.ndt.study import DATASETS, NDTS, ROWS, configurations, tested
 from sentviz.runs import Run
 from sentviz.studies.against import minus, mixed, seeded
 from sentviz.studies.seeds import over_seeds, seed_noise
@@ -135,9 +135,11 @@ def _better(dataset: str, first: str, second: str) -> Callable[[Sequence[Run]], 
         if len(wanted) > 1:
             said += f", {adjusted[name]:.2g} after Holm; {len(better)} of the {len(those)} NDT configurations here are better"
             said += f" ({len(wanted)} in the paper)" if len(those) < len(wanted) else ""
+        effect = Effect.in_points(best.difference, best.low, best.high, f"{name} minus {second}")
         if set(words.values()) == {"worse"} and len(those) == len(wanted):
-            return Finding("does not hold", said)
-        return Finding("holds" if better else seeded("cannot be told", {one.test for one in found.values()}), said)
+            return Finding("does not hold", said, effect=effect)
+        verdict: Verdict = "holds" if better else seeded("cannot be told", {one.test for one in found.values()})
+        return Finding(verdict, said, effect=effect)
 
     return _on_rows(dataset, judge)
 
@@ -155,10 +157,12 @@ def _best(dataset: str, model: str) -> Callable[[Sequence[Run]], Finding]:
         words = [one.word(adjusted[name]) for name, one in found.items()]
         rival, one = min(found.items(), key=lambda entry: entry[1].difference)
         said = f"better than {words.count('better')} and worse than {words.count('worse')} of {len(words)}; against {rival}: {one.numbers}"
+        effect = Effect.in_points(one.difference, one.low, one.high, f"{model} minus {rival}, the nearest to it or ahead")
         if "worse" in words:
-            return Finding("does not hold", said)
+            return Finding("does not hold", said, effect=effect)
         whole = set(words) == {"better"} and len(words) == len(NDTS) - 1
-        return Finding("holds" if whole else seeded("cannot be told", {one.test for one in found.values()}), said)
+        verdict: Verdict = "holds" if whole else seeded("cannot be told", {one.test for one in found.values()})
+        return Finding(verdict, said, effect=effect)
 
     return _on_rows(dataset, judge)
 
@@ -207,9 +211,9 @@ def _sign(moved: Sequence[float], said: str, rest: str) -> Finding:
     up = sum(change > 0 for change in moved)
     p = float(binomtest(up, len(moved)).pvalue)
     found: Verdict = "cannot be told" if p > 0.05 else "holds" if 2 * up > len(moved) else "does not hold"
-    return Finding(
-        found, f"on average over its lambdas, {said} in {up} of {len(moved)} runs, sign test p = {p:.2g}" + f"; {rest}" * bool(rest)
-    )
+    words = f"on average over its lambdas, {said} in {up} of {len(moved)} runs, sign test p = {p:.2g}" + f"; {rest}" * bool(rest)
+    low, high = binomtest(up, len(moved)).proportion_ci()
+    return Finding(found, words, effect=Effect.in_percent(up / len(moved), low, high, 0.5, "runs that it moved so"))
 
 
 def _tight(dataset: str, points: float) -> Callable[[Sequence[Run]], Finding]:
@@ -229,7 +233,9 @@ def _tight(dataset: str, points: float) -> Callable[[Sequence[Run]], Finding]:
         beyond = sum(100 * max(one.low, -one.high) > points for one in pairs)
         within = all(100 * max(one.high, -one.low) < points for one in pairs)
         said = f"the outermost two are {100 * abs(widest.difference):.2f} points apart; {beyond} of {len(pairs)} pairs are more for sure"
-        return Finding("does not hold" if beyond else "holds" if within else "cannot be told", said)
+        sides = sorted(abs(100 * side) for side in (widest.low, widest.high))
+        effect = Effect(100 * abs(widest.difference), *sides, null=points, of="the outermost two variants")
+        return Finding("does not hold" if beyond else "holds" if within else "cannot be told", said, effect=effect)
 
     return test
 
@@ -247,7 +253,8 @@ def _agree(dataset: str) -> Callable[[Sequence[Run]], Finding]:
             return unjudged(f"{len(pairs)} configurations are here, too few for a rank correlation")
         rho, p = spearmanr(np.array(pairs))
         found: Verdict = "cannot be told" if p > 0.05 else "holds" if rho > 0 else "does not hold"
-        return Finding(found, minus(f"rank correlation {rho:+.2f} over {len(pairs)} configurations, p = {p:.2g}"))
+        said = minus(f"rank correlation {rho:+.2f} over {len(pairs)} configurations, p = {p:.2g}")
+        return Finding(found, said, effect=Effect(float(rho), unit="", of="rank correlation"))
 
     return test
 
@@ -307,54 +314,199 @@ def _added(_: Sequence[Run]) -> Finding:
     return Finding("holds" if inside else "does not hold", f"the table has {added.min():.2f} to {added.max():.2f} M more than vanilla")
 
 
+def _row(
+    short: str, against: Against, *said: tuple[str, str, str, Callable[[Sequence[Run]], Finding]], how: str = "", shows: str, figure: str
+) -> tuple[Claim, ...]:
+    return alike(short, against, DATASETS, *said, how=how, shows=shows, figure=figure)
+
+
+PRINT: Against = "its own tables"
+HERE: Against = "runs here"
+OVER_SEEDS = (
+    "a t test for other rows and other seeds, chance in training pooled over all configurations of the data set; of several configurations"
+    " p after Holm"
+)
+SIGNS = "the exact sign test over runs, each by the mean change of its lambdas from their start"
+
 CLAIMS = (
-    Claim("The best NDT on IMDB leads vanilla by 1.57 and DT by 1.36 points", "section IV-B1",
-          "its own tables", _printed_lead("imdb", "ndt-unit-2", 1.57, 1.36)),
-    Claim("The best NDT on SST-2 leads vanilla by 1.00 and DT by 0.32 points", "section IV-C1",
-          "its own tables", _printed_lead("sst2", "ndt-unit-3", 1.00, 0.32)),
-    Claim("The best NDT on Yelp leads vanilla by 0.09 and DT by 0.32 points", "section IV-D1",
-          "its own tables", _printed_lead("yelp", "ndt-symmetric-3", 0.09, 0.32)),
-    Claim("The best NDT on Twitter leads vanilla by 1.34 and DT by 1.00 points", "section IV-E1",
-          "its own tables", _printed_lead("twitter_financial", "ndt-free-4", 1.34, 1.00)),
-    Claim("11 of 12 NDT variants are above DT on IMDB", "section IV-B1", "its own tables", _beats("imdb", 11)),
-    Claim("6 of 12 NDT variants are above DT on SST-2", "section IV-C1", "its own tables", _beats("sst2", 6)),
-    Claim("8 of 12 NDT variants are above DT on Twitter", "section IV-E1", "its own tables", _beats("twitter_financial", 8)),
-    Claim("NDT's spread on Twitter is narrower than on IMDB", "section IV-E1", "its own tables", _spreads),
-    Claim("On Yelp all NDT variants lie within 0.6 points", "section IV-D1", "its own tables", _yelp),
-    Claim("On IMDB unbounded lambdas grow from layer 1 to layer 2", "section IV-B2", "its own tables", _grows("imdb")),
-    Claim("Lambdas grow from layer 1 to layer 2 on every data set", "section IV-H2", "its own tables", _grows()),
-    Claim("Lambda falls with the component index in every configuration", "sections IV-B2 to IV-D2", "its own tables", _falls),
-    Claim("On Yelp lambda falls with the component index in every configuration", "section IV-D2", "its own tables", _yelp_falls),
-    Claim("Under [−1,1] lambdas on IMDB are negative, from −0.2001 to −0.0575", "section IV-B2",
-          "its own tables", _negative("imdb", -0.2001, -0.0575)),
-    Claim("Under [−1,1] lambdas on Yelp are negative, from −0.2003 to −0.0468", "section IV-D2",
-          "its own tables", _negative("yelp", -0.2003, -0.0468)),
-    Claim("Under [−1,1] lambdas on Twitter are negative, from −0.2053 to −0.0593", "section IV-E2",
-          "its own tables", _negative("twitter_financial", -0.2053, -0.0593)),
-    Claim("On Twitter the largest layer-1 lambda is the best configuration's", "section IV-E2", "its own tables", _twitter_lambda),
-    Claim("DT has the higher AUC on IMDB and SST-2, the best NDT on Yelp and Twitter", "section IV-G2", "its own tables", _auc),
-    Claim("Silhouette and accuracy go together on the binary tasks", "section IV-F", "its own tables", _together),
-    Claim("NDT adds 0.16 to 0.23 M parameters to vanilla", "section IV-H2", "its own tables", _added),
-    Claim("The best NDT beats vanilla on IMDB", "section IV-B1", "runs here", _better("imdb", "ndt", "vanilla")),
-    Claim("The best NDT beats DT on IMDB", "section IV-B1", "runs here", _better("imdb", "ndt", "diff")),
-    Claim("The best NDT beats vanilla on SST-2", "section IV-C1", "runs here", _better("sst2", "ndt", "vanilla")),
-    Claim("The best NDT beats DT on SST-2", "section IV-C1", "runs here", _better("sst2", "ndt", "diff")),
-    Claim("DT beats vanilla on SST-2", "table III", "runs here", _better("sst2", "diff", "vanilla")),
-    Claim("On SST-2 [0,1] with three maps is the best NDT", "section IV-C1", "runs here", _best("sst2", "ndt-unit-3")),
-    Claim("The best NDT beats vanilla on Yelp", "section IV-D1", "runs here", _better("yelp_full", "ndt", "vanilla")),
-    Claim("The best NDT beats DT on Yelp", "section IV-D1", "runs here", _better("yelp_full", "ndt", "diff")),
-    Claim("On Yelp all NDT variants lie within 0.6 points", "section IV-D1", "runs here", _tight("yelp_full", 0.6)),
-    Claim("The best NDT beats vanilla on Twitter", "section IV-E1", "runs here", _better("twitter_financial", "ndt", "vanilla")),
-    Claim("The best NDT beats DT on Twitter", "section IV-E1", "runs here", _better("twitter_financial", "ndt", "diff")),
-    Claim("On Twitter (−inf,inf) with four maps is the best NDT", "section IV-E1", "runs here", _best("twitter_financial", "ndt-free-4")),
-    Claim("Not the wider block: NDT beats vanilla-matched on IMDB", "ours", "runs here", _better("imdb", "ndt", "vanilla-matched")),
-    Claim("Not the wider block: NDT beats vanilla-matched on SST-2", "ours", "runs here", _better("sst2", "ndt", "vanilla-matched")),
-    Claim("Not the wider block: NDT beats vanilla-matched on Yelp", "ours", "runs here", _better("yelp_full", "ndt", "vanilla-matched")),
-    Claim("Not the wider block: NDT beats vanilla-matched on Twitter", "ours",
-          "runs here", _better("twitter_financial", "ndt", "vanilla-matched")),
-    Claim("Training itself makes unbounded lambdas grow with depth on IMDB", "section IV-B2", "runs here", _moves("imdb")),
-    Claim("Training itself makes unbounded lambdas grow with depth on SST-2", "sections IV-C2, IV-H2", "runs here", _moves("sst2")),
-    Claim("Training itself makes lambda more negative under [−1,1] on SST-2", "section IV-C2", "runs here", _turns_negative("sst2")),
-    Claim("Silhouette and accuracy order the configurations of IMDB alike", "section IV-F", "runs here", _agree("imdb")),
-    Claim("Silhouette and accuracy order the configurations of SST-2 alike", "section IV-F", "runs here", _agree("sst2")),
+    *_row(
+        "The best NDT leads by as much as said",
+        PRINT,
+        ("imdb", "The best NDT on IMDB leads vanilla by 1.57 and DT by 1.36 points", "section IV-B1",
+         _printed_lead("imdb", "ndt-unit-2", 1.57, 1.36)),
+        ("sst2", "The best NDT on SST-2 leads vanilla by 1.00 and DT by 0.32 points", "section IV-C1",
+         _printed_lead("sst2", "ndt-unit-3", 1.00, 0.32)),
+        ("yelp_full", "The best NDT on Yelp leads vanilla by 0.09 and DT by 0.32 points", "section IV-D1",
+         _printed_lead("yelp", "ndt-symmetric-3", 0.09, 0.32)),
+        ("twitter_financial", "The best NDT on Twitter leads vanilla by 1.34 and DT by 1.00 points", "section IV-E1",
+         _printed_lead("twitter_financial", "ndt-free-4", 1.34, 1.00)),
+        shows="results",
+        figure="accuracy-beside-print",
+    ),
+    *_row(
+        "As many variants are above DT as said",
+        PRINT,
+        ("imdb", "11 of 12 NDT variants are above DT on IMDB", "section IV-B1", _beats("imdb", 11)),
+        ("sst2", "6 of 12 NDT variants are above DT on SST-2", "section IV-C1", _beats("sst2", 6)),
+        ("twitter_financial", "8 of 12 NDT variants are above DT on Twitter", "section IV-E1", _beats("twitter_financial", 8)),
+        shows="results",
+        figure="accuracy-beside-print",
+    ),
+    *_row(
+        "NDT's spread is narrower than on IMDB",
+        PRINT,
+        ("twitter_financial", "NDT's spread on Twitter is narrower than on IMDB", "section IV-E1", _spreads),
+        shows="results",
+        figure="accuracy-grid",
+    ),
+    *_row(
+        "All NDT variants lie within 0.6 points",
+        PRINT,
+        ("yelp_full", "On Yelp all NDT variants lie within 0.6 points", "section IV-D1", _yelp),
+        shows="results",
+        figure="accuracy-grid",
+    ),
+    *_row(
+        "λ grows from layer 1 to layer 2",
+        PRINT,
+        ("imdb", "On IMDB unbounded lambdas grow from layer 1 to layer 2", "section IV-B2", _grows("imdb")),
+        ("", "Lambdas grow from layer 1 to layer 2 on every data set", "section IV-H2", _grows()),
+        shows="lambda",
+        figure="lambda-grid",
+    ),
+    *_row(
+        "λ falls with the component's index",
+        PRINT,
+        ("", "Lambda falls with the component index in every configuration", "sections IV-B2 to IV-D2", _falls),
+        ("yelp_full", "On Yelp lambda falls with the component index in every configuration", "section IV-D2", _yelp_falls),
+        shows="lambda",
+        figure="lambda-grid",
+    ),
+    *_row(
+        "λ under [−1,1] is negative, in the range said",
+        PRINT,
+        ("imdb", "Under [−1,1] lambdas on IMDB are negative, from −0.2001 to −0.0575", "section IV-B2",
+         _negative("imdb", -0.2001, -0.0575)),
+        ("yelp_full", "Under [−1,1] lambdas on Yelp are negative, from −0.2003 to −0.0468", "section IV-D2",
+         _negative("yelp", -0.2003, -0.0468)),
+        ("twitter_financial", "Under [−1,1] lambdas on Twitter are negative, from −0.2053 to −0.0593", "section IV-E2",
+         _negative("twitter_financial", -0.2053, -0.0593)),
+        shows="lambda",
+        figure="lambda-grid",
+    ),
+    *_row(
+        "The largest λ of layer 1 is the best model's",
+        PRINT,
+        ("twitter_financial", "On Twitter the largest layer-1 lambda is the best configuration's", "section IV-E2", _twitter_lambda),
+        shows="lambda",
+        figure="lambda-grid",
+    ),
+    *_row(
+        "DT or NDT has the higher AUC, as said",
+        PRINT,
+        ("", "DT has the higher AUC on IMDB and SST-2, the best NDT on Yelp and Twitter", "section IV-G2", _auc),
+        shows="panels",
+        figure="roc-panels",
+    ),
+    *_row(
+        "Silhouette and accuracy go together",
+        PRINT,
+        ("", "Silhouette and accuracy go together on the binary tasks", "section IV-F", _together),
+        shows="results",
+        figure="accuracy-beside-print",
+        how="Spearman's rank correlation over the printed configurations",
+    ),
+    *_row(
+        "NDT adds 0.16 to 0.23 M parameters",
+        PRINT,
+        ("", "NDT adds 0.16 to 0.23 M parameters to vanilla", "section IV-H2", _added),
+        shows="cost",
+        figure="cost",
+    ),
+    *_row(
+        "The best NDT beats vanilla",
+        HERE,
+        ("imdb", "The best NDT beats vanilla on IMDB", "section IV-B1", _better("imdb", "ndt", "vanilla")),
+        ("sst2", "The best NDT beats vanilla on SST-2", "section IV-C1", _better("sst2", "ndt", "vanilla")),
+        ("yelp_full", "The best NDT beats vanilla on Yelp", "section IV-D1", _better("yelp_full", "ndt", "vanilla")),
+        ("twitter_financial", "The best NDT beats vanilla on Twitter", "section IV-E1", _better("twitter_financial", "ndt", "vanilla")),
+        shows="compare",
+        figure="accuracy-beside-print",
+        how=OVER_SEEDS,
+    ),
+    *_row(
+        "The best NDT beats DT",
+        HERE,
+        ("imdb", "The best NDT beats DT on IMDB", "section IV-B1", _better("imdb", "ndt", "diff")),
+        ("sst2", "The best NDT beats DT on SST-2", "section IV-C1", _better("sst2", "ndt", "diff")),
+        ("yelp_full", "The best NDT beats DT on Yelp", "section IV-D1", _better("yelp_full", "ndt", "diff")),
+        ("twitter_financial", "The best NDT beats DT on Twitter", "section IV-E1", _better("twitter_financial", "ndt", "diff")),
+        shows="compare",
+        figure="accuracy-beside-print",
+        how=OVER_SEEDS,
+    ),
+    *_row(
+        "Not the wider block: it beats vanilla-matched",
+        HERE,
+        ("imdb", "Not the wider block: NDT beats vanilla-matched on IMDB", "ours", _better("imdb", "ndt", "vanilla-matched")),
+        ("sst2", "Not the wider block: NDT beats vanilla-matched on SST-2", "ours", _better("sst2", "ndt", "vanilla-matched")),
+        ("yelp_full", "Not the wider block: NDT beats vanilla-matched on Yelp", "ours", _better("yelp_full", "ndt", "vanilla-matched")),
+        ("twitter_financial", "Not the wider block: NDT beats vanilla-matched on Twitter", "ours",
+         _better("twitter_financial", "ndt", "vanilla-matched")),
+        shows="compare",
+        figure="accuracy-beside-print",
+        how=OVER_SEEDS,
+    ),
+    *_row(
+        "DT beats vanilla",
+        HERE,
+        ("sst2", "DT beats vanilla on SST-2", "table III", _better("sst2", "diff", "vanilla")),
+        shows="compare",
+        figure="accuracy-beside-print",
+        how=OVER_SEEDS,
+    ),
+    *_row(
+        "The paper's best NDT is the best here",
+        HERE,
+        ("sst2", "On SST-2 [0,1] with three maps is the best NDT", "section IV-C1", _best("sst2", "ndt-unit-3")),
+        ("twitter_financial", "On Twitter (−inf,inf) with four maps is the best NDT", "section IV-E1",
+         _best("twitter_financial", "ndt-free-4")),
+        shows="results",
+        figure="accuracy-grid",
+        how=OVER_SEEDS,
+    ),
+    *_row(
+        "All NDT variants lie within 0.6 points",
+        HERE,
+        ("yelp_full", "On Yelp all NDT variants lie within 0.6 points", "section IV-D1", _tight("yelp_full", 0.6)),
+        shows="results",
+        figure="accuracy-grid",
+        how="intervals of all pairs that hold at once (Bonferroni)",
+    ),
+    *_row(
+        "Training makes unbounded λ grow with depth",
+        HERE,
+        ("imdb", "Training itself makes unbounded lambdas grow with depth on IMDB", "section IV-B2", _moves("imdb")),
+        ("sst2", "Training itself makes unbounded lambdas grow with depth on SST-2", "sections IV-C2, IV-H2", _moves("sst2")),
+        shows="lambda",
+        figure="lambda-grid",
+        how=SIGNS,
+    ),
+    *_row(
+        "Training makes λ more negative under [−1,1]",
+        HERE,
+        ("sst2", "Training itself makes lambda more negative under [−1,1] on SST-2", "section IV-C2", _turns_negative("sst2")),
+        shows="lambda",
+        figure="lambda-grid",
+        how=SIGNS,
+    ),
+    *_row(
+        "Silhouette and accuracy order models alike",
+        HERE,
+        ("imdb", "Silhouette and accuracy order the configurations of IMDB alike", "section IV-F", _agree("imdb")),
+        ("sst2", "Silhouette and accuracy order the configurations of SST-2 alike", "section IV-F", _agree("sst2")),
+        shows="results",
+        figure="accuracy-beside-print",
+        how="Spearman's rank correlation over configurations, means over seeds",
+    ),
 )  # fmt: skip

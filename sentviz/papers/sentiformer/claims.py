@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sentviz.claim import Claim, Finding, Verdict, unjudged
+from sentviz.claim import Against, Claim, Effect, Finding, Verdict, alike, unjudged
 from sentviz.papers.sentiformer import prints, reach, separation, throughput
 from sentviz.papers.sentiformer.answer import NEAR, SOLVED
 from sentviz.papers.sentiformer.gates import gated, over_seeds
@@ -154,7 +155,7 @@ def _proposition(model: str, asked: Lengths, right: Verdict, wrong: Verdict, say
             return _missing("a measurement of Proposition 2")
         verdict: Verdict = right if low > SOLVED else wrong if high < CHANCE else "cannot be told"
         said = f"{says} {share:.1%} [{low:.1%}, {high:.1%}] of {n:,} sequences right"
-        return Finding(verdict, f"{said}; {seeds} seeds")
+        return Finding(verdict, f"{said}; {seeds} seeds", effect=Effect.in_percent(share, low, high, 0.5, "sequences right"))
 
     return test
 
@@ -169,7 +170,9 @@ def _speed(model: str) -> Test:
         printed = throughput.printed_times()[model]
         verdict: Verdict = "holds" if row["low"] >= printed else "does not hold" if row["high"] < printed else "cannot be told"
         said = f"{row['times']:.1f} [{row['low']:.1f}, {row['high']:.1f}] times as many texts a second, printed {printed:.1f}"
-        return Finding(verdict, f"{said}; {row['tokens']} tokens, {row['batch']} at a time, one thread of a CPU, the print is of a V100")
+        effect = Effect(row["times"], row["low"], row["high"], "×", printed, f"texts a second against {model}, the print beside it")
+        rest = f"{row['tokens']} tokens, {row['batch']} at a time, one thread of a CPU, the print is of a V100"
+        return Finding(verdict, f"{said}; {rest}", effect=effect)
 
     return test
 
@@ -181,11 +184,14 @@ def _slower(_: Sequence[Run]) -> Finding:
         return _missing("a measurement of training")
     verdict: Verdict = "does not hold" if (rows["high"] < TWICE).all() else "holds" if (rows["low"] >= TWICE).all() else "cannot be told"
     said = "; ".join(f"{row['times']:.2f} [{row['low']:.2f}, {row['high']:.2f}] at {row['tokens']}" for row in rows.to_dict("records"))
-    batch = rows["batch"].iloc[0]
+    batch, most = rows["batch"].iloc[0], rows.loc[rows["times"].idxmax()]
+    of = f"a training step of {most['tokens']} tokens, the slowest; below {TWICE} it is not “roughly” three times"
+    effect = Effect(most["times"], most["low"], most["high"], "×", TWICE, of)
     return Finding(
         verdict,
         f"a training step of {batch} texts takes this many times as long, by their tokens: {said}; at most {throughput.TRAINED[0]} tokens"
         " are read of SST-5 here; one thread of a CPU, the print is of a V100",
+        effect=effect,
     )
 
 
@@ -199,7 +205,10 @@ def _reading(runs: Sequence[Run]) -> Finding:
     nearer = [one.nearer for one in found]
     said = "; ".join(one.numbers for one in found)
     high = f"the printed number is above {MOST:.0%}, which no published model reaches for five classes; " if found[0].printed > MOST else ""
-    return Finding("does not hold" if "five" not in nearer else "holds" if "two" not in nearer else "cannot be told", high + said)
+    first = found[0]
+    effect = Effect.in_percent(*first.five, first.printed, f"{first.model} of five classes, beside the print")
+    verdict: Verdict = "does not hold" if "five" not in nearer else "holds" if "two" not in nearer else "cannot be told"
+    return Finding(verdict, high + said, effect=effect)
 
 
 def _baselines(dataset: str) -> Test:
@@ -209,7 +218,10 @@ def _baselines(dataset: str) -> Test:
             return _missing(f"SentiFormer or a baseline of {DATASETS[dataset]}")
         said = "; ".join(one.numbers for one in found)
         verdict = seeded(worded([one.word for one in found]), [one.comparison.test for one in found])
-        return Finding(verdict, f"{MODELS[found[0].own]} minus {said}")
+        least = min(found, key=lambda one: one.comparison.difference)
+        one = least.comparison
+        effect = Effect.in_points(one.difference, one.low, one.high, f"{MODELS[least.own]} minus {MODELS[least.other]}")
+        return Finding(verdict, f"{MODELS[found[0].own]} minus {said}", effect=effect)
 
     return test
 
@@ -225,7 +237,8 @@ def _part(name: str, dataset: str) -> Test:
         said = f"{in_points(row.to_dict())} points {MODELS[name]}"
         seeds = f"{row['seeds']} against {row['base_seeds']} seeds" if row["test"] == "over seeds" else "one seed each, others unknown"
         printed = f"printed {100 * row['printed']:+.1f}".replace("-", "−")
-        return Finding(verdict, f"{said} ({printed}), p after Holm {row['adjusted']:.2g}; {seeds}, n = {row['n']:,}")
+        effect = Effect.in_points(row["difference"], row["low"], row["high"], f"{MODELS[name]}, minus the whole")
+        return Finding(verdict, f"{said} ({printed}), p after Holm {row['adjusted']:.2g}; {seeds}, n = {row['n']:,}", effect=effect)
 
     return test
 
@@ -240,7 +253,8 @@ def _window(runs: Sequence[Run]) -> Finding:
     said = f"{in_points(row.to_dict())} points without it"
     verdict = "does not hold" if row["verdict"] == "better" else "holds" if row["high"] < LITTLE else "cannot be told"
     verdict = verdict if row["test"] == "over seeds" else "cannot be judged here"
-    return Finding(verdict, "; ".join(filter(None, (said, same))))  # type: ignore[arg-type]
+    effect = Effect.in_points(row["difference"], row["low"], row["high"], "without the window, minus with it")
+    return Finding(verdict, "; ".join(filter(None, (said, same))), effect=effect)  # type: ignore[arg-type]
 
 
 STATE = 32  # numbers in the GRU's state
@@ -258,7 +272,10 @@ def _near_zero(dataset: str) -> Test:
         said = ", ".join(f"“{row['name']}” {_mean(row)}" for row in words.to_dict("records"))
         verdict = "holds" if (words["high"] < NEAR).all() else "does not hold" if (words["low"] > NEAR).any() else "cannot be told"
         verdict = verdict if words["seeds"].min() > 1 else "cannot be judged here"
-        return Finding(verdict, f"mean gate over layers: {said}; near zero: below {NEAR}; {_seeds(words)}")  # type: ignore[arg-type]
+        most = words.loc[words["value"].idxmax()]
+        effect = Effect(most["value"], most["low"], most["high"], "", NEAR, f"mean gate of “{most['name']}”; near zero is below {NEAR}")
+        evidence = f"mean gate over layers: {said}; near zero: below {NEAR}; {_seeds(words)}"
+        return Finding(verdict, evidence, effect=effect)  # type: ignore[arg-type]
 
     return test
 
@@ -272,7 +289,9 @@ def _shuts(dataset: str) -> Test:
         (row,) = rows.to_dict("records")
         verdict = "cannot be told" if row["low"] <= 0 <= row["high"] else "holds" if row["high"] < 0 else "does not hold"
         verdict = verdict if row["seeds"] > 1 else "cannot be judged here"
-        return Finding(verdict, f"mean gate of function words minus that of polar words {_mean(row, '+')}; {_seeds(rows)}")  # type: ignore[arg-type]
+        effect = Effect(row["value"], row["low"], row["high"], "", of="mean gate of function words minus that of polar words")
+        evidence = f"mean gate of function words minus that of polar words {_mean(row, '+')}; {_seeds(rows)}"
+        return Finding(verdict, evidence, effect=effect)  # type: ignore[arg-type]
 
     return test
 
@@ -299,67 +318,119 @@ def _sarcasm(runs: Sequence[Run]) -> Finding:
     return Finding("holds" if not wrong else "does not hold", said)
 
 
+def _row(
+    short: str, against: Against, *said: tuple[str, str, str, Test], how: str = "", shows: str = "results", figure: str = ""
+) -> tuple[Claim, ...]:
+    return alike(short, against, DATASETS, *said, how=how, shows=shows, figure=figure)
+
+
+def _each(
+    short: str,
+    statement: str,
+    where: str,
+    test: Callable[[str], Test],
+    datasets: Iterable[str] = DATASETS,
+    *,
+    how: str,
+    shows: str,
+    figure: str = "",
+) -> tuple[Claim, ...]:
+    """A claim about runs, once per data set, whose title is put into the statement."""
+    said = [(dataset, statement.format(DATASETS[dataset]), where, test(dataset)) for dataset in datasets]
+    return _row(short, "runs here", *said, how=how, shows=shows, figure=figure)
+
+
+PRINT: Against = "its own tables"
+MADE: Against = "simulated runs"
+OVER_SEEDS = "a t test for other rows and other seeds, chance in training pooled over all models of the data set; p after Holm"
+GATES = "means over a test split, with 95% intervals for other texts and other seeds"
+TIMED = "measured in turn on one thread of a CPU"
+LEARNED = "learned anew from drawn sequences; a Wilson interval of the share right"
+
 CLAIMS = (
-    Claim("SentiFormer matches or exceeds BERT-base on three of four data sets", "section V-C", "its own tables", _table_bert),
-    Claim("Twitter is its clearest win", "section V-C", "its own tables", _table_clearest),
-    Claim("Aware positions are worth 1.6 points, gates 1.2", "section V-D", "its own tables", _table_parts),
-    Claim("Full attention recovers 0.2 points", "section V-D", "its own tables", _table_recovers),
-    Claim("It has one fifth of BERT-base's parameters", "abstract", "its own tables", _fifth),
-    Claim("At k = 128, s = 2 and n = 2048 the window is over 100 times as fast in theory", "section III-D", "its own tables", _hundred),
-    Claim("It has about 22 M parameters", "section IV-C", "its own tables", _size),
-    Claim("It reads 5.3 times as many texts a second as BERT-base", "section VI-B", "simulated runs", _speed("BERT-base")),
-    Claim("It reads 3.6 times as many as DistilBERT", "section VI-B", "simulated runs", _speed("DistilBERT")),
-    Claim("Full attention takes about three times as long to train", "section V-D", "simulated runs", _slower),
-    Claim(
-        "A transformer of one layer and two heads can tell “first not, last good”",
-        "proposition 2",
-        "simulated runs",
-        _proposition(
-            "transformer",
-            _trained,
-            "holds",
-            "cannot be told",
-            "learned in seconds, with SentiFormer's positions, as long as in training, it gets",
+    *_row("It matches BERT-base on three of four sets", PRINT,
+          ("", "SentiFormer matches or exceeds BERT-base on three of four data sets", "section V-C", _table_bert)),
+    *_row("Twitter is its clearest win", PRINT, ("tweeteval_sentiment", "Twitter is its clearest win", "section V-C", _table_clearest)),
+    *_row("Aware positions are worth 1.6, gates 1.2", PRINT,
+          ("sst5_trees", "Aware positions are worth 1.6 points, gates 1.2", "section V-D", _table_parts), shows="parts"),
+    *_row("Full attention recovers 0.2 points", PRINT,
+          ("sst5_trees", "Full attention recovers 0.2 points", "section V-D", _table_recovers), shows="parts"),
+    *_row("A fifth of BERT-base's parameters", PRINT, ("", "It has one fifth of BERT-base's parameters", "abstract", _fifth),
+          shows="speed"),
+    *_row("The window is over 100 times as fast", PRINT,
+          ("", "At k = 128, s = 2 and n = 2048 the window is over 100 times as fast in theory", "section III-D", _hundred), shows="speed",
+          figure="time-by-length"),
+    *_row("It has about 22 M parameters", PRINT, ("", "It has about 22 M parameters", "section IV-C", _size), shows="speed"),
+    *_row("It reads 5.3 times as much as BERT-base", MADE,
+          ("", "It reads 5.3 times as many texts a second as BERT-base", "section VI-B", _speed("BERT-base")), how=TIMED, shows="speed",
+          figure="time-by-length"),
+    *_row("It reads 3.6 times as much as DistilBERT", MADE,
+          ("", "It reads 3.6 times as many as DistilBERT", "section VI-B", _speed("DistilBERT")), how=TIMED, shows="speed",
+          figure="time-by-length"),
+    *_row("Full attention trains three times as long", MADE,
+          ("", "Full attention takes about three times as long to train", "section V-D", _slower), how=TIMED, shows="speed"),
+    *_row(
+        "One layer, two heads tell first and last word",
+        MADE,
+        (
+            "",
+            "A transformer of one layer and two heads can tell “first not, last good”",
+            "proposition 2",
+            _proposition(
+                "transformer",
+                _trained,
+                "holds",
+                "cannot be told",
+                "learned in seconds, with SentiFormer's positions, as long as in training, it gets",
+            ),
         ),
+        how=LEARNED,
+        shows="theory",
     ),
-    Claim(
-        "No Markov model of order k can in more than k words",
-        "proposition 2",
-        "simulated runs",
-        _proposition("last ", _unseen, "does not hold", "holds", "orders 1 to 6 get"),
-    ),
-    Claim(
-        "Nor can an RNN whose state has fewer than n − 1 numbers",
-        "section VI-A",
-        "simulated runs",
-        _proposition(
-            "GRU", _beyond_state, "does not hold", "cannot be told", "of 48 and 64 words, more than it learned from, a GRU of 32 gets"
+    *_row(
+        "No Markov model of order k can",
+        MADE,
+        (
+            "",
+            "No Markov model of order k can in more than k words",
+            "proposition 2",
+            _proposition("last ", _unseen, "does not hold", "holds", "orders 1 to 6 get"),
         ),
+        how=LEARNED,
+        shows="theory",
     ),
-    Claim("The printed SST-5 accuracies are of five classes", "table I", "runs here", _reading),
-    *(
-        Claim(f"SentiFormer beats the BiLSTM and the CNN on {title}", "table I", "runs here", _baselines(dataset))
-        for dataset, title in DATASETS.items()
+    *_row(
+        "Nor can an RNN of a small state",
+        MADE,
+        (
+            "",
+            "Nor can an RNN whose state has fewer than n − 1 numbers",
+            "section VI-A",
+            _proposition(
+                "GRU", _beyond_state, "does not hold", "cannot be told", "of 48 and 64 words, more than it learned from, a GRU of 32 gets"
+            ),
+        ),
+        how=LEARNED,
+        shows="theory",
     ),
+    *_row("Its SST-5 accuracies are of five classes", "runs here",
+          ("sst5_trees", "The printed SST-5 accuracies are of five classes", "table I", _reading),
+          how="which reading's interval lies nearer to the print", figure="sentiformer-accuracy"),
+    *_each("It beats the BiLSTM and the CNN", "SentiFormer beats the BiLSTM and the CNN on {}", "table I", _baselines, how=OVER_SEEDS,
+           shows="results", figure="sentiformer-accuracy"),
     *(
-        Claim(f"It is worse {MODELS[name]} on {DATASETS[dataset]}", "table II", "runs here", _part(name, dataset))
-        for dataset in READINGS
+        claim
         for name in ABLATIONS
         if name != "sentiformer-full"
+        for claim in _each(f"It is worse {MODELS[name]}", f"It is worse {MODELS[name]} on {{}}", "table II", partial(_part, name), READINGS,
+                           how=OVER_SEEDS, shows="parts", figure="sentiformer-parts")
     ),
-    Claim("Full attention brings no gain on SST-5", "section V-D", "runs here", _window),
-    *(
-        Claim(f"On {DATASETS[dataset]} “the” and “is” learn gates close to zero", "section IV-B", "runs here", _near_zero(dataset))
-        for dataset in DATASETS
-    ),
-    *(
-        Claim(
-            f"On {DATASETS[dataset]} the gates shut function words more than words of sentiment",
-            "section IV-B",
-            "runs here",
-            _shuts(dataset),
-        )
-        for dataset in DATASETS
-    ),
-    Claim("It answers the paper's sarcastic sentence with negative", "section V-E", "runs here", _sarcasm),
-)
+    *_row("Full attention brings no gain", "runs here", ("sst5_trees", "Full attention brings no gain on SST-5", "section V-D", _window),
+          how=OVER_SEEDS, shows="parts", figure="sentiformer-parts"),
+    *_each("Gates of “the” and “is” are near zero", "On {} “the” and “is” learn gates close to zero", "section IV-B", _near_zero, how=GATES,
+           shows="gates"),
+    *_each("Gates shut function words more", "On {} the gates shut function words more than words of sentiment", "section IV-B", _shuts,
+           how=GATES, shows="gates"),
+    Claim("It answers the paper's sarcastic sentence with negative", "section V-E", "runs here", _sarcasm,
+          "It sees through its sarcastic sentence", data=tuple(DATASETS), how="every SentiFormer with weights is asked", shows="failures"),
+)  # fmt: skip

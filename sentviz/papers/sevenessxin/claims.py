@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
-from sentviz.claim import Claim, Finding, Verdict, unjudged
+from sentviz.claim import Against, Claim, Effect, Finding, Verdict, unjudged
 from sentviz.papers.sevenessxin import measured, prints
 from sentviz.papers.sevenessxin.export import train
 from sentviz.papers.sevenessxin.presets import ROPE, VERSIONS
@@ -92,15 +92,17 @@ def _rope(runs: Sequence[Run]) -> Finding:
     words = frame["verdict"].tolist()
     better, worse = words.count("better"), words.count("worse")
     numbers = "; ".join(f"{row['row']} {in_points(row)}" for row in frame.to_dict("records"))
+    middle = frame.sort_values("difference").iloc[len(frame) // 2]
+    effect = Effect.in_points(middle["difference"], middle["low"], middle["high"], f"{middle['row']}, the middle one of the versions")
     said = f"of {len(frame)} versions {better or 'none'} can be told to gain, {worse or 'none'} to lose: {numbers}"
     if better >= NEARLY * len(VERSIONS):
-        return Finding("holds", said)
+        return Finding("holds", said, effect=effect)
     missing = len(VERSIONS) - len(frame)
     if missing >= NEARLY * len(VERSIONS):
-        return unjudged(said)
+        return unjudged(said, effect)
     open_ = missing + words.count("cannot be told")
     open_ended = better + open_ >= NEARLY * len(VERSIONS)
-    return Finding(seeded("cannot be told", frame["kind"]) if open_ended else "does not hold", said)
+    return Finding(seeded("cannot be told", frame["kind"]) if open_ended else "does not hold", said, effect=effect)
 
 
 def _best(runs: Sequence[Run]) -> Finding:
@@ -138,12 +140,13 @@ def _scarcity(runs: Sequence[Run]) -> Finding:
     said = f"V1 by tweets learned from, {points}; from the fewest to all {one.numbers}."
     said += " The paper's full size cannot be had, so its five points cannot be tested"
     verdicts: dict[Word, Verdict] = {"better": "holds", "worse": "does not hold", "cannot be told": "cannot be told"}
-    return Finding(seeded(verdicts[one.word()], [one.test]), said)
+    effect = Effect.in_points(one.difference, one.low, one.high, "from the fewest tweets to all")
+    return Finding(seeded(verdicts[one.word()], [one.test]), said, effect=effect)
 
 
 def _little(runs: Sequence[Run]) -> Finding:
     asked = {"7ess-v1": ("7ess-v2", "7ess-v7", "7ess-v3"), "7ess-v6": ("7ess-v9",)}
-    here, said, verdicts, tests = configurations(runs), [], [], []
+    here, said, verdicts, tests, found = configurations(runs), [], [], [], []
     spread = seed_noise(here.values())
     for base, others in asked.items():
         for other in (name for name in others if base in here and name in here):
@@ -152,14 +155,14 @@ def _little(runs: Sequence[Run]) -> Finding:
             outside = one.low > LITTLE or one.high < -LITTLE
             told = one.test == "over seeds"
             tests.append(one.test)
+            found.append(Effect.in_points(one.difference, one.low, one.high, f"{prints.title(other)} against {prints.title(base)}"))
             verdicts.append("holds" if told and inside else "does not hold" if told and outside else "cannot be told")
             said.append(f"{prints.title(other)} against {prints.title(base)} {one.points}, {one.compared}")
     if not said:
         return _missing()
     verdict: Verdict = "does not hold" if "does not hold" in verdicts else "cannot be told" if "cannot be told" in verdicts else "holds"
-    return Finding(
-        seeded(verdict, tests), f"points: {'; '.join(said)}. Little is taken to be less than {100 * LITTLE:.0f} point either way"
-    )
+    words = f"points: {'; '.join(said)}. Little is taken to be less than {100 * LITTLE:.0f} point either way"
+    return Finding(seeded(verdict, tests), words, effect=max(found, key=lambda effect: abs(effect.value)))
 
 
 def _bias(runs: Sequence[Run]) -> Finding:
@@ -201,21 +204,49 @@ def _padding(_: Sequence[Run]) -> Finding:
     said = f"read instead of masked, padding changes {changed} of the answers of {row['run']},"
     said += f" and its accuracy by {in_points(row.to_dict())} points, n = {row['n']:,.0f}"
     verdict: Verdict = "holds" if row["changed_low"] > 0.01 else "does not hold" if row["changed_high"] < 0.01 else "cannot be told"
-    return Finding(verdict, said)
+    return Finding(
+        verdict, said, effect=Effect.in_percent(row["changed"], row["changed_low"], row["changed_high"], 0.01, "answers that change")
+    )
+
+
+def _claim(
+    short: str,
+    statement: str,
+    where: str,
+    against: Against,
+    test: Callable[[Sequence[Run]], Finding],
+    shows: str,
+    figure: str = "",
+    how: str = "",
+) -> Claim:
+    return Claim(statement, where, against, test, short, "Sentiment140", (prints.DATASET,), how, shows, figure)
 
 
 OWN: Final = "its own tables"
 HERE: Final = "runs here"
+OVER_SEEDS = "t tests for other rows and other seeds, chance in training pooled over all versions"
+BESIDE = "versions-beside-print"
 CLAIMS = (
-    Claim("RoPE and QK-norm gain in nearly every version", "section IV-A, table II", OWN, _table_gains),
-    Claim("V6 with RoPE is the best version", "section IV-A, table II", OWN, _table_best),
-    Claim("A sixteenth of the tweets costs about five points", "section IV-A, table II", OWN, _table_scarcity),
-    Claim("The matrix of figure 5 is that of the printed accuracy", "section IV-D1, figure 5", OWN, _figure_five),
-    Claim("RoPE and QK-norm gain in nearly every version", "section IV-A", HERE, _rope),
-    Claim("V6 with RoPE is the best version", "section IV-A", HERE, _best),
-    Claim("Fewer tweets to learn from cost accuracy", "section IV-A", HERE, _scarcity),
-    Claim("More depth, width and heads give little", "section IV-A", HERE, _little),
-    Claim("The model leans to the positive class", "section IV-D1", HERE, _bias),
-    Claim("Neutral tweets under two labels bound the accuracy", "section V-B", HERE, _neutral),
-    Claim("Padding that is not masked changes answers (ours, of the published code)", "section III-A3", HERE, _padding),
-)
+    _claim("RoPE and QK-norm gain nearly always", "RoPE and QK-norm gain in nearly every version", "section IV-A, table II", OWN,
+           _table_gains, "phases", "rope-gains"),
+    _claim("V6 with RoPE is the best version", "V6 with RoPE is the best version", "section IV-A, table II", OWN, _table_best, "results",
+           BESIDE),
+    _claim("A sixteenth of the tweets costs 5 points", "A sixteenth of the tweets costs about five points", "section IV-A, table II", OWN,
+           _table_scarcity, "curve", "learning-curve"),
+    _claim("Figure 5 is that of the printed accuracy", "The matrix of figure 5 is that of the printed accuracy", "section IV-D1, figure 5",
+           OWN, _figure_five, "matrix"),
+    _claim("RoPE and QK-norm gain nearly always", "RoPE and QK-norm gain in nearly every version", "section IV-A", HERE, _rope, "phases",
+           "rope-gains", f"{OVER_SEEDS}, p after Holm over the versions"),
+    _claim("V6 with RoPE is the best version", "V6 with RoPE is the best version", "section IV-A", HERE, _best, "results", BESIDE,
+           f"{OVER_SEEDS}, p after Holm over the versions"),
+    _claim("Fewer tweets cost accuracy", "Fewer tweets to learn from cost accuracy", "section IV-A", HERE, _scarcity, "curve",
+           "learning-curve", OVER_SEEDS),
+    _claim("More depth, width and heads give little", "More depth, width and heads give little", "section IV-A", HERE, _little, "results",
+           BESIDE, f"{OVER_SEEDS}: intervals inside or outside of one point"),
+    _claim("It leans to the positive class", "The model leans to the positive class", "section IV-D1", HERE, _bias, "matrix",
+           how="Wilson intervals of the share answered right of each class, seed by seed"),
+    _claim("Neutral tweets bound the accuracy", "Neutral tweets under two labels bound the accuracy", "section V-B", HERE, _neutral,
+           "results"),
+    _claim("Padding that is read changes answers", "Padding that is not masked changes answers (ours, of the published code)",
+           "section III-A3", HERE, _padding, "padding", how="a Wilson interval of the share of answers that change"),
+)  # fmt: skip

@@ -1,0 +1,106 @@
+"""How long a page and each of its sub-views take on the server: cold in a fresh process, warm for the next visitor.
+
+`python -m tests.benchmarks pages`; further words keep the views that have one of them in their names: `python -m tests.benchmarks pages ndt`.
+Cold is the first time that anyone asks for the view, the app being up (another page was shown before); warm is a new visitor to the same
+view, the median of three. Drawing in the browser is not in it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from itertools import product
+from urllib.parse import parse_qsl, urlencode
+
+from tests.browser.conftest import ROOT
+
+FIRST = "glossary"
+WARM = 3
+SUBVIEWS = {  # page -> the fields whose every choice is a view of its own
+    "attention": ("look",),
+    "confusion": ("view",),
+    "embeddings": ("method",),
+    "hardmax": ("lab",),
+    "heads": (),
+    "lambdas": ("scale",),
+}
+RUNS = {"attention": {"look=lexicon": "sst2/cls-last-scaled", "look=gates": "sst5_trees/sentiformer"}}
+
+
+def views() -> list[str]:
+    """Every page and sub-view as the end of its address."""
+    from app.focus import choices
+    from sentviz.registry import papers
+
+    parts = {paper.page.url: paper.page.parts for paper in papers().values()}
+    found = []
+    for url in addresses():
+        if url in parts:
+            found += [url, *(f"{url}?part={part}" for part in parts[url])]
+            continue
+        fields = SUBVIEWS.get(url, ())
+        for values in product(*(choices(field) for field in fields)):
+            query = urlencode(dict(zip(fields, values, strict=True)))
+            run = RUNS.get(url, {}).get(query, "")
+            found.append("?".join(filter(None, (url, query + (f"&run={run}" if run else "")))))
+    return found
+
+
+def addresses() -> list[str]:
+    """The last part of every page's address, in the order of the navigation."""
+    return [info["url_pathname"] for info in _app()._registered_pages.values()]
+
+
+def _app() -> object:
+    from streamlit.testing.v1 import AppTest
+
+    app = AppTest.from_file(str(ROOT / "app" / "pages.py"), default_timeout=600)
+    app.query_params["run"] = "sst2/ndt-unit-2"
+    return _at(app.run(), FIRST)
+
+
+def _at(app: object, view: str) -> object:
+    """The app at a view, run."""
+    url, _, query = view.partition("?")
+    pages = app._registered_pages
+    app._page_hash = next(key for key, info in pages.items() if info["url_pathname"] == url)
+    for name, value in parse_qsl(query):
+        app.query_params[name] = value
+    return app.run()
+
+
+def timed(view: str) -> None:
+    """Print the seconds of a view in this process, cold and warm."""
+    from streamlit.testing.v1 import AppTest
+
+    known = _app()._registered_pages
+    seconds = []
+    for _ in range(1 + WARM):
+        app = AppTest.from_file(str(ROOT / "app" / "pages.py"), default_timeout=600)
+        app._registered_pages = known
+        app.query_params["run"] = "sst2/ndt-unit-2"
+        begin = time.perf_counter()
+        _at(app, view)
+        seconds.append(time.perf_counter() - begin)
+    failed = "; ".join(str(error.value) for error in app.exception)
+    print(json.dumps({"cold": seconds[0], "warm": statistics.median(seconds[1:]), "failed": failed}))  # noqa: T201
+
+
+def pages() -> None:
+    """A line for each view: cold and warm seconds."""
+    asked = [word for word in sys.argv[1:] if word != "pages"]
+    print(f"\n{'page':<44}{'cold, s':>9}{'warm, s':>9}")  # noqa: T201
+    for view in views():
+        if asked and not any(word in view for word in asked):
+            continue
+        command = [sys.executable, "-c", f"from tests.benchmarks.pages import timed; timed({view!r})"]
+        done = subprocess.run(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False)
+        if done.returncode:
+            print(f"{view:<44}  {done.stderr.strip().splitlines()[-1]}")  # noqa: T201
+            continue
+        found = json.loads(done.stdout.splitlines()[-1])
+        print(f"{view:<44}{found['cold']:>9.2f}{found['warm']:>9.2f}  {found['failed']}", flush=True)  # noqa: T201
