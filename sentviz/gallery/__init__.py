@@ -1,7 +1,9 @@
 """Every figure by name: what notebooks draw, the command line exports, pages show and reports are made of.
 
-A figure is registered once, beside the function that makes it of a subject (`sentviz.gallery.registry.figure`): in `sentence`, `lexicon`,
-`training`, `epochs`, `testset`, `words`, `points` or, of a study, in its paper's `figures`. Nothing heavy is loaded before one is drawn.
+A figure is registered once, beside the function that makes it of a subject (`sentviz.gallery.registry.figure`): in `sentence`,
+`lexicon`, `training`, `epochs`, `testset`, `words`, `points` or, of a study, in its paper's `figures`; those of any paper in
+`sentviz.studies.figures`.
+Nothing heavy is loaded before one is drawn.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import fields, replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from sentviz.errors import InputError, SentvizError
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["FIGURES", "Sentence", "Spec", "code", "draw", "make", "scalar_figure", "sourced", "strip"]
 
 
+import_module("sentviz.studies.figures")  # by name, as those of papers: what is above is found, not imported
 for _paper in papers().values():
     with suppress(SentvizError):  # a paper of another package whose figures cannot be loaded has none
         _paper.load("figures", None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sentviz.claim import Claim, Finding, unjudged
@@ -21,7 +21,7 @@ BROKEN = "its test failed"
 COLUMNS = ("paper", "name", "key", "claim", "row", "on", "where", "against", "verdict", "evidence", "parts", "effect")
 
 
-def judged(runs: Iterable[Run], names: Iterable[str] | None = None) -> pd.DataFrame:
+def judged(runs: Iterable[Run], names: Iterable[str] | None = None, known: Mapping[str, Finding] | None = None) -> pd.DataFrame:
     """Every claim with its verdict.
 
     Columns: paper, its name and the claim's key in links; claim, row and on (its place on a board), where, against; verdict, evidence,
@@ -29,6 +29,7 @@ def judged(runs: Iterable[Run], names: Iterable[str] | None = None) -> pd.DataFr
 
     Args:
         names: of papers; all that have claims without.
+        known: what came out before on the same runs, by key; those claims are not tested again.
     Raises:
         InputError: no such paper.
     """
@@ -43,19 +44,20 @@ def judged(runs: Iterable[Run], names: Iterable[str] | None = None) -> pd.DataFr
             lost = Claim("Its claims can be tested", "", "runs here", lambda runs, said=str(error): unjudged(said))  # type: ignore[misc]
             claims = (lost,)
         for claim in claims:
-            try:
-                finding = claim.test(here)
-            except SentvizError as error:
-                finding = unjudged(str(error))
-            except Exception as error:  # one paper's mistake leaves the other papers' claims standing
-                finding = unjudged(f"{BROKEN} ({type(error).__name__}: {error})")
+            key = claim.key(paper.name)
+            one = (known or {}).get(key) or _tested(claim, here)
             said = claim.statement, claim.row, claim.on, claim.where, claim.against
-            rows.append((paper.short, paper.name, claim.key(paper.name), *said, *_found(finding)))
+            rows.append((paper.short, paper.name, key, *said, one.verdict, one.evidence, one.parts, one.effect))
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def _found(one: Finding) -> tuple[object, ...]:
-    return one.verdict, one.evidence, one.parts, one.effect
+def _tested(claim: Claim, runs: Sequence[Run]) -> Finding:
+    try:
+        return claim.test(runs)
+    except SentvizError as error:
+        return unjudged(str(error))
+    except Exception as error:  # one paper's mistake leaves the other papers' claims standing
+        return unjudged(f"{BROKEN} ({type(error).__name__}: {error})")
 
 
 def ledger(frame: pd.DataFrame) -> pd.DataFrame:

@@ -301,7 +301,9 @@ def _deviation(dataset: str, measure: str, *, changes: bool) -> Test:
         p = holm({str(layer): float(value) for layer, value in enumerate(raw)})
         spans = spans / base.mean(axis=0)
         most = int(np.abs(relative).argmax())
-        effect = Effect(100 * float(relative[most]), *(100 * spans[:, most]).tolist(), unit="%", of=f"change in layer {most + 1}, the largest")
+        effect = Effect(
+            100 * float(relative[most]), *(100 * spans[:, most]).tolist(), unit="%", of=f"change in layer {most + 1}, the largest"
+        )
         evidence = f"{said}; smallest p after Holm over {len(p)} layers {min(p.values()):.2g}; {seeds}"
         if min(p.values()) <= LEVEL and not (np.abs(spans) <= SAME).all():
             return Finding("holds" if changes else "does not hold", evidence, effect=effect)
@@ -355,7 +357,8 @@ CLAIMS = (
     *_row("Every setting beats Xia et al.'s product", PRINT,
           ("nsmc", "Every setting is better than Xia et al.'s product with every encoder", "section 5.1", _table_xia), figure="gains"),
     *_row("Xia et al.'s product loses", PRINT,
-          ("nsmc", "Xia et al.'s product does the opposite: it loses against the baseline", "section 5.1", _table_opposite), figure="gains"),
+          ("nsmc", "Xia et al.'s product does the opposite: it loses against the baseline", "section 5.1", _table_opposite),
+          figure="gains"),
     *_row("ELECTRAs gain more than 0.5 points", PRINT,
           ("nsmc", "The three ELECTRA encoders gain more than 0.5 points in every setting", "section 5.1", _table_half), figure="gains"),
     *_row("xlm-roberta gains most, kr-bert least", PRINT,

@@ -178,7 +178,9 @@ def _public(runs: Sequence[Run]) -> Finding:
         return MISSING
     rest = "the public numbers are best test accuracies"
     widest = table.iloc[-1]
-    effect = Effect.in_percent(widest["value"], widest["low"], widest["high"], widest["printed"], f"{widest['model']}, beside the public code")
+    effect = Effect.in_percent(
+        widest["value"], widest["low"], widest["high"], widest["printed"], f"{widest['model']}, beside the public code"
+    )
     said = "; ".join(
         f"{row['model']}: {_percent(row)} (public code {row['printed']:.2%}), {_seeds(row['seeds'])}" for row in table.to_dict("records")
     )
@@ -198,9 +200,9 @@ CLAIMS = (
     Claim("Eight layers are enough to come near the clustered state", "training and results", "runs here", _enough,
           "Eight layers are enough to cluster", figure="hardmax-nearness", **OURS),
     Claim("The most frequent leaders 2 or more from the line convey sentiment", "training and results", "runs here", _sentiment(DISTANCE),
-          "Leaders 2 or more from the line are polar words", how="looked up in VADER and the Opinion Lexicon", **OURS),
+          "Leaders far from the line (2) are polar words", how="looked up in VADER and the Opinion Lexicon", **OURS),
     Claim("The most frequent leaders in the outer two thirds of the leaders' reach convey sentiment", "ours, in our embedding's scale",
-          "runs here", _sentiment(-1 / 3), "Leaders in the outer two thirds are polar words",
+          "runs here", _sentiment(-1 / 3), "Leaders in the outer 2/3 are polar words",
           how="looked up in VADER and the Opinion Lexicon", **OURS),
     Claim("Accuracy grows with the dimension of the embedding", "public code", "runs here", _grows, "Accuracy grows with the dimension",
           how="each dimension against the one below it, p after Holm over these steps", figure="hardmax-accuracy", **OURS),

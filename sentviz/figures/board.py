@@ -1,0 +1,388 @@
+"""Claims with their verdicts as one picture: claims down, data sets across, a coloured cell with a sign and the effect, where it has one.
+
+One paper is one panel; several papers make a poster, whose small form, for a printed column, is a tile for each claim. Verdicts have
+colours and signs of their own (`sentviz.figures.verdicts`).
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import product
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from sentviz.claim import Against, Effect, Verdict
+from sentviz.errors import InputError
+from sentviz.figures.figure import Figure, Theme, base_layout, file_safe, ink_on, palette
+from sentviz.figures.text import as_text, label_width
+from sentviz.figures.verdicts import VERDICTS, draw_sign, effect_in_words
+
+__all__ = ["board"]
+
+GROUPS: dict[Against, str] = {
+    "its own tables": "against its own tables",
+    "simulated runs": "simulated",
+    "data sets": "counted in data sets",
+    "runs here": "against runs here",
+}
+NOWHERE = "overall"  # the column of claims that are of no data set, or of several
+NARROW = 640  # pixels below which several papers are tiles
+HEADING = 84  # pixels of title and legend
+LEAST = 3  # columns that a panel has room for
+UPRIGHT = 56  # pixels of a column below which its name stands upright and its cells have signs alone
+FULL = 700  # pixels of a panel whose letters have their full size
+
+
+def board(claims: pd.DataFrame, *, title: str, chosen: str = "", bare: bool = False, width: int = 0, theme: Theme = "light") -> Figure:
+    """The board of one paper's claims, or of several papers' side by side.
+
+    Args:
+        claims: as `sentviz.studies.claims.judged` returns them.
+        title: words of ours.
+        chosen: the key of the claim that is marked.
+        bare: without title and legend, where the page has them.
+        width: in pixels; 860 of one paper and 1,440 of several unless given. Several papers below 640 pixels are tiles.
+    Frame:
+        paper, claim, on, against, verdict, value, low, high, unit, held_against; NaN where a verdict rests on no one number.
+    Raises:
+        InputError: there is no claim, or the width is none.
+    """
+    if claims.empty:
+        raise InputError("There is no claim to show.")
+    papers = [group for _, group in claims.groupby("paper", sort=False)]
+    wide = width or (860 if len(papers) == 1 else 1440)
+    if wide < 200:
+        raise InputError("A board needs a width of 200 pixels or more.")
+    tiles = len(papers) > 1 and wide < NARROW
+    plot = _tiles(papers, wide, theme) if tiles else _panels(papers, wide, HEADING * (not bare), chosen, theme)
+    if not bare:
+        _heading(plot, claims, title, wide, theme)
+    again = partial(board, claims, title=title, chosen=chosen, bare=bare, theme=theme)
+    name = file_safe("board", claims["name"].iloc[0] if len(papers) == 1 else "claims")
+    return Figure(name, plot, _frame(claims), _words(claims), at_width=again)
+
+
+def _frame(claims: pd.DataFrame) -> pd.DataFrame:
+    """What is drawn, without what a file cannot hold."""
+    names = {"value": "value", "low": "low", "high": "high", "unit": "unit", "null": "held_against"}
+    numbers = {title: [getattr(one, name, None) for one in claims["effect"]] for name, title in names.items()}
+    return claims[["paper", "claim", "on", "against", "verdict"]].assign(**numbers).reset_index(drop=True)
+
+
+def _words(claims: pd.DataFrame) -> str:
+    counts = claims["verdict"].value_counts()
+    said = ", ".join(f"{verdict} {counts.get(verdict, 0)}" for verdict in VERDICTS)
+    return (
+        f"{len(claims)} claims in our words, each with its test: {said}. In a cell the dot is the effect, the line its 95% interval and the"
+        " tick what it is held against, on a scale of its row."
+    )
+
+
+# ---- panels: a paper each
+
+
+@dataclass(eq=False)
+class _Panel:
+    """A paper's rows from top to bottom, in pixels below its top; `scale` is that of its letters."""
+
+    claims: pd.DataFrame
+    scale: float
+    room: float  # pixels for its columns
+    columns: list[str] = field(default_factory=list)
+    heads: list[tuple[float, str]] = field(default_factory=list)
+    rows: list[tuple[float, str, list[dict[Any, Any]]]] = field(default_factory=list)
+    height: float = 0.0
+    top: float = 0.0  # where its columns' names end
+
+    def __post_init__(self) -> None:
+        step, here = 25 * self.scale, list(dict.fromkeys(self.claims["on"]))
+        self.columns = sorted(here, key=bool)  # stable: what is of no data set first, the others as they come
+        self.height = 16 * self.scale + max(30 * self.scale, *map(self._deep, self.columns))
+        self.top = self.height
+        for against, group in self.claims.groupby("against", sort=False):
+            self.heads.append((self.height + step / 2, GROUPS[against]))  # type: ignore[index]
+            self.height += step
+            for words, row in group.groupby("row", sort=False):
+                self.rows.append((self.height + step / 2, str(words), row.to_dict("records")))
+                self.height += step
+            self.height += 6 * self.scale
+
+    @property
+    def wide(self) -> float:
+        """Pixels of a column."""
+        return self.room / max(len(self.columns), LEAST)
+
+    def heading(self, name: str) -> list[str]:
+        """A column's name in lines; they stand upright where columns are narrow."""
+        return textwrap.wrap(name or NOWHERE, 12, break_long_words=False)[:2]
+
+    def _deep(self, name: str) -> float:
+        return self.scale * 8 + max(label_width(line, 11 * self.scale) for line in self.heading(name)) if self.wide < UPRIGHT else 0.0
+
+    @property
+    def cells(self) -> list[_Cell]:
+        """Every claim at its place; claims of one row and column stand side by side."""
+        found = []
+        for at, _, row in self.rows:
+            reach = max((_reach(one["effect"]) for one in row if one["effect"] is not None), default=0.0) or 1.0
+            for name in self.columns:
+                here = [one for one in row if one["on"] == name]
+                found += [_Cell(one, at, self.columns.index(name), i, len(here), reach, self.wide >= UPRIGHT) for i, one in enumerate(here)]
+        return found
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """A claim's place: pixels below the panel's top, and the column or a part of it."""
+
+    claim: dict[Any, Any]
+    at: float
+    column: int
+    part: int
+    parts: int
+    reach: float  # of the effects of its row
+    roomy: bool  # enough for the effect
+
+    @property
+    def middle(self) -> float:
+        """In columns."""
+        return self.column - 0.46 + 0.92 * (self.part + 0.5) / self.parts
+
+    @property
+    def half(self) -> float:
+        """Of its width, in columns."""
+        return 0.46 / self.parts - 0.01 * (self.parts > 1)
+
+    @property
+    def sign(self) -> float:
+        """Where its sign stands, in columns."""
+        return self.middle - 0.72 * self.half * self.marked
+
+    @property
+    def marked(self) -> bool:
+        """Whether its effect is drawn."""
+        return self.roomy and self.claim["effect"] is not None
+
+    def to(self, value: float) -> float:
+        """Where a value of its effect stands, in columns; what it is held against stands right of the middle."""
+        return self.middle + self.half * (0.33 + 0.54 * (value - self.claim["effect"].null) / self.reach)
+
+
+def _panels(papers: Sequence[pd.DataFrame], width: int, top: int, chosen: str, theme: Theme) -> go.Figure:
+    """One panel, or two columns of panels of about the same height."""
+    beside = min(len(papers), 2)
+    gap = 36 * (beside - 1)
+    each = (width - 24 - gap) / beside
+    scale = min(1.0, max(0.77, each / FULL))
+    longest = max(label_width(as_text(words, None), 13 * scale) for group in papers for words in group["row"])
+    label = min(0.93 * longest + 16, 0.58 * each)
+    panels = [_Panel(group, scale, each - label) for group in papers]
+    between = 24 * scale
+    stacks = _stacked(panels, beside, between)
+    inner = max(_tall(stack, between) for stack in stacks)
+    margin = (12 + round(label), top or 8, 12, 10)
+    plot = go.Figure(
+        layout=base_layout(theme, width=width, height=round(margin[1] + inner + 10), margin=margin, showlegend=False, barmode="overlay")
+    )
+    room = width - 24 - label
+    for i, stack in enumerate(stacks):
+        start, at = i * (each + gap) / room, 0.0
+        for panel in stack:
+            down = max(1 - (at + panel.height) / inner, 0.0), 1 - at / inner
+            _draw(plot, panels.index(panel), panel, (start, min(start + (each - label) / room, 1.0)), down, label, chosen, theme)
+            at += panel.height + between
+    return plot
+
+
+def _tall(stack: Sequence[_Panel], between: float) -> float:
+    return sum(panel.height for panel in stack) + between * (len(stack) - 1)
+
+
+def _stacked(panels: Sequence[_Panel], beside: int, between: float) -> list[list[_Panel]]:
+    """The panels in one or two columns, as level as can be; the first is the first of the first, and all keep their order."""
+    if beside == 1:
+        return [list(panels)]
+    ways = (
+        [[panel for panel, side in zip(panels, (0, *sides), strict=True) if side == i] for i in range(2)]
+        for sides in product(range(2), repeat=len(panels) - 1)
+    )
+    return min((way for way in ways if way[1]), key=lambda way: max(_tall(stack, between) for stack in way))
+
+
+def _draw(
+    plot: go.Figure,
+    place: int,
+    panel: _Panel,
+    across: tuple[float, float],
+    down: tuple[float, float],
+    label: float,
+    chosen: str,
+    theme: Theme,
+) -> None:
+    """A panel on axes of its own: columns across, pixels down."""
+    colours, suffix, scale = palette(theme), str(place + 1) if place else "", panel.scale
+    x, y, size = f"x{suffix}", f"y{suffix}", 13 * panel.scale
+    still = {"fixedrange": True, "showticklabels": False, "showline": False}
+    plot.update_layout(
+        {
+            f"xaxis{suffix}": still
+            | {"domain": across, "range": [-0.5, max(len(panel.columns), LEAST) - 0.5], "anchor": y, "showgrid": False},
+            f"yaxis{suffix}": still | {"domain": down, "range": [panel.height, 0], "anchor": x, "showgrid": False},
+        }
+    )
+    at_left = {"xref": f"{x} domain", "yref": y, "x": 0, "xanchor": "left", "xshift": -label, "yanchor": "middle"}
+    title = f"<b>{as_text(panel.claims['paper'].iloc[0], 36)}</b>"
+    notes = [at_left | {"text": title, "y": 20 * scale, "font": {"size": 1.25 * size}}]
+    notes += [at_left | {"text": words, "y": at + 2, "font": {"size": 0.85 * size, "color": colours.muted}} for at, words in panel.heads]
+    notes += [at_left | {"text": as_text(words, 52), "y": at, "font": {"size": size}} for at, words, _ in panel.rows]
+    for i, name in enumerate(panel.columns):
+        words = "<br>".join(as_text(line, None) for line in panel.heading(name))
+        font, upright = {"size": 11 * scale, "color": colours.muted}, {"textangle": -90} if panel.wide < UPRIGHT else {}
+        notes.append({"text": words, "xref": x, "yref": y, "x": i, "y": panel.top, "yanchor": "bottom", "font": font} | upright)
+    guide = {
+        "type": "line",
+        "xref": f"{x} domain",
+        "yref": y,
+        "x0": 0,
+        "x1": 1,
+        "layer": "below",
+        "line": {"color": colours.grid, "width": 1},
+    }
+    shapes = [guide | {"y0": at, "y1": at} for at, _, _ in panel.rows] + _shares(panel, x, y, theme)
+    for verdict in VERDICTS:
+        _verdict(plot, verdict, [cell for cell in panel.cells if cell.claim["verdict"] == verdict], (x, y), scale, theme)
+    for cell in panel.cells:
+        place_ = {"xref": x, "yref": y, "xanchor": cell.sign, "yanchor": cell.at}
+        draw_sign(shapes, notes, cell.claim["verdict"], place_, scale, theme)
+        if chosen == cell.claim["key"]:
+            sides = {"x0": cell.middle - cell.half, "x1": cell.middle + cell.half, "y0": cell.at - 11 * scale, "y1": cell.at + 11 * scale}
+            shapes.append({"type": "rect", "xref": x, "yref": y, "line": {"color": colours.ink, "width": 2.5}} | sides)
+    plot.layout.annotations = [*plot.layout.annotations, *notes]
+    plot.layout.shapes = [*plot.layout.shapes, *shapes]
+
+
+def _verdict(plot: go.Figure, verdict: Verdict, cells: Sequence[_Cell], axes: tuple[str, str], scale: float, theme: Theme) -> None:
+    """The cells of one verdict, then their effects: what they are held against, intervals, dots."""
+    if not cells:
+        return
+    colour, on = VERDICTS[verdict][theme], {"xaxis": axes[0], "yaxis": axes[1]}
+    ink, still = ink_on(colour), {"marker": {"opacity": 1}}
+    plot.add_bar(
+        orientation="h",
+        base=[cell.middle - cell.half for cell in cells],
+        x=[2 * cell.half for cell in cells],
+        y=[cell.at for cell in cells],
+        width=20.5 * scale,
+        marker={"color": colour, "cornerradius": 4, "line": {"width": 0}},
+        customdata=[[cell.claim["key"], _hover(cell.claim)] for cell in cells],
+        hovertemplate="%{customdata[1]}<extra></extra>",
+        selected=still,
+        unselected=still,
+        name=verdict,
+        **on,
+    )
+    marked = [(cell, cell.claim["effect"]) for cell in cells if cell.marked]
+    spans = [(cell, one.low, one.high) for cell, one in marked if one.low is not None and one.high is not None]
+    ticks = _strokes([(cell.to(one.null), cell.at - 6 * scale, cell.to(one.null), cell.at + 6 * scale) for cell, one in marked])
+    lines = _strokes([(cell.to(low), cell.at, cell.to(high), cell.at) for cell, low, high in spans])
+    for (xs, ys), thick, opacity in ((ticks, 1.0, 0.55), (lines, 1.8, 1.0)):
+        pen = {"color": ink, "width": thick * scale}
+        plot.add_scatter(x=xs, y=ys, mode="lines", line=pen, opacity=opacity, hoverinfo="skip", **on)
+    dots = {"color": ink, "size": 6.5 * scale}
+    xs, ys = [cell.to(one.value) for cell, one in marked], [cell.at for cell, _ in marked]
+    plot.add_scatter(x=xs, y=ys, mode="markers", marker=dots, hoverinfo="skip", **on)
+
+
+def _strokes(lines: Sequence[tuple[float, float, float, float]]) -> tuple[list[float | None], list[float | None]]:
+    """Lines from one point to another as one trace."""
+    return [x for a, _, b, _ in lines for x in (a, b, None)], [y for _, a, _, b in lines for y in (a, b, None)]
+
+
+def _reach(effect: Effect) -> float:
+    """How far from what it is held against an effect reaches."""
+    return max(abs(side - effect.null) for side in (effect.value, effect.low, effect.high) if side is not None)
+
+
+def _hover(claim: dict[Any, Any]) -> str:
+    effect = claim["effect"]
+    words = [] if effect is None else textwrap.wrap(effect_in_words(effect) + (f" ({effect.of})" if effect.of else ""), 56)
+    return "<br>".join([f"<b>{claim['verdict']}</b>", *(as_text(line, None) for line in [*textwrap.wrap(claim["claim"], 56), *words])])
+
+
+def _shares(panel: _Panel, x: str, y: str, theme: Theme) -> list[dict[str, Any]]:
+    """How many claims have which verdict, as one thin bar over the columns."""
+    counts, at, shapes = panel.claims["verdict"].value_counts(), 0.0, []
+    for verdict, colour in VERDICTS.items():
+        share = counts.get(verdict, 0) / len(panel.claims)
+        sides = {"x0": at, "x1": at + share, "y0": 0, "y1": 5 * panel.scale}
+        shapes.append({"type": "rect", "xref": f"{x} domain", "yref": y, "fillcolor": colour[theme], "line": {"width": 0}} | sides)
+        at += share
+    return shapes
+
+
+# ---- the heading that explains the signs
+
+
+def _heading(plot: go.Figure, claims: pd.DataFrame, title: str, width: int, theme: Theme) -> None:
+    """Title, and a legend that counts: a swatch with its sign, in words."""
+    counts, left, small = claims["verdict"].value_counts(), 12 - plot.layout.margin.l, width < NARROW
+    plot.update_layout(title={"text": as_text(title, None), "font": {"size": 14 if small else 19}})
+    notes, shapes, at, up, size = list[dict[str, Any]](), list[dict[str, Any]](), left, HEADING - 50, 10 if small else 13
+    corner = {"xref": "paper", "yref": "paper", "xanchor": 0, "yanchor": 1}
+    for verdict, colour in VERDICTS.items():
+        words = f"{verdict} <b>{counts.get(verdict, 0)}</b>"
+        needed = 24 + 0.93 * label_width(words, size) + 14
+        if at > left and at + needed > left + width - 24:
+            at, up = left, up - 20
+        swatch = {"x0": at, "x1": at + 18, "y0": up - 8, "y1": up + 8, "xsizemode": "pixel", "ysizemode": "pixel"}
+        shapes.append({"type": "rect", "fillcolor": colour[theme], "line": {"width": 0}} | swatch | corner)
+        draw_sign(shapes, notes, verdict, corner, 0.9, theme, (at + 9, up))
+        beside = {"xref": "paper", "yref": "paper", "x": 0, "y": 1, "xanchor": "left", "yanchor": "middle", "xshift": at + 24, "yshift": up}
+        notes.append({"text": words, "font": {"size": size}} | beside)
+        at += needed
+    plot.layout.annotations = [*plot.layout.annotations, *notes]
+    plot.layout.shapes = [*plot.layout.shapes, *shapes]
+
+
+# ---- tiles: a claim each, for a narrow column
+
+
+def _tiles(papers: Sequence[pd.DataFrame], width: int, theme: Theme) -> go.Figure:
+    """Each paper's claims as tiles in lines by what they are held against; signs, but neither words nor effects."""
+    label, top = 96, HEADING + 4
+    lines: list[tuple[float, str, str, list[Verdict]]] = []  # where, the paper's name or what its tiles are held against, its verdicts
+    at = 0.0
+    most = max(int(group["against"].value_counts().max()) for group in papers)
+    side = min(15.0, (width - 24 - label) / most)
+    for group in papers:
+        lines.append((at + 10, "", str(group["paper"].iloc[0]), []))
+        at += 21
+        for against, part in group.groupby("against", sort=False):
+            lines.append((at + side / 2, str(against), "", list(part["verdict"])))
+            at += side + 3
+        at += 5
+    layout = base_layout(
+        theme, width=width, height=round(top + at + 6), margin=(12 + label, top, 12, 6), showlegend=False, barmode="overlay"
+    )
+    plot, colours = go.Figure(layout=layout), palette(theme)
+    plot.update_xaxes(visible=False, range=[0, (width - 24 - label) / side])
+    plot.update_yaxes(visible=False, range=[at, 0])
+    notes, shapes = list[dict[str, Any]](), list[dict[str, Any]]()
+    for verdict, colour in VERDICTS.items():
+        here = [(i, y) for y, _, _, said in lines for i, one in enumerate(said) if one == verdict]
+        plot.add_bar(orientation="h", base=[i + 0.04 for i, _ in here], x=[0.92] * len(here), y=[y for _, y in here], width=0.92 * side,
+                     marker={"color": colour[theme], "line": {"width": 0}}, hoverinfo="skip", name=verdict)  # fmt: skip
+    for y, against, paper, said in lines:
+        font = {"size": 10, "color": colours.muted} if against else {"size": 12}
+        text = against if against else f"<b>{as_text(paper, 36)}</b>"
+        at_left = {"xref": "paper", "yref": "y", "x": 0, "y": y, "xanchor": "left", "yanchor": "middle", "xshift": -label}
+        notes.append({"text": text, "font": font} | at_left)
+        for i, one in enumerate(said):
+            draw_sign(shapes, notes, one, {"xref": "x", "yref": "y", "xanchor": i + 0.5, "yanchor": y}, 0.72 * side / 15, theme)
+    plot.layout.annotations, plot.layout.shapes = notes, shapes
+    return plot

@@ -1,0 +1,60 @@
+"""How a verdict looks wherever it is drawn: a colour, a sign, and its effect in words.
+
+Dark is what is settled, pale what is open; a sign stands in every cell, so that verdicts are told apart in grey as well.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sentviz.claim import Effect, Verdict
+from sentviz.figures.figure import Theme, ink_on, number
+
+__all__ = ["SIGNS", "VERDICTS", "draw_sign", "effect_in_words"]
+
+VERDICTS: dict[Verdict, dict[Theme, str]] = {  # teal, vermilion, sand, grey: apart for colour-blind eyes, and dark or pale
+    "holds": {"light": "#00695f", "dark": "#2fb8a5"},
+    "does not hold": {"light": "#d95f20", "dark": "#f0813f"},
+    "cannot be told": {"light": "#f3e0a6", "dark": "#6f6233"},
+    "cannot be judged here": {"light": "#e3e7ee", "dark": "#2c323e"},
+}
+SIGNS: dict[Verdict, tuple[tuple[tuple[float, float], ...], ...]] = {  # strokes in pixels, upwards; what cannot be told has a letter
+    "holds": (((-5, 0), (-1.6, -4), (5, 4.4)),),
+    "does not hold": (((-4, -4), (4, 4)), ((-4, 4), (4, -4))),
+    "cannot be judged here": (((-4, 0), (4, 0)),),
+}
+
+
+def effect_in_words(effect: Effect) -> str:
+    """ "+0.12 [−0.05, +0.29] points": the number with its sign where it is a difference, its interval where it has one."""
+    sign = effect.null == 0
+    digits = 2 if effect.unit in ("points", "") else 1
+
+    def said(value: float) -> str:
+        return f"{'+' if sign and value > 0 else ''}{number(value, digits)}"
+
+    span = "" if effect.low is None or effect.high is None else f" [{said(effect.low)}, {said(effect.high)}]"
+    unit = effect.unit if effect.unit in ("", "%") else f" {effect.unit}"
+    return f"{said(effect.value)}{span}{unit}"
+
+
+def draw_sign(
+    shapes: list[dict[str, Any]],
+    notes: list[dict[str, Any]],
+    verdict: Verdict,
+    place: dict[str, Any],
+    scale: float,
+    theme: Theme,
+    shift: tuple[float, float] = (0.0, 0.0),
+) -> None:
+    """A tick, a cross, a dash or a question mark so many pixels from a place: xref, yref, xanchor, yanchor."""
+    ink, (right, up) = ink_on(VERDICTS[verdict][theme]), shift
+    if verdict in SIGNS:
+        strokes = (" L ".join(f"{right + scale * a:.4g} {up + scale * b:.4g}" for a, b in stroke) for stroke in SIGNS[verdict])
+        path = " ".join(f"M {stroke}" for stroke in strokes)
+        pixels = {"xsizemode": "pixel", "ysizemode": "pixel", "line": {"color": ink, "width": 2.2 * scale}}
+        shapes.append({"type": "path", "path": path} | place | pixels)
+        return
+    font, where = {"size": 14 * scale, "color": ink}, {"x": place["xanchor"], "y": place["yanchor"], "xshift": right, "yshift": up}
+    middle = {"xanchor": "center", "yanchor": "middle", "xref": place["xref"], "yref": place["yref"]}
+    notes.append({"text": "<b>?</b>", "font": font} | where | middle)

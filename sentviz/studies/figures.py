@@ -1,0 +1,39 @@
+"""Figures of every paper: the board of its claims, and the poster of all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sentviz.gallery.registry import figure
+from sentviz.gallery.subjects import Study
+from sentviz.registry import papers
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sentviz.figures.figure import Figure, Theme
+
+__all__ = ["drawn"]
+
+
+def _sets() -> Sequence[str]:
+    return ["all", *(name for name, paper in papers().items() if paper.claims)]
+
+
+@figure("claims-board", "Every claim and what became of it; of a paper by its name, or of all", Study, "board:board", sets=_sets)
+def _board(of: Study, *, chosen: str = "", theme: Theme = "light") -> Figure:
+    from sentviz.studies.kept import verdicts
+
+    names = None if of.name == "all" else [of.name]
+    return drawn(verdicts(of.runs, names), chosen=chosen, theme=theme)
+
+
+def drawn(claims: pd.DataFrame, *, chosen: str = "", bare: bool = False, theme: Theme = "light") -> Figure:
+    """The board of claims as `judged` gives them, with a title that counts them."""
+    from sentviz.figures.board import board
+
+    names = list(dict.fromkeys(claims["paper"]))
+    many = f"{len(claims)} claims" if len(claims) != 1 else "one claim"
+    title = f"What became of {many} of {names[0]}" if len(names) == 1 else f"{many.capitalize()} of {len(names)} papers, each with its test"
+    return board(claims, title=title, chosen=chosen, bare=bare, theme=theme)
