@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from tests.benchmarks import app, explanations, hardmax, hub, models, points, projection, sparse, through, tweets, views, words
+from tests.benchmarks import app, explanations, hardmax, hub, models, pages, points, projection, sparse, through, tweets, views, words
 
 ALL = {
     "trace": models.trace,
@@ -13,6 +13,7 @@ ALL = {
     "start": app.start,
     "enter": app.enter,
     "select": app.select,
+    "pages": pages.pages,
     "points": points.points,
     "removal": explanations.leave_one_out,
     "gradients": explanations.gradients,
