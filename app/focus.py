@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -34,7 +35,7 @@ from app.fields import (
 from sentviz.errors import SentvizError
 from sentviz.explain import SCORES
 from sentviz.figures import component_name
-from sentviz.registry import papers, studies
+from sentviz.registry import FIRST, papers, studies
 from sentviz.shapes import Capabilities
 from sentviz.style import Style
 from sentviz.testset.rows import OVER
@@ -157,6 +158,11 @@ def _parts() -> tuple[str, ...]:
     return tuple(dict.fromkeys(part for paper in papers().values() for part in paper.page.parts))
 
 
+def _keyed(value: str) -> bool:
+    """Whether a text may be a claim's key; which claims there are is known to the page that shows them."""
+    return re.fullmatch(r"[a-z0-9-]+-[0-9a-f]{6}", value) is not None
+
+
 def _vocabulary() -> frozenset[str]:
     """Every word of the sequences that papers' pages ask about."""
     return frozenset(word for paper in papers().values() for word in paper.page.vocabulary)
@@ -241,7 +247,9 @@ class Focus:
     plane: str = coordinates_or(("spread", "decision"), resets=RUN, chip=_plane)  # of its picture
     play: str = characters(chip="playground as set")  # settings of its playground, as in n:50~alpha:0.5
     study: str = choice(_studied, "sst2", chip="study of {}")  # data set of a paper's page
-    part: str = choice(_parts, "results", chip=_spaced)  # of that page
+    part: str = choice(_parts, FIRST, chip=_spaced)  # of that page
+    # a claim of the boards by its key; "" = none
+    claim: str = characters(most=80, means=_keyed, chip="one claim", called="the claim", instead="none is opened")
     metric: str = choice(
         ("accuracy", "precision_weighted", "f1_weighted", "auc", "silhouette", "precision_macro", "f1_macro"), chip=_spaced
     )

@@ -7,16 +7,10 @@ from pathlib import Path
 import streamlit as st
 
 from app import shell
-from sentviz.registry import Paper, papers
+from app.views.papers.shared import page_of
+from sentviz.registry import papers
 
 st.set_page_config(page_title="sentviz", page_icon=str(Path(__file__).with_name("icon.svg")), layout="wide")
-
-
-def page_of(paper: Paper) -> Path:
-    """The script of a paper's page: its own, one of ours for it, or the one that shows any paper."""
-    views = Path(__file__).resolve().parent / "views" / "papers"
-    ours = views / paper.name / "page.py"
-    return paper.page.script or (ours if ours.is_file() else views / "generic.py")
 
 
 PAGES = {
@@ -108,10 +102,7 @@ PAGES = {
         ),
     ],
     "Papers": [
-        *(
-            st.Page(page_of(paper), title=paper.short, url_path=paper.page.url, icon=paper.page.icon, help=paper.page.help)
-            for paper in papers().values()
-        ),
+        *map(page_of, papers().values()),
         st.Page("views/papers/claims.py", title="Claims", icon=":material/gavel:", help="Each claim, the test, the verdict."),
     ],
     "Library": [

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sentviz.claim import Claim
     from sentviz.runs import Run
 
-__all__ = ["Page", "Paper", "Preset", "Study", "named", "papers", "printed", "problems", "recipes", "studies"]
+__all__ = ["FIRST", "LAST", "Page", "Paper", "Preset", "Section", "Study", "named", "papers", "printed", "problems", "recipes", "studies"]
 
 
 @dataclass(frozen=True)
@@ -49,15 +49,33 @@ class Study:
 
 
 @dataclass(frozen=True)
+class Section:
+    """A part of a paper's page that no other paper has; nothing of it is loaded or drawn before it is opened."""
+
+    name: str  # in links
+    title: str
+    show: str  # "package.module:function", which draws it with Streamlit from the runs that studies read
+
+
+FIRST, LAST = "claims", "items"  # the parts that every paper's page has: the board of its claims, and every item with where it is
+
+
+@dataclass(frozen=True)
 class Page:
-    """Its place in the app's navigation; without a script of its own a paper is shown as all are."""
+    """Its place in the app's navigation; without a script of its own a paper is shown as all are: board, sections, items."""
 
     help: str
     url: str = ""  # the last part of its address; of a paper in another package always paper-<name>
     icon: str = ":material/article:"
     script: Path | None = None  # a Streamlit page in another package
-    parts: tuple[str, ...] = ()  # of it that a link can name
+    cannot: str = "Nothing is here that the paper's package does not bring: numbers are as it copied them from the print."
+    sections: tuple[Section, ...] = ()
     vocabulary: tuple[str, ...] = ()  # words of the sequences that a visitor asks on it; a link carries no others
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Its parts as a link names them."""
+        return (FIRST, *(section.name for section in self.sections), LAST)
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,6 +255,9 @@ def _wrong(paper: Any, others: Iterable[Paper]) -> str:
         return f"its page {paper.page.script} is not there"
     if not re.fullmatch(r":material/[a-z0-9_]+:", paper.page.icon):
         return f"its page's icon {paper.page.icon!r} is not of the form :material/article:"
+    names = paper.page.parts
+    if again := [name for i, name in enumerate(names) if name in names[:i]]:
+        return f"its page has two parts {again[0]!r}"
     for other in others:
         taken = {
             "name": [paper.name] * (paper.name == other.name),

@@ -12,6 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from sentviz.export import SIZES
+from sentviz.registry import BUILT_IN, named, papers
 from sentviz.runs import runs
 
 ROOT = Path(__file__).parents[1]
@@ -34,9 +35,7 @@ PAGES = (
     "scalars",
     "curves",
     "training/through",
-    "ndt/page",
-    "hardmax/page",
-    "fused/page",
+    *(paper.page.url for paper in map(named, BUILT_IN)),
     "claims",
     "runs",
     "data",
@@ -56,9 +55,14 @@ def navigation() -> dict[str, Any]:
 
 
 def switched(app: AppTest, page: str) -> AppTest:
-    """The app with another of its pages, run."""
-    found = next((ROOT / "app" / "views").rglob(f"{page}.py"))
-    app.switch_page(str(found.relative_to(ROOT / "app"))).run()
+    """The app with another of its pages, run: by its script's name or, of a paper, by its address."""
+    addresses = {info["url_pathname"]: key for key, info in app._registered_pages.items()}
+    if page in {paper.page.url for paper in papers().values()}:
+        app._page_hash = addresses[page]
+        app.run()
+    else:
+        found = next((ROOT / "app" / "views").rglob(f"{page}.py"))
+        app.switch_page(str(found.relative_to(ROOT / "app"))).run()
     assert not app.exception, app.exception
     return app
 

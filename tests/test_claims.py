@@ -6,14 +6,18 @@ import csv
 from itertools import pairwise
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from sentviz.papers.ndt import prints
 from sentviz.papers.sevenessxin import measured
 from sentviz.registry import papers
-from sentviz.runs import Run
+from sentviz.runs import SHIPPED, Run
+from sentviz.shelf import gathered
 from sentviz.studies.against import minus
 from sentviz.studies.claims import BROKEN, judged
+from sentviz.studies.kept import measure, verdicts
+from tests.studies import made_run
 
 pytestmark = pytest.mark.slow
 
@@ -109,17 +113,49 @@ def test_with_shipped_runs_every_claim_has_numbers() -> None:
 
 
 def test_the_page_filters_by_paper_and_verdict() -> None:
-    """A link shows one verdict of one paper; the counts beside the verdicts are those of the paper."""
-    from app.views.papers.claims_part import ICONS
-    from tests.test_app import opened, words
+    """A link shows one verdict of one paper; the counts beside the verdicts are those of the paper; without one all stand on the board."""
+    from tests.test_app import opened
+    from tests.test_fused_page import board_keys
 
+    ledger = verdicts(gathered().runs).set_index("key")
     app = opened("claims", paper="ndt", verdict="fails")
-    page = words(app)
-    assert "##### NDT" in page and "##### Hardmax" not in page
-    shown = [element.value for element in app.markdown if element.value.startswith(tuple(ICONS.values()))]
-    assert shown and all(ICONS["does not hold"] in claim and claim.endswith("**does not hold**") for claim in shown)
-    everything = words(opened("claims"))
-    assert all(f"##### {paper}" in everything.replace("\\", "") for paper in (one.short for one in papers().values() if one.claims))
+    wanted = ledger[(ledger["name"] == "ndt") & (ledger["verdict"] == "does not hold")]
+    assert sorted(board_keys(app)) == sorted(wanted.index)
+    assert f"does not hold ({len(wanted)})" in app.button_group(key="focus-verdict").options
+    everything = opened("claims")
+    assert sorted(board_keys(everything)) == sorted(ledger.index)
+    assert len(everything.get("plotly_chart")) == ledger["name"].nunique()
+
+
+def test_stored_verdicts_are_those_of_the_tests() -> None:
+    """What is stored of the runs that ship against every test run anew; other runs are judged, and a damaged store is none."""
+    here = gathered([SHIPPED]).runs
+    stored, fresh = verdicts(here), judged(here)
+    for column in ("key", "verdict", "evidence", "parts"):
+        pd.testing.assert_series_equal(stored[column].map(plain), fresh[column].map(plain), check_names=False)
+    for one, other in zip(stored["effect"], fresh["effect"], strict=True):
+        assert (one is None) == (other is None)
+        if one is not None:
+            assert (one.unit, one.of) == (other.unit, other.of) and one.value == pytest.approx(other.value)
+            assert (one.low is None) == (other.low is None) and (one.low is None or one.low == pytest.approx(other.low))
+
+
+def plain(value: object) -> object:
+    """Parts without their effects, which are compared as numbers."""
+    return [(rows, one.verdict, one.evidence) for rows, one in value] if isinstance(value, tuple) else value
+
+
+def test_verdicts_are_kept_for_the_same_runs_only(tmp_path: Path) -> None:
+    """A store of made-up verdicts is believed for the runs that it names, and for no others; a damaged one is no store."""
+    file = tmp_path / "verdicts.json"
+    measure([], file=file)
+    lied = file.read_text(encoding="utf-8").replace("cannot be judged here", "holds")
+    file.write_text(lied, encoding="utf-8")
+    run = made_run(tmp_path, "sst2", "vanilla")
+    assert set(verdicts([], ["ndt"], file=file).query("against == 'runs here'")["verdict"]) == {"holds"}
+    assert set(verdicts([run], ["ndt"], file=file).query("against == 'runs here'")["verdict"]) == {"cannot be judged here"}
+    file.write_text("{", encoding="utf-8")
+    assert set(verdicts([], ["ndt"], file=file).query("against == 'runs here'")["verdict"]) == {"cannot be judged here"}
 
 
 def test_signs_are_minus_signs_and_names_keep_their_hyphens() -> None:

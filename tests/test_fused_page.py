@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -22,18 +23,18 @@ from tests.test_app import opened
 
 pytestmark = pytest.mark.slow
 
-Opened = Callable[[Path], AppTest]
+Opened = Callable[..., AppTest]
 
 
 @pytest.fixture
 def page(monkeypatch: pytest.MonkeyPatch) -> Iterator[Opened]:
     """A function that opens the page on the runs of one folder alone."""
 
-    def on(folder: Path) -> AppTest:
+    def on(folder: Path, part: str = "results") -> AppTest:
         monkeypatch.setattr("sentviz.runs.roots", lambda folders=(): [folder])
         st.cache_resource.clear()
         st.cache_data.clear()
-        return opened("fused/page")
+        return opened("fused", part=part)
 
     yield on
     st.cache_resource.clear()
@@ -87,41 +88,47 @@ def test_every_comparison_and_every_item_can_be_opened(page: Opened, several: Pa
     app = page(several)
     assert not any("adjusted" in one.value and "kind" in one.value for one in app.dataframe)
     app.session_state["fused-numbers"] = True
-    app.session_state["fused-list"] = True
     app.run()
     assert not app.exception, app.exception
     shown = table(app, "kind")
     assert set(shown["setting"]) == {"Xia et al., product", "Last head ÷ √d"}
     assert set(shown["kind"]) == {"over seeds"}
-    listed = table(app, "why")
+    listed = table(page(several, "items"), "why")
     assert list(listed["printed"]) == [item["printed"] for item in PAPER.items()]
-    assert "NSMC 3 of 6 (5 runs), SST-2 0 of 6 (0 runs)" in set(listed["here"])
+    assert "nsmc 3 of 6 (5 runs), sst2 0 of 6 (0 runs)" in set(listed["here"])
 
 
 def test_heads_tasks_and_claims_are_on_it(page: Opened, several: Path) -> None:
-    app = page(several)
-    said = words(app)
+    said = words(page(several, "cls"))
     assert "its own row cannot move" in said
     assert "bands: least and largest over seeds" in said
     assert "A run with weights would show it" in said
-    tasks = table(app, "injected")
+    tasks = table(page(several, "tasks"), "injected")
     assert list(tasks["task"]) == ["Hate speech"]
-    for claim in ("Every setting gains over the baseline on NSMC", "Table 2 prints standard deviation and variance under σ and σ²"):
-        assert claim in said
-    assert "the two columns are swapped" in said
+    claims = {claim.statement: claim.key("fused") for claim in PAPER.all_claims()}
+    app = page(several, "claims")
+    assert set(claims.values()) <= set(board_keys(app))
+    app.selectbox(key="focus-claim").set_value(claims["Table 2 prints standard deviation and variance under σ and σ²"]).run()
+    assert "the two columns are swapped" in words(app) and not app.exception
+
+
+def board_keys(app: AppTest) -> list[str]:
+    """The keys of the claims on the page's board."""
+    bars = [trace for chart in app.get("plotly_chart") for trace in json.loads(chart.proto.spec)["data"] if trace["type"] == "bar"]
+    return [cell[0] for bar in bars for cell in bar["customdata"]]
 
 
 def test_without_any_run_the_print_and_the_way_to_runs_are_there(page: Opened, tmp_path: Path) -> None:
     app = page(tmp_path)
-    said = words(app)
-    assert "NSMC: no baseline here" in said and "No run here has its heads measured" in said
-    assert "No out-of-domain pair of runs is here" in said
+    assert "NSMC: no baseline here" in words(app)
     assert len(table(app, "ko-electra")) == len(fused.SETTINGS)
+    assert "No run here has its heads measured" in words(page(tmp_path, "cls"))
+    assert "No out-of-domain pair of runs is here" in words(page(tmp_path, "tasks"))
     assert not app.error
 
 
 def test_coverage_is_measured_again_or_says_what_is_missing(page: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    app = page(tmp_path)
+    app = page(tmp_path, "coverage")
     monkeypatch.setenv("SENTVIZ_DATA", str(tmp_path))
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path))
     app.button(key="fused-again").click().run()
@@ -142,7 +149,7 @@ def test_a_sentence_shows_that_the_row_of_cls_stays(page: Opened, tmp_path: Path
         recipe = toy_recipe("cls-last-scaled", dataset="sst2", cls=True, lexicon="lexicon_en_vader", epochs=1)
         train(recipe, tmp_path, progress=False)
     assert isinstance(Run.open(tmp_path / "sst2" / "cls-last-scaled"), Run)
-    app = page(tmp_path)
+    app = page(tmp_path, "cls")
     app.session_state["fused-sentence"] = True
     app.run()
     assert not app.exception, app.exception

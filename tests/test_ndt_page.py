@@ -17,20 +17,25 @@ pytestmark = [
 
 
 def part(name: str, dataset: str = "sst2") -> AppTest:
-    app = opened("ndt/page", study=dataset)
+    app = opened("ndt", study=dataset)
     app.button_group(key="focus-part").set_value(name).run()
     assert not app.exception, app.exception
     return app
 
 
-def test_the_page_answers_first() -> None:
-    """A sentence with numbers for each data set that has runs, how to get the others; then figures and one numeric table."""
-    app = opened("ndt/page")
+def test_the_board_stands_first_and_answers_in_sentences_when_asked() -> None:
+    """No section is drawn with it; the questions' answers, with numbers for each data set that has runs, wait in a drawer."""
+    app = opened("ndt")
+    assert len(app.get("plotly_chart")) == 1 and not app.dataframe
+    assert "Does NDT" not in words(app) and "SST-2, on the official sentences: NDT" not in words(app).replace("\\", "")
+    app.session_state["ndt-answers"] = True
+    app.run()
     said = words(app).replace("\\", "")
-    assert "Does NDT beat DT and the matched vanilla?" in said
-    assert "SST-2, on the official sentences: NDT" in said
-    assert "n = 10,234" in said
-    table = app.dataframe[0].value
+    assert "SST-2, on the official sentences: NDT" in said and "n = 10,234" in said and "taken to be alike for all" in said
+
+
+def test_results_have_one_table_of_numbers() -> None:
+    table = part("results").dataframe[0].value
     assert {"model", "Accuracy, %", "Accuracy, print", "Accuracy, Δ"} <= set(table.columns)
     assert table["Accuracy, %"].dtype == float
     assert (table["Accuracy, Δ"].dropna() - (table["Accuracy, %"] - table["Accuracy, print"]).dropna()).abs().max() < 1e-9
@@ -41,8 +46,10 @@ def test_every_item_names_a_part_of_the_page() -> None:
     app = part("items")
     shown = app.dataframe[0].value
     assert len(shown) == len(PAPER.items())
-    offered = set(app.button_group(key="focus-part").options)
-    assert {item["view"].removeprefix("page/") for item in PAPER.items() if item["state"] == "live"} <= offered
+    live = [item for item in PAPER.items() if item["state"] == "live"]
+    assert {item["view"].removeprefix("page/") for item in live} <= set(PAPER.page.parts)
+    assert set(shown[shown["state"] == "live"]["shown on"]) <= set(app.button_group(key="focus-part").options)
+    assert "sst2 15 of 15 (45 runs)" in "; ".join(shown["here"])
 
 
 @pytest.mark.parametrize("name", ["compare", "lambda", "cost"])

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pandas as pd
 import pytest
@@ -19,10 +20,11 @@ from click.testing import CliRunner
 from sentviz import registry
 from sentviz.cli import main
 from sentviz.errors import InputError, SentvizError
+from sentviz.gallery import FIGURES
 from sentviz.presets import named as preset_of
 from sentviz.presets import preset, split
 from sentviz.recipe import Recipe
-from sentviz.registry import Page, Paper, Preset, named, papers, printed, problems, recipes, studies
+from sentviz.registry import Page, Paper, Preset, Section, named, papers, printed, problems, recipes, studies
 from sentviz.runs import Run
 from sentviz.shapes import EncoderConfig
 from sentviz.studies.claims import BROKEN, Finding, judged
@@ -33,10 +35,11 @@ from sentviz.training import train
 from tests.makers import use_toy_data
 
 ROOT = Path(__file__).parents[1]
+PAGES_OF_ALL = [f"app/views/papers/{name}.py" for name in ("board_part", "claims", "generic", "items_part", "shared")]
 FILES = {
     "made_up/__init__.py": """
 from pathlib import Path
-from sentviz.registry import Page, Paper, Preset, Study
+from sentviz.registry import Page, Paper, Preset, Section, Study
 
 PAPER = Paper(
     name="made-up",
@@ -44,7 +47,7 @@ PAPER = Paper(
     title="A made-up paper of two tables and *one* claim",
     citation="Nobody",
     folder=Path(__file__).parent,
-    page=Page("Two tables and a claim."),
+    page=Page("Two tables and a claim.", cannot="It shows no more.", sections=(Section("seen", "Seen", "made_up.seen:show"),)),
     presets={
         "made-small": Preset({"width": 16, "heads": 2, "ffn_width": 24}),
         "made-wide": Preset({"width": 32, "heads": 2, "ffn_width": 24}, recipe={"epochs": 1}),
@@ -59,7 +62,7 @@ PAPER = Paper(
     "made_up/work.py": """
 import pandas as pd
 from pathlib import Path
-from sentviz.claim import Claim, Finding
+from sentviz.claim import Claim, Effect, Finding
 from sentviz.studies.collected import configurations
 
 TABLE = pd.read_csv(Path(__file__).parent / "printed" / "accuracies.csv")
@@ -75,9 +78,17 @@ def _trained(runs):
     here = configurations(runs, "toy", ["made-wide"])
     if not here:
         return Finding("cannot be judged here", "no run is here")
-    return Finding("holds", f"n = {here['made-wide'][0].metrics()['test']['n']}")
+    found = here["made-wide"][0].metrics()["test"]["accuracy"]
+    effect = Effect.in_percent(found["value"], found["low"], found["high"], 0.5, "accuracy")
+    return Finding("holds", f"n = {here['made-wide'][0].metrics()['test']['n']}", effect=effect)
 
-CLAIMS = (Claim("A wide model can be trained", "section 1", "runs here", _trained),)
+CLAIMS = (Claim("A wide model can be trained", "section 1", "runs here", _trained, "It trains", on="Toy", data=("toy",), shows="seen"),)
+""",
+    "made_up/seen.py": """
+import streamlit as st
+
+def show(runs):
+    st.markdown(f"A section of its own sees {len(runs)} runs.")
 """,
     "made_up/items.toml": """
 [[item]]
@@ -173,7 +184,10 @@ def test_the_papers_of_the_house() -> None:
         paper = papers()[name]
         assert paper.folder == ROOT / "sentviz" / "papers" / name
         assert paper.items() and paper.all_claims() and paper.all_makers()
-        assert (ROOT / "app" / "views" / "papers" / name / "page.py").is_file()
+        for section in paper.page.sections:
+            assert callable(resolve_name(section.show))
+        assert {claim.shows for claim in paper.all_claims()} <= {section.name for section in paper.page.sections}
+        assert {claim.figure for claim in paper.all_claims()} - {""} <= FIGURES.keys()
     code = "import sys; from sentviz.registry import papers; papers(); print(*sorted({m.partition('.')[0] for m in sys.modules}))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout.split()
     assert not {"torch", "numpy", "pandas", "plotly", "sklearn", "transformers"} & set(loaded)
@@ -228,7 +242,7 @@ def test_no_generic_module_names_a_paper() -> None:
     for path in sorted((ROOT / "sentviz" / "studies").glob("*.py")):
         assert not re.search(rf"\b({names})\b", path.read_text(encoding="utf-8"), re.IGNORECASE), path.name
     said = {word for paper in map(named, registry.BUILT_IN) for word in (paper.name, paper.title, paper.citation, paper.page.url)}
-    for place in ("app/pages.py", "app/focus.py", "app/views/papers/generic.py", "sentviz/presets.py", "sentviz/recipe.py"):
+    for place in ("app/pages.py", "app/focus.py", *PAGES_OF_ALL, "sentviz/presets.py", "sentviz/recipe.py"):
         tree = ast.parse((ROOT / place).read_text(encoding="utf-8"))
         values = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
         modules = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
@@ -310,13 +324,21 @@ app.query_params["paper"] = "made-up"
 app.run()
 assert not app.exception, app.exception
 pages = {}
-for page in ("views/papers/generic.py", "views/papers/claims.py", sys.argv[1]):
-    app.switch_page(page).run()
+own = next(key for key, info in app._registered_pages.items() if info["url_pathname"] == "paper-made-up")
+for page, part in ((own, "claims"), (own, "items"), (own, "seen"), ("views/papers/claims.py", ""), (sys.argv[1], "")):
+    if part:
+        app._page_hash = page
+        app.query_params["part"] = part
+    else:
+        app.switch_page(page)
+    app.run()
     assert not app.exception, app.exception
-    pages[page.split("/")[-1]] = {
+    pages[part or page.split("/")[-1]] = {
         "words": [str(e.value) for e in [*app.markdown, *app.caption]],
         "warnings": [str(e.value) for e in app.warning],
         "tables": [e.value.to_dict("list") for e in app.dataframe],
+        "claims": [box.options for box in app.selectbox if box.key == "focus-claim"],
+        "boards": len(app.get("plotly_chart")),
         "expanders": [e.label.replace("\\\\", "") for e in app.expander],
         "focus": app.query_params.get("paper"),
     }
@@ -339,13 +361,15 @@ def test_the_app_shows_a_foreign_paper(site: Path, made_up: Paper, trained: Run,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     pages = json.loads(done.stdout.splitlines()[-1])
-    own = "\n".join(pages["generic.py"]["words"]).replace("\\", "")
-    assert "A made-up paper of two tables and *one* claim" in own and "1 of its models are here" in own
-    assert "A wide model can be trained · **holds**" in own
-    assert pages["generic.py"]["expanders"][:2] == ["Table 1: Accuracies", "Table 2: Words"]
-    assert pages["generic.py"]["tables"][0]["accuracy"] == [0.75, 0.8]
-    claims = "\n".join(pages["claims.py"]["words"]).replace("\\", "")
-    assert pages["claims.py"]["focus"] == "made-up" and "##### Made-up" in claims and "##### NDT" not in claims
+    own = "\n".join(pages["claims"]["words"]).replace("\\", "")
+    assert "A made-up paper of two tables and *one* claim" in own and "It shows no more." in own
+    assert pages["claims"]["boards"] == 1 and pages["claims"]["claims"] == [["✓ A wide model can be trained"]]
+    assert pages["claims"]["expanders"] == ["Its questions, answered in sentences"]
+    assert pages["items"]["expanders"] == ["Table 1: Accuracies", "Table 2: Words"] and not pages["items"]["boards"]
+    assert pages["items"]["tables"][0]["accuracy"] == [0.75, 0.8]
+    assert pages["items"]["tables"][-1]["printed"] == ["Table 1", "Table 2", "Figure 1"]
+    assert re.search(r"A section of its own sees \d+ runs", "\n".join(pages["seen"]["words"]))
+    assert pages["claims.py"]["focus"] == "made-up" and pages["claims.py"]["claims"] == pages["claims"]["claims"]
     assert any("broken" in warning for warning in pages["claims.py"]["warnings"])
     assert "A page of its own." in pages["page.py"]["words"]
 
@@ -374,6 +398,7 @@ def test_a_paper_that_raises_on_import_is_a_sentence(made_up: Paper) -> None:
         ({"studies": {"ndt": None}}, "its study 'ndt' is NDT's already"),
         ({"page": Page("x", icon="star")}, "icon 'star' is not"),
         ({"page": Page("x", script=Path("nowhere.py"))}, "nowhere.py is not there"),
+        ({"page": Page("x", sections=(Section("claims", "Mine", "a:b"),))}, "its page has two parts 'claims'"),
     ],
 )
 def test_what_would_take_anothers_place_is_left_out(made_up: Paper, changes: dict[str, object], said: str) -> None:

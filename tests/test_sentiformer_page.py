@@ -32,7 +32,7 @@ def page(monkeypatch: pytest.MonkeyPatch) -> Iterator[Opened]:
         monkeypatch.setattr("sentviz.runs.roots", lambda folders=(): [folder])
         st.cache_resource.clear()
         st.cache_data.clear()
-        return opened("sentiformer/page", part=part)
+        return opened("sentiformer", part=part)
 
     yield on
     st.cache_resource.clear()
@@ -72,25 +72,33 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path
 
 
-def test_it_answers_first(page: Opened, study: Path) -> None:
-    """Each question with its verdict, what it rests on, and the way to its part; then tables I with print and measurement."""
-    app = page(study)
+def test_its_questions_are_answered(page: Opened, study: Path) -> None:
+    """Each with what it rests on, once its drawer is opened; a claim leads to the part that shows it."""
+    app = page(study, "claims")
+    app.session_state["sentiformer-answers"] = True
+    app.run()
     said = words(app).replace("\\", "")
     for line in (
-        "Does it beat a BiLSTM and a CNN? **SST-5: yes**",
+        "Does it beat a BiLSTM and a CNN? SST-5: yes",
         "No, two classes fit better",
         "without gates: matters, without the window: cannot be told",
         "SST-5: 0.30 on average, lower than words of sentiment",
         "3 seeds",
     ):
         assert line in said, line
-    table = app.dataframe[0].value
-    assert list(table.index)[:5] == ["BiLSTM", "CNN", "DistilBERT", "BERT-base", "SentiFormer"]
-    assert table.loc["SentiFormer", "SST-5, print"] == pytest.approx(92.3) and table.loc["SentiFormer", "SST-5, ours"] == pytest.approx(70)
-    app.button(key="sentiformer-answer-2").click().run()
+    key = next(claim.key("sentiformer") for claim in PAPER.all_claims() if claim.statement == "It is worse without gates on SST-5")
+    app.selectbox(key="focus-claim").set_value(key).run()
+    assert app.query_params["claim"] == key and "It is worse without gates on SST-5" in words(app).replace("\\", "")
+    app.button(key="claim-open").click().run()
     assert app.button_group(key="focus-part").value == "parts" and not app.exception
     shown = app.dataframe[0].value
     assert set(shown["title"]) == {"without gates", "without the window"} and "▼ worse" in set(shown["verdict"])
+
+
+def test_table_1_has_print_and_measurement(page: Opened, study: Path) -> None:
+    table = page(study).dataframe[0].value
+    assert list(table.index)[:5] == ["BiLSTM", "CNN", "DistilBERT", "BERT-base", "SentiFormer"]
+    assert table.loc["SentiFormer", "SST-5, print"] == pytest.approx(92.3) and table.loc["SentiFormer", "SST-5, ours"] == pytest.approx(70)
 
 
 @pytest.mark.parametrize("part", PARTS)

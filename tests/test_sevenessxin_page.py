@@ -28,6 +28,7 @@ from sentviz.studies.claims import BROKEN, judged
 from sentviz.studies.items import makers
 from sentviz.training import train
 from tests import makers as made_up
+from tests.test_app import switched
 
 APP = Path(__file__).parents[1] / "app" / "pages.py"
 SMALL: dict[str, Any] = {"width": 16, "heads": 2, "ffn_width": 16, "layers": 2}
@@ -180,7 +181,7 @@ def test_every_part_opens(there: bool, trained: Path, monkeypatch: pytest.Monkey
     st.cache_resource.clear()
     st.cache_data.clear()
     app = AppTest.from_file(str(APP), default_timeout=240).run()
-    app.switch_page("views/papers/sevenessxin/page.py").run()
+    switched(app, "sevenessxin")
     for part in PAPER.page.parts:
         app.button_group(key="focus-part").set_value(part).run()
         assert not app.exception, (part, app.exception)

@@ -87,7 +87,7 @@ def test_a_private_run_breaks_no_page_of_a_paper(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("SENTVIZ_RUNS", str(tmp_path))
     st.cache_resource.clear()
     try:
-        app = opened("ndt/page", study="sst2")
+        app = opened("ndt", study="sst2", part="results")
         assert not app.exception and not app.error
         assert "n = 10,234" in words(app).replace("\\", "")
         (note,) = [one.value.replace("\\", "") for one in app.info if "Left out" in one.value]

@@ -180,7 +180,7 @@ def _panels(papers: Sequence[pd.DataFrame], width: int, top: int, chosen: str, t
     each = (width - 24 - gap) / beside
     scale = min(1.0, max(0.77, each / FULL))
     longest = max(label_width(as_text(words, None), 13 * scale) for group in papers for words in group["row"])
-    label = min(0.93 * longest + 16, 0.58 * each)
+    label = min(0.9 * longest + 14, 0.58 * each)
     panels = [_Panel(group, scale, each - label) for group in papers]
     between = 24 * scale
     stacks = _stacked(panels, beside, between)

@@ -29,11 +29,11 @@ def _board(of: Study, *, chosen: str = "", theme: Theme = "light") -> Figure:
     return drawn(verdicts(of.runs, names), chosen=chosen, theme=theme)
 
 
-def drawn(claims: pd.DataFrame, *, chosen: str = "", bare: bool = False, theme: Theme = "light") -> Figure:
-    """The board of claims as `judged` gives them, with a title that counts them."""
+def drawn(claims: pd.DataFrame, *, chosen: str = "", bare: bool = False, width: int = 0, theme: Theme = "light") -> Figure:
+    """The board of claims as `judged` gives them, with a title that counts them; the rest as `sentviz.figures.board.board` takes it."""
     from sentviz.figures.board import board
 
     names = list(dict.fromkeys(claims["paper"]))
     many = f"{len(claims)} claims" if len(claims) != 1 else "one claim"
     title = f"What became of {many} of {names[0]}" if len(names) == 1 else f"{many.capitalize()} of {len(names)} papers, each with its test"
-    return board(claims, title=title, chosen=chosen, bare=bare, theme=theme)
+    return board(claims, title=title, chosen=chosen, bare=bare, width=width, theme=theme)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sentviz.figures.figure import file_safe
+from sentviz.figures.figure import Theme, file_safe
 from sentviz.gallery import sourced
 from sentviz.registry import Paper, printed
 from sentviz.runs import Run
@@ -16,14 +16,14 @@ from sentviz.studies.made import Made, Maker, Table
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["beside_print", "makers", "measured_items"]
+__all__ = ["beside_print", "listed", "makers", "measured_items"]
 
 
-def makers(paper: Paper) -> dict[str, Maker]:
+def makers(paper: Paper, theme: Theme = "light") -> dict[str, Maker]:
     """A maker for each item of a paper that can be made, then for what we add, the verdicts on its claims last.
 
     A paper that brings no makers has its printed tables as they are, and on each data set of its studies the accuracies measured beside
-    the printed ones.
+    the printed ones, in a theme; a paper's own makers draw for print.
 
     Raises:
         SentvizError: its makers or claims cannot be loaded.
@@ -31,7 +31,7 @@ def makers(paper: Paper) -> dict[str, Maker]:
     found: dict[str, Maker] = {**paper.all_makers()}  # type: ignore[dict-item]  # what a paper names is not known before it is loaded
     if not paper.makers:
         found |= {name: _printed_table(paper, name) for name in paper.tables()}
-        found |= {name: _beside(paper, dataset) for name, dataset in measured_items(paper).items()}
+        found |= {name: _beside(paper, dataset, theme) for name, dataset in measured_items(paper).items()}
     if paper.all_claims():
         found["claims"] = _claims(paper)
     return found
@@ -55,6 +55,26 @@ def beside_print(paper: Paper, runs: Sequence[Run], dataset: str) -> pd.DataFram
     return rows.merge(here, on="model", how="left")[["model", *numbers]].astype(dict.fromkeys(numbers, float))
 
 
+def listed(paper: Paper, runs: Sequence[Run]) -> pd.DataFrame:
+    """Every item of a paper: printed, title, state, shown on, why, and, where items name data sets, how much of their studies is here."""
+    import pandas as pd
+
+    frame = pd.DataFrame(paper.items())
+    titles = {f"page/{section.name}": section.title for section in paper.page.sections} | {"page": "this one"}
+    frame["shown on"] = [
+        titles.get(view, f"{view[:1].upper()}{view[1:]}".replace("/", ", ")) for view in frame.get("view", [""] * len(frame))
+    ]
+    columns = ["printed", "title", "state", "shown on", "runs", "why"]
+    if "data" in frame:
+        models = _models(paper)
+        here = {name: configurations(runs, name, models[name]) for name in models}
+        said = {name: f"{name} {len(here[name])} of {len(models[name])} ({sum(map(len, here[name].values()))} runs)" for name in models}
+        wanted = [list(models) if data == "all" else [data] if isinstance(data, str) else data for data in frame["data"]]
+        frame["here"] = [", ".join(said[name] for name in names if name in said) or "–" for names in wanted]
+        columns.insert(4, "here")
+    return frame[[name for name in columns if name in frame]]
+
+
 def _models(paper: Paper) -> dict[str, list[str]]:
     """The models of all studies of a paper by data set."""
     found: dict[str, list[str]] = {}
@@ -75,7 +95,7 @@ def _printed_table(paper: Paper, name: str) -> Maker:
     return make
 
 
-def _beside(paper: Paper, dataset: str) -> Maker:
+def _beside(paper: Paper, dataset: str, theme: Theme) -> Maker:
     def make(runs: Sequence[Run]) -> list[Made]:
         from sentviz.figures.beside import measured_beside_printed
 
@@ -85,7 +105,7 @@ def _beside(paper: Paper, dataset: str) -> Maker:
             return []
         title = f"Accuracy on {dataset}"
         words = "Test accuracy, measured with 95% intervals over test rows and, with several seeds, over seeds, beside the print."
-        figure = measured_beside_printed(frame, points(here, "accuracy"), title=title, percent=True)
+        figure = measured_beside_printed(frame, points(here, "accuracy"), title=title, percent=True, theme=theme)
         sources = [run for seeds in here.values() for run in seeds]
         return [Table(file_safe("accuracy", dataset), title, frame, words), sourced(figure, *sources)]
 

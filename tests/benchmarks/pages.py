@@ -1,9 +1,8 @@
 """How long a page and each of its sub-views take on the server: cold in a fresh process, warm for the next visitor.
 
-`python -m tests.benchmarks pages`; further words keep the views that have one of them in their names: `python -m tests.benchmarks pages ndt`.
-Cold is the first time that anyone asks for the view, the app being up (another page was shown before); warm is a new visitor to the same
-view, the median of three. Beside the seconds on the clock stand those of the processor, which a busy machine changes less. Drawing in the
-browser is not in it.
+`python -m tests.benchmarks pages`; further words keep the views that have one of them in their names, as in `pages ndt`. Cold is the first
+time that anyone asks for the view, the app being up (another page was shown before); warm is a new visitor to the same view, the median of
+three. Beside the seconds on the clock stand those of the processor, which a busy machine changes less. Drawing in the browser is not in it.
 """
 
 from __future__ import annotations

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from app import shell, store
+from sentviz.registry import Paper
 from sentviz.runs import Run
 
-__all__ = ["MINUS", "WORDS", "digests", "picked", "plain", "signed", "studied", "wide", "with_interval"]
+__all__ = ["MINUS", "WORDS", "digests", "page_of", "picked", "plain", "signed", "studied", "wide", "with_interval"]
 
 MINUS = str.maketrans("-", "−")
 NAMED = 3  # runs that a note names
 WORDS = {"better": "▲ better", "worse": "▼ worse", "cannot be told": "? cannot be told"}
+
+
+def page_of(paper: Paper) -> Any:
+    """The page of a paper as the navigation has it: its own script, or the one that shows any paper."""
+    script = paper.page.script or Path(__file__).with_name("generic.py")
+    return st.Page(script, title=paper.short, url_path=paper.page.url, icon=paper.page.icon, help=paper.page.help)
 
 
 def digests(runs: Sequence[Run], dataset: str = "") -> tuple[str, ...]:

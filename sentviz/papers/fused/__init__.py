@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from sentviz.papers.fused.presets import INJECTIONS, MODELS, PRESETS
-from sentviz.registry import Page, Paper, Study
+from sentviz.registry import Page, Paper, Section, Study
 
 __all__ = ["PAPER"]
 
@@ -15,7 +15,19 @@ PAPER = Paper(
     title="Enhancing Self-Attention via Knowledge Fusion: Deriving Sentiment Lexical Attention from Semantic-Polarity Scores",
     citation="Jang, Kim and Shin",
     folder=Path(__file__).parent,
-    page=Page("Jang, Kim and Shin: a sentiment lexicon in the attention scores.", url="fused"),
+    page=Page(
+        "Jang, Kim and Shin: a sentiment lexicon in the attention scores.",
+        url="fused",
+        sections=(
+            Section("results", "Gains, table 1", "app.views.papers.fused.gains:show"),
+            Section("statistics", "Table 2", "app.views.papers.fused.parts:statistics"),
+            Section("cls", "[CLS], figure 5", "app.views.papers.fused.parts:cls"),
+            Section("tasks", "Out of domain, table 3", "app.views.papers.fused.gains:out_of_domain"),
+            Section("coverage", "Coverage, figure 4", "app.views.papers.fused.parts:covered"),
+        ),
+        cannot="The paper fine-tunes five pretrained encoders; ours is one small encoder trained from scratch: gains can be set"
+        " side by side, accuracies cannot.",
+    ),
     presets=PRESETS,
     injections=INJECTIONS,
     studies={

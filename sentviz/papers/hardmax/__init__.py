@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from sentviz.papers.hardmax.presets import PRESETS, family
-from sentviz.registry import Page, Paper
+from sentviz.registry import Page, Paper, Section
 
 __all__ = ["PAPER"]
 
@@ -15,7 +15,13 @@ PAPER = Paper(
     title="Clustering in pure-attention hardmax transformers and its role in sentiment analysis",
     citation="arXiv 2407.01602",
     folder=Path(__file__).parent,
-    page=Page("arXiv 2407.01602: clusters, leaders, and what they carry.", url="hardmax-paper"),
+    page=Page(
+        "arXiv 2407.01602: clusters, leaders, and what they carry.",
+        url="hardmax-paper",
+        sections=(Section("pictures", "Leaders and accuracies", "app.views.papers.hardmax.pictures:show"),),
+        cannot="The poster prints no accuracies: those of the authors' public code stand in, best test accuracies of theirs against one run"
+        " of ours.",
+    ),
     presets=PRESETS,
     family=family,
     claims="sentviz.papers.hardmax.claims:CLAIMS",

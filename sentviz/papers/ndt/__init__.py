@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from sentviz.papers.ndt.presets import PRESETS
-from sentviz.registry import Page, Paper, Study
+from sentviz.registry import Page, Paper, Section, Study
 
 __all__ = ["PAPER"]
 
@@ -18,7 +18,14 @@ PAPER = Paper(
     page=Page(
         "arXiv 2603.20704: every printed number beside ours.",
         url="ndt",
-        parts=("results", "compare", "panels", "lambda", "cost", "items"),
+        sections=(
+            Section("results", "Results", "app.views.papers.ndt.results:show"),
+            Section("compare", "Compare", "app.views.papers.ndt.compare:show"),
+            Section("panels", "Panels", "app.views.papers.ndt.panels:show"),
+            Section("lambda", "Lambda", "app.views.papers.ndt.lambdas:show"),
+            Section("cost", "Cost", "app.views.papers.ndt.cost:show"),
+        ),
+        cannot="The paper gives neither seeds nor intervals nor settings; ours are one set for all models of a data set, said in each run.",
     ),
     presets=PRESETS,
     studies={

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from sentviz.papers.sentiformer.presets import ABLATIONS, ADDITIONS, BASELINES, PRESETS
-from sentviz.registry import Page, Paper, Study
+from sentviz.registry import Page, Paper, Section, Study
 
 __all__ = ["PAPER"]
 
@@ -18,7 +18,15 @@ PAPER = Paper(
     page=Page(
         "Gupta et al.: gates, aware positions, a window; every printed number beside ours.",
         url="sentiformer",
-        parts=("results", "parts", "gates", "speed", "theory", "failures", "claims", "items"),
+        sections=(
+            Section("results", "Table I", "app.views.papers.sentiformer.results:show"),
+            Section("parts", "Table II", "app.views.papers.sentiformer.parts:show"),
+            Section("gates", "Gates", "app.views.papers.sentiformer.gates:show"),
+            Section("speed", "Speed", "app.views.papers.sentiformer.speed:show"),
+            Section("theory", "Theory", "app.views.papers.sentiformer.theory:show"),
+            Section("failures", "Failures", "app.views.papers.sentiformer.failures:show"),
+        ),
+        cannot="The paper gives neither seeds nor intervals; ours have one budget for all models of a data set, said in each run.",
         vocabulary=("not", "good", "bad", "the", "film", "was", "very", "long"),
     ),
     presets=PRESETS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from sentviz.papers.sevenessxin.presets import ADDITIONS, PRESETS, UNMASKED, VERSIONS, both
-from sentviz.registry import Page, Paper, Study
+from sentviz.registry import Page, Paper, Section, Study
 
 __all__ = ["PAPER"]
 
@@ -22,7 +22,18 @@ PAPER = Paper(
     page=Page(
         "Guenfoudi and Liu: ten small encoders for tweets, with sinusoids and with RoPE.",
         url="sevenessxin",
-        parts=("results", "phases", "curve", "matrix", "importance", "clouds", "padding", "log", "leak", "claims", "items"),
+        sections=(
+            Section("results", "Table II", "app.views.papers.sevenessxin.results:show"),
+            Section("phases", "Two phases", "app.views.papers.sevenessxin.results:phases"),
+            Section("curve", "Fewer tweets", "app.views.papers.sevenessxin.results:curve"),
+            Section("matrix", "Figure 5", "app.views.papers.sevenessxin.rows:matrix"),
+            Section("importance", "Figures 6, 7", "app.views.papers.sevenessxin.sentences:show"),
+            Section("clouds", "Figure 8", "app.views.papers.sevenessxin.rows:clouds"),
+            Section("padding", "Padding", "app.views.papers.sevenessxin.padding:show"),
+            Section("log", "Its log", "app.views.papers.sevenessxin.results:log"),
+            Section("leak", "A leak", "app.views.papers.sevenessxin.leak:show"),
+        ),
+        cannot="Its 1.6 million tweets cannot be had here: ours learn from 110,944 of them, so levels differ and comparisons count.",
     ),
     presets=PRESETS,
     additions=ADDITIONS,

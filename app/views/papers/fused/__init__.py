@@ -1,1 +1,1 @@
-"""The page of Sentiment-Fused Attention."""
+"""Sections of the page of Sentiment-Fused Attention."""

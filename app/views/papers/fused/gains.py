@@ -19,7 +19,7 @@ from sentviz.runs import Run
 from sentviz.studies.against import SEEDS_IN_WORDS
 from sentviz.studies.made import Table
 
-__all__ = ["answers", "numbers", "out_of_domain", "table"]
+__all__ = ["out_of_domain", "show"]
 
 ICONS = {"yes": ":material/check_circle:", "no": ":material/cancel:", "cannot be told": ":material/help:"}
 
@@ -45,7 +45,17 @@ def _table(name: str, key: tuple[str, ...], _runs: Sequence[Run]) -> Table:
     return made
 
 
-def answers(runs: Sequence[Run]) -> None:
+def show(runs: Sequence[Run]) -> None:
+    """The question answered, the gains, every comparison, and table 1."""
+    _answers(runs)
+    with st.expander("Every comparison, with p-values", on_change="rerun", key="fused-numbers") as more:
+        if more.open:
+            _numbers(runs)
+    st.markdown("##### Table 1: accuracy, %")
+    _accuracies(runs)
+
+
+def _answers(runs: Sequence[Run]) -> None:
     """One sentence per data set with its numbers, then the gains beside the printed ones."""
     st.markdown("##### Does a sentiment lexicon in the scores help?")
     for dataset in DATASETS:
@@ -65,7 +75,7 @@ def answers(runs: Sequence[Run]) -> None:
                 )
 
 
-def numbers(runs: Sequence[Run]) -> None:
+def _numbers(runs: Sequence[Run]) -> None:
     """Every comparison with its p-values."""
     made = _table("comparisons", digests(runs), runs)
     if made.frame.empty:
@@ -90,7 +100,7 @@ def numbers(runs: Sequence[Run]) -> None:
     st.caption(shell.md(made.caption))
 
 
-def table(runs: Sequence[Run]) -> None:
+def _accuracies(runs: Sequence[Run]) -> None:
     """Table 1, with ours beside it."""
     made = _table("accuracies", digests(runs), runs)
     frame = pd.DataFrame({"setting": made.frame["setting"]})
@@ -122,6 +132,7 @@ def table(runs: Sequence[Run]) -> None:
 
 def out_of_domain(runs: Sequence[Run]) -> None:
     """Table 3 as gains, and in numbers."""
+    st.markdown("##### Table 3: out of domain")
     left, right = shell.halves("fused-tasks")
     made = _table("tasks", digests(runs), runs)
     with left:

@@ -1,11 +1,10 @@
-"""Further parts of the page of Sentiment-Fused Attention: table 2, [CLS], coverage, the list of items."""
+"""Further parts of the page of Sentiment-Fused Attention: table 2, [CLS], coverage."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from app import shell, store
@@ -15,23 +14,21 @@ from sentviz.figures import Figure, Theme
 from sentviz.figures.difference import difference_map
 from sentviz.gallery import code, sourced
 from sentviz.maps.compare import difference
-from sentviz.papers.fused import PAPER, coverage
+from sentviz.papers.fused import coverage
 from sentviz.papers.fused import tables as fused_tables
 from sentviz.papers.fused.export import cls_figure, covered_figure, readable
-from sentviz.papers.fused.study import BASE, CHOSEN, DATASETS, SETTINGS, TASKS, configurations, heads_by_setting
+from sentviz.papers.fused.study import DATASETS, heads_by_setting
 from sentviz.runs import Run
 from sentviz.trace import Trace
 
-__all__ = ["cls", "covered", "listed_items", "statistics"]
+__all__ = ["cls", "covered", "statistics"]
 
-NEEDED = {dataset: len(SETTINGS) for dataset in DATASETS} | {task.dataset: 2 for task in TASKS if task.dataset}
-PAGES = {"page": "this one", "attention/lexicon": "Attention, Lexicon", "cls": "CLS and heads"}
 ROUNDING = 1e-7  # of weights in single precision
-TITLES = DATASETS | {task.dataset: task.title for task in TASKS}
 
 
-def statistics() -> None:
+def statistics(runs: Sequence[Run]) -> None:
     """Table 2 recomputed."""
+    st.markdown("##### Table 2: mean and spread of the printed gains, points")
     made = fused_tables.statistics()
     names = {
         "mean": "mean",
@@ -50,6 +47,7 @@ def statistics() -> None:
 
 def cls(runs: Sequence[Run]) -> None:
     """Figure 5, and why the paper's reading of it cannot be right."""
+    st.markdown("##### Figure 5: what σ can and cannot do to [CLS]")
     st.markdown(
         "[CLS] is in no lexicon, so it is neutral: σ = 1/3 towards every token, and softmax cancels what is the same for all keys."
         " **With the same Q and K its own row cannot move; what moves is where the others look, [CLS] included.** The paper reads its"
@@ -122,8 +120,9 @@ def _sentence(run: Run) -> None:
 # ---- coverage
 
 
-def covered() -> None:
+def covered(runs: Sequence[Run]) -> None:
     """Figure 4: what the lexicons leave neutral, and the same measured anew."""
+    st.markdown("##### Figure 4: how much of the text the lexicon reaches")
     made = fused_tables.covered()
     left, right = shell.halves("fused-coverage")
     with left:
@@ -165,36 +164,3 @@ def _again() -> None:
         before = stored.get((dataset, row["lexicon"]))
         same = "" if before is None else f", shipped {before:.2%}"
         st.markdown(f"{coverage.LEXICON_TITLES[row['lexicon']]}: **{row['neutral']:.2%}** of {row['tokens']:,} tokens{same}")
-
-
-# ---- items
-
-
-def listed_items(runs: Sequence[Run]) -> None:
-    """Every printed table and figure, and where it is here."""
-    frame = pd.DataFrame(PAPER.items())
-    here = {name: configurations(runs, name) for name in NEEDED}
-
-    def said(names: Sequence[str]) -> str:
-        counts = [
-            f"{TITLES[name]} {sum(m in here[name] for m in (SETTINGS if NEEDED[name] > 2 else (BASE, CHOSEN)))} of {NEEDED[name]}"
-            f" ({sum(map(len, here[name].values()))} runs)"
-            for name in names
-        ]
-        return ", ".join(counts) or "–"
-
-    frame["here"] = [said(names) for names in frame["data"]]
-    frame["view"] = frame["view"].replace(PAGES)
-    st.dataframe(
-        frame[["printed", "title", "state", "view", "here", "why"]],
-        hide_index=True,
-        placeholder="–",
-        height="content",
-        key="fused-items",
-        column_config={
-            "view": st.column_config.TextColumn("page"),
-            "here": st.column_config.TextColumn("settings here", width="medium"),
-            "why": st.column_config.TextColumn("what differs from the print", width="large"),
-        },
-    )
-    st.caption("`sentviz export --paper fused -o DIR` writes every live one as files, with a manifest.")

@@ -1,1 +1,1 @@
-"""The page of the hardmax paper."""
+"""Sections of the page of the hardmax paper."""

@@ -1,1 +1,1 @@
-"""The page of the NDT paper, part by part."""
+"""Sections of the page of NDT."""

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from app import shell
-from app.views.papers.shared import digests
+from app.views.papers.shared import digests, picked
 from sentviz.papers.ndt.answer import BASES
 from sentviz.papers.ndt.study import DATASETS, configurations
 from sentviz.papers.ndt.tables import comparisons
@@ -28,7 +28,8 @@ def _compared(dataset: str, base: str, split: str, key: tuple[str, ...], _runs: 
     return comparisons(_runs, dataset, base, split)
 
 
-def show(runs: Sequence[Run], dataset: str) -> None:
+def show(runs: Sequence[Run]) -> None:
+    dataset = picked("Data set", "study", DATASETS)
     here = configurations(runs, dataset)
     bases = {base: title for base, title in BASES.items() if base in here}
     if not bases:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app import shell
-from app.views.papers.shared import plain
+from app.views.papers.shared import picked, plain
 from sentviz.figures.tradeoff import tradeoff
 from sentviz.gallery import code
 from sentviz.papers.ndt.study import DATASETS, parameters
@@ -29,7 +29,8 @@ TITLES = {
 }
 
 
-def show(runs: Sequence[Run], dataset: str) -> None:
+def show(runs: Sequence[Run]) -> None:
+    dataset = picked("Data set", "study", DATASETS)
     left, right = shell.halves("ndt-cost")
     timed = milliseconds()
     with left:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from app import shell
 from app.focus import choices
-from app.views.papers.shared import digests, plain
+from app.views.papers.shared import digests, picked, plain
 from sentviz.figures.lambda_grid import lambda_grid
 from sentviz.gallery import code, sourced
 from sentviz.papers.ndt.controls import controls, said
@@ -31,7 +31,8 @@ def _frames(dataset: str, key: tuple[str, ...], _runs: Sequence[Run]) -> tuple[p
     return lambda_frames(_runs, dataset)
 
 
-def show(runs: Sequence[Run], dataset: str) -> None:
+def show(runs: Sequence[Run]) -> None:
+    dataset = picked("Data set", "study", DATASETS)
     shell.choose(st.segmented_control, "Scale", "scale", choices("scale"), format_func=SCALES.get, label_visibility="collapsed")
     grid(runs, dataset)
     _controls(runs, dataset)

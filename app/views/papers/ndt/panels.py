@@ -38,9 +38,9 @@ def _pictures(key: tuple[str, ...], _runs: dict[str, Run]) -> pd.DataFrame:
     return frame({DATASETS[dataset]: picture(run) for dataset, run in _runs.items()})
 
 
-def show(runs: Sequence[Run], dataset: str) -> None:
-    """All data sets at once, whichever is chosen."""
-    st.caption("As in the paper, one panel a data set; the choice of a data set above does not change them.")
+def show(runs: Sequence[Run]) -> None:
+    """All data sets at once."""
+    st.caption("As in the paper, one panel a data set.")
     key, ndt, dt = digests(runs), shown(runs), shown(runs, "diff")
     lost = missing(runs)
     st.markdown("##### Figure 1: confusion matrices")

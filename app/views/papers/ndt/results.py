@@ -10,7 +10,7 @@ import streamlit as st
 
 from app import shell
 from app.views.papers.ndt.table import beside_print
-from app.views.papers.shared import digests, plain, with_interval
+from app.views.papers.shared import digests, picked, plain, with_interval
 from sentviz.figures import Figure, Theme
 from sentviz.figures.accuracy_grid import accuracy_grid
 from sentviz.figures.beside import measured_beside_printed
@@ -44,7 +44,8 @@ def _summarised(dataset: str, split: str, key: tuple[str, ...], _runs: Sequence[
     return summary(_runs, dataset, split)
 
 
-def show(runs: Sequence[Run], dataset: str) -> None:
+def show(runs: Sequence[Run]) -> None:
+    dataset = picked("Data set", "study", DATASETS)
     here = [run for seeds in configurations(runs, dataset).values() for run in seeds]
     if not here:
         st.info(

@@ -1,1 +1,1 @@
-"""The page of 7ess-Xin."""
+"""Sections of the page of 7ess-Xin."""

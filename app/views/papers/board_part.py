@@ -1,0 +1,212 @@
+"""The board of claims: a click on a cell, or a choice from the list, opens a claim's evidence, figure, runs and test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from app import shell
+from app.views.papers.shared import digests, page_of
+from sentviz.claim import HOW, Claim, Verdict
+from sentviz.errors import SentvizError
+from sentviz.figures import Figure, Theme
+from sentviz.figures.figure import ink_on, palette
+from sentviz.figures.verdicts import VERDICTS, effect_in_words
+from sentviz.gallery import code, find_figure, make
+from sentviz.registry import Paper, named, papers
+from sentviz.runs import Run
+from sentviz.studies.figures import drawn
+from sentviz.studies.kept import behind, verdicts
+
+__all__ = ["ICONS", "board", "chooser", "details", "judged", "poster"]
+
+ICONS: dict[Verdict, str] = {
+    "holds": ":material/check_circle:",
+    "does not hold": ":material/cancel:",
+    "cannot be told": ":material/help:",
+    "cannot be judged here": ":material/inventory_2:",
+}
+LETTERS: dict[Verdict, str] = {"holds": "✓", "does not hold": "✗", "cannot be told": "?", "cannot be judged here": "–"}
+HALF = 640  # pixels of a board beside another
+STYLE = (
+    "<style>div:has(> .st-key-claim-sheet) {{ position: sticky; bottom: 0; z-index: 90; max-height: 46vh; overflow-y: auto;"
+    " background: {paper}; border-top: 2px solid {grid}; padding: .6rem .2rem .4rem; }}"
+    " @media (min-width: 1101px) {{ [data-testid='stColumn']:has(.st-key-claim-beside) {{ position: sticky; top: 4rem;"
+    " align-self: flex-start; max-height: calc(100vh - 5rem); overflow-y: auto; }} }}</style>"
+)
+
+
+@st.cache_data(max_entries=16, show_spinner="Testing the claims")
+def _judged(paper: str, key: tuple[str, ...], _runs: Sequence[Run]) -> pd.DataFrame:
+    return verdicts(_runs, [paper])
+
+
+def judged(runs: Sequence[Run], names: Sequence[str] = ()) -> pd.DataFrame:
+    """The claims of papers, of all without names, with their verdicts as `sentviz.studies.claims.judged` gives them."""
+    return pd.concat([_judged(name, digests(runs), runs) for name in names or papers()], ignore_index=True)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _drawn(keys: tuple[tuple[str, str], ...], chosen: str, bare: bool, theme: Theme, key: tuple[str, ...], _claims: pd.DataFrame) -> Figure:
+    return drawn(_claims, chosen=chosen, bare=bare, width=HALF if bare else 0, theme=theme)
+
+
+def _figure(claims: pd.DataFrame, runs: Sequence[Run], theme: Theme, *, chosen: str = "", bare: bool = False) -> Figure:
+    said = tuple(zip(claims["key"], claims["verdict"], strict=True))
+    return _drawn(said, chosen if chosen in set(claims["key"]) else "", bare, theme, digests(runs), claims)
+
+
+def _taken(key: str) -> Callable[[], None]:
+    """A callback that opens the claim of the clicked cell, or closes it where it was open."""
+
+    def take() -> None:
+        points = st.session_state[f"plot-{key}"]["selection"]["points"]
+        picked = str(points[0]["customdata"][0]) if points else ""
+        shell.go(claim="" if picked == shell.focus().claim else picked)
+
+    return take
+
+
+def board(paper: Paper, claims: pd.DataFrame, runs: Sequence[Run]) -> None:
+    """The board of a paper with its caption and export menu."""
+    key = f"board-{paper.name}"
+    shell.figure(
+        lambda theme: _figure(claims, runs, theme, chosen=shell.focus().claim),
+        key,
+        code=code(paper.name, "claims-board"),
+        on_select=_taken(key),
+        selection_mode="points",
+    )
+
+
+def poster(claims: pd.DataFrame, runs: Sequence[Run]) -> None:
+    """The boards of several papers, in two columns where there is room for them, with one export menu for all as one picture."""
+    theme, chosen = shell.theme(), shell.focus().claim
+    boards = {str(name): _figure(group, runs, theme, chosen=chosen, bare=True) for name, group in claims.groupby("name", sort=False)}
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="figure-poster"):
+        counted(claims)
+        shell.export_menu(lambda theme: _figure(claims, runs, theme), "board-claims", "poster", code=code("all", "claims-board"))
+    heights, columns = [0, 0], shell.halves("poster")
+    for name, figure in boards.items():
+        place = heights.index(min(heights))
+        heights[place] += int(figure.plot.layout.height)
+        columns[place].plotly_chart(
+            figure.plot,
+            theme=None,
+            key=f"plot-poster-{name}",
+            alt=figure.caption,
+            config={"displaylogo": False, "displayModeBar": False},
+            on_select=_taken(f"poster-{name}"),
+            selection_mode="points",
+        )
+
+
+def counted(claims: pd.DataFrame) -> None:
+    """How many claims have which verdict, in the colours and signs of the board."""
+    counts, theme = claims["verdict"].value_counts(), shell.theme()
+    box = "display:inline-block;width:1.05em;line-height:1.05em;border-radius:3px;text-align:center;font-weight:700"
+    words = " &nbsp; ".join(
+        f'<span style="{box};background:{colour[theme]};color:{ink_on(colour[theme])}">{LETTERS[verdict]}</span>'
+        f" {verdict} <b>{counts.get(verdict, 0)}</b>"
+        for verdict, colour in VERDICTS.items()
+    )
+    st.html(f"<div>{words}</div>", width="stretch")
+
+
+# ---- one claim
+
+
+def chooser(claims: pd.DataFrame) -> None:
+    """Every claim by its words, for who would rather read or type than point."""
+    words = {row["key"]: f"{LETTERS[row['verdict']]} {row['claim']}" for row in claims.to_dict("records")}
+    chosen = shell.focus().claim
+    st.selectbox(
+        "Claim",
+        list(words),
+        None,
+        format_func=lambda key: words.get(key, key),
+        placeholder="Click a cell, or choose a claim by its words",
+        label_visibility="collapsed",
+        **shell.bound("claim", chosen if chosen in words else None, put=lambda key: key or ""),
+    )
+
+
+def details(claims: pd.DataFrame, runs: Sequence[Run], *, beside: bool = False) -> None:
+    """The claim in focus: its words, evidence, test, figure and runs, and the part of its paper's page that shows it."""
+    colours = palette(shell.theme())
+    st.html(STYLE.format(paper=colours.paper, grid=colours.grid))
+    row = next((row for row in claims.to_dict("records") if row["key"] == shell.focus().claim), None)
+    if row is None:
+        st.caption("A cell opens what its verdict rests on: evidence, figure, runs and test.")
+        return
+    with st.container(key="claim-beside" if beside else "claim-sheet"):
+        left, right = (st.container(), st.container()) if beside else shell.halves("claim", 1.0, 1.0)
+        paper = named(row["name"])
+        claim = next((one for one in paper.all_claims() if one.key(paper.name) == row["key"]), None)
+        with left:
+            _words(row, claim, paper)
+        if claim is not None:
+            with right:
+                _shown(claim)
+            _behind(claim, paper, runs)
+
+
+def _words(row: dict[Any, Any], claim: Claim | None, paper: Paper) -> None:
+    st.markdown(f"##### {ICONS[row['verdict']]} {shell.md(row['claim'])}")
+    effect = row["effect"]
+    number = "" if effect is None else f" · {shell.md(effect_in_words(effect))}" + (f" ({shell.md(effect.of)})" if effect.of else "")
+    st.markdown(f"**{row['verdict']}**{number}")
+    for rows, one in row["parts"]:
+        st.caption(f"{ICONS[one.verdict]} On {shell.md(rows)} it **{one.verdict}**: {shell.md(one.evidence)}")
+    if not row["parts"]:
+        st.caption(shell.md(row["evidence"]))
+    how = (claim.how if claim else "") or HOW[row["against"]]
+    places = ", ".join(filter(None, (paper.short, row["where"])))
+    st.caption(shell.md(f"{places}; held against {row['against']}. Test: {how}."))
+    titles = {section.name: section.title for section in paper.page.sections}
+    with st.container(horizontal=True, gap="small"):
+        if claim is not None and claim.shows in titles:
+            go = {"part": claim.shows} | ({"study": claim.data[0]} if claim.data else {})
+            opened = st.button(f"Open {titles[claim.shows]}", icon=":material/arrow_forward:", type="tertiary", key="claim-open")
+            if opened:
+                shell.go(**go)
+                st.switch_page(page_of(paper))
+        st.button("Close", icon=":material/close:", type="tertiary", key="claim-close", on_click=shell.go, kwargs={"claim": ""})
+
+
+def _shown(claim: Claim) -> None:
+    """The figure that shows it, drawn when the claim is opened."""
+    if not claim.figure:
+        return
+    spec = find_figure(claim.figure)
+    of = claim.data[0] if claim.data and claim.data[0] in spec.names else spec.names[0]
+    shell.figure(lambda theme: _study(claim.figure, of, theme), "claim-figure", code=code(of, claim.figure))
+
+
+@st.cache_data(max_entries=16, show_spinner="Drawing the figure that shows it")
+def _study(name: str, of: str, theme: Theme) -> Figure:
+    return make(name, find_figure(name).of(of), theme=theme)
+
+
+def _behind(claim: Claim, paper: Paper, runs: Sequence[Run]) -> None:
+    found = behind(paper, runs, claim.data) if claim.data and claim.against == "runs here" else []
+    if not found:
+        return
+    with st.expander(f"The {len(found)} runs that the test may read", on_change="rerun", key="claim-runs") as more:
+        if more.open:
+            st.dataframe(_listed(found), hide_index=True, height=220, key="claim-runs-table")
+
+
+def _listed(runs: Sequence[Run]) -> pd.DataFrame:
+    rows = []
+    for run in runs:
+        try:
+            test = run.metrics()["test"]
+            said = 100 * test["accuracy"]["value"], test["n"]
+        except SentvizError:
+            continue
+        rows.append((run.name, run.config["recipe"]["seed"], *said, run.digest))
+    return pd.DataFrame(rows, columns=["run", "seed", "accuracy, %", "n", "digest"])

@@ -1,0 +1,67 @@
+"""Every printed table and figure of a paper with where it is here; those that no section shows are drawn, each when it is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from app import shell
+from app.views.papers.shared import digests, plain
+from sentviz.figures import Theme
+from sentviz.registry import Paper, named
+from sentviz.runs import Run
+from sentviz.studies.collected import of_paper
+from sentviz.studies.items import listed, makers, measured_items
+from sentviz.studies.made import Made, Table
+
+__all__ = ["show"]
+
+
+@st.cache_data(max_entries=32, show_spinner="Reading the runs")
+def _made(paper: str, item: str, theme: Theme, key: tuple[str, ...], _runs: Sequence[Run]) -> list[Made]:
+    return makers(named(paper), theme)[item](_runs)
+
+
+def show(paper: Paper, runs: Sequence[Run]) -> None:
+    """The items that are drawn here, then the list of all."""
+    items = {item["id"]: item for item in paper.items()}
+    measured, able = measured_items(paper), makers(paper)
+    own = bool(of_paper(paper, runs))
+    drawn = [name for name, item in items.items() if item.get("view") == "page" and name in able]
+    drawn += [name for name in able if name not in items and name != "claims" and not paper.page.sections and (own or name not in measured)]
+    for i, name in enumerate(drawn):
+        item = items.get(name, {})
+        ours = f"Accuracy on {measured[name]}" if name in measured else name
+        title = ": ".join(filter(None, (item.get("printed", ""), item.get("title", ours))))
+        with st.expander(shell.md(title), expanded=not i, on_change="rerun", key=f"{paper.name}-{name}") as more:
+            if more.open:
+                _item(paper, name, item.get("why", ""), runs)
+    if items:
+        st.dataframe(
+            listed(paper, runs),
+            hide_index=True,
+            placeholder="–",
+            height="content",
+            key=f"{paper.name}-items",
+            column_config={
+                "here": st.column_config.TextColumn("configurations here", width="medium"),
+                "why": st.column_config.TextColumn("what differs from the print", width="large"),
+            },
+        )
+    st.caption(f"`sentviz export --paper {paper.name} -o DIR` writes every live one as files, with a manifest.")
+
+
+def _item(paper: Paper, name: str, why: str, runs: Sequence[Run]) -> None:
+    found = _made(paper.name, name, shell.theme(), digests(runs), runs)
+    if not found:
+        st.caption("No run here can show it.")
+    for i, one in enumerate(found):
+        key = f"{paper.name}-{name}-{i}"
+        if isinstance(one, Table):
+            plain(one.frame, key=key)
+            st.caption(shell.md(one.caption))
+        else:
+            shell.figure(lambda theme, i=i: _made(paper.name, name, theme, digests(runs), runs)[i], key)  # type: ignore[misc, return-value]
+    if why:
+        st.caption(shell.md(f"Against the print: {why}."))
