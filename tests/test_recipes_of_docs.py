@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, get_args
 
 import numpy as np
@@ -33,6 +34,7 @@ from sentviz.report import report_html
 from sentviz.runs import Run
 from sentviz.studies.claims import judged
 from sentviz.studies.export_paper import export_paper
+from sentviz.studies.figures import drawn
 from sentviz.training import Trainer, subject_of, train
 from tests.docs import ROOT, Block, blocks
 from tests.makers import toy_splits, use_toy_data
@@ -329,6 +331,13 @@ def test_a_paper_trains_judges_and_writes(mine: registry.Paper, tmp_path: Path, 
     row = judged(made, ["mine"]).iloc[0]
     assert row["claim"] == "A wide model is better" and row["verdict"] in ("holds", "does not hold") and " and " in row["evidence"]
     assert judged([], ["mine"])["verdict"].item() == "cannot be judged here"
+    assert row["effect"].value == pytest.approx(
+        100 * (made[1].metrics()["test"]["accuracy"]["value"] - made[0].metrics()["test"]["accuracy"]["value"])
+    )
+    figure = drawn(judged(made, ["mine"]))
+    assert figure.frame["on"].tolist() == ["SST-2"] and "Wider is better" in [note.text for note in figure.plot.layout.annotations]
+    (section,) = mine.page.sections
+    assert mine.all_claims()[0].shows == section.name and callable(resolve_name(section.show))
     manifest = export_paper("mine", tmp_path / "out", made)
     assert {item["state"] for item in manifest["items"]} == {"written"} and list(manifest["runs"]) == [run.name for run in made]
     assert "mine a wide model beside the usual one" in " ".join(CliRunner().invoke(main, ["study", "--help"]).output.split())

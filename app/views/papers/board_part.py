@@ -49,7 +49,7 @@ def judged(runs: Sequence[Run], names: Sequence[str] = ()) -> pd.DataFrame:
     return pd.concat([_judged(name, digests(runs), runs) for name in names or papers()], ignore_index=True)
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
+@st.cache_resource(max_entries=64, show_spinner=False)
 def _drawn(keys: tuple[tuple[str, str], ...], chosen: str, bare: bool, theme: Theme, key: tuple[str, ...], _claims: pd.DataFrame) -> Figure:
     return drawn(_claims, chosen=chosen, bare=bare, width=HALF if bare else 0, theme=theme)
 
@@ -186,7 +186,7 @@ def _shown(claim: Claim) -> None:
     shell.figure(lambda theme: _study(claim.figure, of, theme), "claim-figure", code=code(of, claim.figure))
 
 
-@st.cache_data(max_entries=16, show_spinner="Drawing the figure that shows it")
+@st.cache_resource(max_entries=16, show_spinner="Drawing the figure that shows it")
 def _study(name: str, of: str, theme: Theme) -> Figure:
     return make(name, find_figure(name).of(of), theme=theme)
 

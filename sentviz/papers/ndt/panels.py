@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -110,7 +111,7 @@ def lambda_frames(runs: Iterable[Run], dataset: str) -> tuple[pd.DataFrame, pd.D
         if (column := _constraint(seeds)) is None:
             continue
         components = seeds[0].capabilities.components
-        of_runs = [_history(run) for run in seeds]
+        of_runs = [_history(run, run.digest) for run in seeds]
         together = pd.concat([frame for frame in of_runs if not frame.empty] or of_runs[:1])
         keys = ["layer", "component", "step"]
         found = together.groupby(keys, as_index=False).agg(
@@ -138,7 +139,9 @@ def _constraint(seeds: Sequence[Run]) -> str | None:
     return "DT, −λ" if mixing == "differential" else CONSTRAINT_SIGNS.get(mixing)
 
 
-def _history(run: Run) -> pd.DataFrame:
+@lru_cache(maxsize=512)
+def _history(run: Run, digest: str) -> pd.DataFrame:
+    """The lambdas of a run over its steps, read once for what `digest` names; not to be changed."""
     frame = run.history()
     frame = frame[(frame["name"] == "lambda") & (frame["component"] > 0)].sort_values("step")
     frame = frame.astype({"layer": int, "component": int, "value": float})[["layer", "component", "step", "value"]]

@@ -59,14 +59,17 @@ def other_sample(runs: Sequence[Run], dataset: str) -> str:
     return f"Another sample than the paper's, which cannot be had: {ours:,} training texts, not {SAMPLES[dataset]:,}."
 
 
-def lambdas(runs: Sequence[Run], dataset: str) -> Table:
+def lambdas(runs: Sequence[Run], dataset: str, frames: tuple[pd.DataFrame, pd.DataFrame] | None = None) -> Table:
     """Tables II, IV, VI, VIII: model, layer, component, start, value, low, high, change, printed, difference, seeds.
 
     Layers and components count from 1, as in print; low and high are the least and largest of the seeds.
+
+    Args:
+        frames: as `lambda_frames` returns them of these runs, where they are at hand.
     """
     from sentviz.papers.ndt.panels import lambda_frames
 
-    curves, marks = lambda_frames(runs, dataset)
+    curves, marks = frames or lambda_frames(runs, dataset)
     keys = ["model", "constraint", "components", "layer", "component"]
     ends = curves.sort_values("step").groupby(keys, as_index=False, sort=False).last()
     starts = (

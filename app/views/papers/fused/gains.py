@@ -29,12 +29,12 @@ def _answer(dataset: str, key: tuple[str, ...], _runs: Sequence[Run]) -> Answer:
     return answer(_runs, dataset)
 
 
-@st.cache_data(max_entries=16, show_spinner="Comparing the settings")
+@st.cache_resource(max_entries=16, show_spinner="Comparing the settings")
 def _gains(dataset: str, theme: Theme, key: tuple[str, ...], _runs: Sequence[Run]) -> Figure:
     return gains_figure(_runs, dataset, theme)
 
 
-@st.cache_data(max_entries=8, show_spinner="Comparing the tasks")
+@st.cache_resource(max_entries=8, show_spinner="Comparing the tasks")
 def _tasks(theme: Theme, key: tuple[str, ...], _runs: Sequence[Run]) -> Figure:
     return tasks_figure(_runs, theme)
 

@@ -75,7 +75,7 @@ def cls(runs: Sequence[Run]) -> None:
             _sentence(run)
 
 
-@st.cache_data(max_entries=8, show_spinner="Reading the heads")
+@st.cache_resource(max_entries=8, show_spinner="Reading the heads")
 def _lines(dataset: str, theme: Theme, key: tuple[str, ...], _runs: Sequence[Run]) -> Figure:
     return cls_figure(_runs, dataset, theme)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+import pandas as pd
 import streamlit as st
 
 from app import shell
 from app.focus import choices
 from app.views.papers.shared import digests, picked, plain
+from sentviz.figures import Figure, Theme
 from sentviz.figures.lambda_grid import lambda_grid
 from sentviz.gallery import code, sourced
 from sentviz.papers.ndt.controls import controls, said
@@ -17,18 +18,33 @@ from sentviz.papers.ndt.panels import lambda_frames
 from sentviz.papers.ndt.study import DATASETS, configurations
 from sentviz.papers.ndt.tables import lambdas
 from sentviz.runs import Run
-
-if TYPE_CHECKING:
-    import pandas as pd
+from sentviz.studies.made import Table
 
 __all__ = ["grid", "show"]
 
 SCALES = {"value": "Value", "change": "Change from the start"}
 
 
-@st.cache_data(max_entries=8, show_spinner="Reading the lambdas")
+@st.cache_resource(max_entries=4, show_spinner="Reading the lambdas")
 def _frames(dataset: str, key: tuple[str, ...], _runs: Sequence[Run]) -> tuple[pd.DataFrame, pd.DataFrame]:
     return lambda_frames(_runs, dataset)
+
+
+@st.cache_resource(max_entries=16, show_spinner="Reading the lambdas")
+def _figure(dataset: str, change: bool, theme: Theme, key: tuple[str, ...], _runs: Sequence[Run]) -> Figure:
+    frame, marks = _frames(dataset, key, _runs)
+    sources = [run for model, seeds in configurations(_runs, dataset).items() if model in set(frame["model"]) for run in seeds]
+    return sourced(lambda_grid(frame, title=DATASETS[dataset], change=change, printed=marks, theme=theme), *sources)
+
+
+@st.cache_data(max_entries=8, show_spinner="Reading the lambdas")
+def _table(dataset: str, key: tuple[str, ...], _runs: Sequence[Run]) -> Table:
+    return lambdas(_runs, dataset, _frames(dataset, key, _runs))
+
+
+@st.cache_data(max_entries=8, show_spinner="Reading the lambdas")
+def _controlled(dataset: str, key: tuple[str, ...], _runs: Sequence[Run]) -> pd.DataFrame:
+    return controls(_runs, dataset)
 
 
 def show(runs: Sequence[Run]) -> None:
@@ -36,7 +52,7 @@ def show(runs: Sequence[Run]) -> None:
     shell.choose(st.segmented_control, "Scale", "scale", choices("scale"), format_func=SCALES.get, label_visibility="collapsed")
     grid(runs, dataset)
     _controls(runs, dataset)
-    table = lambdas(runs, dataset)
+    table = _table(dataset, digests(runs, dataset), runs)
     if not table.frame.empty:
         st.markdown("##### Final λ, measured and printed")
         plain(table.frame, key="ndt-lambda-table", digits=4, layer="{:.0f}", component="{:.0f}", seeds="{:.0f}")
@@ -45,7 +61,7 @@ def show(runs: Sequence[Run]) -> None:
 
 def _controls(runs: Sequence[Run], dataset: str) -> None:
     """What the start puts in and what training does, where controlled runs are here."""
-    frame = controls(runs, dataset)
+    frame = _controlled(dataset, digests(runs, dataset), runs)
     if frame.empty:
         return
     st.markdown("##### Learned, or put in by the start?")
@@ -66,10 +82,8 @@ def _controls(runs: Sequence[Run], dataset: str) -> None:
 def grid(runs: Sequence[Run], dataset: str) -> None:
     """The small multiples of a data set, on the scale in focus."""
     change = shell.focus().scale == "change"
-    frame, marks = _frames(dataset, digests(runs, dataset), runs)
-    sources = [run for model, seeds in configurations(runs, dataset).items() if model in set(frame["model"]) for run in seeds]
     shell.figure(
-        lambda theme: sourced(lambda_grid(frame, title=DATASETS[dataset], change=change, printed=marks, theme=theme), *sources),
+        lambda theme: _figure(dataset, change, theme, digests(runs, dataset), runs),
         f"lambda-grid-{dataset}",
         code=code(dataset, "lambda-grid", change=change),
     )

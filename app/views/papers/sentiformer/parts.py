@@ -25,7 +25,7 @@ def _table(key: tuple[str, ...], _runs: Sequence[Run]) -> Table:
     return tables.ablation(_runs)
 
 
-@st.cache_data(max_entries=8, show_spinner="Comparing the parts")
+@st.cache_resource(max_entries=8, show_spinner="Comparing the parts")
 def _figure(dataset: str, theme: Theme, key: tuple[str, ...], _runs: Sequence[Run]) -> Figure:
     return ablation_figure(_runs, dataset, theme)
 

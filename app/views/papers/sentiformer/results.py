@@ -24,7 +24,7 @@ def _table(key: tuple[str, ...], _runs: Sequence[Run]) -> Table:
     return tables.accuracy(_runs)
 
 
-@st.cache_data(max_entries=16, show_spinner="Reading the runs")
+@st.cache_resource(max_entries=16, show_spinner="Reading the runs")
 def _figure(dataset: str, theme: Theme, key: tuple[str, ...], _runs: Sequence[Run]) -> Figure:
     return accuracy_figure(_runs, dataset, theme)
 

@@ -33,7 +33,7 @@ def _table(name: str, key: tuple[str, ...], _runs: Sequence[Run]) -> Table:
     return TABLES[name](_runs)
 
 
-@st.cache_data(max_entries=16, show_spinner="Reading the runs")
+@st.cache_resource(max_entries=16, show_spinner="Reading the runs")
 def _figure(name: str, theme: Theme, key: tuple[str, ...], _runs: Sequence[Run]) -> Figure:
     return FIGURES[name](_runs, theme=theme)
 

@@ -1,0 +1,40 @@
+"""A person clicks a cell of a board, reads what its verdict rests on, and opens the section that shows it; then by keyboard."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.test_first_light import settled
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(not (Path(__file__).parents[2] / "checkpoints/sst2/ndt-unit-2").is_dir(), reason="sst2/ndt-unit-2 is not here"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # Playwright's own sockets
+]
+
+
+def test_from_a_cell_to_the_section_that_shows_it(page: Any, server: str) -> None:
+    """The first cell of the NDT board: details beside it, by link; a second click closes them; the list opens a claim without a mouse."""
+    page.goto(f"{server}/ndt")
+    page.wait_for_selector(".st-key-plot-board-ndt .main-svg", timeout=120_000)
+    settled(page)
+    bar = page.locator(".st-key-plot-board-ndt .barlayer .point path").first
+    bar.click(position={"x": 6, "y": 6})
+    page.wait_for_url(re.compile("claim=ndt-"))
+    details = page.locator(".st-key-claim-beside")
+    details.get_by_text("held against").wait_for()
+    settled(page)
+    bar.click(position={"x": 6, "y": 6})
+    page.wait_for_url(re.compile(r"/ndt$|/ndt\?(?!.*claim=)"))
+    box = page.get_by_role("combobox", name="Claim")
+    box.click()
+    page.keyboard.type("DT beats vanilla on SST-2")
+    page.keyboard.press("Enter")
+    details.get_by_role("heading", name=re.compile("DT beats vanilla on SST-2")).wait_for()
+    page.get_by_role("button", name="Open Compare").click()
+    page.wait_for_url(re.compile("part=compare"))
+    page.get_by_text("against the matched vanilla").first.wait_for()

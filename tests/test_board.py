@@ -1,0 +1,182 @@
+"""The board of claims against the ledger, its colours against simulated colour blindness, and what a narrow column shows."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pytest
+
+from sentviz.claim import Effect, Verdict
+from sentviz.errors import InputError
+from sentviz.figures import palette
+from sentviz.figures.board import board
+from sentviz.figures.verdicts import SIGNS, VERDICTS, effect_in_words
+from sentviz.registry import papers
+from sentviz.studies.claims import judged
+
+# Machado, Oliveira and Fernandes (2009), severity 1: linear RGB as seen without one kind of cone
+SEEN = {
+    "all cones": np.eye(3),
+    "protan": np.array([[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]),
+    "deutan": np.array([[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]]),
+    "tritan": np.array([[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.3039]]),
+}
+
+
+def made(verdicts: dict[str, Verdict], *, paper: str = "One", effect: Effect | None = None) -> pd.DataFrame:
+    """Claims of a row each, with these verdicts."""
+    rows = [
+        (paper, paper.lower(), f"{paper}-{claim}", f"{claim} in full", claim, "Set", "section 1", "runs here", verdict, "n = 3", (), effect)
+        for claim, verdict in verdicts.items()
+    ]
+    columns = ["paper", "name", "key", "claim", "row", "on", "where", "against", "verdict", "evidence", "parts", "effect"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+EACH: dict[str, Verdict] = {f"claim {i}": verdict for i, verdict in enumerate(VERDICTS)}
+
+
+@pytest.fixture(scope="module")
+def ledger() -> pd.DataFrame:
+    """Every claim of every paper, judged without a run."""
+    return judged([])
+
+
+def test_every_claim_of_the_ledger_is_one_cell(ledger: pd.DataFrame) -> None:
+    """On the poster and on each paper's own board: its key, the colour of its verdict, its words under the pointer; no two in one place."""
+    for claims in (ledger, *(group for _, group in ledger.groupby("paper"))):
+        figure = board(claims, title="All")
+        found = {}
+        places = set()
+        for bar in (trace for trace in figure.plot.data if trace.type == "bar"):
+            for (key, words), base, at in zip(bar.customdata, bar.base, bar.y, strict=True):
+                found[key] = bar.marker.color, words
+                places.add((bar.xaxis, round(base, 3), at))
+        assert len(places) == len(claims) == len(figure.frame)
+        for row in claims.to_dict("records"):
+            colour, words = found[row["key"]]
+            assert colour == VERDICTS[row["verdict"]]["light"] and row["verdict"] in words
+        pd.testing.assert_series_equal(figure.frame["verdict"], claims["verdict"].reset_index(drop=True))
+
+
+def test_rows_and_columns_are_those_of_the_claims(ledger: pd.DataFrame) -> None:
+    """Each row's words and each data set are written once a panel; claims of one row stand in the columns of their data sets."""
+    for paper, claims in ledger.groupby("paper"):
+        figure = board(claims, title="All")
+        said = [note.text.replace("<br>", " ") for note in figure.plot.layout.annotations]
+        for _, group in claims.groupby(["against", "row"]):
+            assert group["row"].iloc[0] in [text.replace("&lt;", "<") for text in said], paper
+        columns = {on: i for i, on in enumerate(sorted(dict.fromkeys(claims["on"]), key=bool))}
+        for bar in (trace for trace in figure.plot.data if trace.type == "bar"):
+            for (key, _), base, width in zip(bar.customdata, bar.base, bar.x, strict=True):
+                assert round(base + width / 2) == columns[claims.set_index("key").loc[key, "on"]]
+
+
+def test_the_sign_is_there_for_who_sees_no_colour() -> None:
+    """A path of each kind or a question mark in every cell; the legend has one of each and counts."""
+    claims = made(EACH)
+    bare = board(claims, title="t", bare=True).plot.layout
+    paths = [shape for shape in bare.shapes if shape.type == "path"]
+    assert len(paths) == len(SIGNS) == 3 and len({shape.path for shape in paths}) == 3
+    assert [note.text for note in bare.annotations].count("<b>?</b>") == 1
+    whole = board(claims, title="t").plot.layout
+    words = [note.text for note in whole.annotations]
+    assert all(f"{verdict} <b>1</b>" in words for verdict in VERDICTS) and words.count("<b>?</b>") == 2
+
+
+@pytest.mark.parametrize(("low", "value", "high"), [(-1.0, 0.5, 2.0), (3.0, 4.0, 5.0)])
+def test_an_effect_stands_where_its_numbers_say(low: float, value: float, high: float) -> None:
+    """Tick, line and dot on one scale about what it is held against; the widest side of a row sets the scale, also without interval."""
+    claims = made({"a": "holds"}, effect=Effect(value, low, high, null=1.0))
+    lines = [trace for trace in board(claims, title="t", bare=True).plot.data if trace.type == "scatter"]
+    tick, line, dot = lines
+    reach = max(abs(side - 1.0) for side in (low, value, high))
+    assert tick.x[0] == tick.x[1]
+    scale = (line.x[1] - line.x[0]) / (high - low)
+    assert line.x[0] - tick.x[0] == pytest.approx(scale * (low - 1)) and dot.x[0] - tick.x[0] == pytest.approx(scale * (value - 1))
+    assert scale * reach < 0.46 and -0.46 < line.x[0] < line.x[1] < 0.46
+    alone = made({"a": "holds"}, effect=Effect(value, null=1.0))
+    assert len(board(alone, title="t", bare=True).plot.data[2].x) == 0
+
+
+def test_colours_of_verdicts_stay_apart_for_every_eye() -> None:
+    """In CIELAB, as seen with all cones and without each kind; signs are readable on them; and what is settled is darker, or brighter."""
+    for theme in ("light", "dark"):
+        colours = [VERDICTS[verdict][theme] for verdict in VERDICTS]
+        for eye, matrix in SEEN.items():
+            seen = [lab(matrix @ linear(colour)) for colour in colours]
+            for one, other in combinations(range(4), 2):
+                assert np.linalg.norm(seen[one] - seen[other]) > 15, (theme, eye, colours[one], colours[other])
+        paper = lab(linear(palette(theme).paper))
+        away = [float(np.linalg.norm(lab(linear(colour)) - paper)) for colour in colours]
+        assert min(away[:2]) > max(away[2:])
+
+
+def linear(colour: str) -> npt.NDArray[np.float64]:
+    """Linear RGB of #rrggbb."""
+    parts = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+
+
+def lab(rgb: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """CIELAB under D65."""
+    matrix = np.array([[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.072175], [0.0193339, 0.119192, 0.9503041]])
+    x, y, z = matrix @ np.clip(rgb, 0, 1) / np.array([0.95047, 1, 1.08883])
+    fx, fy, fz = (t ** (1 / 3) if t > 216 / 24389 else (24389 / 27 * t + 16) / 116 for t in (x, y, z))
+    return np.array([116 * fy - 16, 500 * (fx - fy), 200 * (fy - fz)])
+
+
+def test_several_papers_in_a_narrow_column_are_tiles(ledger: pd.DataFrame) -> None:
+    """One tile a claim, as many of each verdict as there are, within the frame; wider, and of one paper, there are panels."""
+    figure = board(ledger, title="All").at_width
+    assert figure is not None
+    narrow, wide = figure(width=387).plot, figure(width=800).plot
+    counts = {bar.name: len(bar.base) for bar in narrow.data}
+    assert {name: n for name, n in counts.items() if n} == ledger["verdict"].value_counts().to_dict()
+    assert max(base + 0.92 for bar in narrow.data for base in bar.base or ()) <= narrow.layout.xaxis.range[1] + 1e-9
+    assert narrow.layout.width == 387 and narrow.layout.height < 700
+    assert sum(1 for _ in wide.select_xaxes()) == ledger["paper"].nunique()
+    assert sum(1 for _ in board(made(EACH), title="t", width=387).plot.select_xaxes()) == 1
+
+
+def test_the_claim_that_is_open_is_marked() -> None:
+    claims = made(EACH)
+    plain, marked = (board(claims, title="t", chosen=key).plot.layout.shapes for key in ("", "One-claim 2"))
+    (rim,) = [shape for shape in marked if shape.type == "rect" and shape.line.width == 2.5]
+    assert len(marked) == len(plain) + 1 and rim.x0 == pytest.approx(-0.46) and rim.x1 == pytest.approx(0.46)
+
+
+def test_strange_words_are_text_and_bad_input_is_a_sentence() -> None:
+    figure = board(made({"<b>x</b> & $y$": "holds"}, paper="<i>P"), title="<u>T")
+    text = figure.plot.to_json()
+    assert "<u>T" not in text and "<i>P" not in text and "<b>x</b> &amp;" not in figure.plot.layout.annotations[1].text
+    with pytest.raises(InputError, match="There is no claim to show"):
+        board(made({}), title="t")
+    with pytest.raises(InputError, match="200 pixels or more"):
+        board(made(EACH), title="t", width=100)
+
+
+@pytest.mark.parametrize(
+    ("effect", "words"),
+    [
+        (Effect(0.123, -0.05, 0.29), "+0.12 [−0.05, +0.29] points"),
+        (Effect.in_points(-0.0123, -0.02, -0.004), "−1.23 [−2.00, −0.40] points"),
+        (Effect.in_percent(0.5, 0.4, 0.6, 0.9), "50.0 [40.0, 60.0]%"),
+        (Effect(13.4, 13.0, 15.7, "×", 5.3), "13.4 [13.0, 15.7] ×"),
+        (Effect(-0.3, unit=""), "−0.30"),
+    ],
+)
+def test_an_effect_in_words(effect: Effect, words: str) -> None:
+    assert effect_in_words(effect) == words
+
+
+def test_claims_have_short_rows_and_known_places(ledger: pd.DataFrame) -> None:
+    """Words that fit a printed column; keys that name one claim; every figure that shows one is registered, every part is on the page."""
+    assert ledger["key"].is_unique and ledger["row"].str.len().max() <= 46
+    for paper in papers().values():
+        for claim in paper.all_claims():
+            assert claim.against != "runs here" or claim.data, claim.statement
+            assert claim.on == "" or len(claim.data) == 1, claim.statement
