@@ -236,6 +236,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "plane": st.sampled_from(("spread", "decision")) | st.lists(places, min_size=2, max_size=2, unique=True).map("{0[0]}.{0[1]}".format),
     "data": st.sampled_from(("all", "sst2")),
     "slice": st.just("") | st.tuples(st.integers(0, 9), st.integers(0, 9)).map("cell={0[0]},{0[1]}".format),
+    "claim": st.just("") | st.tuples(st.sampled_from(("ndt", "made-up")), st.from_regex("[0-9a-f]{6}", fullmatch=True)).map("-".join),
     "sequence": st.lists(st.sampled_from(WORDS), min_size=2, max_size=9).map(" ".join),
     "style": st.just("") | st.sampled_from(("size=column", "palette=grey~x=0..1", "width=90~title=no")),
     **WHOLE,
