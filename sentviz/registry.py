@@ -255,8 +255,8 @@ def _wrong(paper: Any, others: Iterable[Paper]) -> str:
         return f"its page {paper.page.script} is not there"
     if not re.fullmatch(r":material/[a-z0-9_]+:", paper.page.icon):
         return f"its page's icon {paper.page.icon!r} is not of the form :material/article:"
-    names = paper.page.parts
-    if again := [name for i, name in enumerate(names) if name in names[:i]]:
+    parts = paper.page.parts
+    if again := [name for i, name in enumerate(parts) if name in parts[:i]]:
         return f"its page has two parts {again[0]!r}"
     for other in others:
         taken = {

@@ -4,26 +4,17 @@ from __future__ import annotations
 
 from itertools import combinations
 
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pytest
 
 from sentviz.claim import Effect, Verdict
 from sentviz.errors import InputError
-from sentviz.figures import palette
 from sentviz.figures.board import board
-from sentviz.figures.verdicts import SIGNS, VERDICTS, effect_in_words
+from sentviz.figures.colours import DEFICIENCIES, THEMES, Theme, palette, simulated
+from sentviz.figures.verdicts import SIGNS, VERDICTS, effect_in_words, verdict_colour
 from sentviz.registry import papers
 from sentviz.studies.claims import judged
-
-# Machado, Oliveira and Fernandes (2009), severity 1: linear RGB as seen without one kind of cone
-SEEN = {
-    "all cones": np.eye(3),
-    "protan": np.array([[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]),
-    "deutan": np.array([[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]]),
-    "tritan": np.array([[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.3039]]),
-}
+from tests.test_colours import apart
 
 
 def made(verdicts: dict[str, Verdict], *, paper: str = "One", effect: Effect | None = None) -> pd.DataFrame:
@@ -58,7 +49,7 @@ def test_every_claim_of_the_ledger_is_one_cell(ledger: pd.DataFrame) -> None:
         assert len(places) == len(claims) == len(figure.frame)
         for row in claims.to_dict("records"):
             colour, words = found[row["key"]]
-            assert colour == VERDICTS[row["verdict"]]["light"] and row["verdict"] in words
+            assert colour == verdict_colour(row["verdict"], "light") and row["verdict"] in words
         pd.testing.assert_series_equal(figure.frame["verdict"], claims["verdict"].reset_index(drop=True))
 
 
@@ -102,31 +93,14 @@ def test_an_effect_stands_where_its_numbers_say(low: float, value: float, high: 
     assert len(board(alone, title="t", bare=True).plot.data[2].x) == 0
 
 
-def test_colours_of_verdicts_stay_apart_for_every_eye() -> None:
-    """In CIELAB, as seen with all cones and without each kind; signs are readable on them; and what is settled is darker, or brighter."""
-    for theme in ("light", "dark"):
-        colours = [VERDICTS[verdict][theme] for verdict in VERDICTS]
-        for eye, matrix in SEEN.items():
-            seen = [lab(matrix @ linear(colour)) for colour in colours]
-            for one, other in combinations(range(4), 2):
-                assert np.linalg.norm(seen[one] - seen[other]) > 15, (theme, eye, colours[one], colours[other])
-        paper = lab(linear(palette(theme).paper))
-        away = [float(np.linalg.norm(lab(linear(colour)) - paper)) for colour in colours]
-        assert min(away[:2]) > max(away[2:])
-
-
-def linear(colour: str) -> npt.NDArray[np.float64]:
-    """Linear RGB of #rrggbb."""
-    parts = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
-    return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
-
-
-def lab(rgb: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """CIELAB under D65."""
-    matrix = np.array([[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.072175], [0.0193339, 0.119192, 0.9503041]])
-    x, y, z = matrix @ np.clip(rgb, 0, 1) / np.array([0.95047, 1, 1.08883])
-    fx, fy, fz = (t ** (1 / 3) if t > 216 / 24389 else (24389 / 27 * t + 16) / 116 for t in (x, y, z))
-    return np.array([116 * fy - 16, 500 * (fx - fy), 200 * (fy - fz)])
+@pytest.mark.parametrize("theme", THEMES)
+def test_colours_of_verdicts_stay_apart_for_every_eye(theme: Theme) -> None:
+    """In CIELAB, as seen with all cones and without each kind; and what is settled stands further from the paper than what is open."""
+    colours = [verdict_colour(verdict, theme) for verdict in VERDICTS]
+    for seen in (colours, *([simulated(colour, deficiency) for colour in colours] for deficiency in DEFICIENCIES)):
+        assert min(apart(*pair) for pair in combinations(seen, 2)) > 12, seen
+    away = [apart(colour, palette(theme).paper) for colour in colours]
+    assert min(away[:2]) > max(away[2:])
 
 
 def test_several_papers_in_a_narrow_column_are_tiles(ledger: pd.DataFrame) -> None:

@@ -174,7 +174,7 @@ def test_no_module_has_colours_of_its_own() -> None:
 @pytest.mark.parametrize("theme", THEMES)
 def test_the_legend_shows_every_role_to_every_eye(theme: Theme) -> None:
     frame = colour_legend(theme).frame
-    assert set(frame["seen"]) == {"as it is", "greys", *DEFICIENCIES} and frame["role"].nunique() == 5
+    assert set(frame["seen"]) == {"as it is", "greys", *DEFICIENCIES} and frame["role"].nunique() == 6
     shown = set(frame.loc[frame["seen"] == "as it is", "colour"])
     look = palette(theme)
     assert {*look.classes, look.minus, look.plus, look.right, look.wrong, *look.lines, *look.sequential} <= shown

@@ -18,9 +18,10 @@ import plotly.graph_objects as go
 
 from sentviz.claim import Against, Effect, Verdict
 from sentviz.errors import InputError
-from sentviz.figures.figure import Figure, Theme, base_layout, file_safe, ink_on, palette
+from sentviz.figures.colours import Theme, ink_on, palette
+from sentviz.figures.figure import Figure, base_layout, file_safe
 from sentviz.figures.text import as_text, label_width
-from sentviz.figures.verdicts import VERDICTS, draw_sign, effect_in_words
+from sentviz.figures.verdicts import VERDICTS, draw_sign, effect_in_words, verdict_colour
 
 __all__ = ["board"]
 
@@ -69,9 +70,10 @@ def board(claims: pd.DataFrame, *, title: str, chosen: str = "", bare: bool = Fa
 
 def _frame(claims: pd.DataFrame) -> pd.DataFrame:
     """What is drawn, without what a file cannot hold."""
-    names = {"value": "value", "low": "low", "high": "high", "unit": "unit", "null": "held_against"}
-    numbers = {title: [getattr(one, name, None) for one in claims["effect"]] for name, title in names.items()}
-    return claims[["paper", "claim", "on", "against", "verdict"]].assign(**numbers).reset_index(drop=True)
+    found = claims[["paper", "claim", "on", "against", "verdict"]].reset_index(drop=True)
+    for title, name in {"value": "value", "low": "low", "high": "high", "unit": "unit", "held_against": "null"}.items():
+        found[title] = [getattr(one, name, None) for one in claims["effect"]]
+    return found
 
 
 def _words(claims: pd.DataFrame) -> str:
@@ -270,7 +272,7 @@ def _verdict(plot: go.Figure, verdict: Verdict, cells: Sequence[_Cell], axes: tu
     """The cells of one verdict, then their effects: what they are held against, intervals, dots."""
     if not cells:
         return
-    colour, on = VERDICTS[verdict][theme], {"xaxis": axes[0], "yaxis": axes[1]}
+    colour, on = verdict_colour(verdict, theme), {"xaxis": axes[0], "yaxis": axes[1]}
     ink, still = ink_on(colour), {"marker": {"opacity": 1}}
     plot.add_bar(
         orientation="h",
@@ -317,10 +319,12 @@ def _hover(claim: dict[Any, Any]) -> str:
 def _shares(panel: _Panel, x: str, y: str, theme: Theme) -> list[dict[str, Any]]:
     """How many claims have which verdict, as one thin bar over the columns."""
     counts, at, shapes = panel.claims["verdict"].value_counts(), 0.0, []
-    for verdict, colour in VERDICTS.items():
+    for verdict in VERDICTS:
         share = counts.get(verdict, 0) / len(panel.claims)
         sides = {"x0": at, "x1": at + share, "y0": 0, "y1": 5 * panel.scale}
-        shapes.append({"type": "rect", "xref": f"{x} domain", "yref": y, "fillcolor": colour[theme], "line": {"width": 0}} | sides)
+        shapes.append(
+            {"type": "rect", "xref": f"{x} domain", "yref": y, "fillcolor": verdict_colour(verdict, theme), "line": {"width": 0}} | sides
+        )
         at += share
     return shapes
 
@@ -334,13 +338,13 @@ def _heading(plot: go.Figure, claims: pd.DataFrame, title: str, width: int, them
     plot.update_layout(title={"text": as_text(title, None), "font": {"size": 14 if small else 19}})
     notes, shapes, at, up, size = list[dict[str, Any]](), list[dict[str, Any]](), left, HEADING - 50, 10 if small else 13
     corner = {"xref": "paper", "yref": "paper", "xanchor": 0, "yanchor": 1}
-    for verdict, colour in VERDICTS.items():
+    for verdict in VERDICTS:
         words = f"{verdict} <b>{counts.get(verdict, 0)}</b>"
         needed = 24 + 0.93 * label_width(words, size) + 14
         if at > left and at + needed > left + width - 24:
             at, up = left, up - 20
         swatch = {"x0": at, "x1": at + 18, "y0": up - 8, "y1": up + 8, "xsizemode": "pixel", "ysizemode": "pixel"}
-        shapes.append({"type": "rect", "fillcolor": colour[theme], "line": {"width": 0}} | swatch | corner)
+        shapes.append({"type": "rect", "fillcolor": verdict_colour(verdict, theme), "line": {"width": 0}} | swatch | corner)
         draw_sign(shapes, notes, verdict, corner, 0.9, theme, (at + 9, up))
         beside = {"xref": "paper", "yref": "paper", "x": 0, "y": 1, "xanchor": "left", "yanchor": "middle", "xshift": at + 24, "yshift": up}
         notes.append({"text": words, "font": {"size": size}} | beside)
@@ -373,10 +377,10 @@ def _tiles(papers: Sequence[pd.DataFrame], width: int, theme: Theme) -> go.Figur
     plot.update_xaxes(visible=False, range=[0, (width - 24 - label) / side])
     plot.update_yaxes(visible=False, range=[at, 0])
     notes, shapes = list[dict[str, Any]](), list[dict[str, Any]]()
-    for verdict, colour in VERDICTS.items():
+    for verdict in VERDICTS:
         here = [(i, y) for y, _, _, said in lines for i, one in enumerate(said) if one == verdict]
         plot.add_bar(orientation="h", base=[i + 0.04 for i, _ in here], x=[0.92] * len(here), y=[y for _, y in here], width=0.92 * side,
-                     marker={"color": colour[theme], "line": {"width": 0}}, hoverinfo="skip", name=verdict)  # fmt: skip
+                     marker={"color": verdict_colour(verdict, theme), "line": {"width": 0}}, hoverinfo="skip", name=verdict)  # fmt: skip
     for y, against, paper, said in lines:
         font = {"size": 10, "color": colours.muted} if against else {"size": 12}
         text = against if against else f"<b>{as_text(paper, 36)}</b>"

@@ -5,7 +5,7 @@ role                what it says                              colours
 ==================  ========================================  ======================================
 classes             which class, by what its name says        orange negative, grey neutral, blue positive; stars and degrees in between
 signed              support and opposition, more and less     purple below 0, green above
-judged              mistakes and right answers                magenta wrong, teal right, and a mark beside
+judged              mistakes and right answers; claims        magenta wrong and refuted, teal right and held, and a mark beside; sand open
 lines               runs, layers, heads, components           indigo, ochre, pink, ...: with a symbol or a dash each
 sequential          an amount from 0                          light to dark blue
 ==================  ========================================  ======================================
@@ -40,6 +40,7 @@ class Palette:
     neutral: str  # a cell that says nothing
     accent: str  # what is chosen or pointed at, buttons
     star: str  # the one text that is a visitor's
+    doubt: str  # what cannot be told
     sequential: tuple[str, ...]  # 0 to the largest value
     signed: tuple[str, ...]  # smallest to largest, 0 in the middle
     judged: tuple[str, ...]  # wrong to right, in the middle neither
@@ -76,6 +77,7 @@ _LIGHT = Palette(
     neutral="#eef1f6",
     accent="#1b62a5",
     star="#f0c94a",
+    doubt="#f3e0a6",
     sequential=("#f1f4f9", "#c9dcef", "#8fbbdd", "#4a90c4", "#1b62a5", "#08306b"),
     signed=("#40004b", "#762a83", "#c2a5cf", "#f1f4f9", "#9fd6a0", "#1b7837", "#00441b"),
     judged=("#7d0a4c", "#c2307f", "#e3a3c6", "#f1f4f9", "#93cfc6", "#00524b", "#002e2a"),
@@ -91,6 +93,7 @@ _DARK = Palette(
     neutral="#222834",
     accent="#56b4e9",
     star="#f0c94a",
+    doubt="#6f6233",
     sequential=("#1b202b", "#173a63", "#1f66a8", "#3d9be0", "#93cff5", "#eef8ff"),
     signed=("#f0daf8", "#c58be0", "#59376f", "#1b202b", "#1f5c37", "#57c47f", "#d3f5dd"),
     judged=("#ff9fd0", "#e0509c", "#702a54", "#1b202b", "#14544d", "#7adccd", "#9df2e4"),

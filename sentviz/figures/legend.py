@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from sentviz.figures.colours import DEFICIENCIES, Palette, Theme, palette, simulated
 from sentviz.figures.figure import SYMBOLS, Figure, base_layout
+from sentviz.figures.verdicts import VERDICTS, verdict_colour
 
 __all__ = ["colour_legend"]
 
@@ -16,13 +17,14 @@ _LEFT, _STEP, _ROW = 190, 22, 46  # pixels
 _SLIM, _LINE = 116, 19  # the same where ways of seeing stand below their role
 
 
-def _roles(colours: Palette) -> dict[str, list[tuple[str, str]]]:
+def _roles(colours: Palette, theme: Theme) -> dict[str, list[tuple[str, str]]]:
     """Each role with what its colours say."""
     ends = ("very negative", "negative", "neutral", "positive", "very positive")
     return {
         "Classes, stars": list(zip(ends, colours.classes, strict=True)),
         "Against and for, less and more": [("against, less", colours.minus), ("nothing", colours.signed[3]), ("for, more", colours.plus)],
         "Mistakes and right answers": [("wrong", colours.wrong), ("neither", colours.judged[3]), ("right", colours.right)],
+        "Verdicts on claims": [(verdict, verdict_colour(verdict, theme)) for verdict in VERDICTS],
         "Runs, layers, heads, components": [(f"series {i + 1}", line) for i, line in enumerate(colours.lines)],
         "Amounts from 0": [(f"{i / 5:.0%}", stop) for i, stop in enumerate(colours.sequential)],
     }
@@ -37,7 +39,7 @@ def colour_legend(theme: Theme = "light", *, width: int = 0) -> Figure:
         role, says, seen, colour.
     """
     colours = palette(theme)
-    roles, ways = _roles(colours), ("as it is", *DEFICIENCIES, "greys")
+    roles, ways = _roles(colours, theme), ("as it is", *DEFICIENCIES, "greys")
     most = max(map(len, roles.values()))
     wide = most + 1
     natural = _LEFT + 24 + wide * _STEP * len(ways)

@@ -8,21 +8,23 @@ from __future__ import annotations
 from typing import Any
 
 from sentviz.claim import Effect, Verdict
-from sentviz.figures.figure import Theme, ink_on, number
+from sentviz.figures.colours import Theme, ink_on, palette
+from sentviz.figures.figure import number
 
-__all__ = ["SIGNS", "VERDICTS", "draw_sign", "effect_in_words"]
+__all__ = ["SIGNS", "VERDICTS", "draw_sign", "effect_in_words", "verdict_colour"]
 
-VERDICTS: dict[Verdict, dict[Theme, str]] = {  # teal, vermilion, sand, grey: apart for colour-blind eyes, and dark or pale
-    "holds": {"light": "#00695f", "dark": "#2fb8a5"},
-    "does not hold": {"light": "#d95f20", "dark": "#f0813f"},
-    "cannot be told": {"light": "#f3e0a6", "dark": "#6f6233"},
-    "cannot be judged here": {"light": "#e3e7ee", "dark": "#2c323e"},
-}
+VERDICTS: tuple[Verdict, ...] = ("holds", "does not hold", "cannot be told", "cannot be judged here")
 SIGNS: dict[Verdict, tuple[tuple[tuple[float, float], ...], ...]] = {  # strokes in pixels, upwards; what cannot be told has a letter
     "holds": (((-5, 0), (-1.6, -4), (5, 4.4)),),
     "does not hold": (((-4, -4), (4, 4)), ((-4, 4), (4, -4))),
     "cannot be judged here": (((-4, 0), (4, 0)),),
 }
+
+
+def verdict_colour(verdict: Verdict, theme: Theme) -> str:
+    """Of its cell: what holds and what does not as right and wrong answers have, pale what is open."""
+    colours = palette(theme)
+    return dict(zip(VERDICTS, (colours.right, colours.wrong, colours.doubt, colours.grid), strict=True))[verdict]
 
 
 def effect_in_words(effect: Effect) -> str:
@@ -48,7 +50,7 @@ def draw_sign(
     shift: tuple[float, float] = (0.0, 0.0),
 ) -> None:
     """A tick, a cross, a dash or a question mark so many pixels from a place: xref, yref, xanchor, yanchor."""
-    ink, (right, up) = ink_on(VERDICTS[verdict][theme]), shift
+    ink, (right, up) = ink_on(verdict_colour(verdict, theme)), shift
     if verdict in SIGNS:
         strokes = (" L ".join(f"{right + scale * a:.4g} {up + scale * b:.4g}" for a, b in stroke) for stroke in SIGNS[verdict])
         path = " ".join(f"M {stroke}" for stroke in strokes)

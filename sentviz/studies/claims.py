@@ -62,6 +62,7 @@ def _tested(claim: Claim, runs: Sequence[Run]) -> Finding:
 
 def ledger(frame: pd.DataFrame) -> pd.DataFrame:
     """`judged` as a table of plain cells, for files: without parts and keys, the effect as value, low, high, unit and held_against."""
-    names = {"value": "value", "low": "low", "high": "high", "unit": "unit", "null": "held_against"}
     plain = frame.drop(columns=["name", "key", "row", "parts", "effect"])
-    return plain.assign(**{title: [getattr(one, name, None) for one in frame["effect"]] for name, title in names.items()})
+    for title, name in {"value": "value", "low": "low", "high": "high", "unit": "unit", "held_against": "null"}.items():
+        plain[title] = [getattr(one, name, None) for one in frame["effect"]]
+    return plain

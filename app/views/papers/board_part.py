@@ -13,8 +13,8 @@ from app.views.papers.shared import digests, page_of
 from sentviz.claim import HOW, Claim, Verdict
 from sentviz.errors import SentvizError
 from sentviz.figures import Figure, Theme
-from sentviz.figures.figure import ink_on, palette
-from sentviz.figures.verdicts import VERDICTS, effect_in_words
+from sentviz.figures.colours import ink_on, palette
+from sentviz.figures.verdicts import VERDICTS, effect_in_words, verdict_colour
 from sentviz.gallery import code, find_figure, make
 from sentviz.registry import Paper, named, papers
 from sentviz.runs import Run
@@ -109,9 +109,10 @@ def counted(claims: pd.DataFrame) -> None:
     counts, theme = claims["verdict"].value_counts(), shell.theme()
     box = "display:inline-block;width:1.05em;line-height:1.05em;border-radius:3px;text-align:center;font-weight:700"
     words = " &nbsp; ".join(
-        f'<span style="{box};background:{colour[theme]};color:{ink_on(colour[theme])}">{LETTERS[verdict]}</span>'
+        f'<span style="{box};background:{colour};color:{ink_on(colour)}">{LETTERS[verdict]}</span>'
         f" {verdict} <b>{counts.get(verdict, 0)}</b>"
-        for verdict, colour in VERDICTS.items()
+        for verdict in VERDICTS
+        for colour in [verdict_colour(verdict, theme)]
     )
     st.html(f"<div>{words}</div>", width="stretch")
 
