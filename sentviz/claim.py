@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from sentviz.runs import Run
 
@@ -37,6 +37,11 @@ class Effect:
     def in_points(cls, value: float, low: float, high: float, of: str = "") -> Effect:
         """Of a difference of shares, in percentage points."""
         return cls(100 * value, 100 * low, 100 * high, of=of)
+
+    @classmethod
+    def of_row(cls, row: Mapping[Any, Any], of: str = "") -> Effect:
+        """Of a comparison's row with difference, low and high as shares."""
+        return cls.in_points(float(row["difference"]), float(row["low"]), float(row["high"]), of)
 
     @classmethod
     def in_percent(cls, value: float, low: float, high: float, null: float, of: str = "") -> Effect:

@@ -23,6 +23,7 @@ ROOT = Path(__file__).parents[1]
 TESTS = {  # module -> the tests that should fall with it
     "sentviz/claim.py": ("test_ndt_claims",),
     "sentviz/papers/ndt/claims.py": ("test_ndt_claims",),
+    "sentviz/papers/ndt/printed_claims.py": ("test_claims", "test_ndt_claims"),
     "sentviz/papers/hardmax/claims.py": ("test_hardmax_claims",),
     "sentviz/papers/hardmax/study.py": ("test_hardmax_claims",),
     "sentviz/papers/fused/claims.py": ("test_fused_claims", "test_fused_study"),

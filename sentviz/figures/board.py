@@ -172,7 +172,8 @@ class _Cell:
 
     def to(self, value: float) -> float:
         """Where a value of its effect stands, in columns; what it is held against stands right of the middle."""
-        return self.middle + self.half * (0.33 + 0.54 * (value - self.claim["effect"].null) / self.reach)
+        effect: Effect = self.claim["effect"]
+        return self.middle + self.half * (0.33 + 0.54 * (value - effect.null) / self.reach)
 
 
 def _panels(papers: Sequence[pd.DataFrame], width: int, top: int, chosen: str, theme: Theme) -> go.Figure:

@@ -12,7 +12,8 @@ from sentviz.registry import papers
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sentviz.figures.figure import Figure, Theme
+    from sentviz.figures.colours import Theme
+    from sentviz.figures.figure import Figure
 
 __all__ = ["drawn"]
 

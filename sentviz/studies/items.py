@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sentviz.figures.figure import Theme, file_safe
+from sentviz.figures.colours import Theme
+from sentviz.figures.figure import file_safe
 from sentviz.gallery import sourced
 from sentviz.registry import Paper, printed
 from sentviz.runs import Run

@@ -15,7 +15,8 @@ from sentviz.errors import SentvizError
 from sentviz.figures import Figure, Theme
 from sentviz.figures.colours import ink_on, palette
 from sentviz.figures.verdicts import VERDICTS, effect_in_words, verdict_colour
-from sentviz.gallery import code, find_figure, make
+from sentviz.gallery import code, make
+from sentviz.gallery.registry import find_figure
 from sentviz.registry import Paper, named, papers
 from sentviz.runs import Run
 from sentviz.studies.figures import drawn

@@ -8,7 +8,7 @@ import streamlit as st
 
 from app import shell
 from app.views.papers.shared import digests, plain
-from sentviz.figures import Theme
+from sentviz.figures import Figure, Theme
 from sentviz.registry import Paper, named
 from sentviz.runs import Run
 from sentviz.studies.collected import of_paper
@@ -62,6 +62,12 @@ def _item(paper: Paper, name: str, why: str, runs: Sequence[Run]) -> None:
             plain(one.frame, key=key)
             st.caption(shell.md(one.caption))
         else:
-            shell.figure(lambda theme, i=i: _made(paper.name, name, theme, digests(runs), runs)[i], key)  # type: ignore[misc, return-value]
+            shell.figure(lambda theme, i=i: _drawn(paper, name, i, theme, runs), key)  # type: ignore[misc]
     if why:
         st.caption(shell.md(f"Against the print: {why}."))
+
+
+def _drawn(paper: Paper, name: str, place: int, theme: Theme, runs: Sequence[Run]) -> Figure:
+    one = _made(paper.name, name, theme, digests(runs), runs)[place]
+    assert isinstance(one, Figure)
+    return one

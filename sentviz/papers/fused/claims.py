@@ -221,8 +221,8 @@ def _all_better(frame: pd.DataFrame, against: str) -> Finding:
     seeds = "for other seeds as well" if (rows["test"] == "over seeds").all() else "one seed each"
     evidence = f"in points over {against}, p after Holm: {said}; {seeds}, n = {int(rows['n'].max()):,}"
     words = set(rows["verdict"])
-    least = rows.loc[rows["difference"].idxmin()]
-    effect = Effect.in_points(least["difference"], least["low"], least["high"], f"{SETTINGS[least['model']]}, the least of them")
+    least = rows.sort_values("difference").iloc[0].to_dict()
+    effect = Effect.of_row(least, f"{SETTINGS[least['model']]}, the least of them")
     if "worse" in words:
         return Finding("does not hold", evidence, effect=effect)
     missing = f"; {len(INJECTED) - len(rows)} settings are not here" if len(rows) < len(INJECTED) else ""
@@ -301,9 +301,8 @@ def _deviation(dataset: str, measure: str, *, changes: bool) -> Test:
         p = holm({str(layer): float(value) for layer, value in enumerate(raw)})
         spans = spans / base.mean(axis=0)
         most = int(np.abs(relative).argmax())
-        effect = Effect(
-            100 * float(relative[most]), *(100 * spans[:, most]).tolist(), unit="%", of=f"change in layer {most + 1}, the largest"
-        )
+        low, high = (100 * float(side) for side in spans[:, most])
+        effect = Effect(100 * float(relative[most]), low, high, "%", of=f"change in layer {most + 1}, the largest")
         evidence = f"{said}; smallest p after Holm over {len(p)} layers {min(p.values()):.2g}; {seeds}"
         if min(p.values()) <= LEVEL and not (np.abs(spans) <= SAME).all():
             return Finding("holds" if changes else "does not hold", evidence, effect=effect)

@@ -184,7 +184,7 @@ def _slower(_: Sequence[Run]) -> Finding:
         return _missing("a measurement of training")
     verdict: Verdict = "does not hold" if (rows["high"] < TWICE).all() else "holds" if (rows["low"] >= TWICE).all() else "cannot be told"
     said = "; ".join(f"{row['times']:.2f} [{row['low']:.2f}, {row['high']:.2f}] at {row['tokens']}" for row in rows.to_dict("records"))
-    batch, most = rows["batch"].iloc[0], rows.loc[rows["times"].idxmax()]
+    batch, most = rows["batch"].iloc[0], rows.sort_values("times").iloc[-1].to_dict()
     of = f"a training step of {most['tokens']} tokens, the slowest; below {TWICE} it is not “roughly” three times"
     effect = Effect(most["times"], most["low"], most["high"], "×", TWICE, of)
     return Finding(
@@ -237,7 +237,7 @@ def _part(name: str, dataset: str) -> Test:
         said = f"{in_points(row.to_dict())} points {MODELS[name]}"
         seeds = f"{row['seeds']} against {row['base_seeds']} seeds" if row["test"] == "over seeds" else "one seed each, others unknown"
         printed = f"printed {100 * row['printed']:+.1f}".replace("-", "−")
-        effect = Effect.in_points(row["difference"], row["low"], row["high"], f"{MODELS[name]}, minus the whole")
+        effect = Effect.of_row(row.to_dict(), f"{MODELS[name]}, minus the whole")
         return Finding(verdict, f"{said} ({printed}), p after Holm {row['adjusted']:.2g}; {seeds}, n = {row['n']:,}", effect=effect)
 
     return test
@@ -253,7 +253,7 @@ def _window(runs: Sequence[Run]) -> Finding:
     said = f"{in_points(row.to_dict())} points without it"
     verdict = "does not hold" if row["verdict"] == "better" else "holds" if row["high"] < LITTLE else "cannot be told"
     verdict = verdict if row["test"] == "over seeds" else "cannot be judged here"
-    effect = Effect.in_points(row["difference"], row["low"], row["high"], "without the window, minus with it")
+    effect = Effect.of_row(row.to_dict(), "without the window, minus with it")
     return Finding(verdict, "; ".join(filter(None, (said, same))), effect=effect)  # type: ignore[arg-type]
 
 
@@ -272,7 +272,7 @@ def _near_zero(dataset: str) -> Test:
         said = ", ".join(f"“{row['name']}” {_mean(row)}" for row in words.to_dict("records"))
         verdict = "holds" if (words["high"] < NEAR).all() else "does not hold" if (words["low"] > NEAR).any() else "cannot be told"
         verdict = verdict if words["seeds"].min() > 1 else "cannot be judged here"
-        most = words.loc[words["value"].idxmax()]
+        most = words.sort_values("value").iloc[-1].to_dict()
         effect = Effect(most["value"], most["low"], most["high"], "", NEAR, f"mean gate of “{most['name']}”; near zero is below {NEAR}")
         evidence = f"mean gate over layers: {said}; near zero: below {NEAR}; {_seeds(words)}"
         return Finding(verdict, evidence, effect=effect)  # type: ignore[arg-type]

@@ -92,8 +92,8 @@ def _rope(runs: Sequence[Run]) -> Finding:
     words = frame["verdict"].tolist()
     better, worse = words.count("better"), words.count("worse")
     numbers = "; ".join(f"{row['row']} {in_points(row)}" for row in frame.to_dict("records"))
-    middle = frame.sort_values("difference").iloc[len(frame) // 2]
-    effect = Effect.in_points(middle["difference"], middle["low"], middle["high"], f"{middle['row']}, the middle one of the versions")
+    middle = frame.sort_values("difference").iloc[len(frame) // 2].to_dict()
+    effect = Effect.of_row(middle, f"{middle['row']}, the middle one of the versions")
     said = f"of {len(frame)} versions {better or 'none'} can be told to gain, {worse or 'none'} to lose: {numbers}"
     if better >= NEARLY * len(VERSIONS):
         return Finding("holds", said, effect=effect)
