@@ -71,7 +71,8 @@ def listed(paper: Paper, runs: Sequence[Run]) -> pd.DataFrame:
         here = {name: configurations(runs, name, models[name]) for name in models}
         said = {name: f"{name} {len(here[name])} of {len(models[name])} ({sum(map(len, here[name].values()))} runs)" for name in models}
         wanted = [list(models) if data == "all" else [data] if isinstance(data, str) else data for data in frame["data"]]
-        frame["here"] = [", ".join(said[name] for name in names if name in said) or "–" for names in wanted]
+        live = [names if state == "live" else [] for names, state in zip(wanted, frame["state"], strict=True)]
+        frame["here"] = [", ".join(said[name] for name in names if name in said) or "–" for names in live]
         columns.insert(4, "here")
     return frame[[name for name in columns if name in frame]]
 

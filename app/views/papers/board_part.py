@@ -36,7 +36,9 @@ STYLE = (
     "<style>div:has(> .st-key-claim-sheet) {{ position: sticky; bottom: 0; z-index: 90; max-height: 46vh; overflow-y: auto;"
     " background: {paper}; border-top: 2px solid {grid}; padding: .6rem .2rem .4rem; }}"
     " @media (min-width: 1101px) {{ [data-testid='stColumn']:has(.st-key-claim-beside) {{ position: sticky; top: 4rem;"
-    " align-self: flex-start; max-height: calc(100vh - 5rem); overflow-y: auto; }} }}</style>"
+    " align-self: flex-start; max-height: calc(100vh - 5rem); overflow-y: auto; }} }}"
+    " @media (max-width: 1100px) {{ [data-testid='stColumn']:has(.st-key-claim-beside) {{ position: sticky; bottom: 0; z-index: 90;"
+    " max-height: 46vh; overflow-y: auto; background: {paper}; border-top: 2px solid {grid}; padding: .6rem .2rem .4rem; }} }}</style>"
 )
 
 
