@@ -53,13 +53,21 @@ def judged(runs: Sequence[Run], names: Sequence[str] = ()) -> pd.DataFrame:
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _drawn(keys: tuple[tuple[str, str], ...], chosen: str, bare: bool, theme: Theme, key: tuple[str, ...], _claims: pd.DataFrame) -> Figure:
-    return drawn(_claims, chosen=chosen, bare=bare, width=HALF if bare else 0, theme=theme)
+def _drawn(
+    keys: tuple[tuple[str, str], ...],
+    chosen: str,
+    bare: bool,
+    theme: Theme,
+    key: tuple[str, ...],
+    _claims: pd.DataFrame,
+    _runs: Sequence[Run],
+) -> Figure:
+    return drawn(_claims, () if bare else _runs, chosen=chosen, bare=bare, width=HALF if bare else 0, theme=theme)
 
 
 def _figure(claims: pd.DataFrame, runs: Sequence[Run], theme: Theme, *, chosen: str = "", bare: bool = False) -> Figure:
     said = tuple(zip(claims["key"], claims["verdict"], strict=True))
-    return _drawn(said, chosen if chosen in set(claims["key"]) else "", bare, theme, digests(runs), claims)
+    return _drawn(said, chosen if chosen in set(claims["key"]) else "", bare, theme, digests(runs), claims, runs)
 
 
 def _taken(key: str) -> Callable[[], None]:
