@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 import streamlit as st
 
-from sentviz import runs
+from sentviz import runs, shelf
 from sentviz.papers.ndt import study
-from sentviz.shelf import gathered
+from sentviz.runs import SHIPPED, Run
+from sentviz.shelf import STUDIED, faults, gathered
 from tests.studies import made_run
 
 
@@ -94,3 +95,20 @@ def test_a_private_run_breaks_no_page_of_a_paper(tmp_path: Path, monkeypatch: py
         assert "another run ships under this name and is read: sst2/ndt-unit-2-s1, sst2/vanilla." in note
     finally:
         st.cache_resource.clear()
+
+
+@pytest.mark.skipif(not SHIPS, reason="sst2/vanilla is not in checkpoints/")
+def test_what_was_read_before_is_checked_by_its_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a run that ships no table is parsed again, of any other all are; one changed byte is a fault of either."""
+    shutil.copytree(SHIPPED / "sst2" / "vanilla", tmp_path / "sst2" / "vanilla")
+    known, other = Run.open(tmp_path / "sst2" / "vanilla", "sst2/vanilla"), made_run(tmp_path, "sst2", "diff")
+    assert known.digest in shelf.WHOLE.read_text(encoding="utf-8").split()
+    read: list[str] = []
+    frame = Run.frame
+    monkeypatch.setattr(Run, "frame", lambda self, file: (read.append(self.name), frame(self, file))[1])
+    assert faults([known, other], STUDIED) == {} and set(read) == {other.name}
+    path = known.folder / "history.parquet"
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(bytes(content))
+    assert "history.parquet is damaged" in faults([known], STUDIED)["sst2/vanilla"]
