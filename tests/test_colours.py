@@ -160,7 +160,7 @@ def test_right_and_wrong_and_for_and_against_have_their_own() -> None:
 
 def test_no_module_has_colours_of_its_own() -> None:
     """Of the library and the pages; files for print and foreign views are named."""
-    own = {"figures/colours.py", "export.py", "studies/export_paper.py", "maps/bertviz_view.py"}
+    own = {"figures/colours.py", "style.py", "sheets.py", "export.py", "studies/export_paper.py", "maps/bertviz_view.py"}
     found = [
         path.relative_to(HERE).as_posix()
         for folder in ("sentviz", "app")

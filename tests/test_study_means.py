@@ -12,7 +12,7 @@ from sklearn.metrics import roc_auc_score
 from sentviz.errors import InputError
 from sentviz.evaluation import areas_drawn, auc_of_counts, counted, holm, ties
 from sentviz.papers.ndt.answer import against, answer, answers_by_rows
-from sentviz.studies.against import mixed
+from sentviz.studies.against import Comparison, mixed
 from sentviz.studies.means import combined, means, predictions
 from sentviz.studies.seeds import _pooled, half_width, seed_noise, standard_error
 from tests.studies import N, made_run, made_seeds
@@ -104,6 +104,17 @@ def _choose(n: int, k: int) -> int:
     from math import comb
 
     return comb(n, k)
+
+
+def test_an_interval_that_leaves_out_zero_and_tells_nothing_says_why() -> None:
+    """Of several comparisons by Holm's step, of single runs by what McNemar's test can tell; else the numbers are all."""
+    near = Comparison(900, (3, 3), (0.8, 0.804), -0.004, -0.0075, -0.0001, 0.04, "over seeds")
+    assert near.told(0.3) == f"{near.numbers} (p = 0.04, 0.3 after Holm's correction)"
+    assert near.told(0.04) == near.numbers  # told to be worse
+    wide = Comparison(900, (3, 3), (0.8, 0.804), -0.004, -0.0075, 0.0001, 0.06, "over seeds")
+    assert wide.told(0.3) == wide.numbers
+    single = Comparison(900, (1, 1), (0.8, 0.82), -0.02, -0.03, -0.01, 0.001, "McNemar")
+    assert single.told(0.001) == f"{single.numbers} (two runs, not two models)"
 
 
 def test_every_configuration_against_one_is_corrected(tmp_path: Path) -> None:

@@ -64,6 +64,13 @@ class Comparison:
         """In words: difference in points with interval, and what was compared."""
         return f"{self.points} points, {self.compared}, n = {self.n:,}"
 
+    def told(self, adjusted: float) -> str:
+        """`numbers`, of one of several comparisons; an interval that leaves out 0 and yet tells nothing says why."""
+        if self.low * self.high <= 0 or self.word(adjusted) != "cannot be told":
+            return self.numbers
+        why = f"p = {self.p:.2g}, {adjusted:.2g} after Holm's correction" if self.test == "over seeds" else "two runs, not two models"
+        return f"{self.numbers} ({why})"
+
 
 def mixed(a: Sequence[Run], b: Sequence[Run], split: str = "test", noise: SeedNoise | None = None) -> Comparison:
     """Two configurations by all their seeds (`seeds.over_seeds`), with what chance in training does as `noise` or the two sides show it.

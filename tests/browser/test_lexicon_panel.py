@@ -61,6 +61,8 @@ def test_the_slider_of_the_lexicon_moves_what_it_should(page: Any, server: str) 
     opened(page, server, token="1")
     assert page.get_by_text("In layer 1 its row cannot move").count() == 1
     assert "no weight moves." in page.locator(".st-key-figure-lexicon-attention").inner_text()
+    page.get_by_text("Both maps, without and with").click()
+    page.get_by_text("With · strength 1", exact=True).wait_for(timeout=30_000)
     thumb = page.get_by_role("slider").first
     thumb.focus()
     page.keyboard.press("ArrowRight")
