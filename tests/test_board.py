@@ -16,6 +16,8 @@ from sentviz.registry import papers
 from sentviz.studies.claims import judged
 from tests.test_colours import apart
 
+pytestmark = pytest.mark.slow  # trains, or reads the whole shelf
+
 
 def made(verdicts: dict[str, Verdict], *, paper: str = "One", effect: Effect | None = None) -> pd.DataFrame:
     """Claims of a row each, with these verdicts."""

@@ -16,6 +16,8 @@ from sentviz.cli import main
 from sentviz.explain import explained, score
 from sentviz.recipe import Recipe
 
+pytestmark = pytest.mark.slow  # trains, or reads the whole shelf
+
 
 def run(*arguments: str | Path) -> Result:
     return CliRunner().invoke(main, [str(a) for a in arguments])

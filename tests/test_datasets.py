@@ -268,6 +268,7 @@ def split_by_several(item: DatasetInfo) -> bool:
 
 
 @needs_data
+@pytest.mark.slow
 def test_sizes_of_the_papers() -> None:
     assert info("sst2").splits == {"train": 47754, "validation": 10233, "test": 10234, "official_test": 1821}
     assert info("imdb").splits == {"train": 20000, "validation": 5000, "test": 25000}

@@ -24,6 +24,8 @@ from sentviz.text import Tokenizer
 from tests.fakes import fake_trace
 from tests.makers import planted_model, small_model, toy_splits, use_toy_data
 
+pytestmark = pytest.mark.slow  # trains, or reads the whole shelf
+
 WORDS = ["what", "a", "warm", ",", "clever", "song", "we", "saw"]
 TEXTS = toy_splits()["test"].frame["text"].tolist()
 

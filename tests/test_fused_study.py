@@ -33,6 +33,8 @@ from sentviz.studies.items import makers
 from tests.makers import toy_splits
 from tests.studies import N, made_run, made_seeds, with_heads
 
+pytestmark = pytest.mark.slow  # trains, or reads the whole shelf
+
 ROOT = Path(__file__).parents[1]
 TABLES = Path(fused.__file__).parent / "printed"
 NAMES = {"all_heads": "cls-all", "all_heads_scaled": "cls-all-scaled", "last_head": "cls-last", "last_head_scaled": "cls-last-scaled"}

@@ -24,6 +24,8 @@ from sentviz.testset.rows import predicted
 from sentviz.training import train
 from tests import makers
 
+pytestmark = pytest.mark.slow  # trains, or reads the whole shelf
+
 TEXT = "what a bright, warm garden we saw! The soup was dull and the song was clever; a warm lighthouse"
 
 

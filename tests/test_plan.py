@@ -22,6 +22,8 @@ from sentviz.training.plan import Mixture, batches, better, evaluation_due, rate
 from sentviz.training.trainer import _targets
 from tests.makers import toy_trainer, use_toy_data
 
+pytestmark = pytest.mark.slow  # trains, or reads the whole shelf
+
 
 @pytest.fixture(autouse=True)
 def toy(monkeypatch: pytest.MonkeyPatch) -> None:
