@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import streamlit as st
 
 from app import shell
-from sentviz.gallery import code
-
-if TYPE_CHECKING:
-    from sentviz.figures.colours import Theme
-    from sentviz.figures.figure import Figure
+from sentviz.gallery import code, draw
 
 shell.intro(
     "A colour says the same on every page and in every exported figure, in light and in dark.",
     "No figure says a thing by colour alone: symbols, signs, words or lengths do as well, so that a print in grey can be read.",
 )
-
-
-def _legend(theme: Theme) -> Figure:
-    from sentviz.figures.legend import colour_legend
-
-    return colour_legend(theme)
-
-
-shell.figure(_legend, "colours", code=code("all", "colours"))
+shell.figure(lambda theme: draw("all", "colours", theme=theme), "colours", code=code("all", "colours"))
 st.markdown(
     "- **Classes**: orange is negative, grey neutral, blue positive; stars and degrees lie in between. Classes that are no sentiments"
     " (a paraphrase, an entailment) have the colours of series.\n"
