@@ -23,6 +23,7 @@ def varied(run: Path, folder: Path, variant: str, model: str = "ndt-free-2") -> 
     return Run.open(folder, f"toy/{folder.name}")
 
 
+@pytest.mark.slow
 def test_every_lambda_is_there_with_its_start_end_and_change(tiny_run: Path, tmp_path: Path) -> None:
     first, second = varied(tiny_run, tmp_path / "as-is", ""), varied(tiny_run, tmp_path / "frozen", "frozen")
     other = varied(tiny_run, tmp_path / "other", "", "ndt-unit-2")

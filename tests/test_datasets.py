@@ -228,6 +228,7 @@ def test_rows_of_which_cleaning_leaves_nothing_are_in_no_split(root: Path, monke
 # ---- real data -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize("item", REGISTRY, ids=lambda item: item.name)
 def test_checksums_and_rows(item: DatasetInfo) -> None:
@@ -309,6 +310,7 @@ def test_lexicons_and_side_tables_keep_their_columns() -> None:
     assert {"id", "rating", "movie_id"} <= set(load_file("nsmc", "meta"))
 
 
+@pytest.mark.slow
 @needs_data
 def test_a_data_set_made_of_others_has_their_rows() -> None:
     """Two classes of SST-5: the rows of the five in their order, neutral ones left out, the rest by the sign of their label."""

@@ -77,6 +77,7 @@ def test_constants_that_are_named_exist(word: str) -> None:
     assert any(word in (DOCS / document).read_text(encoding="utf-8") for document in DOCUMENTS)
 
 
+@pytest.mark.slow
 def test_a_name_that_does_not_exist_is_found() -> None:
     """The test above can fail."""
     assert not (ROOT / "sentviz/nowhere.py").exists() and "Nonsense" not in names() and {"Trace", "band", "capabilities"} <= names()

@@ -29,6 +29,7 @@ PRINTED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("data", PRINTED)
 def test_parameter_counts_are_the_printed_ones(data: str) -> None:
     """Every preset's total, as rounded in print; the control has NDT(2)'s less its lambdas."""

@@ -78,6 +78,7 @@ def test_the_table_is_what_a_model_says_of_the_rows(kept_epochs: Path) -> None:
     assert heads["measure"].tolist() == one.heads["measure"].tolist()
 
 
+@pytest.mark.slow
 def test_vectors_take_no_more_room_than_given(tiny_model: object) -> None:
     """Rows of 16 numbers of two bytes."""
     drawn = sample(makers.toy_splits()["validation"], 30, seed=3)

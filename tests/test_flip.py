@@ -19,6 +19,7 @@ from tests.makers import gated_model, planted_model, small_model, toy_splits
 TEXTS = ["What a warm, clever song we saw!", "the garden was cold and dull", "I say, tender lighthouse"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bpe", [False, True], ids=["words", "pieces"])
 def test_what_is_reported_flips_the_edited_text(bpe: bool) -> None:
     """Random models, each asked again about the text as it is written: another class, of the probability told."""

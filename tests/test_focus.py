@@ -263,6 +263,7 @@ def test_every_field_is_tried() -> None:
     assert {*VALUES, *PRIVATE, "shared"} == set(FIELDS)
 
 
+@pytest.mark.slow
 @busy
 @given(foci())
 def test_every_focus_survives_its_url(focus: Focus) -> None:

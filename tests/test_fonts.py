@@ -128,6 +128,7 @@ def test_hangul_in_a_pdf_is_text_in_an_outline_font(tmp_path: Path) -> None:
     assert all(word in found for word in ("정말", "좋은", "영화", "나쁘지 않은 λ", "<b>"))
 
 
+@pytest.mark.slow
 @fontconfig
 @korean
 def test_outlines_keep_their_shape_and_width() -> None:

@@ -76,6 +76,7 @@ def test_integrated_gradients_are_complete(name: str) -> None:
     assert not fine.scores[trace.specials].any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORMS)
 def test_integrated_gradients_are_those_of_captum(name: str) -> None:
     """captum on the same path with the same nodes; specials have no way to go."""

@@ -28,6 +28,7 @@ def node() -> str:
     return path
 
 
+@pytest.mark.slow
 def test_the_browser_code_passes_its_own_tests() -> None:
     files = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests/js").glob("*.test.js"))
     assert files

@@ -282,6 +282,7 @@ def test_a_foreign_study_knows_its_runs(made_up: Paper, trained: Run, tmp_path: 
         plan("none", "toy")
 
 
+@pytest.mark.slow
 def test_a_foreign_claim_is_judged(made_up: Paper, trained: Run) -> None:
     """With and without the run; among all papers' claims as well."""
     assert judged([trained], ["made-up"])[["claim", "verdict", "evidence"]].values.tolist() == [

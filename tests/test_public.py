@@ -66,6 +66,7 @@ def test_modules_export_what_they_define() -> None:
                 assert set(ast.literal_eval(node.value)) <= defined, path.name
 
 
+@pytest.mark.slow
 def test_everything_public_has_a_docstring() -> None:
     """Modules, classes, functions and methods without an underscore; dunders and nested functions are free."""
     bare: list[str] = []

@@ -161,6 +161,7 @@ def test_what_is_no_slice_is_refused(text: str) -> None:
 PIECES = [*"=,:.;@-0123456789", "cell", "word", "p", "agree", "tag", "lasso", "first", "pca", "tsne", "nan", "1e999", "dull", "²", "٣"]
 
 
+@pytest.mark.slow
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture], max_examples=300)
 @given(
     st.sampled_from(["", "cell=", "word=", "p=", "agree=", "tag=", "lasso=", "word=dull@", "lasso=pca.1:"]),

@@ -49,6 +49,7 @@ def ways(shelf: Path) -> Iterator[Damage]:
     yield from (damage for damage in damages(shelf, "toy/ndt-unit-2", {}) if damage.sealed)
 
 
+@pytest.mark.slow
 def test_a_field_of_another_type_is_found_where_the_file_is_read(shelf: Path, tiny_run: Path) -> None:
     """Every field of config.json and metrics.json, and every column: refused, or read as if nothing had happened."""
     folder, refused, taken = shelf / "toy" / "ndt-unit-2", 0, set[str]()

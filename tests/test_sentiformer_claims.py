@@ -100,6 +100,7 @@ def test_each_side_has_the_rate_that_validation_chose(tmp_path: Path) -> None:
     assert beside(runs, "sst5_trees").set_index("model").loc["CNN, rate 1e-3", "value"] == pytest.approx(0.975)
 
 
+@pytest.mark.slow
 def test_every_model_has_the_same_freedom(tmp_path: Path) -> None:
     """At the higher rate SentiFormer and the BiLSTM are better on validation, the CNN worse: three models, each at its own."""
     runs = [run for model in ("sentiformer", "bilstm", "cnn") for run in seeds(tmp_path, model, 90)]
@@ -164,6 +165,7 @@ def test_words_of_several_comparisons() -> None:
     assert worded(["better", "better"]) == "holds" and worded(["better", "worse"]) == "does not hold"
 
 
+@pytest.mark.slow
 def test_tables_hold_print_and_measurement(tmp_path: Path) -> None:
     runs = seeds(tmp_path, "sentiformer", 20) + seeds(tmp_path, "sentiformer-no-norm", 40)
     frame = accuracy(runs).frame

@@ -64,18 +64,21 @@ def test_its_own_tables_by_hand() -> None:
     assert found("A sixteenth", [], own).evidence.startswith("V5 behind V1: 4.6 points with sinusoids, 5.3 points")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("plain", "rope", "verdict"), [(90, 10, "holds"), (10, 90, "does not hold"), (30, 30, "cannot be told")])
 def test_the_second_phase(plain: int, rope: int, verdict: str, tmp_path: Path) -> None:
     wrong = {name: number for v in VERSIONS for name, number in ((v, plain), (f"{v}-{ROPE}", rope))}
     assert found("RoPE", seeds(tmp_path, wrong)).verdict == verdict
 
 
+@pytest.mark.slow
 def test_half_of_the_versions_leave_the_second_phase_open(tmp_path: Path) -> None:
     """Five versions gain and five are not here: they could."""
     wrong = {name: number for v in VERSIONS[:5] for name, number in ((v, 90), (f"{v}-{ROPE}", 10))}
     assert found("RoPE", seeds(tmp_path, wrong)).verdict == "cannot be told"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("own", "others", "verdict"), [(10, 90, "holds"), (90, 10, "does not hold"), (30, 30, "cannot be told")])
 def test_the_best_version(own: int, others: int, verdict: str, tmp_path: Path) -> None:
     wrong = {f"{v}-{ROPE}": others for v in VERSIONS} | {BEST: own}

@@ -111,6 +111,7 @@ def test_measured_stands_beside_printed(here: list[Run]) -> None:
     assert several["epochs"].tolist() == pytest.approx([updates * batch / 110_944 for updates in several["updates"]])
 
 
+@pytest.mark.slow
 def test_runs_that_learned_from_fewer_rows_are_of_the_study(trained: Path, here: list[Run], monkeypatch: pytest.MonkeyPatch) -> None:
     """Their test rows are those of the others; a run with other rows of as many is left out."""
     monkeypatch.setattr("sentviz.runs.roots", lambda folders=(): [trained])

@@ -88,6 +88,7 @@ def test_likeness_is_that_of_scipy_row_by_row(model: Model, frame: pd.DataFrame)
                 assert row["low"] <= row["value"] <= row["high"] and row["n"] == 12
 
 
+@pytest.mark.slow
 def test_entropy_and_attention_are_those_by_hand(model: Model, frame: pd.DataFrame) -> None:
     """scipy's entropy; attention to the words of a class added up cell by cell, over sentences that have one."""
     texts = sampled(model, 12, 3)

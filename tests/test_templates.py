@@ -20,6 +20,7 @@ def words(text: str) -> set[str]:
     return set(re.findall(r"[\w']{4,}", text.casefold())) - COMMON
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_sentences_and_no_two_are_alike() -> None:
     assert templates.frame().equals(FRAME) and not templates.frame(1).equals(FRAME)
     assert FRAME["text"].str.casefold().is_unique and FRAME["id"].is_unique

@@ -91,6 +91,7 @@ def test_a_part_of_a_trace_makes_its_own_maps_only() -> None:
         model.trace(TEXT, maps=False).map(0)
 
 
+@pytest.mark.slow
 def test_a_long_text_with_a_window_is_watched_in_little_memory() -> None:
     """4,096 tokens, a window of 64: no array of the trace or of a band comes near one n x n map."""
     model = small_model(positions="rotary", max_length=5_000, window=64, global_tokens=(0, -1), heads=2, width=16)

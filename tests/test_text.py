@@ -187,6 +187,7 @@ def test_words_agree_with_the_reference_on_latin(text: str) -> None:
     assert list(Tokenizer.train_words([text], min_count=1).encode(text).tokens) == reference(text)
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(ANY_TEXT)
 def test_offsets_hold_for_any_text(words: Tokenizer, bpe: Tokenizer, text: str) -> None:

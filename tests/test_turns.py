@@ -35,6 +35,7 @@ def asking(turns: Turns, who: str, order: list[str], told: list[int]) -> Iterato
     assert there.is_set()
 
 
+@pytest.mark.slow
 def test_who_comes_first_is_first_and_all_know_their_place() -> None:
     turns, order, told = Turns(1), list[str](), {name: list[int]() for name in "abc"}
     with ExitStack() as stack, turns.turn("before"):

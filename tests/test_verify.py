@@ -212,6 +212,7 @@ def test_foreign_files_are_told_in_a_sentence(tmp_path: Path, monkeypatch: pytes
     assert against_runs(replace(record_of(), call=None)).why == "No name stands for this figure, by which it could be drawn again."
 
 
+@pytest.mark.slow
 def test_a_bomb_in_the_record_is_not_opened() -> None:
     """64 MB of zeros are 64 KB of text: what a reader would have to hold is bounded."""
     record = record_of()
@@ -240,6 +241,7 @@ def test_where_tables_differ_is_said() -> None:
     assert "the column on" in difference(old, {"name": old["name"], "value": old["value"]})
 
 
+@pytest.mark.slow
 def test_a_large_frame_is_held_by_its_digest_only() -> None:
     """Random numbers do not pack: more than the file may hold, and a change is found without its place."""
     frame = pd.DataFrame({"x": np.random.default_rng(0).normal(size=60_000)})

@@ -91,6 +91,7 @@ def test_changed_content_starts_anew(hub: Hub, file: str, tmp_path: Path) -> Non
     assert hub.asked[-1][2] == "" and (tmp_path / "big").read_bytes() == new and not parts(tmp_path)
 
 
+@pytest.mark.slow
 def test_waiting_as_told(hub: Hub, file: str, tmp_path: Path) -> None:
     hub.trouble = [("after", 1), None]
     start = time.monotonic()
@@ -138,6 +139,7 @@ def test_a_redirect_to_nowhere_is_one_sentence(hub: Hub, file: str, tmp_path: Pa
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_troubled_servers_are_left_after_a_while(hub: Hub, file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for trouble, said in ((503, "it answered 503"), ("drop", "the connection broke")):
         hub.trouble, hub.asked = [trouble] * 9, []
