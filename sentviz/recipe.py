@@ -53,6 +53,7 @@ class Recipe:
     shape: dict[str, Any] = field(default_factory=dict)
     # training
     epochs: int = 6
+    pretrain: int = 0  # steps on masked tokens of the same rows before the training, with a schedule of their own; of our encoder only
     updates: int = 0  # steps of the whole training, whatever the rows, and what `evaluations` are counted over; 0 = epochs decide
     batch_size: int = 64
     learning_rate: float = 5e-4

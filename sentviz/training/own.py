@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from sentviz import datasets
 from sentviz.errors import InputError
@@ -19,7 +21,8 @@ from sentviz.presets import named, preset
 from sentviz.recipe import Recipe
 from sentviz.shapes import CONFIGS
 from sentviz.tags import Tagger
-from sentviz.text import Tokenizer
+from sentviz.text import SPECIALS, Tokenizer
+from sentviz.training.masked import masked_loss
 from sentviz.training.subject import Subject
 
 __all__ = ["EncoderSubject", "OwnSubject"]
@@ -90,6 +93,11 @@ class EncoderSubject(OwnSubject):
     """Our encoder: polarities from a lexicon, and lambda parameters with a rate of their own and no decay."""
 
     network: Encoder
+    masks = True
+
+    def masked_loss(self, rows: npt.NDArray[np.int64]) -> Tensor:
+        """Of the encoder's last states."""
+        return masked_loss(self.network, self.batch(rows), len(SPECIALS))
 
     def begin(self) -> None:
         """The polarity of each token, where a lexicon is injected."""

@@ -30,6 +30,8 @@ def train(recipe: Recipe, root: str | Path, *, device: str = "", progress: bool 
     """
     kind = _kind(recipe)
     kind.check(recipe)
+    if recipe.pretrain and not kind.masks:
+        raise InputError(f"{recipe.model} does not learn from masked tokens, only our encoder does: leave pretrain at 0.")
 
     def there() -> Run | None:
         run = finished(recipe, root)

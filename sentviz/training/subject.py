@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from sentviz.training.finishing import asked
 
 if TYPE_CHECKING:
     from sentviz.models.model import Model
-    from sentviz.models.protocol import Network
+    from sentviz.models.protocol import Inputs, Network
     from sentviz.recipe import Recipe
     from sentviz.text import Reading
 
@@ -37,6 +37,7 @@ class Subject(ABC):
     optimizer: torch.optim.Optimizer  # the rate of each of its groups is the highest; a schedule lowers it
     rows: Sequence[Reading]  # each row of `train`
     example: tuple[str, str | None]  # the text, or pair, whose trace the run carries
+    masks: ClassVar[bool] = False  # whether it learns from masked tokens
 
     def __init__(self, recipe: Recipe, device: str = "cpu") -> None:
         """Read the splits.
@@ -70,10 +71,18 @@ class Subject(ABC):
 
     def logits(self, rows: npt.NDArray[np.int64]) -> Tensor:
         """(B, K) of rows of `train`, counted from 0, as the network answers in training."""
+        logits: Tensor = self.network(self.batch(rows)).logits
+        return logits
+
+    def batch(self, rows: npt.NDArray[np.int64]) -> Inputs:
+        """Rows of `train`, counted from 0, as the network reads them in training."""
         config = self.network.config
         filled = 0 if getattr(config, "masked", True) else config.max_length
-        logits: Tensor = self.network(collate([self.rows[i] for i in rows], self.device, filled=filled)).logits
-        return logits
+        return collate([self.rows[i] for i in rows], self.device, filled=filled)
+
+    def masked_loss(self, rows: npt.NDArray[np.int64]) -> Tensor:
+        """The loss (nats) of tokens hidden in rows of `train`, counted from 0; of kinds that say `masks`."""
+        raise NotImplementedError
 
     @abstractmethod
     def model(self) -> Model:

@@ -41,8 +41,9 @@ class Trainer:
         self.best_state = self._state()
         self.rates = [group["lr"] for group in subject.optimizer.param_groups]
         self.steps_per_epoch = math.ceil(len(self.lengths) / self.recipe.batch_size)
-        self.total = self.recipe.updates or self.steps_per_epoch * self.recipe.epochs
-        self.round = self.total if self.recipe.updates else self.steps_per_epoch  # steps with `evaluations` evaluations
+        learned = self.recipe.updates or self.steps_per_epoch * self.recipe.epochs
+        self.round = learned if self.recipe.updates else self.steps_per_epoch  # steps with `evaluations` evaluations
+        self.total = self.recipe.pretrain + learned
         self.epochs: dict[int, dict[str, Tensor]] = {}  # kept ones, as stored
         self.at = Progress()
 
@@ -72,7 +73,8 @@ class Trainer:
                         self.at.seconds = time.monotonic() - started
                         if self.at.step % self.steps_per_epoch == 0:
                             self._keep()
-                        if evaluation_due(self.at.step, self.round, self.recipe.evaluations):
+                        learned = self.at.step - self.recipe.pretrain
+                        if learned > 0 and evaluation_due(learned, self.round, self.recipe.evaluations):
                             self._validate()
                             bar.set_postfix({self.recipe.select: f"{self.at.best[self.recipe.select]:.4f}"})
                     if time.monotonic() - saved > SAVE_EVERY:
@@ -95,13 +97,18 @@ class Trainer:
     def _step(self, rows: npt.NDArray[np.int64]) -> None:
         subject, recipe = self.subject, self.recipe
         subject.network.train()
+        hides = self.at.step < recipe.pretrain
+        first, last = (0, recipe.pretrain) if hides else (recipe.pretrain, self.total)
         for group, highest in zip(subject.optimizer.param_groups, self.rates, strict=True):
-            group["lr"] = highest * rate(recipe.schedule, self.at.step, self.total, recipe.warmup)
+            group["lr"] = highest * rate(recipe.schedule, self.at.step - first, last - first, recipe.warmup)
         device = subject.device
         reduced = recipe.precision == "bf16" or (recipe.precision == "auto" and device.type == "cuda")
         with torch.autocast(device.type, torch.bfloat16, enabled=reduced):
-            logits = subject.logits(rows)
-        loss = F.cross_entropy(logits.float(), self.targets[rows].to(device), label_smoothing=recipe.label_smoothing)
+            answered = subject.masked_loss(rows) if hides else subject.logits(rows)
+        if hides:
+            loss = answered
+        else:
+            loss = F.cross_entropy(answered.float(), self.targets[rows].to(device), label_smoothing=recipe.label_smoothing)
         subject.optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(subject.network.parameters(), recipe.clip)
@@ -109,7 +116,7 @@ class Trainer:
         self.at.step += 1
         self.at.loss_sum += float(loss.detach())
         self.at.loss_steps += 1
-        if self.at.step % recipe.log_every == 0:
+        if self.at.step % recipe.log_every == 0 or self.at.step == recipe.pretrain:
             self._log_scalars()
 
     def _keep(self) -> None:
@@ -137,7 +144,7 @@ class Trainer:
     def _log_scalars(self) -> None:
         """The mean training loss since the last log and every learned scalar."""
         if self.at.loss_steps:
-            self._log("train_loss", self.at.loss_sum / self.at.loss_steps)
+            self._log("masked_loss" if self.at.step <= self.recipe.pretrain else "train_loss", self.at.loss_sum / self.at.loss_steps)
             self._log("learning_rate", self.subject.optimizer.param_groups[0]["lr"])
             self.at.loss_sum, self.at.loss_steps = 0.0, 0
         with torch.no_grad():

@@ -1,0 +1,116 @@
+"""Masked tokens before the classes: which are hidden, the loss against a loop, the two phases of a training, resuming."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from sentviz.errors import InputError
+from sentviz.models.protocol import Watch
+from sentviz.training import subject_of, train
+from sentviz.training.masked import MASK, hidden_tokens, masked_loss, states
+from sentviz.training.plan import rate
+from tests.makers import batch, toy_recipe, toy_trainer, use_toy_data
+
+
+@pytest.fixture(autouse=True)
+def toy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every recipe's data set is the made-up one."""
+    use_toy_data(monkeypatch)
+
+
+def test_the_share_and_the_kinds_of_hidden_tokens_are_those_of_the_paper() -> None:
+    """15 % are asked for; of these 80 % are masked, 10 % are any token and 10 % stay; no special is touched, no padding asked."""
+    torch.manual_seed(0)
+    rows = [np.concatenate([[2], np.full(size, 50), [3]]) for size in (40, 400)] * 200
+    inputs = batch(rows)
+    shown, asked = hidden_tokens(inputs, 1000, 4)
+    text = inputs.ids == 50
+    assert not asked[~text].any() and torch.equal(shown.ids[~text], inputs.ids[~text])
+    assert asked.sum().item() / text.sum().item() == pytest.approx(0.15, abs=0.005)
+    assert torch.equal(shown.ids[~asked], inputs.ids[~asked])
+    given = shown.ids[asked]
+    assert (given == MASK).float().mean().item() == pytest.approx(0.8, abs=0.01)
+    assert (given == 50).float().mean().item() == pytest.approx(0.1, abs=0.01)
+    others = given[(given != MASK) & (given != 50)]
+    assert others.min() >= 4 and others.max() < 1000 and len(others.unique()) > 300
+
+
+def test_the_loss_is_that_of_a_loop_over_hidden_tokens() -> None:
+    subject = subject_of(toy_recipe())
+    network = subject.network.eval().requires_grad_(False)
+    inputs = subject.batch(np.arange(8))
+    torch.manual_seed(1)
+    found = masked_loss(network, inputs, 4)  # type: ignore[arg-type]
+    torch.manual_seed(1)
+    shown, asked = hidden_tokens(inputs, network.config.vocab_size, 4)
+    last = network(shown, Watch()).hidden[-1]
+    losses = []
+    for text, place in asked.nonzero().tolist():
+        scores = [float(network.final_norm(last[text, place]) @ row) for row in network.table]  # type: ignore[operator]
+        losses.append(math.log(sum(map(math.exp, scores))) - scores[int(inputs.ids[text, place])])
+    assert losses and float(found) == pytest.approx(np.mean(losses), rel=1e-4)
+
+
+def test_states_are_those_that_the_classifier_pools() -> None:
+    subject = subject_of(toy_recipe())
+    network, inputs = subject.network.eval(), subject.batch(np.arange(4))
+    seen = states(network, inputs)  # type: ignore[arg-type]
+    mask = torch.ones_like(inputs.ids, dtype=torch.bool) if inputs.mask is None else inputs.mask
+    mean = torch.stack([row[kept].mean(0) for row, kept in zip(seen, mask, strict=True)])
+    torch.testing.assert_close(mean, network(inputs, Watch()).pooled)
+
+
+def test_a_batch_in_which_nothing_is_hidden_teaches_nothing() -> None:
+    subject = subject_of(toy_recipe())
+    only = batch([np.array([2, 3])])
+    assert masked_loss(subject.network, only, 4).item() == 0  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+def test_two_phases_have_a_schedule_each_and_resume_bit_for_bit(tmp_path: Path) -> None:
+    changes = {"pretrain": 12, "updates": 20, "log_every": 1, "evaluations": 2}
+    whole = toy_trainer(tmp_path / "whole", **changes)
+    whole.fit(progress=False)
+    history = whole.at.history
+    rates = [row[5] for row in history if row[2] == "learning_rate"]
+    wanted = [1e-2 * rate("cosine", i, 12, 0.06) for i in range(12)] + [1e-2 * rate("cosine", i, 20, 0.06) for i in range(20)]
+    np.testing.assert_allclose(rates, wanted)
+    assert [row[0] for row in history if row[2] == "masked_loss"] == list(range(1, 13))
+    assert [row[0] for row in history if row[2] == "train_loss"] == list(range(13, 33))
+    assert [row[0] for row in history if row[2] == "validation_loss"] == [22, 32]
+    parts = toy_trainer(tmp_path / "parts", **changes)
+    for until in (7, 12, 19):
+        parts.fit(progress=False, until=until)
+        parts = toy_trainer(tmp_path / "parts", **changes)
+        assert parts.resume()
+    parts.fit(progress=False)
+    for name, tensor in whole.subject.network.state_dict().items():
+        assert torch.equal(tensor, parts.subject.network.state_dict()[name]), name
+    assert parts.at.history == history
+
+
+@pytest.mark.slow
+def test_hidden_tokens_are_learned(tmp_path: Path) -> None:
+    """The frames of the made-up sentences can be told; guessing every token alike costs log V."""
+    trainer = toy_trainer(tmp_path / "x", pretrain=150, updates=1, log_every=25)
+    trainer.fit(progress=False, until=150)
+    losses = [row[5] for row in trainer.at.history if row[2] == "masked_loss"]
+    assert losses[-1] < 0.8 * losses[0] and losses[0] < 1.2 * math.log(trainer.subject.network.config.vocab_size)
+
+
+def test_nothing_hidden_is_the_training_as_before(tmp_path: Path) -> None:
+    trainer = toy_trainer(tmp_path / "x", pretrain=0, updates=2, log_every=1)
+    trainer.fit(progress=False)
+    assert {row[2] for row in trainer.at.history} >= {"train_loss"} and not any(row[2] == "masked_loss" for row in trainer.at.history)
+
+
+def test_kinds_without_tokens_of_their_own_refuse(tmp_path: Path) -> None:
+    recipe = toy_recipe("cnn", shape={"filters": 4}, pretrain=5)
+    with pytest.raises(InputError, match="cnn does not learn from masked tokens"):
+        train(recipe, tmp_path, progress=False)
+    assert not any(tmp_path.iterdir())
