@@ -19,6 +19,7 @@ VARIANTS = {
     "fast": "learns at a rate of 0.001",
     **{f"{thousands}k": f"learns from {thousands},000 rows, as many of each class" for thousands in (5, 10, 20, 40, 80)},
     "6k-updates": "makes 6,000 updates",
+    "3k-masked": "makes 3,000 updates on masked tokens, then 3,000 on classes",
     "epochs": "keeps the weights after each epoch, to be looked through; trained by epochs where the recipe counts updates",
 }
 PLAIN: dict[str, dict[str, Any]] = {
@@ -26,6 +27,7 @@ PLAIN: dict[str, dict[str, Any]] = {
     "fast": {"learning_rate": 1e-3},
     **{f"{thousands}k": {"rows": 1000 * thousands} for thousands in (5, 10, 20, 40, 80)},
     "6k-updates": {"updates": 6000},
+    "3k-masked": {"pretrain": 3000, "updates": 3000},
     "epochs": {"keep_epochs": 100, "updates": 0},
 }
 EQUAL = 0.15

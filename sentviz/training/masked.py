@@ -45,7 +45,7 @@ def states(network: Encoder, inputs: Inputs) -> Tensor:
 
 
 def masked_loss(network: Encoder, inputs: Inputs, specials: int) -> Tensor:
-    """The mean cross-entropy (nats) of the hidden tokens, 0 where there are none; a state tells a token by its likeness with the embeddings."""
+    """The mean cross-entropy (nats) of hidden tokens, 0 where there are none; a state tells a token by its likeness with the embeddings."""
     shown, asked = hidden_tokens(inputs, network.config.vocab_size, specials)
     logits = states(network, shown)[asked] @ network.table.T
     return F.cross_entropy(logits.float(), inputs.ids[asked], reduction="sum") / asked.sum().clamp(min=1)
