@@ -219,7 +219,7 @@ class Focus:
         called="the gates",
         instead="those named before it are changed",
     )
-    token: int = whole(0, resets=TEXT)  # of the text; 0 = the page's choice
+    token: int = whole(0, resets=TEXT)  # of the text: pinned on Explore, followed through the lexicon; 0 = the page's choice
     # which rows the Test set pages are about: a stored split, the demo set, the visitor's own file
     over: str = choice(("test", "official_test", "demo", "mine"), chip=OVER)
     slice: str = characters(  # part of those rows, as in cell=1,0: see sentviz.testset.slices

@@ -100,15 +100,19 @@ def test_scores_units_and_the_answer_before() -> None:
         {"units": [[0]], "falls": FALLS},
         {"heads": np.zeros((1, 2), np.float32)},
         {"before": FALLS},
+        {"pinned": 99},
+        {"pinned": -1},
     ],
 )
 def test_what_does_not_fit_the_text_is_named(wrong: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match=r"needs \w+ of shape|once at most"):
+    with pytest.raises(InputError, match=r"needs \w+ of shape|once at most|no token"):
         scene(**wrong)
 
 
 def test_other_data_has_another_mark_and_a_text_its_own() -> None:
-    """The browser keeps what is pinned while the text stays, and draws anew where anything changed."""
+    """The browser draws anew where anything but the pinned token changed."""
+    pinned = canvas_data(scene(pinned=1))
+    assert (pinned["pinned"], canvas_data(scene())["pinned"]) == (1, None) and pinned["mark"] == canvas_data(scene())["mark"]
     one, again, other = canvas_data(scene()), canvas_data(scene()), canvas_data(scene("a dull song"))
     changed = canvas_data(scene(before=np.array([1, 0], np.float32)))
     assert one["mark"] == again["mark"] != changed["mark"] and one["text"] == changed["text"] != other["text"]
@@ -167,6 +171,10 @@ def test_the_file_is_whole_and_words_in_it_are_text() -> None:
         ({"at": "01"}, "silence", (2, 4), None),
         ([0, 1], "silence", (2, 4), None),
         (None, "pick", (2, 4, 3), None),
+        ({"at": [4]}, "pin", (5,), (4,)),
+        ({"at": [-1]}, "pin", (5,), (-1,)),
+        ({"at": [5]}, "pin", (5,), None),
+        ({"at": [-2]}, "pin", (5,), None),
     ],
 )
 def test_what_the_browser_says_is_checked(

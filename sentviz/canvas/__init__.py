@@ -66,6 +66,7 @@ class Scene:
     heads: Floats | None = None  # (L, H) fall of the answer's log-odds when a head is silenced
     before: Floats | None = None  # (K,) probabilities before something was changed by hand
     chosen: Pick | None = None  # the map to show large
+    pinned: int | None = None  # the token that is lit until another is
     title: str = ""
     steps: Sequence[Step] = field(default_factory=tuple)  # of the tour
 
@@ -74,6 +75,8 @@ class Scene:
         places = [place for unit in self.units for place in unit]
         if len(set(places)) < len(places) or not set(places) <= set(range(tokens)):
             raise InputError(f"Units are of each of the {tokens} tokens once at most.")
+        if self.pinned is not None and not 0 <= self.pinned < tokens:
+            raise InputError(f"A canvas of {tokens} tokens has no token {self.pinned + 1} to pin.")
         for name, values, shape in (
             ("scores", self.scores, (tokens,)),
             ("tones", self.tones, (tokens,)),
@@ -163,7 +166,9 @@ def canvas_data(scene: Scene, *, acts: bool = False, greets: bool = False) -> di
         "palettes": {name: _colours(name, trace.labels) for name in THEMES},
     }
     data["mark"] = hashlib.blake2b(repr(sorted(data.items())).encode("utf-8", "replace"), digest_size=8).hexdigest()
-    return data
+    return data | {
+        "pinned": scene.pinned if scene.pinned is not None and scene.pinned < count else None
+    }  # the same picture, whatever is pinned
 
 
 def _places(pick: Pick) -> dict[str, int]:

@@ -23,6 +23,7 @@ export function mount(root) {
     room: null, // for the large map
     lit: null, // the token pointed at or focused
     pinned: null, // the token that stays lit
+    told: undefined, // what Python was told of it and has not answered yet
     pick: null, // the map that stays large
     peek: null, // the one pointed at
     cell: null, // of the large map
@@ -36,21 +37,28 @@ export function mount(root) {
 
 function show(view, data) {
   if (view.mark !== data.mark) load(view, data)
+  settle(view, data.pinned ?? null)
   dress(view)
   view.tour.fit(data.tour)
   if (data.greets) view.tour.greet()
   update(view)
 }
 
-/** Another scene. What is pinned stays while the text does. */
+/** Another scene. */
 function load(view, data) {
   const same = view.scene?.text === data.text, scene = read(data)
   Object.assign(view, { scene, mark: data.mark, pick: scene.maps && scene.pick, peek: null, images: new Map(), cell: same ? view.cell : null })
-  if (!same) Object.assign(view, { lit: null, pinned: null })
+  if (!same) Object.assign(view, { lit: null, pinned: null, told: undefined })
   view.parts.looks.hidden = !scene.maps
   answers(view)
   words(view, act(view))
   if (scene.maps) heads(view, act(view))
+}
+
+/** The token that Python says is pinned; until it answers what it was told, the hand's last word counts. */
+export function settle(view, pinned) {
+  if (view.told === undefined) view.pinned = pinned
+  else if (view.told === pinned) view.told = undefined
 }
 
 /** Colours and letters of the page, light or dark. */
@@ -154,10 +162,15 @@ function act(view) {
     set({ pick, peek: null })
     view.tell("pick", { text: view.scene.text, at: [pick.layer, pick.head, pick.part] })
   }
+  const keep = (pinned, change) => {
+    const told = pinned === view.pinned ? view.told : pinned
+    set({ ...change, pinned, told })
+    if (told === pinned) view.tell("pin", { text: view.scene.text, at: [pinned ?? -1] })
+  }
   return {
     word: i => set(i === null ? { lit: null } : { lit: i, cell: null, peek: null }), // the last thing pointed at or focused counts
-    pin: i => set({ pinned: view.pinned === i ? null : i, lit: view.pinned === i ? null : view.lit }),
-    free: () => set({ pinned: null, lit: null, cell: null }),
+    pin: i => keep(view.pinned === i ? null : i, view.pinned === i ? { lit: null } : {}),
+    free: () => keep(null, { lit: null, cell: null }),
     head: pick => set(pick ? { peek: { ...pick, part: view.pick.part }, lit: null, cell: null } : { peek: null }),
     choose,
     shown: () => view.pick.part,

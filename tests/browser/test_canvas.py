@@ -64,7 +64,11 @@ def test_pointing_lights_everything_at_once_and_clicks_pin(page: Any, server: st
     assert max(widths) == 100 and min(widths) < 50
     picture.locator(".map-title").hover()
     assert "without it" not in answer.inner_text() and pixels(picture) == dark
+    assert len(sent) == asked, "pointing asked the server"
     word.click()
+    page.wait_for_url(re.compile("token="))
+    settled(page)
+    asked = len(sent)
     picture.locator(".map-title").hover()
     assert word.get_attribute("aria-pressed") == "true" and "without it 22%" in answer.inner_text()
     tile = picture.locator(".tile").nth(6)
@@ -101,6 +105,13 @@ def test_pointing_lights_everything_at_once_and_clicks_pin(page: Any, server: st
     page.locator(".st-key-as-trained").get_by_role("button").click()
     page.wait_for_url(lambda url: "mix=" not in url and "off=" not in url)
     picture.locator(".before").first.wait_for(state="hidden")
+    word = opened(page, page.url).locator(".word").filter(has_text="delight")
+    assert word.get_attribute("aria-pressed") == "true", "the link has the pinned word"
+    word.click()
+    page.wait_for_url(lambda url: "token=" not in url)
+    page.go_back()
+    page.wait_for_url(re.compile("token="))
+    page.wait_for_function("() => [...document.querySelectorAll('.word[aria-pressed=true]')].length > 0")
     assert page.outside == []
 
 

@@ -1,6 +1,7 @@
 // The linked picture: what is decoded, what lights up, what is said, and the tour, against numbers made by hand.
 import assert from "node:assert/strict"
 import { test } from "node:test"
+import { settle } from "../../sentviz/canvas/canvas.js"
 import { cellAt, toned } from "../../sentviz/canvas/paint.js"
 import { column, fallen, given, largest, leading, map, places, read, row, span, together, without } from "../../sentviz/canvas/scene.js"
 import { Tour } from "../../sentviz/canvas/tour.js"
@@ -137,4 +138,17 @@ test("a browser that remembers nothing, or must not, is never greeted twice by m
     tour.end()
     assert.equal(tour.step, null)
   }
+})
+
+test("a link says what is pinned; an answer that is older than the last click changes nothing", () => {
+  const view = { pinned: null, told: undefined }
+  settle(view, 3)
+  assert.deepEqual(view, { pinned: 3, told: undefined })
+  Object.assign(view, { pinned: 5, told: 5 }) // two clicks, of which Python answers the first one first
+  settle(view, 4)
+  assert.deepEqual(view, { pinned: 5, told: 5 })
+  settle(view, 5)
+  assert.deepEqual(view, { pinned: 5, told: undefined })
+  settle(view, null) // one step back
+  assert.deepEqual(view, { pinned: null, told: undefined })
 })

@@ -44,7 +44,8 @@ def show(trace: Trace, run: Run, score: str, before: Trace | None) -> Scene:
     def draw() -> None:
         if measures and falls is None and store.heads(shell.focus(), trace) is not None:
             st.rerun()
-        canvas(data, key=KEY, on_pick=partial(_pick, axes), on_silence=partial(_silence, axes[:2]))
+        pin = partial(_pin, len(trace.tokens))
+        canvas(data, key=KEY, on_pick=partial(_pick, axes), on_silence=partial(_silence, axes[:2]), on_pin=pin)
 
     if measures and falls is None:
         st.fragment(draw, run_every=1.0)()
@@ -70,6 +71,7 @@ def _scene(trace: Trace, run: Run, score: str, before: Trace | None, falls: np.n
         heads=falls,
         before=None if before is None else before.probabilities,
         chosen=_chosen(trace),
+        pinned=shell.focus().token - 1 if 0 < shell.focus().token <= len(trace.tokens) else None,
         title=f"“{trace.text if len(trace.text) <= 120 else trace.text[:119] + '…'}”",
         steps=tour(run.capabilities),
     )
@@ -94,6 +96,11 @@ def _pick(axes: tuple[int, int, int]) -> None:
 def _silence(axes: tuple[int, int]) -> None:
     if at := chosen(KEY, "silence", *axes):
         shell.go(off=tuple(sorted({*shell.focus().off} ^ {(at[0] + 1, at[1] + 1)})))
+
+
+def _pin(tokens: int) -> None:
+    if at := chosen(KEY, "pin", tokens):
+        shell.go(token=at[0] + 1)
 
 
 def exports(scene: Scene, run: Run, score: str) -> None:
