@@ -188,3 +188,6 @@ def test_a_report_is_a_page(tiny_run: Path, tmp_path: Path) -> None:
         refused(["report", tiny_run, "a warm song", "-o", tmp_path / name], f"ends with .html, not {name}")
     assert not list(tmp_path.iterdir())
     assert run("report", tiny_run, "a warm song", "-o", tmp_path / "r.HTM").exit_code == 0
+    assert run("report", tiny_run, "a warm </script><b>song", "--picture", "-o", tmp_path / "p.html").exit_code == 0
+    picture = (tmp_path / "p.html").read_text(encoding="utf-8")
+    assert "</script><b>" not in picture and "http:" not in picture and 'class="kit linked"' in picture

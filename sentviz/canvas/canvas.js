@@ -13,6 +13,7 @@ import { Tour, remembered } from "./tour.js"
 import { filled, mapName, ofCell, ofHead, ofWord, silent } from "./words.js"
 
 const ROOM = [216, 420] // pixels that the large map takes downwards, least and most
+const PATIENCE = 2000 // milliseconds for Python to answer
 const PARTS = ["answer", "words", "words-key", "readout", "again", "looks", "overview", "heads", "heads-note", "large", "map-title", "low", "bar", "high", "parts",
   "components", "silence", "map", "map-note", "card", "count", "card-title", "card-text", "formula", "skip", "back", "on"]
 
@@ -23,7 +24,7 @@ export function mount(root) {
     room: null, // for the large map
     lit: null, // the token pointed at or focused
     pinned: null, // the token that stays lit
-    told: undefined, // what Python was told of it and has not answered yet
+    told: null, // what Python was told of it and has not answered yet
     pick: null, // the map that stays large
     peek: null, // the one pointed at
     cell: null, // of the large map
@@ -48,17 +49,17 @@ function show(view, data) {
 function load(view, data) {
   const same = view.scene?.text === data.text, scene = read(data)
   Object.assign(view, { scene, mark: data.mark, pick: scene.maps && scene.pick, peek: null, images: new Map(), cell: same ? view.cell : null })
-  if (!same) Object.assign(view, { lit: null, pinned: null, told: undefined })
+  if (!same) Object.assign(view, { lit: null, pinned: null, told: null })
   view.parts.looks.hidden = !scene.maps
   answers(view)
   words(view, act(view))
   if (scene.maps) heads(view, act(view))
 }
 
-/** The token that Python says is pinned; until it answers what it was told, the hand's last word counts. */
-export function settle(view, pinned) {
-  if (view.told === undefined) view.pinned = pinned
-  else if (view.told === pinned) view.told = undefined
+/** The token that Python says is pinned; until it answers what it was told just now, the hand's last word counts. */
+export function settle(view, pinned, now = performance.now()) {
+  if (view.told && view.told.pinned !== pinned && now < view.told.until) return
+  Object.assign(view, { pinned, told: null })
 }
 
 /** Colours and letters of the page, light or dark. */
@@ -163,9 +164,9 @@ function act(view) {
     view.tell("pick", { text: view.scene.text, at: [pick.layer, pick.head, pick.part] })
   }
   const keep = (pinned, change) => {
-    const told = pinned === view.pinned ? view.told : pinned
-    set({ ...change, pinned, told })
-    if (told === pinned) view.tell("pin", { text: view.scene.text, at: [pinned ?? -1] })
+    const moved = pinned !== view.pinned
+    set({ ...change, pinned, told: moved ? { pinned, until: performance.now() + PATIENCE } : view.told })
+    if (moved) view.tell("pin", { text: view.scene.text, at: [pinned ?? -1] })
   }
   return {
     word: i => set(i === null ? { lit: null } : { lit: i, cell: null, peek: null }), // the last thing pointed at or focused counts

@@ -191,15 +191,21 @@ def _export_paper(paper: str, run: str | None, out: Path) -> None:
 @click.argument("sentence")
 @pair_option
 @click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="FILE.html")
+@click.option("--picture", is_flag=True, help="Only the linked picture: what belongs to a word, a head or a cell lights up.")
 @command
-def report(run: str, sentence: str, pair: str | None, out: Path) -> None:
+def report(run: str, sentence: str, pair: str | None, out: Path, picture: bool) -> None:
     """Everything about RUN's answer to SENTENCE on one page that needs no network: verdict, words, maps, provenance."""
     import numpy as np
 
     from sentviz.atomic import replacing
+    from sentviz.canvas import canvas_html
+    from sentviz.canvas.scenes import scene_of
     from sentviz.explain import available, explained, supported
     from sentviz.explain.headline import chance_of
+    from sentviz.figures import probability_bars
+    from sentviz.gallery import sourced
     from sentviz.maps.arithmetic import cell
+    from sentviz.maps.silenced import silenced
     from sentviz.models.loading import load
     from sentviz.report import report_html
 
@@ -208,6 +214,14 @@ def report(run: str, sentence: str, pair: str | None, out: Path) -> None:
     found = _reading(run, pair)
     model = load(found)
     seen = model.trace(sentence, pair)
+    if picture:
+        trace = explained(model, seen, ("removal",))
+        heads = silenced(model, trace) if trace.has_maps and model.capabilities.silence else None
+        source = sourced(probability_bars(trace.labels, trace.probabilities), found, trace=trace).source
+        with replacing(out) as part:
+            part.write_text(canvas_html(scene_of(trace, found.capabilities, heads=heads), about=source), encoding="utf-8")
+        click.echo(f"Written to {out}")
+        return
     trace, arithmetic = explained(model, seen, available(seen, asking=True)), None
     trace = supported(model, trace, chance_of(model, found))
     if trace.attention is not None and model.capabilities.softmax:

@@ -109,9 +109,10 @@ def test_pointing_lights_everything_at_once_and_clicks_pin(page: Any, server: st
     assert word.get_attribute("aria-pressed") == "true", "the link has the pinned word"
     word.click()
     page.wait_for_url(lambda url: "token=" not in url)
+    settled(page)
     page.go_back()
     page.wait_for_url(re.compile("token="))
-    page.wait_for_function("() => [...document.querySelectorAll('.word[aria-pressed=true]')].length > 0")
+    page.locator(".word[aria-pressed=true]").filter(has_text="delight").wait_for()
     assert page.outside == []
 
 

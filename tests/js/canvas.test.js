@@ -141,14 +141,17 @@ test("a browser that remembers nothing, or must not, is never greeted twice by m
 })
 
 test("a link says what is pinned; an answer that is older than the last click changes nothing", () => {
-  const view = { pinned: null, told: undefined }
-  settle(view, 3)
-  assert.deepEqual(view, { pinned: 3, told: undefined })
-  Object.assign(view, { pinned: 5, told: 5 }) // two clicks, of which Python answers the first one first
-  settle(view, 4)
-  assert.deepEqual(view, { pinned: 5, told: 5 })
-  settle(view, 5)
-  assert.deepEqual(view, { pinned: 5, told: undefined })
-  settle(view, null) // one step back
-  assert.deepEqual(view, { pinned: null, told: undefined })
+  const view = { pinned: null, told: null }, told = { pinned: 5, until: 2000 }
+  settle(view, 3, 0)
+  assert.deepEqual(view, { pinned: 3, told: null })
+  Object.assign(view, { pinned: 5, told }) // two clicks, of which Python answers the first one first
+  settle(view, 4, 100)
+  assert.deepEqual(view, { pinned: 5, told })
+  settle(view, 5, 200)
+  assert.deepEqual(view, { pinned: 5, told: null })
+  settle(view, null, 300) // one step back
+  assert.deepEqual(view, { pinned: null, told: null })
+  Object.assign(view, { pinned: 5, told }) // an answer that never comes is not waited for
+  settle(view, 1, 2001)
+  assert.deepEqual(view, { pinned: 1, told: null })
 })

@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-import numpy as np
 import streamlit as st
 
 from app import shell, store
 from app.components.canvas import canvas, chosen
 from app.focus import Focus
 from app.views.parts import notebook, place
-from sentviz.canvas import Pick, Scale, Scene, canvas_data, canvas_html, tour
-from sentviz.explain import SCORES, deviation
-from sentviz.explain.leave_out import words
+from sentviz.canvas import Pick, Scene, canvas_data, canvas_html
+from sentviz.canvas.scenes import scene_of
+from sentviz.explain import SCORES
 from sentviz.figures import Figure, Theme, file_safe, heatmap, probability_bars
 from sentviz.figures.maps import component_slug, head_slug
-from sentviz.figures.strip import anchored
 from sentviz.gallery import sourced, strip
 from sentviz.provenance import Call
 from sentviz.runs import Run
@@ -37,7 +35,8 @@ def show(trace: Trace, run: Run, score: str, before: Trace | None) -> Scene:
     """
     measures = trace.has_maps and run.capabilities.silence
     falls = store.heads(shell.focus(), trace) if measures else None
-    scene = _scene(trace, run, score, before, falls)
+    pinned = shell.focus().token - 1 if 0 < shell.focus().token <= len(trace.tokens) else None
+    scene = scene_of(trace, run.capabilities, score, heads=falls, before=before, chosen=_chosen(trace), pinned=pinned)
     data = canvas_data(scene, acts=True, greets=True)
     axes = trace.lambdas.shape[0], len(trace.head_ids), trace.lambdas.shape[1] + 1
 
@@ -52,29 +51,6 @@ def show(trace: Trace, run: Run, score: str, before: Trace | None) -> Scene:
     else:
         draw()
     return scene
-
-
-def _scene(trace: Trace, run: Run, score: str, before: Trace | None, falls: np.ndarray | None) -> Scene:
-    how, coloured = SCORES[score], deviation(trace, score)
-    units, removal = [word.indices for word in words(trace)], trace.token_scores["removal"]
-    if (places := trace.units.get(score)) is not None:  # the score is of units of several words
-        found = (np.flatnonzero(places == unit) for unit in np.unique(places))
-        units, removal = [tuple(unit.tolist()) for unit in found if not trace.specials[unit].any()], coloured
-    return Scene(
-        trace,
-        run.capabilities,
-        scores=coloured,
-        tones=np.asarray(anchored(np.nan_to_num(coloured), how.full, how.knee), dtype=np.float32),
-        scale=Scale(how.title, how.low, how.high),
-        units=units,
-        falls=removal[[unit[0] for unit in units]],
-        heads=falls,
-        before=None if before is None else before.probabilities,
-        chosen=_chosen(trace),
-        pinned=shell.focus().token - 1 if 0 < shell.focus().token <= len(trace.tokens) else None,
-        title=f"“{trace.text if len(trace.text) <= 120 else trace.text[:119] + '…'}”",
-        steps=tour(run.capabilities),
-    )
 
 
 def _chosen(trace: Trace) -> Pick | None:
