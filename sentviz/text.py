@@ -307,6 +307,11 @@ class Tokenizer:
             raise InputError(f"The vocabulary has the entries 0 to {self.vocab_size - 1}, not {index}.")
         return str(self._backend.id_to_token(int(index)))
 
+    @property
+    def dropped(self) -> tuple[int, ...]:
+        """Ids that are never tokens of a text: the bare space of byte-level vocabularies."""
+        return () if self._space is None else (self._space,)
+
     # ---- encoding --------------------------------------------------------------------------------------------------
 
     def encode(self, text: str, text_pair: str | None = None, *, max_length: int | None = None, cls: bool = False) -> Encoded:

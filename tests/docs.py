@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import textwrap
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["DOCS", "ROOT", "Block", "blocks"]
+__all__ = ["DOCS", "ROOT", "Block", "alone", "blocks", "code"]
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -31,3 +33,17 @@ def blocks(heading: str, document: str = "CONTRIBUTING.md") -> list[Block]:
         files = re.findall(r"`([\w/-]+\.(?:py|toml|csv))`", words)
         found += [Block(files[-1] if files else "", textwrap.dedent(text)) for text in code]
     return found
+
+
+def code(document: str) -> str:
+    """The Python blocks of a document, one after the other."""
+    found = re.findall(r"^```python\n(.*?)^```$", (DOCS / document).read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    assert found
+    return "\n".join(found)
+
+
+def alone(source: str) -> str:
+    """Standard output of code in an interpreter of its own, which finds installed packages and not this repository."""
+    done = subprocess.run([sys.executable, "-P", "-c", source], capture_output=True, text=True, cwd=DOCS, env={"PATH": ""}, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout

@@ -107,11 +107,16 @@ def _papers() -> list[tuple[str, str]]:
     help="Looks: size, width and height (mm), points, font, title, caption, legend, palette, x and y (from..to), note. Several times.",
 )
 @click.option("--dark", is_flag=True, help="For a dark background.")
+@click.option("--onnx", is_flag=True, help="The model of RUN instead, as a graph with its tokenizer, into the folder OUT (extra: onnx).")
+@click.option("--maps", is_flag=True, help="With --onnx: the graph gives attention maps too.")
+@click.option(
+    "--int8", is_flag=True, help="With --onnx: a second graph in 8 bits, and the accuracy that it costs on 2,000 rows of the test split."
+)
 @click.option(
     "-o",
     "--out",
     type=click.Path(path_type=Path),
-    help="FILE.png, .svg, .pdf, .html, .csv or .tex; with --paper a folder",
+    help="FILE.png, .svg, .pdf, .html, .csv or .tex; with --paper and --onnx a folder",
 )
 @command
 def export(
@@ -125,10 +130,13 @@ def export(
     size: str | None,
     style: tuple[str, ...],
     dark: bool,
+    onnx: bool,
+    maps: bool,
+    int8: bool,
     out: Path | None,
     **named: Any,
 ) -> None:
-    """Write FIGURE of RUN to a file, or with --paper every live table and figure of a paper to a folder."""
+    """Write FIGURE of RUN to a file; with --paper every live table and figure of a paper, with --onnx the model of RUN to a folder."""
     from sentviz.cli.figures import listed, options_of
 
     if names:
@@ -136,6 +144,13 @@ def export(
         return
     if out is None:
         raise click.UsageError("Name the file to write with -o, or see the figures with --list.")
+    if onnx or maps or int8:
+        if not onnx or run is None or figure is not None or paper is not None or sheet:
+            raise click.UsageError(
+                "--onnx takes a RUN and no FIGURE, and --maps and --int8 go with it: sentviz export RUN --onnx -o FOLDER."
+            )
+        _export_onnx(run, out, maps=maps, int8=int8)
+        return
     if paper is not None:
         _export_paper(paper, run, out)
         return
@@ -164,6 +179,24 @@ def export(
     options = options_of(spec, {name: value for name, value in named.items() if value not in (None, ())}, more, found)
     save(draw(run, figure, **options, theme="dark" if dark else "light"), out, style=looks)
     click.echo(f"Written to {out}")
+
+
+def _export_onnx(run: str, out: Path, *, maps: bool, int8: bool) -> None:
+    from sentviz.onnx import export
+
+    card = export(run, out, maps=maps, int8=int8)
+    sizes = ", ".join(f"{name} ({(out / name).stat().st_size / 1e6:.1f} MB)" for name in card["files"])
+    compared = card["compared"]
+    click.echo(f"Written to {out}: {sizes}, model.json")
+    click.echo(f"Its logits differ from the run's by at most {compared['largest_difference']:.1e}, on {compared['texts']} texts.")
+    if "why" in (cost := card.get("int8", {})):
+        click.echo(f"What 8 bits cost was not measured: {cost['why']}")
+    elif cost:
+        low, high, of = (100 * cost["difference"][name] for name in ("low", "high", "value"))
+        click.echo(
+            f"In 8 bits {cost['accuracy']:.2%} of {cost['n']:,} rows of the test split are right, of the run {cost['of_the_run']:.2%}:"
+            f" {of:+.2f} points [{low:+.2f}, {high:+.2f}]; {cost['same']:.2%} of the answers are the same."
+        )
 
 
 def _export_paper(paper: str, run: str | None, out: Path) -> None:

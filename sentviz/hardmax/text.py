@@ -77,6 +77,11 @@ class WordsTokenizer(Tokenizer):
         rows = [np.array(raw.ids, dtype=np.int32) for raw in self._raw([check_text(text) for text in texts], offsets=False)]
         return [row[row != _UNK][:max_length] for row in rows]
 
+    @property
+    def dropped(self) -> tuple[int, ...]:
+        """Ids that are never tokens of a text: that of unknown words."""
+        return (_UNK,)
+
     def unknown(self, text: str) -> tuple[str, ...]:
         """The words of a text that are no tokens, stop-words too, in order, as written."""
         raw = self._raw([check_text(text)], offsets=True)[0]

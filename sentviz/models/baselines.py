@@ -60,7 +60,9 @@ class Recurrent(_Baseline):
 
     def step(self, layer: int, x: Tensor, inputs: Inputs, watch: Watch | None, change: Change) -> tuple[Tensor, LayerSeen | None]:
         """One LSTM; the states of padding are zero."""
-        if inputs.mask is None:
+        if torch.onnx.is_in_onnx_export():
+            x = _operator(self.lstms[layer], x, inputs.lengths)  # type: ignore[arg-type]
+        elif inputs.mask is None:
             x, _ = self.lstms[layer](x)
         else:
             packed = pack_padded_sequence(x, inputs.lengths.cpu(), batch_first=True, enforce_sorted=False)
@@ -70,6 +72,30 @@ class Recurrent(_Baseline):
     def pool(self, x: Tensor, mask: Tensor | None) -> Tensor:
         """The mean of the states, (B, n, d) -> (B, d)."""
         return x.mean(dim=1) if mask is None else (x * mask.unsqueeze(-1)).sum(dim=1) / mask.sum(dim=1, keepdim=True)
+
+
+def _operator(lstm: nn.LSTM, x: Tensor, lengths: Tensor) -> Tensor:
+    """The same as one operator of an ONNX graph, (B, n, d) -> (B, n, 2 hidden): there each text ends at its own length too.
+
+    ONNX has the gates in the order input, output, forget, cell; torch has input, forget, cell, output.
+    """
+    ways, (batch, n, _) = ("", "_reverse"), x.shape
+
+    def gates(name: str) -> Tensor:
+        """(2, 4 hidden, ..) of both directions."""
+        found = torch.stack([getattr(lstm, f"{name}_l0{way}") for way in ways])
+        i, f, c, o = found.chunk(4, dim=1)
+        return torch.cat([i, o, f, c], dim=1)
+
+    bias = torch.cat([gates("bias_ih"), gates("bias_hh")], dim=1)
+    out = torch.onnx.ops.symbolic(
+        "LSTM",
+        (x.transpose(0, 1), gates("weight_ih"), gates("weight_hh"), bias, lengths.to(torch.int32)),
+        {"hidden_size": lstm.hidden_size, "direction": "bidirectional"},
+        dtype=x.dtype,
+        shape=(n, 2, batch, lstm.hidden_size),
+    )
+    return out.permute(2, 0, 1, 3).flatten(2)
 
 
 class Convolutional(_Baseline):

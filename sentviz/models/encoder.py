@@ -108,7 +108,7 @@ class Attention(nn.Module):
         config, lengths = self.config, inputs.lengths[:, None]
         if inputs.mask is None and not (config.global_drawn and self.training):
             lengths = lengths[:1]  # all alike
-        places = torch.tensor(config.global_tokens, dtype=torch.long, device=lengths.device).expand(len(lengths), -1)
+        places = torch.tensor(config.global_tokens, dtype=torch.long, device=lengths.device).expand(lengths.shape[0], -1)
         places = torch.where(places < 0, places + lengths, places)
         places = places.masked_fill((places < 0) | (places >= lengths), -1)
         if config.global_drawn:

@@ -74,7 +74,8 @@ class Review:
 def shares(q: Tensor, k: Tensor, mask: Tensor | None, tolerance: float) -> Tensor:
     """(.., n, m) even shares of C_i, the keys (.., m, d) furthest in the direction of each query (.., n, d). Masked keys get none."""
     with torch.no_grad():
-        scores = F.normalize(q, dim=-1, eps=torch.finfo(q.dtype).tiny) @ k.transpose(-1, -2)
+        norms = q.norm(dim=-1, keepdim=True)
+        scores = (q / torch.where(norms > 0, norms, 1)) @ k.transpose(-1, -2)
         if mask is not None:
             scores = scores.masked_fill(~mask[..., None, :], -math.inf)
         tied = scores >= scores.amax(dim=-1, keepdim=True) - _slack(k, mask, tolerance)
@@ -220,6 +221,7 @@ class HardmaxEncoder(Network):
 class HardmaxModel(Model):
     """A trained hardmax classifier; whatever takes a `Model` takes it. Computed in double precision, for the ties."""
 
+    TOKENIZER = WordsTokenizer
     network: HardmaxEncoder
     tokenizer: WordsTokenizer
     softmax_temperature: float = 0.0
@@ -240,7 +242,7 @@ class HardmaxModel(Model):
             raise RunError(f"{run.name} is not a hardmax classifier.")
         network = HardmaxEncoder(run.shape)
         fill(network, run)
-        tokenizer = WordsTokenizer.load(run.path("tokenizer.json"))
+        tokenizer = cls.TOKENIZER.load(run.path("tokenizer.json"))
         assert isinstance(tokenizer, WordsTokenizer)
         return cls(run.name, network, tokenizer, run.labels, calibration=run.calibration)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -83,6 +83,8 @@ def by_length(lengths: Sequence[int], tokens: int = TOKENS_PER_BATCH) -> list[li
 class Model:
     """A network with its tokenizer and labels. Every method is pure: nothing of a call stays on the model."""
 
+    TOKENIZER: ClassVar[type[Tokenizer]] = Tokenizer  # reads the `tokenizer.json` of its runs
+
     def __init__(
         self,
         name: str,
@@ -112,7 +114,7 @@ class Model:
             raise RunError(f"{run.name} is not made of its configuration alone; `sentviz.load` opens it.")
         network = network_of(run.shape)
         fill(network, run)
-        tokenizer = Tokenizer.load(run.path("tokenizer.json"))
+        tokenizer = cls.TOKENIZER.load(run.path("tokenizer.json"))
         cls_token = bool(run.config["tokenizer"].get("cls", False))
         tagger = Tagger.load(run.path(TAGGER)) if run.shape.capabilities.tags else None
         return cls(run.name, network, tokenizer, run.labels, calibration=run.calibration, cls=cls_token, tagger=tagger)

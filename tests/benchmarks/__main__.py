@@ -4,7 +4,22 @@ from __future__ import annotations
 
 import sys
 
-from tests.benchmarks import app, explanations, hardmax, hub, models, pages, points, projection, sparse, through, tweets, views, words
+from tests.benchmarks import (
+    app,
+    explanations,
+    hardmax,
+    hub,
+    models,
+    pages,
+    points,
+    portable,
+    projection,
+    sparse,
+    through,
+    tweets,
+    views,
+    words,
+)
 
 ALL = {
     "trace": models.trace,
@@ -34,6 +49,7 @@ ALL = {
     "tags": sparse.tags,
     "tweets": tweets.tweets,
     "through": through.through,
+    "portable": portable.portable,
 }
 
 for name in sys.argv[1:] or ALL:

@@ -1,0 +1,180 @@
+"""Networks as ONNX graphs: what onnxruntime answers beside what torch does."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from click.testing import CliRunner
+
+import sentviz
+from sentviz.cli import main
+from sentviz.errors import InputError, RunError
+from sentviz.models.hardmax import HardmaxEncoder
+from sentviz.models.model import Model
+from sentviz.models.protocol import Inputs, Network, Watch, network_of
+from sentviz.onnx import cost, load
+from sentviz.onnx import graph as graphs
+from sentviz.onnx.graph import Graph, write
+from sentviz.onnx.session import CARD, SMALL, WHOLE, Session
+from sentviz.shapes import ConvolutionalConfig, EncoderConfig, HardmaxConfig, RecurrentConfig
+from tests import docs
+from tests.makers import randomise, toy_splits, use_toy_data
+
+pytest.importorskip("onnxruntime", reason="the extra onnx is not installed")
+pytest.importorskip("onnxscript", reason="the extra onnx is not installed")
+
+SMALL_SHAPE: dict[str, Any] = {"vocab_size": 30, "classes": 3, "max_length": 24, "width": 8, "layers": 1, "heads": 2, "ffn_width": 12}
+GATED = {"positions": "aware", "gate": True, "window": 6, "global_drawn": 2, "pooling": "cls", "norm": "layer", "ffn": "relu"}
+MIXED = {"components": 3, "mixing": "unit", "positions": "rotary", "qk_norm": True, "lexicon": "multiply"}
+FUSED = {"components": 2, "mixing": "differential", "head_norm": True, "lexicon": "add", "lexicon_heads": "last", "lexicon_scaled": True}
+PAIRS = {"segments": 2, "pooling": "cls", "norm_first": False, "norm": "layer", "ffn": "gelu"}
+ARCHITECTURES = {
+    "mixed, rotary, QK-norm, factor": EncoderConfig(**SMALL_SHAPE | MIXED),
+    "differential, lexicon, pairs": EncoderConfig(**SMALL_SHAPE | FUSED | PAIRS),
+    "gates, aware positions, window, drawn": EncoderConfig(**SMALL_SHAPE | GATED),
+    "padding that is read": EncoderConfig(**SMALL_SHAPE | {"masked": False, "positions": "sinusoid", "max_length": 12}),
+    "recurrent": RecurrentConfig(30, 3, 24, hidden=4, layers=1),
+    "convolutional": ConvolutionalConfig(30, 3, 24, filters=3),
+    "hardmax": HardmaxConfig(30, max_length=24, layers=1),
+}
+SIZES = ((1, 1), (1, 9), (3, 2), (4, 24))
+
+
+def network(name: str) -> Network:
+    """A random one; lexicons have polarities, hardmax is in double precision as in its runs."""
+    config = ARCHITECTURES[name]
+    torch.manual_seed(0)
+    if isinstance(config, HardmaxConfig):
+        return HardmaxEncoder(config).double().eval()
+    made = network_of(config).eval()
+    if isinstance(config, EncoderConfig):
+        made = randomise(made)  # type: ignore[arg-type]
+        if config.lexicon != "none":
+            made.get_buffer("polarity").copy_(torch.rand(30, 3).softmax(dim=-1))
+    return made
+
+
+def texts(of: Network, batch: int, n: int) -> Inputs:
+    """Random ones of 1 to n tokens, padded."""
+    rng, has = torch.Generator().manual_seed(batch * 100 + n), of.capabilities
+    lengths = torch.randint(1, n + 1, (batch, 1), generator=rng)
+    lengths[0] = n
+    mask = torch.arange(n) < lengths
+    return Inputs(
+        torch.randint(4, 30, (batch, n), generator=rng) * mask,
+        mask if getattr(of.config, "masked", True) else None,
+        torch.randint(0, 2, (batch, n), generator=rng) if has.pairs else None,
+        torch.randint(0, 9, (batch, n), generator=rng) * mask if has.tags else None,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_a_graph_answers_as_its_network_does(name: str, tmp_path: Path) -> None:
+    """Logits, pooled vectors and maps, of one text and of several, of one token and of the most; without maps by the fast kernels."""
+    made = network(name).requires_grad_(False)
+    has, fixed = made.capabilities, not getattr(made.config, "masked", True)
+    write(Graph(made, maps=has.maps), tmp_path / "model.onnx")
+    session = Session(made.config, tmp_path / "model.onnx", threads=1)
+    assert session.outputs == ("logits", "pooled", *["attention"] * has.maps, *["components"] * (has.components > 1))
+    for batch, n in SIZES:
+        inputs = texts(made, batch, made.config.max_length if fixed else n)
+        with torch.inference_mode():
+            fast, watched = made(inputs), made(inputs, Watch(maps=has.maps))
+            answer = session(inputs)
+        torch.testing.assert_close(answer.logits, fast.logits, rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(answer.pooled, fast.pooled, rtol=1e-5, atol=1e-5)
+        for kind in session.outputs[2:]:
+            wanted = getattr(watched, kind).movedim(0, 1).numpy()
+            real = (inputs.mask if inputs.mask is not None else inputs.ids >= 0).numpy()[:, None, None, :, None]
+            real = real if kind == "attention" else real[:, None]
+            np.testing.assert_allclose(session.ask(inputs, kind)[0] * real, wanted * real, atol=1e-5)
+    with pytest.raises(InputError, match="answers; to look inside"):
+        session(texts(made, 1, made.config.max_length), Watch())
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory, tiny_run: Path) -> Path:
+    """The folder that the command writes of `tiny_run`, with maps and in 8 bits too."""
+    out = tmp_path_factory.mktemp("onnx") / "model"
+    with pytest.MonkeyPatch.context() as patch:
+        use_toy_data(patch)
+        done = CliRunner().invoke(main, ["export", str(tiny_run), "--onnx", "--maps", "--int8", "-o", str(out)])
+    assert done.exit_code == 0, done.output
+    assert "differ from the run's by at most" in done.output and "of 60 rows of the test split are right" in done.output
+    return out
+
+
+@pytest.mark.slow
+def test_an_exported_run_is_a_model_that_answers(exported: Path, tiny_run: Path, tiny_model: Model) -> None:
+    """The same frame as of the run, with a text that cannot be read; 8 bits answer alike; nothing inside can be changed or traced."""
+    asked = ["a warm, clever song", " ", "what a dull, hollow lighthouse we saw!"]
+    frame, wanted = load(exported).predict(asked), tiny_model.predict(asked)
+    pd.testing.assert_frame_equal(frame, wanted, atol=1e-5)
+    small = load(exported, int8=True).predict(asked)
+    np.testing.assert_allclose(small["positive"], wanted["positive"], atol=0.02)
+    assert (exported / SMALL).read_bytes() != (exported / WHOLE).read_bytes()
+    card = json.loads((exported / CARD).read_text(encoding="utf-8"))
+    assert card["digest"] == sentviz.Run.open(tiny_run).digest and card["labels"] == list(tiny_model.labels)
+    assert card["files"] == {name: hashlib.sha256((exported / name).read_bytes()).hexdigest() for name in card["files"]}
+    rows = toy_splits()["test"].frame
+    said = tiny_model.predict(rows["text"].tolist())["label"].map(tiny_model.labels.index)
+    assert card["int8"]["of_the_run"] == round((said == rows["label"]).mean(), 5) and card["int8"]["n"] == len(rows)
+    assert card["int8"]["difference"]["low"] <= 0 <= card["int8"]["difference"]["high"]
+    for call in (lambda: load(exported).trace(asked[0]), lambda: load(exported).predict(asked, heads_off={(0, 0)})):
+        with pytest.raises(InputError, match="answers; to look inside"):
+            call()
+
+
+@pytest.mark.slow
+def test_the_page_reads_a_folder_without_sentviz(exported: Path, tiny_model: Model) -> None:
+    """The code of docs/ONNX.md as it stands there, in a process without torch and sentviz; long and short texts."""
+    asked = ["a warm, clever song", "what a dull, hollow lighthouse " * 5]
+    code = docs.code("ONNX.md").replace('"model"', repr(str(exported))).replace("TEXTS", repr(asked))
+    done = docs.alone(code + "\nimport sys\nassert not {'torch', 'sentviz'} & set(sys.modules)\nprint(logits.tolist())")
+    said = np.array(json.loads(done.splitlines()[-1]))
+    np.testing.assert_allclose(said, tiny_model.forward(tiny_model.read(pd.DataFrame({"text": asked})))[0], atol=1e-4)
+
+
+@pytest.mark.slow
+def test_what_is_wrong_is_one_sentence_and_nothing_is_written(exported: Path, tiny_run: Path, tiny_model: Model, tmp_path: Path) -> None:
+    """Damaged or missing files, a folder of something else, options that do not go together, a package that is missing."""
+
+    def run(*arguments: object) -> str:
+        done = CliRunner().invoke(main, ["export", str(tiny_run), *map(str, arguments)])
+        assert done.exit_code != 0 and "Traceback" not in done.output
+        return done.output
+
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "letter.txt").write_text("dear")
+    assert "no data set 'toy'" in cost(sentviz.Run.open(tiny_run), tiny_model, exported / SMALL)["why"]
+    assert "holds letter.txt" in run("--onnx", "-o", tmp_path / "mine")
+    assert "a folder" in run("--onnx", "-o", tmp_path / "mine" / "letter.txt")
+    assert "--onnx" in run("--int8", "-o", tmp_path / "new") and "--onnx" in run("attention", "--onnx", "-o", tmp_path / "new")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(graphs, "import_module", lambda name: (_ for _ in ()).throw(ImportError(name)))
+        assert "sentviz[onnx]" in run("--onnx", "-o", tmp_path / "new")
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["letter.txt", "mine"]
+
+    other = tmp_path / "other"
+    other.mkdir()
+    for name in (CARD, WHOLE, "tokenizer.json"):
+        (other / name).write_bytes((exported / name).read_bytes())
+    with pytest.raises(RunError, match=r"model.int8.onnx|cannot be read"):
+        load(other, int8=True)
+    (other / WHOLE).write_bytes(b"no graph")
+    with pytest.raises(RunError, match="damaged"):
+        load(other)
+    for text, why in (("{}", "not written by sentviz"), ("{", "cannot be read"), ("", "cannot be read")):
+        (other / CARD).write_text(text)
+        with pytest.raises(RunError, match=why):
+            load(other)
+    with pytest.raises(RunError, match="no exported model"):
+        load(tmp_path)
