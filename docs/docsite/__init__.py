@@ -1,0 +1,1 @@
+"""What the documentation site makes of the product: pages of its figures, verdicts, commands and costs."""

@@ -1,0 +1,25 @@
+"""The README's moving picture: a training run, epoch by epoch, as the app's page Through training writes it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sentviz.epochs.course import course, examples
+from sentviz.runs import find
+from sentviz.through import Film
+from sentviz.through.gif import film_gif
+
+__all__ = ["FILM", "film"]
+
+FILM = Path(__file__).parents[1] / "pages" / "assets" / "through-training.gif"
+RUN = "sst2/ndt-unit-2-epochs"
+
+
+def film() -> bytes:
+    """A GIF."""
+    run = find(RUN)
+    seen = course(run)
+    traces, _ = examples(run)
+    kept = {epoch: trace for epoch, trace in traces.items() if epoch in seen.epochs}
+    shown = Film(f"{run.name} through training", seen, kept, run.history(), run.capabilities.scalars, layer=1)
+    return film_gif(shown, width=880, height=400)

@@ -1,0 +1,134 @@
+"""The gallery: every registered figure with its picture, what it shows, and the lines that draw it again.
+
+Pictures stand in `pages/gallery` for light and dark pages, drawn by `python docs/draw.py`. What `sentviz verify` reads in exported files
+stands in `records.json` for them: the call, the runs with their digests, the numbers. So each can be drawn again and compared.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from sentviz.atomic import replacing
+from sentviz.export import render
+from sentviz.figures.colours import THEMES
+from sentviz.figures.figure import Figure
+from sentviz.gallery import FIGURES, code, draw
+from sentviz.gallery.subjects import SUBJECTS
+from sentviz.provenance import Call, Record
+from sentviz.style import Style
+
+__all__ = ["PICTURES", "RECORDS", "Example", "examples", "make", "page", "records"]
+
+PICTURES = Path(__file__).parents[1] / "pages" / "gallery"
+RECORDS = PICTURES / "records.json"
+_LIST = Path(__file__).with_name("gallery.toml")
+_BARE = Style(caption=False)  # the page writes the caption
+_SCALE = 1.5
+
+
+@dataclass(frozen=True)
+class Example:
+    """A figure of the gallery."""
+
+    name: str
+    of: str  # a run, or what a study's figure takes in the place of one
+    says: str
+    options: Mapping[str, Any]
+
+    @property
+    def call(self) -> Call:
+        """How it is drawn."""
+        return code(self.of, self.name, **self.options)
+
+    def picture(self, theme: str) -> Path:
+        """Where its picture stands."""
+        return PICTURES / f"{self.name}-{theme}.webp"
+
+    def drawn(self, **options: Any) -> Figure:
+        """The figure, drawn anew."""
+        return draw(self.of, self.name, **self.options, **options)
+
+
+def examples() -> dict[str, Example]:
+    """The examples by name of figure, in the order of the registry."""
+    said = tomllib.loads(_LIST.read_text(encoding="utf-8"))
+    found = {}
+    for name in FIGURES:
+        one = said[name]
+        options = {key: tuple(value) if isinstance(value, list) else value for key, value in one.get("options", {}).items()}
+        found[name] = Example(name, one["of"], one["says"], options)
+    return found
+
+
+def records() -> dict[str, dict[str, str]]:
+    """Caption, record and digests of the pictures of every figure, as `make` stored them."""
+    found: dict[str, dict[str, str]] = json.loads(RECORDS.read_text(encoding="utf-8")) if RECORDS.is_file() else {}
+    return found
+
+
+def make(example: Example) -> None:
+    """Draw a figure for light and dark pages and store pictures, caption and record.
+
+    Raises:
+        SentvizError: no browser, or the figure cannot be drawn here.
+    """
+    from PIL import Image
+
+    figure, kept = example.drawn(), {}
+    for theme in THEMES:
+        shown = example.drawn(theme=theme)
+        with Image.open(io.BytesIO(render(shown, "png", scale=_SCALE, style=_BARE))) as image, replacing(example.picture(theme)) as part:
+            image.convert("RGB").save(part, "webp", lossless=True, method=6, exact=True)
+        kept[theme] = digest(example.picture(theme))
+    record = replace(Record.of(figure), picture=kept["light"]).text()
+    width = str(int(figure.plot.layout.width or 800))
+    entry = {"caption": figure.caption, "source": figure.source, "width": width, "dark": kept["dark"], "record": record}
+    everything = records() | {example.name: entry}
+    with replacing(RECORDS) as part:
+        ordered = {name: everything[name] for name in FIGURES if name in everything}
+        part.write_text(json.dumps(ordered, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def digest(picture: Path) -> str:
+    """Of a file."""
+    return hashlib.sha256(picture.read_bytes()).hexdigest()
+
+
+def page() -> str:
+    """All of them as Markdown, by what they are of."""
+    return "\n".join(_lines())
+
+
+def _lines() -> Iterator[str]:
+    known, all_of_them = records(), examples()
+    for subject in SUBJECTS:
+        yield f"## Figures {subject.SAYS}\n"
+        for name, example in all_of_them.items():
+            if issubclass(FIGURES[name].of, subject):
+                yield from _entry(example, known[name])
+
+
+def _entry(example: Example, known: Mapping[str, str]) -> Iterator[str]:
+    spec = FIGURES[example.name]
+    needs = ", ".join(need.says for need in spec.needs)
+    yield f"### {example.name}\n"
+    yield f"**{spec.title}.** {example.says}\n"
+    for theme in THEMES:
+        alt = f"{spec.title}. {known['caption']}".replace("]", "\\]").replace("[", "\\[").replace("\n", " ")
+        yield f"![{alt}](gallery/{example.picture(theme).name}#only-{theme}){{ width={known['width']} loading=lazy }}"
+    yield f"\n<small>{_plain(known['caption'])} {_plain(known['source'])}</small>\n"
+    yield "```python\n" + str(example.call) + "\n```\n"
+    if needs:
+        yield f"<small>For runs with {needs}.</small>\n"
+
+
+def _plain(text: str) -> str:
+    """Text that Markdown and HTML leave as it is."""
+    return "".join(f"&#{ord(char)};" if char in "<>&*_`[]\\#|!$~^={}" else char for char in text)
