@@ -1,0 +1,52 @@
+"""What it costs to train everything again: sums over what each shipped run says of its own training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from docsite.papers import shipped
+from docsite.text import plain, table
+from sentviz.registry import studies
+from sentviz.runs import Run
+
+__all__ = ["costs"]
+
+
+def costs() -> str:
+    """Tables of studies and of what belongs to none, as Markdown."""
+    return "\n".join(_lines())
+
+
+def _lines() -> Iterator[str]:
+    left, rows = list(shipped()), []
+    everything = _hours(left)
+    for name, (_, study) in studies().items():
+        for dataset in study.datasets:
+            here = [run for run in left if _of(run, dataset, study.models, study.variants)]
+            left = [run for run in left if run not in here]
+            if here:
+                seeds = 1 + max(int(run.config["recipe"]["seed"]) for run in here)
+                command = f"sentviz study {name} --dataset {dataset}" + (f" --seeds {seeds}" if seeds > 1 else "")
+                rows.append([f"`{command}`", *_numbers(here)])
+    for dataset in sorted({run.config["data"]["name"] for run in left}):
+        here = [run for run in left if run.config["data"]["name"] == dataset]
+        names = sorted({run.configuration for run in here})
+        rows.append([f"`sentviz train {dataset}` with {plain(', '.join(names))}", *_numbers(here)])
+    rows.append(["**all**", *(f"**{number}**" for number in _numbers(list(shipped())))])
+    machines = sorted({run.config["hardware"] for run in shipped()})
+    yield f"The {len(shipped())} runs in the repository took {everything:.1f} hours of training, each on one CPU thread"
+    yield f"({plain('; '.join(machines))}, as the runs themselves say). Every run counts once, with the first study that it is of.\n"
+    yield table(["command", "runs", "hours", "longest run, minutes"], rows, right=(1, 2, 3))
+
+
+def _of(run: Run, dataset: str, models: Sequence[str], variants: Sequence[str]) -> bool:
+    recipe = run.config["recipe"]
+    return run.config["data"]["name"] == dataset and run.config["preset"] in models and (recipe.get("variant") or "") in variants
+
+
+def _numbers(of: Sequence[Run]) -> list[str]:
+    return [str(len(of)), f"{_hours(of):.1f}", f"{max(run.config['seconds'] for run in of) / 60:.0f}"]
+
+
+def _hours(of: Sequence[Run]) -> float:
+    return float(sum(run.config["seconds"] for run in of)) / 3600

@@ -1,0 +1,76 @@
+"""Pages of papers: every claim with what became of it, and every printed item with where it is. From the stored verdicts, by no hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from docsite.text import plain, table
+from sentviz.figures.verdicts import VERDICTS
+from sentviz.registry import Paper, papers
+from sentviz.runs import SHIPPED, Run
+from sentviz.shelf import gathered
+from sentviz.studies.items import listed
+from sentviz.studies.kept import verdicts
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["overview", "paper_page", "shipped"]
+
+SIGNS = dict(zip(VERDICTS, "✓✗?–", strict=True))
+
+
+@cache
+def shipped() -> tuple[Run, ...]:
+    """The runs in the repository."""
+    return tuple(run for run in gathered([SHIPPED]).runs if run.folder.is_relative_to(SHIPPED.resolve()))
+
+
+@cache
+def _judged() -> pd.DataFrame:
+    return verdicts(shipped())
+
+
+def overview() -> str:
+    """How many claims of each paper have which verdict, as Markdown."""
+    found = _judged()
+    head = ["paper", *(f"{SIGNS[verdict]} {verdict}" for verdict in VERDICTS), "claims"]
+    rows = []
+    for name, paper in papers().items():
+        of_paper = found[found["name"] == name]["verdict"]
+        counts = [str((of_paper == verdict).sum()) for verdict in VERDICTS]
+        rows.append([f"[{plain(paper.short)}]({name}.md)", *counts, str(len(of_paper))])
+    rows.append(["**all**", *(f"**{(found['verdict'] == verdict).sum()}**" for verdict in VERDICTS), f"**{len(found)}**"])
+    return table(head, rows, right=range(1, len(head)))
+
+
+def paper_page(name: str) -> str:
+    """The page of one paper."""
+    return "\n".join(_paper(papers()[name]))
+
+
+def _paper(paper: Paper) -> Iterator[str]:
+    found = _judged()
+    found = found[found["name"] == paper.name]
+    yield f"# {plain(paper.short)}\n"
+    yield f"*{plain(paper.title)}.* {plain(paper.citation)}.\n"
+    if paper.page is not None and paper.page.cannot:
+        yield f'!!! warning "What cannot be compared"\n    {plain(paper.page.cannot)}\n'
+    yield "## Claims\n"
+    for verdict in VERDICTS:
+        of_verdict = found[found["verdict"] == verdict]
+        if len(of_verdict):
+            yield f"### {SIGNS[verdict]} {verdict.capitalize()} ({len(of_verdict)})\n"
+            yield table(["claim", "where", "held against", "what it rests on"], map(_claim, of_verdict.to_dict("records"))) + "\n"
+    yield "## Every printed table and figure\n"
+    items = listed(paper, shipped())
+    columns = {"printed": "printed", "title": "what", "state": "state", "shown on": "shown on the page", "why": "remark"}
+    yield table([*columns.values()], ([plain(str(cell)) for cell in row] for row in items[[*columns]].fillna("").to_numpy()))
+    yield f"\n`sentviz export --paper {paper.name} -o DIR` writes them."
+
+
+def _claim(row: Mapping[Any, Any]) -> list[str]:
+    where = ", ".join(part for part in (row["where"], row["on"]) if part)
+    return [plain(row["claim"]), plain(where), plain(row["against"]), plain(row["evidence"])]

@@ -1,0 +1,167 @@
+"""The documentation site: built without a warning, whole, without a request to anywhere; its gallery shows what the runs give."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+from docsite.film import FILM
+from docsite.gallery import PICTURES, digest, examples, records
+
+from sentviz.figures.colours import THEMES
+from sentviz.figures.verdicts import VERDICTS
+from sentviz.gallery import FIGURES
+from sentviz.provenance import Record
+from sentviz.verify import against_runs
+from tests.docs import DOCS, ROOT
+
+pytestmark = pytest.mark.slow
+SAMPLE = ("strip", "attention", "particles", "polarity", "confusion", "lambda", "head-grid", "gains", "claims-board")
+LOADING = {
+    "script": "src",
+    "img": "src",
+    "iframe": "src",
+    "source": "srcset",
+    "video": "src",
+    "audio": "src",
+    "embed": "src",
+    "object": "data",
+}
+FETCHED = {"stylesheet", "icon", "preload", "prefetch", "preconnect", "dns-prefetch", "modulepreload", "manifest"}
+
+
+class Page(HTMLParser):
+    """What a page loads, where it leads, and which anchors it has."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.loads: list[str] = []
+        self.links: list[str] = []
+        self.anchors: set[str] = set()
+        self.images: list[str | None] = []
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Sort one tag."""
+        here = dict(attrs)
+        self.anchors |= {value for name, value in attrs if name in ("id", "name") and value}
+        if value := here.get(LOADING.get(tag, "")):
+            self.loads.append(value)
+        if tag == "link" and set((here.get("rel") or "").split()) & FETCHED:
+            self.loads.append(here.get("href") or "")
+        if tag == "a" and here.get("href"):
+            self.links.append(here["href"] or "")
+        if tag == "img":
+            self.images.append(here.get("alt"))
+
+
+@cache
+def page(path: Path) -> Page:
+    """A page of the built site, read once."""
+    return Page(path)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site as `python -m mkdocs build --strict` builds it: any warning ends it."""
+    place = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-f", DOCS / "mkdocs.yml", "-d", place]
+    told = os.environ | {"NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "default"}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=place.parent, env=told, timeout=300)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "WARNING" not in done.stderr
+    return place
+
+
+def pages(site: Path) -> Iterator[Path]:
+    """Pages of the site itself, without the pictures that are pages of their own."""
+    return (path for path in site.rglob("*.html") if path.parent.name != "assets")
+
+
+def outside(address: str) -> bool:
+    """Whether it is on another machine."""
+    return bool(re.match(r"(?:[a-z]+:)?//", address.strip(), re.IGNORECASE))
+
+
+def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:
+    """Scripts, styles, fonts, pictures and frames of every page and sheet lie in the site, and are there."""
+    assert len([*pages(site)]) >= 20
+    for path in pages(site):
+        for address in page(path).loads:
+            assert not outside(address), f"{path.name} loads {address}"
+            if not address.startswith("data:"):
+                here = site if path.name == "404.html" else path.parent
+                assert here.joinpath(unquote(re.split("[?#]", address)[0]).lstrip("/")).exists(), f"{path.name} loads {address}"
+    for sheet in site.rglob("*.css"):
+        assert not [url for url in re.findall(r"url\(([^)]*)\)", sheet.read_text(encoding="utf-8")) if outside(url.strip("\"'"))]
+    for path in (site / "assets").glob("*.html"):  # the live pictures: their policy forbids every request
+        assert "default-src 'none'" in path.read_text(encoding="utf-8")
+
+
+def test_every_link_inside_leads_somewhere(site: Path) -> None:
+    """Pages that are made too, whose links MkDocs does not check; with their anchors."""
+    broken = []
+    for path in pages(site):
+        for address in page(path).links if path.name != "404.html" else []:
+            if outside(address) or address.startswith(("mailto:", "data:")):
+                continue
+            where, _, anchor = address.partition("#")
+            target = (path.parent / unquote(where)).resolve() if where else path
+            if not target.exists() or (anchor and target.suffix == ".html" and unquote(anchor) not in page(target).anchors):
+                broken.append(f"{path.name}: {address}")
+    assert not broken
+
+
+def test_every_picture_says_in_words_what_it_shows(site: Path) -> None:
+    for path in pages(site):
+        assert all(page(path).images), path.name
+
+
+def test_the_gallery_has_every_figure_with_its_lines(site: Path) -> None:
+    """Each by its name as a heading, with both pictures and the code that draws it."""
+    text = (site / "gallery.html").read_text(encoding="utf-8")
+    assert set(examples()) == set(records()) == set(FIGURES) <= page(site / "gallery.html").anchors
+    for example in examples().values():
+        assert all(f"gallery/{example.picture(theme).name}#only-{theme}" in text for theme in THEMES)
+    assert re.sub(r"<[^>]+>", "", text).count("from sentviz.gallery import draw") == len(FIGURES)
+
+
+def test_pictures_are_those_of_their_records() -> None:
+    """No byte is another; nothing lies about; all together are small."""
+    for name, known in records().items():
+        record, example = Record.read(known["record"]), examples()[name]
+        assert (digest(example.picture("light")), digest(example.picture("dark"))) == (record.picture, known["dark"])
+        assert record.call == example.call or str(record.call) == str(example.call)
+    there = {path.name for path in PICTURES.iterdir()}
+    assert there == {example.picture(theme).name for example in examples().values() for theme in THEMES} | {"records.json"}
+    assert sum(path.stat().st_size for path in PICTURES.iterdir()) < 7e6
+    assert FILM.stat().st_size < 2e6
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_a_figure_of_the_gallery_is_what_the_runs_give(name: str) -> None:
+    """The lines below its picture, run: the numbers are those that the picture was drawn from. `docs/draw.py --check` does it for all."""
+    verdict = against_runs(Record.read(records()[name]["record"]))
+    assert verdict.state == "equal", verdict.why
+
+
+def test_verdicts_and_costs_are_those_of_the_runs(site: Path) -> None:
+    """The pages say what the store of verdicts and the runs' own files say."""
+    from docsite.papers import shipped
+
+    from sentviz.studies.kept import verdicts
+
+    found = verdicts(shipped())
+    overview = re.sub(r"<[^>]+>", " ", (site / "papers" / "index.html").read_text(encoding="utf-8"))
+    sums = re.search(r"\ball\s+((?:\d+\s+){5})", overview)
+    assert sums and sums[1].split() == [*(str((found["verdict"] == one).sum()) for one in VERDICTS), str(len(found))]
+    hours = sum(run.config["seconds"] for run in shipped()) / 3600
+    assert f"took {hours:.1f} hours" in (site / "reproduce.html").read_text(encoding="utf-8")

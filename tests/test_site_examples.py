@@ -1,0 +1,79 @@
+"""The examples of the documentation site and of the README, run: Python in the order of its page, commands where they end quickly."""
+
+from __future__ import annotations
+
+import io
+import re
+import shlex
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from click.testing import CliRunner
+
+from sentviz.cli import main
+from tests.docs import DOCS, ROOT
+
+pytestmark = pytest.mark.slow
+PAGES = [ROOT / "README.md", *sorted((DOCS / "pages").rglob("*.md"))]
+
+
+class Example(NamedTuple):
+    """A block of code and what it is said to print; "" where that is not shown."""
+
+    language: str
+    code: str
+    prints: str
+
+
+def examples(page: Path) -> Iterator[Example]:
+    """The blocks of a page in Python and for a shell, each with the block of text right behind it."""
+    blocks = re.finditer(r"^```(\w+)\n(.*?)^```$(?:\n+^```text\n(.*?)^```$)?", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    for found in blocks:
+        if found[1] != "text":
+            yield Example(found[1], found[2], found[3] or "")
+
+
+WITH_CODE = [page for page in PAGES if any(one.language == "python" for one in examples(page))]
+
+
+def trimmed(text: str) -> str:
+    """Without blanks at the end of lines."""
+    return "\n".join(line.rstrip() for line in text.strip("\n").splitlines())
+
+
+@pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.stem)
+def test_the_python_of_a_page_prints_what_it_says(page: Path) -> None:
+    """Block after block in one namespace; what is printed is, to the letter, the block of text below."""
+    names: dict[str, object] = {}
+    for one in examples(page):
+        if one.language == "python":
+            said = io.StringIO()
+            with redirect_stdout(said):
+                exec(compile(one.code, str(page), "exec"), names)
+            if one.prints:
+                assert trimmed(said.getvalue()) == trimmed(one.prints)
+
+
+COMMANDS = [(page.stem, one) for page in PAGES for one in examples(page) if one.language == "sh" and "sentviz " in one.code]
+
+
+def test_commands_of_pages_are_there() -> None:
+    """Each line that begins with sentviz names a command with options that it has; nothing is run."""
+    lines = [line.partition(" #")[0] for _, one in COMMANDS for line in one.code.splitlines() if line.startswith("sentviz ")]
+    assert len(lines) >= 4
+    for line in lines:
+        name, *rest = shlex.split(line)[1:]
+        assert name in main.commands, line
+        known = {option for parameter in main.commands[name].params for option in parameter.opts}
+        assert {word for word in rest if word.startswith("-")} <= known, line
+
+
+@pytest.mark.parametrize(("page", "one"), [(page, one) for page, one in COMMANDS if one.prints], ids=lambda value: str(value)[:12])
+def test_the_commands_of_a_page_print_what_it_says(page: str, one: Example) -> None:
+    """The first lines of what the command says."""
+    done = CliRunner().invoke(main, shlex.split(one.code)[1:])
+    assert done.exit_code == 0, done.output
+    assert trimmed(done.output).startswith(trimmed(one.prints))
