@@ -15,15 +15,22 @@ from mkdocs.structure.files import File, Files
 from sentviz.registry import papers as registered
 
 HERE = Path(__file__).parent
-DOCUMENTS = {"ARCHITECTURE": "architecture", "CONTRIBUTING": "contributing", "SERVING": "serving", "CHANGELOG": "changelog"}
+DOCUMENTS = sorted(HERE.glob("*.md"))  # shown as they stand, the last section of the navigation
 MADE = {"costs": costs.costs, "gallery": gallery.page, "glossary": words.words, "papers": papers.overview}
 FONTS = {"SourceSansVF-Upright": "sans", "SourceSansVF-Italic": "sans-italic", "SourceCodeVF-Upright": "mono"}  # of Streamlit, as the app's
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Put the documents beside the site behind its own pages."""
+    titles = {path: path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ") for path in DOCUMENTS}
+    config.nav = [*(config.nav or []), {"Project": [{titles[path]: _page(path)} for path in DOCUMENTS]}]
+    return config
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     """Add what is made or stands elsewhere."""
     made = {f"papers/{name}.md": papers.paper_page(name) for name in registered()}
-    made |= {f"project/{page}.md": (HERE / f"{name}.md").read_text(encoding="utf-8") for name, page in DOCUMENTS.items()}
+    made |= {_page(path): path.read_text(encoding="utf-8") for path in DOCUMENTS}
     made |= {f"assets/{name}": text for name, text in live.live()}
     for name, text in made.items():
         files.append(File.generated(config, name, content=text))
@@ -45,6 +52,10 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 def on_page_content(html: str, **_: Any) -> str:
     """Formulas as MathML, which browsers draw without a script."""
     return re.sub(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', _formula, html, flags=re.DOTALL)
+
+
+def _page(document: Path) -> str:
+    return f"project/{document.stem.lower()}.md"
 
 
 def _formula(found: re.Match[str]) -> str:
