@@ -45,7 +45,7 @@ def bundle(*entries: Path) -> str:
         if path in above:
             raise ValueError(f"{above[-1].name} and {path.name} import each other")
         if path not in scopes:
-            text = _IMPORT.sub(lambda found: taken(found[1], path.parent / found[2], (*above, path)), _text(path))
+            text = _IMPORT.sub(lambda found: taken(found[1], _meant(path.parent, found[2]), (*above, path)), _text(path))
             exported, text = sorted(_EXPORT.findall(text)), _EXPORT.sub("", text)
             if left := _LEFT.search(text):
                 raise ValueError(f"{path.name} cannot be bundled for this line: {left[0]}")
@@ -62,6 +62,12 @@ def bundle(*entries: Path) -> str:
 
     found = [scope(entry.resolve(), ()) for entry in entries]
     return "".join(code) + "".join(f"const {{ {', '.join(exported)} }} = {name}\n" for name, exported in found)
+
+
+def _meant(folder: Path, said: str) -> Path:
+    """The module that one in a folder imports; the kit is here wherever the view lies, which names it as a checkout has it, for node."""
+    _, kit, name = said.partition("sentviz/kit/")
+    return KIT / name if kit else folder / said
 
 
 def _text(path: Path) -> str:
