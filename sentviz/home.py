@@ -1,11 +1,13 @@
-"""The user's own folder: downloads, and what is computed once and kept."""
+"""Folders: the user's own, for downloads and what is computed once and kept, and what lies beside the package."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-__all__ = ["home"]
+__all__ = ["home", "place"]
+
+CARRIED = Path(__file__).with_name("_wheel")  # in a wheel: the app and some runs, as a checkout has them beside the package
 
 
 def home() -> Path:
@@ -14,3 +16,8 @@ def home() -> Path:
 
     given = os.environ.get("SENTVIZ_HOME")
     return Path(given) if given else user_cache_path("sentviz", appauthor=False)
+
+
+def place(name: str) -> Path:
+    """Where ``app`` or ``checkpoints`` is, in a checkout and in a wheel."""
+    return (CARRIED if CARRIED.is_dir() else CARRIED.parents[1]) / name

@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING, Any
 
 from sentviz.atomic import hold, restored, writing
 from sentviz.errors import RunError
+from sentviz.home import place
 from sentviz.schema import fits_config, fits_metrics, fits_table
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ __all__ = [
 
 Folders = str | Path | Iterable[str | Path]
 
-SHIPPED = Path(__file__).parents[1] / "checkpoints"
+SHIPPED = place("checkpoints")
 FORMAT = 2  # what is written; lower ones are read as well
 FILES = (
     "model.safetensors",

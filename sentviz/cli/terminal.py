@@ -65,7 +65,7 @@ def command(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="sentviz")
 def main() -> None:
-    """See how sentiment transformers decide. The app itself: streamlit run app/main.py"""
+    """See how sentiment transformers decide. `sentviz app` opens the app."""
 
 
 def listing(title: str, rows: Callable[[], list[tuple[str, str]]]) -> type[click.Command]:

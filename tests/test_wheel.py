@@ -1,0 +1,170 @@
+"""The wheel: all of the library and the app, some runs, and nothing that it does not declare."""
+
+from __future__ import annotations
+
+import ast
+import http.client
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+import tomllib
+import urllib.request
+import venv
+import zipfile
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from tests.docs import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+BASE = {canonicalize_name(Requirement(one).name) for one in PROJECT["dependencies"]}
+EXTRAS = {canonicalize_name(Requirement(one).name) for many in PROJECT["optional-dependencies"].values() for one in many}
+LARGEST = 30e6  # bytes of the wheel
+PAGE = """
+import sys
+from sentviz.home import place
+from sentviz.runs import SHIPPED, runs
+sys.path.insert(0, str(place("app").parent))
+from streamlit.testing.v1 import AppTest
+app = AppTest.from_file(str(place("app") / "pages.py"), default_timeout=240).run()
+app.text_input(key="sentence").set_value("A warm, funny and wonderful film.").run()
+assert not app.exception and not app.error, app.exception
+print(len(runs()), SHIPPED, *(line.value for line in app.markdown if line.value.startswith("###")), sys.modules["sentviz"].__file__)
+app.switch_page("views/sentence/attention.py").run()  # whose view is in the app's folder, and takes from the library's
+assert not app.exception and not app.error, app.exception
+"""
+
+
+def tops(name: str) -> set[str]:
+    """What a distribution puts into site-packages: folders and files of the top level."""
+    record = distribution(name).read_text("RECORD") or ""
+    return {line.partition(",")[0].partition("/")[0] for line in record.splitlines()} - {"..", "__pycache__"}
+
+
+@pytest.mark.slow
+def test_what_is_imported_is_declared() -> None:
+    """Every package that a module of the library or the app names, in a function too, is required as such, by an extra at least."""
+    declared, undeclared = set[str](), set[str]()
+    for name in (BASE | EXTRAS) - {"sentviz"}:
+        with suppress(PackageNotFoundError):  # an extra that nobody here has
+            declared |= {top.partition(".")[0] for top in tops(name)}
+    for path in (path for folder in ("sentviz", "app") for path in (ROOT / folder).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+            for top in {name.partition(".")[0] for name in names} - sys.stdlib_module_names - {"sentviz", "app"}:
+                if top not in declared and top.lower() not in BASE | EXTRAS:
+                    undeclared.add(f"{path.relative_to(ROOT)}: {top}")
+    assert not undeclared
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of this checkout."""
+    if not (ROOT / "checkpoints" / "english").is_dir():
+        pytest.skip("checkpoints/ is not here")
+    from hatchling.builders.wheel import WheelBuilder
+
+    (made,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path_factory.mktemp("dist")), versions=["standard"])
+    return Path(made)
+
+
+@pytest.mark.slow
+def test_it_holds_all_that_runs_and_no_more(wheel: Path) -> None:
+    """Files of the library and the app, as they are tracked; the settings of the app; the runs that pyproject.toml names, whole."""
+    with zipfile.ZipFile(wheel) as archive:
+        sizes = {info.filename: info.file_size for info in archive.infolist()}
+    assert wheel.stat().st_size < LARGEST
+    assert {name.partition("/")[0] for name in sizes} == {"sentviz", f"sentviz-{PROJECT['version']}.dist-info"}
+    tracked = subprocess.run(["git", "ls-files", "sentviz", "app", ".streamlit"], cwd=ROOT, capture_output=True, text=True).stdout.split()
+    placed = {name.replace(".streamlit/", "sentviz/_wheel/app/.streamlit/", 1) for name in tracked if name.startswith(".")}
+    placed |= {f"sentviz/_wheel/{name}" for name in tracked if name.startswith("app/")} | {n for n in tracked if n.startswith("sentviz/")}
+    assert placed - sizes.keys() == set()
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]
+    carried = {name for name in build["only-include"] if name.startswith("checkpoints/")}
+    files = {
+        path.relative_to(ROOT).as_posix(): path.stat().st_size for name in carried for path in (ROOT / name).rglob("*") if path.is_file()
+    }
+    assert len(carried) > 3 and len(files) > 5 * len(carried)
+    assert {name.removeprefix("sentviz/_wheel/"): sizes[name] for name in sizes if "/_wheel/checkpoints/" in name} == files
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Python of an environment that has the wheel and what it requires, by links to what is installed here, and nothing else."""
+    folder = tmp_path_factory.mktemp("environment")
+    venv.create(folder, symlinks=True)
+    site = next((folder / "lib").glob("python*")) / "site-packages"
+    wanted, linked = set(BASE), set[str]()
+    while wanted - linked:
+        name = (wanted - linked).pop()
+        linked.add(name)
+        found = distribution(name)
+        for top in tops(name):
+            with suppress(FileExistsError):
+                (site / top).symlink_to(Path(str(found.locate_file(top))))
+        needs = [Requirement(one) for one in found.requires or ()]
+        wanted |= {canonicalize_name(one.name) for one in needs if one.marker is None or one.marker.evaluate({"extra": ""})}
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)
+    return folder / "bin" / "python"
+
+
+def environment(home: Path) -> dict[str, str]:
+    """Nothing of this checkout, and an empty home."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("SENTVIZ_", "STREAMLIT_", "PYTHON"))}
+    return kept | {"HOME": str(home), "XDG_CACHE_HOME": str(home / "cache")}
+
+
+@pytest.mark.slow
+def test_a_sentence_is_answered_by_what_came(installed: Path, tmp_path: Path) -> None:
+    """The first page in an environment of its own, without anything that is not required."""
+    done = subprocess.run([installed, "-c", PAGE], cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
+    count, *said = done.stdout.splitlines()[-1].split()
+    assert int(count) == 7 and "Positive" in " ".join(said)
+    assert str(installed.parents[1]) in said[0] and str(installed.parents[1]) in said[-1]
+
+
+@pytest.fixture
+def opened(installed: Path, tmp_path: Path) -> Iterator[int]:
+    """The port of `sentviz app`."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [installed, "-m", "sentviz", "app", "--no-browser", f"--port={port}", "--server.maxUploadSize=7"]
+    process = subprocess.Popen(command, cwd=tmp_path, env=environment(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    try:
+        for _ in range(300):
+            with suppress(OSError):
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=1).close()
+                break
+            assert process.poll() is None, process.communicate()[0].decode()[-2000:]
+            time.sleep(0.2)
+        yield port
+    finally:
+        process.terminate()
+        process.communicate(timeout=30)
+
+
+@pytest.mark.slow
+def test_the_command_opens_the_app(opened: int) -> None:
+    """Without asking for an e-mail address; with the settings of the checkout: for this machine, its headers, no other host."""
+    answers = {}
+    for host in (f"localhost:{opened}", "example.org"):
+        with closing(http.client.HTTPConnection("127.0.0.1", opened, timeout=30)) as connection:
+            connection.request("GET", "/", headers={"Host": host})
+            answer = connection.getresponse()
+            answers[host] = (answer.status, answer.read().decode(), dict(answer.getheaders()))
+    status, page, headers = answers.pop(f"localhost:{opened}")
+    assert status == 200 and re.search("<title>", page) and "content-security-policy" in headers
+    assert answers["example.org"][0] == 400
