@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, Any
 
 from sentviz.atomic import hold, restored, writing
 from sentviz.errors import RunError
-from sentviz.home import place
+from sentviz.home import home, place
 from sentviz.schema import fits_config, fits_metrics, fits_table
 
 if TYPE_CHECKING:
@@ -90,10 +90,10 @@ def version() -> str:
 
 
 def roots(folders: Folders = ()) -> list[Path]:
-    """Folders searched for runs: those given, those of SENTVIZ_RUNS, `runs` and `checkpoints` here, and those that ship."""
+    """Folders searched for runs: those given, those of SENTVIZ_RUNS, `runs` and `checkpoints` here, those that ship, those fetched."""
     given = [folders] if isinstance(folders, str | Path) else folders
     named = [Path(p) for p in given] + [Path(p) for p in os.environ.get("SENTVIZ_RUNS", "").split(os.pathsep) if p]
-    usual = [Path("runs"), Path("checkpoints"), SHIPPED]
+    usual = [Path("runs"), Path("checkpoints"), SHIPPED, home() / "runs"]
     found = {path.resolve(): path for path in [*named, *usual] if path.is_dir()}
     return list(found)
 

@@ -1,4 +1,4 @@
-"""One file of the public hub, by `huggingface_hub`: what it does not do is here.
+"""One file of the public hub or another server, by `huggingface_hub`: what it does not do is here.
 
 It asks for size and digest, follows the hub to its content network, and knows tokens, proxies and certificates. It does not compare what
 came with the digest, begins anew after its process ended, and waits as long as a server likes. So the digest is in the name of the
@@ -54,6 +54,7 @@ class Remote:
     url: str
     size: int  # 0 where unknown
     etag: str  # 64 hex digits: SHA-256 of the content; 40: its git blob id; else opaque, or empty
+    token: bool = True  # whether the server is the hub, which is told the user's
 
     def same(self, path: Path) -> bool:
         """Whether a file has the announced size and, where it can be computed, the announced digest."""
@@ -143,7 +144,11 @@ def _transfer(remote: Remote, part: Path, progress: Progress | None, stop: threa
         progress(have, remote.size)
     if remote.size and have == remote.size:
         return
-    headers = build_hf_headers() | {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
+    headers = (
+        build_hf_headers(token=None if remote.token else False)
+        | {"Accept-Encoding": "identity"}
+        | ({"Range": f"bytes={have}-"} if have else {})
+    )
     with _sentences(remote.url), get_session().stream("GET", remote.url, headers=headers, timeout=TIMEOUT) as response:
         if response.status_code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
             part.unlink()

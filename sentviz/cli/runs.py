@@ -1,0 +1,75 @@
+"""Commands for runs that are elsewhere: list, get, pack."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from sentviz.cli.terminal import command, main
+
+
+@main.group()
+def runs() -> None:
+    """Trained runs: fetch those that did not come with the installation, pack them for a release."""
+
+
+@runs.command("list")
+@command
+def runs_list() -> None:
+    """The runs that ship, in megabytes, and which are here."""
+    from sentviz.releases import here, index
+
+    known = index().values()
+    lacking = [one for one in known if not here(one)]
+    for one in known:
+        click.echo(f"{one.name:<44}{one.bytes / 1e6:>7.1f} MB  {'' if one in lacking else 'here'}".rstrip())
+    size = sum(one.bytes for one in lacking) / 1e6
+    click.echo(f"{len(known)} runs, {len(known) - len(lacking)} here; `sentviz runs get --all` fetches the others ({size:,.0f} MB).")
+
+
+@runs.command("get")
+@click.argument("names", nargs=-1, metavar="NAME...")
+@click.option("--all", "everything", is_flag=True, help="All that ship.")
+@click.option("--from", "source", metavar="URL|FOLDER", help="Another release, a folder of its files, or a folder of runs.")
+@click.option("--again", is_flag=True, help="Also what is here already.")
+@click.option("--quiet", is_flag=True, help="No progress bar.")
+@command
+def runs_get(names: tuple[str, ...], everything: bool, source: str | None, again: bool, quiet: bool) -> None:
+    """Fetch runs into the user's folder; 'sst2/*' is all of a data set. A stopped download goes on with the same command."""
+    from tqdm import tqdm
+
+    from sentviz.releases import ADDRESS, chosen, get, here, index
+
+    if everything == bool(names):
+        raise click.UsageError("Name the runs, or all with --all; `sentviz runs list` shows them.")
+    known = index()
+    wanted = [name for name in chosen(names or ["*"], known) if again or not here(known[name])]
+    size = sum(known[name].bytes for name in wanted)
+    with tqdm(total=size, unit="B", unit_scale=True, unit_divisor=1000, leave=False, disable=True if quiet else None) as bar:
+        before = 0
+
+        def progress(done: int, _: int) -> None:
+            bar.update(before + done - bar.n)
+
+        for name in wanted:
+            bar.set_description(name)
+            folder = get(name, source or ADDRESS, progress=progress, again=again)
+            before += known[name].bytes
+            click.echo(f"{name}  {folder}")
+    click.echo(f"{len(wanted)} fetched, {size / 1e6:,.1f} MB." if wanted else "All of them are here already.")
+
+
+@runs.command("pack")
+@click.argument("out", type=click.Path(path_type=Path, file_okay=False))
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@command
+def runs_pack(out: Path, names: tuple[str, ...]) -> None:
+    """Write the files of a release into folder OUT: each run that ships, or each NAME, as a zip, and their index."""
+    from sentviz.releases import chosen, release
+    from sentviz.runs import SHIPPED, Run
+    from sentviz.runs import runs as found
+
+    shipped = {name: run for name, run in found([SHIPPED], shipped_first=True).items() if isinstance(run, Run)}
+    made = release([shipped[name] for name in chosen(names or ["*"], shipped)], out)
+    click.echo(f"{len(made)} runs, {sum(one.bytes for one in made) / 1e6:,.1f} MB, written to {out}")

@@ -1,0 +1,260 @@
+"""Runs as files of a release: packed, listed in an index, fetched, and taken only as they were listed.
+
+A packed run is a zip without compression, whose bytes follow from the run's: whoever packs it anew gets the same file. The index of the
+runs that ship stands in every wheel, so what comes is held to what was packed, wherever it comes from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import tempfile
+import threading
+import zipfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path, PurePosixPath
+from urllib.parse import urlsplit
+
+from sentviz.atomic import hold, replacing, writing
+from sentviz.errors import DataMissingError, InputError, RunError
+from sentviz.home import home
+from sentviz.runs import Run, roots
+
+__all__ = [
+    "ADDRESS",
+    "INDEX",
+    "Packed",
+    "chosen",
+    "get",
+    "here",
+    "index",
+    "index_of",
+    "pack",
+    "packed_name",
+    "read_index",
+    "release",
+    "write_index",
+]
+
+ADDRESS = "https://github.com/sentviz/sentviz/releases/download/runs"  # where the files that `sentviz runs pack` writes are put
+INDEX = Path(__file__).with_name("release.json")  # of the runs that ship; `python -m sentviz.shelf` writes it anew
+DATE = (1980, 1, 1, 0, 0, 0)  # of every file in a zip, the first that it can hold
+UNIX = 3
+
+Progress = Callable[[int, int], object]  # bytes done, bytes altogether
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A packed run as an index has it."""
+
+    name: str
+    digest: str  # of the run
+    bytes: int
+    sha256: str  # of the file
+
+    @property
+    def file(self) -> str:
+        """Its file in a release, where there are no folders."""
+        return packed_name(self.name)
+
+
+def packed_name(name: str) -> str:
+    """The file of a run in a release: ``sst2.ndt-unit-2.zip``."""
+    return name.replace("/", ".") + ".zip"
+
+
+# ---- packing
+
+
+def pack(run: Run, path: Path) -> Packed:
+    """Write a run as one file, whole or not at all.
+
+    Raises:
+        RunError: a file of it is missing or damaged.
+    """
+    with replacing(path) as fresh:
+        with zipfile.ZipFile(fresh, "w") as archive:
+            for name in ("config.json", *sorted(run.config["files"])):
+                source = run.folder / name if name == "config.json" else run.path(name)
+                info = zipfile.ZipInfo(name, DATE)
+                info.create_system, info.external_attr, info.file_size = UNIX, 0o644 << 16, source.stat().st_size
+                with source.open("rb") as file, archive.open(info, "w") as member:
+                    shutil.copyfileobj(file, member)
+        return Packed(run.name, run.digest, fresh.stat().st_size, _sha256(fresh))
+
+
+def release(of: Iterable[Run], folder: Path) -> list[Packed]:
+    """The files of a release: a zip of each run, and their index beside them.
+
+    Raises:
+        RunError: a run is damaged.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    made = [pack(run, folder / packed_name(run.name)) for run in of]
+    write_index(made, folder / INDEX.name)
+    return made
+
+
+def index_of(of: Iterable[Run]) -> list[Packed]:
+    """Runs as they would be packed."""
+    with tempfile.TemporaryDirectory() as spare:
+        return [pack(run, Path(spare) / "run.zip") for run in of]
+
+
+def write_index(entries: Iterable[Packed], path: Path = INDEX) -> None:
+    """An index, a line for each run."""
+    lines = [json.dumps(asdict(one)) for one in sorted(entries, key=lambda one: one.name)]
+    with replacing(path) as fresh:
+        fresh.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
+
+
+# ---- choosing
+
+
+@cache
+def index() -> Mapping[str, Packed]:
+    """The runs that ship, by name."""
+    return read_index(INDEX)
+
+
+def read_index(path: Path) -> dict[str, Packed]:
+    """An index that was written before, by name.
+
+    Raises:
+        InputError: it is none.
+    """
+    try:
+        entries = [Packed(**one) for one in json.loads(path.read_text(encoding="utf-8"))]
+    except (OSError, ValueError, TypeError) as error:
+        raise InputError(f"{path} is no index of runs ({error}).") from error
+    return {one.name: one for one in entries}
+
+
+def chosen(names: Sequence[str], among: Iterable[str]) -> list[str]:
+    """The names that are meant, where ``sst2/*`` means all of a data set.
+
+    Raises:
+        InputError: one that means none.
+    """
+    there, found = list(among), dict[str, None]()
+    for name in names:
+        these = [one for one in there if fnmatchcase(one, name)]
+        if not these:
+            raise InputError(f"There is no run {name!r} to be had; `sentviz runs list` names them.")
+        found |= dict.fromkeys(these)
+    return list(found)
+
+
+# ---- fetching
+
+
+def here(one: Packed) -> bool:
+    """Whether a folder that is searched for runs has this one."""
+    files = (root / one.name / "config.json" for root in roots())
+    return any(file.is_file() and _sha256(file).startswith(one.digest) for file in files)
+
+
+def get(
+    name: str,
+    source: str = ADDRESS,
+    *,
+    known: Mapping[str, Packed] | None = None,
+    progress: Progress | None = None,
+    stop: threading.Event | None = None,
+    again: bool = False,
+) -> Path | None:
+    """Fetch a run into the user's folder, where it is found like those that came with sentviz.
+
+    Args:
+        source: the address of a release, a folder of its files, or a folder of runs as in a checkout.
+        known: by name, what may come; the runs that ship without.
+        progress: called with the bytes done and altogether.
+        stop: set it from another thread to stop; the same call goes on from there.
+        again: also what is here already.
+    Returns:
+        Its folder; None where the same run is here already.
+    Raises:
+        InputError: no such run, or no such folder.
+        DataMissingError: it cannot be had there, or what is there is something else.
+        RunError: another process fetches it.
+        SentvizError: the disk is full or cannot be written.
+        Stopped: `stop` was set.
+    """
+    known = index() if known is None else known
+    one = known[chosen([name], known)[0]]
+    if here(one) and not again:
+        return None
+    folder = home() / "runs" / one.name
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with hold(folder) as mine, ExitStack() as kept:
+        if not mine:
+            raise RunError(f"{one.name} is being fetched by another process.")
+        if source.startswith(("http://", "https://")):
+            file = folder.with_name(f".{folder.name}.zip")
+            kept.callback(file.unlink, missing_ok=True)
+            _download(one, source, file, progress, stop)
+        else:
+            file = _local(one, Path(source), Path(kept.enter_context(tempfile.TemporaryDirectory())))
+        if file.stat().st_size != one.bytes or _sha256(file) != one.sha256:
+            raise DataMissingError(f"{one.name} from {source} is not the run that sentviz knows by this name; it was not kept.")
+        try:
+            _unpack(one, file, folder)
+        except zipfile.BadZipFile as error:
+            raise RunError(f"{one.name} is no zip that can be read; it was not kept.") from error
+        if progress:
+            progress(one.bytes, one.bytes)
+    return folder
+
+
+def _download(one: Packed, source: str, file: Path, progress: Progress | None, stop: threading.Event | None) -> None:
+    from sentviz.fetch.download import Remote, fetch
+
+    try:
+        parts = urlsplit(source)
+        good = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        good = False
+    if not good:
+        raise InputError(f"{source} is no address of a release.")
+    fetch(Remote(f"{source.rstrip('/')}/{one.file}", one.bytes, one.sha256, token=False), file, progress=progress, stop=stop)
+
+
+def _local(one: Packed, source: Path, spare: Path) -> Path:
+    """The file of a run in a folder of a release, or made of a folder of runs."""
+    if not source.is_dir():
+        raise InputError(f"{source} is neither an address nor a folder.")
+    if (source / one.file).is_file():
+        return source / one.file
+    if not (source / one.name / "config.json").is_file():
+        raise DataMissingError(f"{source} holds neither {one.file} nor {one.name}.")
+    pack(Run.open(source / one.name, one.name), spare / one.file)
+    return spare / one.file
+
+
+def _unpack(one: Packed, file: Path, folder: Path) -> None:
+    """The run in its folder, if it holds what its config.json lists, by those digests, and nothing else."""
+    with zipfile.ZipFile(file) as archive, writing(folder) as fresh:
+        members = {info.filename: info for info in archive.infolist()}
+        for name, info in members.items():
+            path = PurePosixPath(name)
+            if path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name or info.compress_type != zipfile.ZIP_STORED:
+                raise RunError(f"{one.name} holds {name!r}, which is no file of a run; it was not kept.")
+            (fresh / path).parent.mkdir(parents=True, exist_ok=True)
+            with archive.open(info) as member, (fresh / path).open("wb") as target:
+                shutil.copyfileobj(member, target)
+        run = Run.open(fresh, one.name)
+        if members.keys() != {"config.json", *run.config["files"]} or run.digest != one.digest:
+            raise RunError(f"{one.name} does not hold what its config.json lists; it was not kept.")
+        for name in run.config["files"]:
+            run.path(name)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
