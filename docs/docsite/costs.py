@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from docsite.papers import shipped
 from docsite.text import plain, table
 from sentviz.registry import studies
 from sentviz.runs import Run
+from sentviz.studies.runner import plan
 
 __all__ = ["costs"]
 
@@ -27,16 +29,15 @@ def _lines() -> Iterator[str]:
             if here:
                 seeds = 1 + max(int(run.config["recipe"]["seed"]) for run in here)
                 command = f"sentviz study {name} --dataset {dataset}" + (f" --seeds {seeds}" if seeds > 1 else "")
-                rows.append([f"`{command}`", *_numbers(here)])
+                rows.append([f"`{command}`", str(len(plan(name, dataset, seeds))), *_numbers(here)])
     for dataset in sorted({run.config["data"]["name"] for run in left}):
         here = [run for run in left if run.config["data"]["name"] == dataset]
         names = sorted({run.configuration for run in here})
-        rows.append([f"`sentviz train {dataset}` with {plain(', '.join(names))}", *_numbers(here)])
-    rows.append(["**all**", *(f"**{number}**" for number in _numbers(list(shipped())))])
-    machines = sorted({run.config["hardware"] for run in shipped()})
-    yield f"The {len(shipped())} runs in the repository took {everything:.1f} hours of training, each on one CPU thread"
-    yield f"({plain('; '.join(machines))}, as the runs themselves say). Every run counts once, with the first study that it is of.\n"
-    yield table(["command", "runs", "hours", "longest run, minutes"], rows, right=(1, 2, 3))
+        rows.append([f"`sentviz train {dataset}` with {plain(', '.join(names))}", str(len(here)), *_numbers(here)])
+    rows.append(["**all**", "", *(f"**{number}**" for number in _numbers(list(shipped())))])
+    machines = sorted({re.sub(r" (?:CPU )?thread.*", " thread", run.config["hardware"]) for run in shipped()})
+    yield f"The {len(shipped())} runs in the repository took {everything:.1f} hours of training ({plain('; '.join(machines))}).\n"
+    yield table(["command", "trains", "here", "hours", "longest run, minutes"], rows, right=(1, 2, 3, 4))
 
 
 def _of(run: Run, dataset: str, models: Sequence[str], variants: Sequence[str]) -> bool:
