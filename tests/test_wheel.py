@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import http.client
+import json
 import os
 import re
 import socket
@@ -168,3 +169,5 @@ def test_the_command_opens_the_app(opened: int) -> None:
     status, page, headers = answers.pop(f"localhost:{opened}")
     assert status == 200 and re.search("<title>", page) and "content-security-policy" in headers
     assert answers["example.org"][0] == 400
+    health = json.loads(re.search(r"HEALTHCHECK .*CMD (.*)", (ROOT / "Dockerfile").read_text(encoding="utf-8"))[1])  # type: ignore[index]
+    subprocess.run([sys.executable, *health[1:-1], health[-1].replace(":8501", f":{opened}")], check=True)
