@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -34,6 +35,18 @@ def kept(name: str, split: str, file: str, measure: Measure) -> tuple[str, pd.Da
     attach(found, file, frame)
     click.echo(f"Stored in {found.folder}")
     return found.name, frame
+
+
+def beside(folder: Path, file: str, frame: pd.DataFrame) -> tuple[str, str]:
+    """Store a table of all its rows in a folder that `sentviz score` wrote: the run's name, and where the texts are from."""
+    from sentviz.atomic import replacing
+    from sentviz.score.output import Scored
+
+    path = folder / f"_{file}"
+    with replacing(path) as part:
+        frame.to_parquet(part, index=False)
+    click.echo(f"Stored in {path}")
+    return Scored(folder).run, str(folder)
 
 
 @main.command()
@@ -101,10 +114,22 @@ def specialise(run: str, sample: int, split: str, seed: int, inits: int) -> None
 @split_option
 @command
 def heads(run: str, split: str) -> None:
-    """What each head of RUN attends to over a whole split, [CLS] in particular; stored with the run."""
-    from sentviz.maps.heads import FILE, over_split
+    """What each head of RUN attends to over a whole split, [CLS] in particular; stored with the run.
 
-    name, frame = kept(run, split, FILE, lambda model, rows, tick: over_split(model, rows.frame, tick))
+    RUN may be what `sentviz score --attention` wrote: its parts are merged, and the table is stored there.
+    """
+    from sentviz.maps.heads import FILE, over_split
+    from sentviz.score.output import is_scored
+
+    if is_scored(run):
+        from sentviz.score.output import Scored
+        from sentviz.score.summary import heads as over_parts
+
+        with ticking("Parts") as tick:
+            frame = over_parts(Scored(run), tick)
+        name, split = beside(Path(run), FILE, frame)
+    else:
+        name, frame = kept(run, split, FILE, lambda model, rows, tick: over_split(model, rows.frame, tick))
     mean = frame[frame["head"] < 0].pivot(index="layer", columns="measure", values="value")
     click.echo(f"{name}, {int(frame['n'].max()):,} texts of {split}, mean over heads by layer (from 0)")
     click.echo(mean.to_string(float_format="{:.4f}".format))
@@ -150,10 +175,30 @@ def leaders(run: str, split: str) -> None:
 @click.argument("run")
 @command
 def words(run: str) -> None:
-    """Count the words of RUN's right and wrong answers over its test split; stored with the run, so that the page Words needs no texts."""
-    from sentviz.runs import find
-    from sentviz.testset.words import store
+    """Count the words of RUN's right and wrong answers over its test split; stored with the run, so that the page Words needs no texts.
 
+    RUN may be what `sentviz score --words` wrote: its parts are merged, and the table is stored there.
+    """
+    from sentviz.runs import find
+    from sentviz.score.output import Scored, is_scored
+    from sentviz.testset.words import FILE, STOP_WORDS, keyness, largest, stop_words, store
+
+    if is_scored(run):
+        from sentviz.score.summary import words as over_parts
+
+        scored = Scored(run)
+        counts = over_parts(scored)
+        beside(Path(run), FILE, counts.frame)
+        click.echo(f"{scored.run}, {int(counts.sizes.sum()):,} texts of {run}: words of each cell beyond chance")
+        for (label, said), size in zip(counts.cells, counts.sizes.tolist(), strict=True):
+            name = scored.labels[said] if label < 0 else f"{scored.labels[label]}, said {scored.labels[said]}"
+            typical = (
+                largest(keyness(counts, (label, said)), "keyness", 12, stop_words(STOP_WORDS))["word"]
+                if 0 < size < counts.sizes.sum()
+                else ()
+            )
+            click.echo(f"  {name} ({size:,}): {' '.join(typical)}")
+        return
     click.echo(f"Stored in {store(find(run)).folder}")
 
 

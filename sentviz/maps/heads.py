@@ -13,8 +13,9 @@ Reported are means over texts with 95 % intervals (normal; n is in the thousands
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from sentviz.text import Reading
     from sentviz.trace import Trace
 
-__all__ = ["CLS_MEASURES", "FILE", "MEASURES", "of_trace", "over_rows", "over_split", "patterns"]
+__all__ = ["CLS_MEASURES", "FILE", "MEASURES", "Sums", "each_row", "measures", "of_trace", "over_rows", "over_split", "patterns"]
 
 MEASURES = ("entropy", "previous", "next", "same", "specials", "first")
 CLS_MEASURES = ("from_cls", "to_cls")
@@ -96,25 +97,56 @@ def of_trace(trace: Trace) -> pd.DataFrame:
     ]
 
 
-def over_rows(model: Model, rows: Sequence[Reading], progress: Progress | None = None) -> pd.DataFrame:
-    """Means over some texts: layer, head (-1 = mean over heads), measure, value, low, high, sd, n.
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """What means over rows are made of; those of parts, added up, are those of the whole. Axes: layer, head (last: their mean), measure."""
+
+    counts: npt.NDArray[np.int64]  # (L, H+1, measures) rows that have the number
+    total: npt.NDArray[np.float64]
+    squares: npt.NDArray[np.float64]
+
+    @classmethod
+    def of(cls, each: npt.NDArray[np.floating[Any]]) -> Sums:
+        """Of rows (B, L, H, measures); NaN = a row without the number."""
+        wide = each.astype(np.float64)
+        wide = np.concatenate([wide, _mean_of_heads(wide)[:, :, None]], axis=2)
+        known = np.isfinite(wide)
+        wide = np.where(known, wide, 0)
+        return cls(known.sum(axis=0), wide.sum(axis=0), (wide**2).sum(axis=0))
+
+    def __add__(self, other: Sums) -> Sums:
+        return Sums(self.counts + other.counts, self.total + other.total, self.squares + other.squares)
+
+    def table(self, cls: bool) -> pd.DataFrame:
+        """Means: layer, head (-1 = mean over heads), measure, value, low, high, sd, n.
+
+        Args:
+            cls: whether the measures of [CLS] are among them.
+        """
+        n = np.maximum(self.counts, 1)
+        mean = self.total / n
+        deviation = np.sqrt(np.maximum(self.squares / n - mean**2, 0))
+        return _table(mean[:, :-1], deviation[:, :-1], mean[:, -1], deviation[:, -1], self.counts, cls)
+
+
+def measures(cls: bool) -> tuple[str, ...]:
+    """Names of the last axis of what `each_row` gives."""
+    return (*MEASURES, *(CLS_MEASURES if cls else ()))
+
+
+def each_row(model: Model, rows: Sequence[Reading]) -> Iterator[tuple[list[int], npt.NDArray[np.float64]]]:
+    """Places of some rows and their numbers (B, L, H, measures), batch by batch.
 
     Raises:
-        InputError: no text, or a model without attention.
+        InputError: a model without attention.
     """
     import torch
 
     from sentviz.models.protocol import Watch
 
-    if not rows:
-        raise InputError("There is no text to look at.")
     has = model.capabilities
     if not has.maps:
         raise InputError(f"{model.name} has no attention: there are no heads to measure.")
-    names = len(MEASURES) + (len(CLS_MEASURES) if model.cls else 0)
-    sums = np.zeros((2, has.layers, has.heads + 1, names))
-    counts = np.zeros((has.layers, has.heads + 1, names), dtype=np.int64)
-    done = 0
     for batch in _batches([len(row) for row in rows], has.layers * has.components * has.heads):
         some = [rows[i] for i in batch]
         with torch.inference_mode():
@@ -123,17 +155,26 @@ def over_rows(model: Model, rows: Sequence[Reading], progress: Progress | None =
             assert maps is not None
             specials = torch.isin(inputs.ids, torch.tensor(getattr(model.tokenizer, "frame_ids", SPECIAL_IDS)))
             each = patterns(maps, torch.tensor([len(row) for row in some]), specials, model.cls).double().numpy()
-        each = np.concatenate([each, _mean_of_heads(each)[:, :, None]], axis=2)
-        known = np.isfinite(each)
-        each = np.where(known, each, 0)
-        sums += np.stack([each.sum(axis=0), (each**2).sum(axis=0)])
-        counts += known.sum(axis=0)
+        yield batch, each
+
+
+def over_rows(model: Model, rows: Sequence[Reading], progress: Progress | None = None) -> pd.DataFrame:
+    """Means over some texts, as `Sums.table` has them.
+
+    Raises:
+        InputError: no text, or a model without attention.
+    """
+    if not rows:
+        raise InputError("There is no text to look at.")
+    sums, done = None, 0
+    for batch, each in each_row(model, rows):
+        some = Sums.of(each)
+        sums = some if sums is None else sums + some
         done += len(batch)
         if progress is not None:
             progress(done, len(rows))
-    mean = sums[0] / np.maximum(counts, 1)
-    deviation = np.sqrt(np.maximum(sums[1] / np.maximum(counts, 1) - mean**2, 0))
-    return _table(mean[:, :-1], deviation[:, :-1], mean[:, -1], deviation[:, -1], counts, model.cls)
+    assert sums is not None
+    return sums.table(model.cls)
 
 
 def over_split(model: Model, frame: pd.DataFrame, progress: Progress | None = None) -> pd.DataFrame:
@@ -169,7 +210,7 @@ def _table(
     """(L, H, measures) of the heads and (L, measures) of their mean as one tidy table."""
     import pandas as pd
 
-    names = [*MEASURES, *(CLS_MEASURES if cls else ())]
+    names = measures(cls)
     values = np.concatenate([heads, mean[:, None]], axis=1)
     spread = np.concatenate([deviations, deviation[:, None]], axis=1)
     layer, head, measure = (axis.ravel() for axis in np.indices(values.shape))

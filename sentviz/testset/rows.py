@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from sentviz.models.model import Model, Progress
 
-__all__ = ["OVER", "Rows", "predicted", "stored", "unread"]
+__all__ = ["OVER", "Rows", "answered", "predicted", "stored", "unread"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -127,7 +127,7 @@ def stored(run: Run, split: str = "test") -> Rows:
         raise RunError(f"{run.name} has no stored answers for the split {split!r}.")
     shares = frame[list(classes)].to_numpy(np.float64)
     labels = frame["label"].to_numpy(np.int64)
-    return _rows(run.name, run.digest, split, classes, {"id": frame["id"].astype(str).to_numpy(), "label": labels}, shares, STORED)
+    return answered(run.name, run.digest, split, classes, {"id": frame["id"].astype(str).to_numpy(), "label": labels}, shares, STORED)
 
 
 def predicted(model: Model, digest: str, frame: pd.DataFrame, over: str, progress: Progress | None = None) -> Rows:
@@ -148,13 +148,19 @@ def predicted(model: Model, digest: str, frame: pd.DataFrame, over: str, progres
     logits, _ = model.forward([row for row in readings if row is not None], progress=progress)
     columns: dict[str, Any] = {"id": frame["id"].astype(str).to_numpy(), "label": np.full(len(frame), -1)}
     columns |= {name: frame[name].to_numpy() for name in ("label", "text", "text_pair", "tag") if name in frame}
-    rows = _rows(model.name, digest, over, model.labels, columns, softmax(logits).astype(np.float64))
+    rows = answered(model.name, digest, over, model.labels, columns, softmax(logits).astype(np.float64))
     return replace(rows, unread=unread)
 
 
-def _rows(
+def answered(
     run: str, digest: str, over: str, classes: tuple[str, ...], columns: Mapping[str, Any], shares: Floats, least: float = 1e-12
 ) -> Rows:
+    """Rows from what a run said of them.
+
+    Args:
+        columns: id, label, and text, text_pair, tag where they are known.
+        shares: (n, K) probabilities, of which none is known to be smaller than `least`.
+    """
     import pandas as pd
 
     labels, said = np.asarray(columns["label"], dtype=np.int64), shares.argmax(axis=1)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-__all__ = ["REFUSED", "Limits", "arguments", "parsed"]
+__all__ = ["REFUSED", "Limits", "arguments", "parsed", "separator"]
 
 ENCODINGS = ("utf-8-sig", "cp949", "cp1252")
 SEPARATORS = ",;\t|"
@@ -93,7 +93,7 @@ def _csv(data: bytes, name: str, limits: Limits) -> tuple[pd.DataFrame, list[str
     remarks = []
     if encoding != "utf-8-sig":
         remarks.append(f"{name} is not UTF-8; it was read as {encoding}. If letters look wrong, save it as UTF-8.")
-    mark, columns = _separator(text)
+    mark, columns = separator(text)
     _few_columns(columns, name, limits)
     try:
         frame = pd.read_csv(io.StringIO(text), sep=mark, nrows=limits.rows + 1, dtype=str, keep_default_na=False, index_col=False)
@@ -102,7 +102,7 @@ def _csv(data: bytes, name: str, limits: Limits) -> tuple[pd.DataFrame, list[str
     return frame, remarks
 
 
-def _separator(text: str) -> tuple[str, int]:
+def separator(text: str) -> tuple[str, int]:
     """The separator under which the first lines fall into most columns, the same in all of them, and how many the header has then."""
     found = {}
     for mark in SEPARATORS:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING
@@ -43,6 +43,8 @@ __all__ = [
     "keyness",
     "largest",
     "layout",
+    "merged",
+    "of_frame",
     "plain",
     "read",
     "stop_words",
@@ -106,6 +108,11 @@ class Counts:
     least: int  # every word stands in so many rows, taken together
 
     @property
+    def labelled(self) -> bool:
+        """Whether cells are of labels, not of predictions alone."""
+        return all(label >= 0 for label, _ in self.cells)
+
+    @property
     def frame(self) -> pd.DataFrame:
         """word, label, predicted, count, rows; without the zeros."""
         import pandas as pd
@@ -121,6 +128,55 @@ class Counts:
                 "rows": self.rows[cell, word],
             }
         )
+
+
+def merged(parts: Sequence[Counts], least: int) -> Counts:
+    """The words of all rows from the counts of their parts, each made with `least` 1: those that stand in at least `least` rows.
+
+    Where any part has labels, rows of parts without do not count, as in `counted`.
+    """
+    import pandas as pd
+
+    labelled = any(part.labelled for part in parts)
+    kept = [part for part in parts if part.labelled == labelled]
+    cells = kept[0].cells
+    frame = (
+        pd.concat([part.frame for part in kept]).groupby(["word", "label", "predicted"], sort=True)[["count", "rows"]].sum().reset_index()
+    )
+    frame = frame[frame.groupby("word")["rows"].transform("sum") >= least]
+    sizes = np.sum([part.sizes for part in kept], axis=0)
+    return _of_frame(frame, cells, sizes, least)
+
+
+def of_frame(frame: pd.DataFrame, rows: Rows, least: int) -> Counts:
+    """Counts from their frame and the rows that were counted, of which no text is needed.
+
+    Args:
+        least: with which they were counted.
+    """
+    cells, labels = _cells(rows)
+    k = len(rows.classes)
+    kept = labels >= cells[0][0]
+    sizes = np.bincount((labels[kept] - cells[0][0]) * k + rows.predicted[kept], minlength=len(cells))
+    return _of_frame(frame, cells, sizes, least)
+
+
+def _cells(rows: Rows) -> tuple[tuple[Cell, ...], Ints]:
+    """The cells of some rows, and their labels, -1 for all where no row has one."""
+    k = range(len(rows.classes))
+    cells = tuple((label, said) for label in (k if rows.labelled else (-1,)) for said in k)
+    return cells, rows.labels if rows.labelled else np.full(len(rows), -1)
+
+
+def _of_frame(frame: pd.DataFrame, cells: tuple[Cell, ...], sizes: Ints, least: int) -> Counts:
+    """Counts from their frame."""
+    places = {cell: place for place, cell in enumerate(cells)}
+    place = np.array([places[pair] for pair in zip(frame["label"].tolist(), frame["predicted"].tolist(), strict=True)], dtype=np.int64)
+    words, word = np.unique(frame["word"].to_numpy(str), return_inverse=True)
+    tables = np.zeros((2, len(cells), len(words)), dtype=np.int64)
+    for table, column in zip(tables, ("count", "rows"), strict=True):
+        table[place, word] = frame[column]
+    return Counts(tuple(words.tolist()), cells, tables[0], tables[1], sizes, least)
 
 
 def plain(texts: pa.Array) -> pa.Array:
@@ -148,9 +204,7 @@ def counted(rows: Rows, least: int | None = None) -> Counts:
 
     if not rows.has_text:
         raise InputError("The texts of these rows are not at hand, so their words cannot be counted.")
-    k = range(len(rows.classes))
-    cells = tuple((label, said) for label in (k if rows.labelled else (-1,)) for said in k)
-    labels = rows.labels if rows.labelled else np.full(len(rows), -1)
+    cells, labels = _cells(rows)
     kept = np.flatnonzero(labels >= (0 if rows.labelled else -1))
     if least is None:
         least = LEAST if len(kept) >= MANY else 2
@@ -281,14 +335,7 @@ def read(run: Run, rows: Rows) -> Counts:
     good = {"word", *numbers} <= set(frame) and not frame.isna().any(axis=None)
     if not good or (frame[numbers] < 0).any(axis=None) or (frame[["label", "predicted"]] >= k).any(axis=None):
         raise RunError(f"{run.name}: {FILE} is damaged.")
-    cells = tuple((label, said) for label in range(k) for said in range(k))
-    place = (frame["label"] * k + frame["predicted"]).to_numpy(np.int64)
-    words, word = np.unique(frame["word"].to_numpy(str), return_inverse=True)
-    tables = np.zeros((2, len(cells), len(words)), dtype=np.int64)
-    for table, column in zip(tables, ("count", "rows"), strict=True):
-        table[place, word] = frame[column]
-    sizes = np.bincount(rows.labels * k + rows.predicted, minlength=len(cells))
-    return Counts(tuple(words.tolist()), cells, tables[0], tables[1], sizes, LEAST)
+    return of_frame(frame, rows, LEAST)
 
 
 # ---- the places of words in a cloud

@@ -1,0 +1,438 @@
+"""Files answered by a run: any kind of file, any split into ranges, any number of workers, any interruption give the same bytes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner, Result
+
+import sentviz
+from sentviz.cli import main
+from sentviz.errors import InputError, SentvizError
+from sentviz.maps.heads import CLS_MEASURES, MEASURES, Sums, over_rows
+from sentviz.runs import Run
+from sentviz.score import engines
+from sentviz.score.answers import Scorer, codes
+from sentviz.score.engines import score
+from sentviz.score.inputs import found, rows_of, survey
+from sentviz.score.output import Job, Scored, Wishes, part_name, prepared
+from sentviz.score.summary import heads, totals, words
+from sentviz.testset.rows import predicted
+from sentviz.testset.words import counted, of_frame
+from tests.makers import BAD, GOOD, NOUNS
+
+TEXTS = [f"the {noun} was {one} and {two}" for noun in NOUNS for one in GOOD[:3] for two in BAD[:3]]
+ALL = Wishes(vectors=True, attention=True, words=True)
+
+
+@pytest.fixture(scope="module")
+def run(tiny_run: Path) -> Run:
+    """The run that answers."""
+    return Run.open(tiny_run)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """A folder with a file of each kind, some of whose rows cannot be read."""
+    folder = tmp_path / "in"
+    (folder / "deep").mkdir(parents=True)
+    frame = pd.DataFrame({"n": range(len(TEXTS)), "review": TEXTS, "label": ["Negative", "1", "odd"] * 15})
+    frame.to_csv(folder / "a.csv", index=False)
+    frame.to_csv(folder / "b.tsv", index=False, sep="\t")
+    frame.to_parquet(folder / "deep" / "c.parquet", index=False, row_group_size=7)
+    lines = [json.dumps({"review": text, "label": 0}) for text in TEXTS[:5]] + [
+        "no JSON",
+        "[1]",
+        '{"n": 1}',
+        '{"review": 3}',
+        '"a warm song"',
+    ]
+    (folder / "d.jsonl").write_text("\n".join(lines) + "\n")
+    (folder / "left.md").write_text("of no kind that is read")
+    return folder
+
+
+def table(folder: Path) -> pd.DataFrame:
+    """What pandas reads of it."""
+    return pd.read_parquet(folder)
+
+
+def bytes_of(folder: Path) -> dict[str, bytes]:
+    """Every file of an output."""
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+# ---- reading
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 100])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_ranges_of_a_csv_are_its_rows(size: int, end: str, tmp_path: Path) -> None:
+    """Quotes, quoted line ends, blank lines, short rows, a row that is not UTF-8: the same rows, whatever the ranges."""
+    cells = ['1,"a, ""b"" and', 'c",x', "", "2,plain", "3", '4,a 5" screen,y', "5,\xff odd,z", '6,"quoted"']
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"\xef\xbb\xbf" + end.join(["id,text,label", *cells]).encode("latin-1") + end.encode())
+    source = survey("a.csv", path, label="label", rows=size)
+    frame = pd.concat([rows_of(source, piece) for piece in source.pieces], ignore_index=True)
+    assert frame["text"].tolist()[:2] == ['a, "b" and\nc', "plain"] and frame["text"].tolist()[3] == 'a 5" screen'
+    assert frame["text"].tolist()[5] == "quoted" and frame["label"].tolist() == ["x", None, None, "y", "z", None]
+    assert frame["problem"].tolist() == ["", "", "The row has no 'text'.", "", "The row is not in utf-8.", ""]
+    assert source.rows == 6 and all(piece.rows <= size for piece in source.pieces)
+
+
+def test_a_quote_that_never_closes_costs_its_rows_only(tmp_path: Path) -> None:
+    """What follows within the longest cell there is goes with it, what comes after is read; ranges agree."""
+    path = tmp_path / "a.csv"
+    path.write_text('text\ngood\n"open\n' + "a line of some length\n" * 8_000 + "last\n")
+    whole = [rows_of(s, p) for s in [survey("a", path)] for p in s.pieces]
+    parts = [rows_of(s, p) for s in [survey("a", path, rows=7)] for p in s.pieces]
+    one, other = (pd.concat(some, ignore_index=True) for some in (whole, parts))
+    pd.testing.assert_frame_equal(one, other)
+    assert one["text"].iloc[0] == "good" and one["text"].iloc[-1] == "last" and (one["problem"] != "").sum() == 1
+
+
+def test_lines_are_rows(tmp_path: Path) -> None:
+    """Blank ones too, so that row numbers are those of lines."""
+    path = tmp_path / "a.txt"
+    path.write_text("one\n\nthree")
+    source = survey("a.txt", path, rows=2)
+    assert [rows_of(source, piece)["text"].tolist() for piece in source.pieces] == [["one", ""], ["three"]]
+
+
+def test_files_are_found_once_by_names_that_tell_them_apart(files: Path) -> None:
+    """Folders, patterns and files."""
+    names = ["a.csv", "b.tsv", "d.jsonl", "deep/c.parquet"]
+    assert list(found([files])) == names == list(found([files / "deep", files / "a.csv", files]))
+    assert list(found([f"{files}/*.?sv"])) == names[:2]
+    for wrong in (files / "none.csv", files / "left.md"):
+        with pytest.raises(InputError, match=r"files end with"):
+            found([wrong])
+
+
+MISTAKES = {
+    "no such column": ("a.csv", "x,y\n1,2\n", {"text": "text"}, "no column 'text'; it has x, y"),
+    "no such label": ("a.jsonl", '{"text": "a"}\n', {"label": "y"}, "no column 'y'"),
+    "columns twice": ("a.csv", "x,x\n1,2\n", {}, "several columns named 'x'"),
+    "no encoding": ("a.txt", "a\n", {"encoding": "magic"}, "no encoding 'magic'"),
+    "an encoding without lines": ("a.txt", "a\n", {"encoding": "utf-16"}, "by lines"),
+    "no parquet": ("a.parquet", "a\n", {}, "damaged parquet"),
+}
+
+
+@pytest.mark.parametrize(("name", "content", "options", "said"), MISTAKES.values(), ids=MISTAKES)
+def test_a_file_that_cannot_be_read_is_one_sentence(name: str, content: str, options: dict[str, str], said: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(content)
+    with pytest.raises(InputError, match=said):
+        survey(name, path, **options)  # type: ignore[arg-type]
+
+
+def test_labels_are_names_or_numbers() -> None:
+    assert codes(["Negative", 1, "1.0", " POSITIVE", None, "2"], ("negative", "positive")).tolist() == [0, 1, 1, 1, -1, -1]
+
+
+# ---- scoring
+
+
+def test_every_row_has_an_answer_or_a_remark(run: Run, tiny_model: sentviz.Model, files: Path, tmp_path: Path) -> None:
+    """Against `Model.predict` and the pooled vectors of `Model.forward`; file and row say which."""
+    scored = score(run, [files], tmp_path / "out.parquet", text="review", label="label", wishes=ALL, rows=20)
+    frame = table(scored.folder)
+    assert frame.groupby("file").size().to_dict() == {"a.csv": 45, "b.tsv": 45, "deep/c.parquet": 45, "d.jsonl": 10} and scored.n == 145
+    for _, some in frame.groupby("file"):
+        assert some["row"].tolist() == list(range(1, len(some) + 1))
+    of_csv = frame[frame["file"] == "a.csv"]
+    expected = tiny_model.predict(TEXTS)
+    assert of_csv["predicted"].tolist() == expected["label"].tolist()
+    shares = of_csv[["probability_negative", "probability_positive"]].to_numpy()
+    np.testing.assert_allclose(shares, expected[list(tiny_model.labels)], atol=1e-6)
+    logits, pooled = tiny_model.forward(tiny_model.read(pd.DataFrame({"text": TEXTS})))
+    np.testing.assert_allclose(np.stack(of_csv["vector"].tolist()), pooled.astype(np.float16), atol=2e-3)
+    hot = np.exp(logits / tiny_model.calibration)
+    np.testing.assert_allclose(of_csv["calibrated_positive"], (hot / hot.sum(axis=1, keepdims=True))[:, 1], atol=1e-6)
+    assert of_csv["label"].tolist()[:3] == [0, 1, -1]
+    odd = frame[frame["file"] == "d.jsonl"]
+    assert odd["predicted"].isna().tolist() == [False] * 5 + [True] * 4 + [False]
+    remarks = odd["remark"].tolist()
+    assert remarks[5:9] == ["The line is not JSON.", *["The row has no 'review'."] * 2, "The text must be a string, not int."]
+    assert totals(scored).unread == 4 and totals(scored).confusion.sum() == (frame["predicted"].notna() & (frame["label"] >= 0)).sum()
+
+
+def test_parts_say_what_they_are_of(run: Run, files: Path, tmp_path: Path) -> None:
+    """Run, version, file and rows; the parts are one data set."""
+    scored = score(run, [files / "a.csv"], tmp_path / "out", rows=20)
+    about = [json.loads(pq.read_schema(part).metadata[b"sentviz"]) for part in scored.parts]
+    assert [(one["first"], one["rows"]) for one in about] == [(0, 20), (20, 20), (40, 5)]
+    assert {(one["digest"], one["input"]["name"]) for one in about} == {(run.digest, "a.csv")}
+    assert pq.read_table(scored.folder).num_rows == 45
+
+
+def test_a_stopped_output_goes_on(run: Run, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stopped after two parts, with a third half-written and a fourth damaged: only what is missing is scored, and all bytes are those
+    of one that was not stopped."""
+    whole = score(run, [files], tmp_path / "whole", text="review", wishes=ALL, rows=20).folder
+    asked = Scorer.__call__
+    calls: list[tuple[int, int]] = []
+
+    def ends(self: Scorer, task: tuple[int, int]) -> int:
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        calls.append(task)
+        return asked(self, task)
+
+    monkeypatch.setattr(Scorer, "__call__", ends)
+    with pytest.raises(KeyboardInterrupt):
+        score(run, [files], tmp_path / "out", text="review", wishes=ALL, rows=20)
+    with pytest.raises(InputError, match=r"lacks \d+ of its"):
+        Scored(tmp_path / "out")
+    (tmp_path / "out" / part_name((0, 0))).write_bytes(b"PAR1 no more")
+    (tmp_path / "out" / ".abc.part").write_bytes(b"half")
+    calls[:] = [(9, 9)] * 3
+    told: list[tuple[int, int]] = []
+    score(run, [files], tmp_path / "out", text="review", wishes=ALL, rows=20, progress=lambda done, total: told.append((done, total)))
+    assert told[0] == (20, 145) and told[-1] == (145, 145)
+    assert (0, 0) in calls and calls.count((0, 1)) == 0 and bytes_of(tmp_path / "out") == bytes_of(whole)
+
+
+def test_an_output_of_anything_else_is_refused(run: Run, tiny_runs: Path, files: Path, tmp_path: Path) -> None:
+    """Another run, other wishes, other files, other ranges, a folder of something else: one sentence, and nothing is touched."""
+    out, one = tmp_path / "out", [files / "a.csv"]
+    score(run, one, out, rows=20)
+    before = bytes_of(out)
+    other = next(Run.open(path.parent) for path in sorted(tiny_runs.rglob("config.json")) if Run.open(path.parent).digest != run.digest)
+    with pytest.raises(InputError, match="another run"):
+        score(other, one, out, rows=20)
+    with pytest.raises(InputError, match="another choice of vectors"):
+        score(run, one, out, rows=20, wishes=Wishes(words=True))
+    with pytest.raises(InputError, match=r"b\.tsv was not among the files"):
+        score(run, [files / "a.csv", files / "b.tsv"], out, rows=20)
+    with pytest.raises(InputError, match=r"a\.csv was another or read otherwise"):
+        score(run, one, out, rows=21)
+    with pytest.raises(InputError, match="was not written by"):
+        score(run, one, files)
+    with (files / "a.csv").open("a") as file:
+        file.write("45,a warm song,1\n")
+    with pytest.raises(InputError, match=r"a\.csv was another"):
+        score(run, one, out, rows=20)
+    assert bytes_of(out) == before
+
+
+def test_a_file_that_changes_meanwhile_is_told(run: Run, files: Path, tmp_path: Path) -> None:
+    source = survey("a.csv", files / "a.csv")
+    job = Job(run, (source,), Wishes(), tmp_path / "out")
+    prepared(job)
+    (files / "a.csv").write_text("text\nshort\n")
+    with pytest.raises(InputError, match="changed or removed"):
+        Scorer(job, run.digest)((0, 0))
+
+
+@pytest.mark.parametrize("name", ["run", "engine", "empty", "twice"])
+def test_what_cannot_be_scored_is_one_sentence(name: str, run: Run, files: Path, tmp_path: Path) -> None:
+    """A run without attention is asked for it, an engine that there is not, files without a row, an output that is held."""
+    from sentviz.atomic import hold
+
+    (tmp_path / "empty.csv").write_text("text,label\n")
+    if name == "engine":
+        with pytest.raises(InputError, match="no engine 'magic'"):
+            score(run, [files], tmp_path / "out", engine="magic")
+    elif name == "empty":
+        with pytest.raises(InputError, match="no row to score"):
+            score(run, [tmp_path / "empty.csv"], tmp_path / "out")
+    elif name == "run":
+        with pytest.raises(sentviz.RunError, match="another run here"):
+            Scorer(Job(run, (), Wishes(), tmp_path / "out"), "0" * 12)
+    else:
+        with hold(tmp_path / "out"), pytest.raises(InputError, match="Another process is writing"):
+            score(run, [files], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+# ---- workers
+
+
+def children(pid: int) -> list[int]:
+    """Processes that a process started and that have loaded torch: workers, of which each has a model."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+                if parent == pid and "libtorch" in (folder / "maps").read_text():
+                    found.append(int(folder.name))
+            except (OSError, ValueError, IndexError):
+                continue
+    return found
+
+
+@pytest.mark.slow
+def test_two_processes_write_what_one_writes_though_one_is_killed(run: Run, files: Path, tmp_path: Path) -> None:
+    """`kill -9` of a worker after the first part: another does its range again, every byte is as of one process."""
+    whole = score(run, [files], tmp_path / "whole", text="review", wishes=ALL, rows=5).folder
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "sentviz", "score", str(run.folder), str(files), "-o", str(out), "--text", "review", "--rows", "5"]
+    work = subprocess.Popen([*command, "--vectors", "--attention", "--words", "--workers", "2"], stdout=subprocess.PIPE, text=True)
+    killed = 0
+    while work.poll() is None and not killed:
+        if any(out.glob("part-*")) and (workers := children(work.pid)):
+            os.kill(workers[0], signal.SIGKILL)
+            killed = workers[0]
+        time.sleep(0.002)
+    said, _ = work.communicate(timeout=240)
+    assert work.returncode == 0 and "145 rows in 29 parts" in said and killed
+    assert bytes_of(out) == bytes_of(whole)
+
+
+def test_workers_that_always_die_are_given_up(run: Run, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pool that breaks at once, four times."""
+    made = []
+
+    class Breaks:
+        def __init__(self, *_: object, **__: object) -> None:
+            made.append(self)
+
+        def submit(self, *_: object) -> Future[int]:
+            future: Future[int] = Future()
+            future.set_exception(BrokenProcessPool())
+            return future
+
+        def shutdown(self, **_: object) -> None:
+            return None
+
+    monkeypatch.setattr(engines, "ProcessPoolExecutor", Breaks)
+    with pytest.raises(SentvizError, match="end again and again"):
+        score(run, [files / "a.csv"], tmp_path / "out", workers=2)
+    assert len(made) == engines.PATIENCE + 1
+
+
+def test_an_actor_scores_ranges_and_says_what_it_cannot(run: Run, files: Path, tmp_path: Path) -> None:
+    """What Ray calls, without Ray."""
+    from sentviz.score.on_ray import _Actor
+
+    source = survey("a.csv", files / "a.csv", rows=20)
+    job = Job(run, (source,), Wishes(), tmp_path / "out")
+    prepared(job)
+    answer = _Actor(job, run.digest)({"file": np.array([0, 0]), "range": np.array([0, 2])})
+    assert answer == {"rows": [20, 5], "problem": ["", ""]}
+    (files / "a.csv").unlink()
+    assert "changed or removed" in _Actor(job, run.digest)({"file": np.array([0]), "range": np.array([1])})["problem"][0]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    find_spec("ray") is None or not os.environ.get("SENTVIZ_TEST_RAY"), reason="Ray takes a minute to start: SENTVIZ_TEST_RAY=1 tries it"
+)
+def test_ray_writes_what_one_process_writes(run: Run, files: Path, tmp_path: Path) -> None:
+    """Two actors of a Ray of its own."""
+    whole = score(run, [files], tmp_path / "whole", text="review", wishes=ALL, rows=20).folder
+    command = [sys.executable, "-m", "sentviz", "score", str(run.folder), str(files), "-o", str(tmp_path / "out"), "--text", "review"]
+    command += ["--rows", "20", "--vectors", "--attention", "--words", "--engine", "ray", "--workers", "2"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280)
+    assert done.returncode == 0, done.stderr
+    assert bytes_of(tmp_path / "out") == bytes_of(whole)
+
+
+# ---- corpora
+
+
+def test_sums_of_parts_are_those_of_the_whole() -> None:
+    """However rows are split, NaN and all: exactly in counts, to rounding in means and deviations."""
+    rng = np.random.default_rng(0)
+    each = rng.normal(3, 1, (50, 2, 3, len(MEASURES) + len(CLS_MEASURES)))
+    each[rng.random(each.shape) < 0.1] = np.nan
+    whole = Sums.of(each)
+    for _ in range(20):
+        cuts = np.sort(rng.integers(0, 51, 4))
+        parts = [Sums.of(part) for part in np.split(each[rng.permutation(50)], cuts) if len(part)]
+        added = sum(parts[1:], parts[0])
+        assert (added.counts == whole.counts).all()
+        np.testing.assert_allclose(added.total, whole.total, rtol=1e-12)
+        np.testing.assert_allclose(added.squares, whole.squares, rtol=1e-12)
+    frame = whole.table(cls=True).set_index(["layer", "head", "measure"])
+    one = each[:, 1, 2, 0]
+    assert frame.loc[(1, 2, "entropy"), "value"] == pytest.approx(np.nanmean(one)) and frame.loc[(1, 2, "entropy"), "sd"] == pytest.approx(
+        np.nanstd(one)
+    )
+
+
+def test_heads_of_an_output_are_those_of_its_texts(run: Run, tiny_model: sentviz.Model, files: Path, tmp_path: Path) -> None:
+    """Merged from ranges of seven rows, against one pass over all; stored single precision."""
+    scored = score(run, [files / "a.csv"], tmp_path / "out", wishes=ALL, rows=7)
+    merged = heads(scored)
+    expected = over_rows(tiny_model, tiny_model.read(pd.DataFrame({"text": TEXTS})))
+    assert merged[["layer", "head", "measure", "n"]].equals(expected[["layer", "head", "measure", "n"]])
+    np.testing.assert_allclose(merged[["value", "low", "high", "sd"]], expected[["value", "low", "high", "sd"]], atol=2e-6)
+
+
+@pytest.mark.parametrize("label", ["", "label"])
+def test_words_of_an_output_are_those_of_its_rows(label: str, run: Run, tiny_model: sentviz.Model, files: Path, tmp_path: Path) -> None:
+    """Merged from ranges of seven rows, against `counted` over all; without labels by prediction alone."""
+    scored = score(run, [files / "a.csv"], tmp_path / "out", label=label, wishes=ALL, rows=7)
+    labels = [0, 1, -1] * 15 if label else [-1] * 45
+    frame = pd.DataFrame({"id": [str(i) for i in range(45)], "text": TEXTS, "label": labels})
+    rows = predicted(tiny_model, run.digest, frame, "mine")
+    one, other = words(scored), counted(rows)
+    assert one.cells == other.cells and one.least == other.least == 2
+    assert (one.sizes == other.sizes).all()
+    order = ["word", "label", "predicted"]
+    pd.testing.assert_frame_equal(
+        one.frame.sort_values(order).reset_index(drop=True), other.frame.sort_values(order).reset_index(drop=True), check_dtype=False
+    )
+    again = of_frame(other.frame, rows, other.least)
+    assert again.words == tuple(sorted(other.words)) and (again.sizes == other.sizes).all()
+
+
+def test_what_was_not_asked_is_not_there(run: Run, files: Path, tmp_path: Path) -> None:
+    scored = score(run, [files / "a.csv"], tmp_path / "out")
+    with pytest.raises(InputError, match="without --attention"):
+        heads(scored)
+    with pytest.raises(InputError, match="without --words"):
+        words(scored)
+    with pytest.raises(InputError, match="no output"):
+        Scored(files)
+
+
+# ---- the command
+
+
+def command(*arguments: object) -> Result:
+    """The command in this process."""
+    return CliRunner().invoke(main, list(map(str, arguments)))
+
+
+def test_the_command_scores_and_the_usual_ones_read_it(run: Run, files: Path, tmp_path: Path) -> None:
+    """Progress and totals; again it finds all done; heads and words take the output for a run."""
+    out = tmp_path / "out.parquet"
+    asked = ("score", run.folder, files / "a.csv", "-o", out, "--label", "label", "--attention", "--words", "--rows", 20)
+    first, again = command(*asked), command(*asked)
+    assert first.exit_code == 0 and "45 rows in 3 parts" in first.output and "of the 30 rows with a label" in first.output, first.output
+    assert "45 of them now" in first.output and "\n0 of them now" in again.output
+    of_heads, of_words = command("heads", out), command("words", out)
+    assert of_heads.exit_code == of_words.exit_code == 0, of_heads.output + of_words.output
+    assert "45 texts of" in of_heads.output and len(pd.read_parquet(out / "_heads.parquet")) == len(heads(Scored(out)))
+    assert "30 texts of" in of_words.output and len(pd.read_parquet(out / "_words.parquet"))
+    assert len(table(out)) == 45
+
+
+def test_mistakes_of_the_command_are_sentences(run: Run, files: Path, tmp_path: Path) -> None:
+    """Exit code 1 or 2, one sentence, nothing written."""
+    out = tmp_path / "out"
+    for more, said in (
+        ((files / "left.md",), "no kind"),
+        ((files, "--text", "magic"), "no column 'magic'"),
+        ((files, "--address", "x"), "--engine ray"),
+    ):
+        result = command("score", run.folder, *more, "-o", out)
+        assert result.exit_code in (1, 2) and said in result.output and not out.exists()
