@@ -259,6 +259,7 @@ class Focus:
     data: str = one_of(  # data set whose runs are listed
         "all", lambda known: {run.partition("/")[0] for run in known.runs}
     )
+    shelf: str = choice(("sets", "phenomena", "errors"), chip={"phenomena": "shelf by phenomenon", "errors": "shelf by calibration"})
     depth: int = whole(  # layer of the embeddings: 0 = the input, -1 = the last
         -1, 0, resets=RUN, fits=lambda value, has: _inside(value, has, -1), chip=_depth
     )

@@ -13,6 +13,7 @@ from sentviz.errors import RunError
 from sentviz.runs import Run, runs
 from sentviz.studies import standing as module
 from sentviz.studies.standing import BASELINES, COLUMNS, EVERY, SETS, Texts, asked, current, measure, stand, standing
+from tests.test_app import opened
 
 PLANTED = Texts("planted", "Planted", "toy", "test", {0: 0, 2: 1, 1: -1})
 
@@ -77,3 +78,13 @@ def test_what_ships_is_of_the_runs_that_ship() -> None:
     assert table.loc[(table["who"] == "imdb/vanilla") & table["home"], "set"].tolist() == ["imdb"]
     other = table.assign(digest="other")
     assert current(other, here).empty
+
+
+@pytest.mark.slow
+def test_the_columns_of_the_table_are_in_the_link() -> None:
+    app = opened("runs", shelf="phenomena")
+    tables = [element.value for element in app.dataframe]
+    assert any({"negation", "sarcasm"} <= set(table.columns) for table in tables)
+    app.segmented_control(key="focus-shelf").set_value("errors").run()
+    assert app.query_params["shelf"] in ("errors", ["errors"]) and any("Expected error" in words.value for words in app.caption)
+    assert any("read it without attention" in words.value for words in app.caption)

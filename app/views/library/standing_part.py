@@ -26,9 +26,8 @@ def part(runs: Mapping[str, Run]) -> None:
         st.warning(shell.md(str(error)), icon=":material/folder_off:")
         return
     st.markdown("##### Who answers sentences of other kinds")
-    view = st.segmented_control(
-        "Columns", list(VIEWS), default="sets", format_func=VIEWS.__getitem__, key="standing-view", label_visibility="collapsed"
-    )
+    view = shell.focus().shelf
+    st.segmented_control("Columns", list(VIEWS), format_func=VIEWS.__getitem__, label_visibility="collapsed", **shell.bound("shelf", view))
     whole = table[table["tag"] == EVERY]
     titles = {texts.name: texts.title for texts in SETS}
     if view == "phenomena":
@@ -58,7 +57,11 @@ def part(runs: Mapping[str, Run]) -> None:
         else "Share answered right; an answer counts as the side, negative or positive, with more probability; *neutral* is right within a"
         " quarter of one half. Shaded: sentences of a kind that it was trained on. Intervals are in the file."
     )
-    st.caption(f"{shell.md(baselines)} read no order of words: what attention buys is what stands above them.")
+    without = ", ".join(who for who in order if who in runs and not runs[who].capabilities.maps)
+    st.caption(
+        f"{shell.md(baselines)} read no order of words{f', and {shell.md(without)} read it without attention' if without else ''}:"
+        " what attention buys is what stands above them on the same training rows."
+    )
     shell.csv(table, "sentviz-standing", "standing-csv")
 
 
