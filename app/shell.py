@@ -61,7 +61,9 @@ STYLE = (
     " .st-key-why-reason-first, .st-key-why-reason-second { min-height: 4.2rem; }"
     " body:has([data-testid='stDialog']) [data-testid='stPopoverBody'] { display: none; }"
     " [data-testid='stMultiSelect'] [data-tag] { background: rgb(47 128 201 / 25%); color: inherit; }"
-    " [data-testid='stMultiSelect'] [data-tag] * { color: inherit; }</style>"
+    " [data-testid='stMultiSelect'] [data-tag] * { color: inherit; }"
+    " [data-testid='stCaptionContainer'] { color: inherit; opacity: .8; }"  # Streamlit's own is too faint to read: 3.7 : 1
+    " .katex-display { overflow: visible; }</style>"
 )
 
 WITHOUT_RUN = ("Papers", "Library")  # sections whose pages are of many runs or of none

@@ -1,0 +1,144 @@
+"""`python -m tests.accessible`: every page and sub-view of the app, in light and dark, held to WCAG 2.2 AA by axe-core in a real Chromium.
+
+    python -m tests.accessible [WORD ...] [--theme light dark] [--width 1440] [--zoom]
+
+Words keep the views that have one of them in their addresses. It prints a line for each finding, by view, with the elements it is about,
+and exits with 1 if one is serious or critical. With ``--zoom`` the window is as wide as at 200 %, 720 of 1440 pixels, and must not scroll
+sideways (WCAG 1.4.10). What is Streamlit's own, whose markup is not ours to change, is listed in `FOREIGN` with its reason, and counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.benchmarks.pages import views
+from tests.browser.conftest import QUIET, serving
+
+__all__ = ["FOREIGN", "Finding", "findings", "overflowing", "settled_at"]
+
+TAGS = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa")
+GRAVE = ("serious", "critical")
+FOREIGN: dict[str, str] = {}
+"""Rules that Streamlit's own elements break: "rule selector" by a part of the element's markup -> why it is left."""
+SHOWN = 4  # elements of a finding
+PATIENCE = 120_000  # milliseconds for a page to stand
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A rule that elements of a page break."""
+
+    rule: str
+    impact: str  # minor, moderate, serious, critical
+    says: str
+    where: tuple[str, ...]  # markup of the elements
+
+    @property
+    def grave(self) -> bool:
+        """Whether it is serious or critical."""
+        return self.impact in GRAVE
+
+
+def findings(page: Any) -> list[Finding]:
+    """What axe-core finds on a page of Playwright as it stands, Streamlit's own left out."""
+    import axe_playwright_python
+
+    script = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
+    page.evaluate(script)
+    found = page.evaluate("tags => axe.run(document, { runOnly: tags, resultTypes: ['violations'] })", list(TAGS))
+    made = []
+    for one in found["violations"]:
+        where = tuple(f"{node['html']} {_why(node)}" for node in one["nodes"] if not _foreign(one["id"], node["html"]))
+        if where:
+            made.append(Finding(one["id"], one["impact"] or "minor", one["help"], where))
+    return made
+
+
+def _why(node: dict[str, Any]) -> str:
+    """The contrast that was measured, where it is one that is too low."""
+    seen = (node["any"] or [{}])[0].get("data") or {}
+    return f"({seen['contrastRatio']} : 1, {seen['fgColor']} on {seen['bgColor']})" if isinstance(seen, dict) and "contrastRatio" in seen else ""
+
+
+def _foreign(rule: str, markup: str) -> bool:
+    return any(rule == known.partition(" ")[0] and known.partition(" ")[2] in markup for known in FOREIGN)
+
+
+def overflowing(page: Any) -> list[str]:
+    """Elements that make the page scroll sideways; what scrolls within itself may."""
+    found: list[str] = page.evaluate(
+        """() => {
+          const main = document.querySelector('[data-testid="stMain"]') || document.scrollingElement
+          if (main.scrollWidth <= main.clientWidth + 1) return []
+          const edge = main.getBoundingClientRect().right
+          return [...main.querySelectorAll('*')].filter(node => node.getBoundingClientRect().right > edge + 1).slice(-5).map(node => node.outerHTML.slice(0, 120))
+        }"""
+    )
+    return found
+
+
+def settled_at(page: Any, address: str) -> None:
+    """A page opened, and drawn to its end."""
+    page.goto(address, timeout=PATIENCE)
+    page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]').wait_for(state="attached", timeout=PATIENCE)
+    page.wait_for_function("() => !document.querySelector('[data-testid=\"stSpinner\"]')", timeout=PATIENCE)
+    page.wait_for_timeout(600)
+
+
+@contextmanager
+def browsing(theme: str, width: int) -> Iterator[Any]:
+    """A page of a fresh Chromium."""
+    from playwright.sync_api import sync_playwright
+
+    from sentviz._browser import find_browser
+
+    with sync_playwright() as playwright, tempfile.TemporaryDirectory() as profile:
+        context = playwright.chromium.launch_persistent_context(
+            profile,
+            executable_path=find_browser(),
+            args=QUIET.split(),
+            viewport={"width": width, "height": 900},
+            color_scheme=theme,
+            reduced_motion="reduce",
+        )
+        yield context.new_page()
+        context.close()
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print what is found; 1 where something is serious."""
+    parser = argparse.ArgumentParser(prog="python -m tests.accessible")
+    parser.add_argument("words", nargs="*")
+    parser.add_argument("--theme", nargs="+", choices=("light", "dark"), default=("light", "dark"))
+    parser.add_argument("--width", type=int, default=1440)
+    parser.add_argument("--zoom", action="store_true")
+    given = parser.parse_args(arguments)
+    wanted = [view for view in views() if not given.words or any(word in view for word in given.words)]
+    grave, visited = 0, 0
+    with serving() as server:
+        for theme in given.theme:
+            with browsing(theme, 720 if given.zoom else given.width) as page:
+                for view in wanted:
+                    settled_at(page, f"{server}/{view}")
+                    visited += 1
+                    if given.zoom and (wide := overflowing(page)):
+                        grave += 1
+                        print(f"{theme:<6}{view:<40} scrolls sideways: {wide[-1]}", flush=True)  # noqa: T201
+                    for one in findings(page):
+                        grave += one.grave
+                        print(f"{theme:<6}{view:<40} {one.impact:<9} {one.rule:<28} {len(one.where)} elements", flush=True)  # noqa: T201
+                        for markup in one.where[:SHOWN]:
+                            print(f"{'':<12}{markup[:70]} .. {markup[-70:]}")  # noqa: T201
+    print(f"{visited} pages, {grave} grave findings")  # noqa: T201
+    return int(grave > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,58 @@
+"""A sample of `python -m tests.accessible`: pages held to WCAG 2.2 AA by axe-core, at 200 % too, and a walk by keyboard alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.accessible import findings, overflowing, settled_at
+
+pytestmark = pytest.mark.browser
+pytest.importorskip("axe_playwright_python", reason="axe-core is not installed")
+
+
+@pytest.mark.parametrize(("view", "theme"), [("", "dark"), ("claims", "light"), ("embeddings", "dark"), ("runs", "light")])
+def test_nothing_serious_is_found(view: str, theme: str, page: Any, server: str) -> None:
+    page.emulate_media(color_scheme=theme)
+    settled_at(page, f"{server}/{view}")
+    grave = [one for one in findings(page) if one.grave]
+    page.emulate_media(color_scheme="light")
+    assert not grave, grave
+
+
+def test_what_is_wrong_is_found(page: Any, server: str) -> None:
+    """Faint letters, a button without a name and a band that is too wide, put on a page that has none of them."""
+    page.set_viewport_size({"width": 720, "height": 900})
+    settled_at(page, f"{server}/glossary")
+    assert not [one for one in findings(page) if one.grave] and not overflowing(page)
+    page.evaluate(
+        """() => document.querySelector('[data-testid="stMain"] h5, [data-testid="stMain"] p').insertAdjacentHTML('beforebegin',
+          '<p style="color: #bbb; background: #fff">faint</p><button></button><div style="width: 2000px; height: 4px"></div>')"""
+    )
+    assert {"color-contrast", "button-name"} <= {one.rule for one in findings(page) if one.grave}
+    assert overflowing(page)
+
+
+def test_a_question_is_asked_and_answered_by_keyboard_alone(page: Any, server: str) -> None:
+    """From the address to an answer and to another page; the focus is always to be seen."""
+    settled_at(page, f"{server}/?run=sst2%2Fndt-unit-2")
+    page.locator("body").press("Tab")
+    for _ in range(40):
+        where = page.evaluate("() => document.activeElement.getAttribute('aria-label') || ''")
+        if where == "Sentence":
+            break
+        page.keyboard.press("Tab")
+    assert where == "Sentence"
+    outline = page.evaluate(
+        """() => { let node = document.activeElement, found = ''
+          for (let i = 0; i < 4 && node; i++, node = node.parentElement) { const s = getComputedStyle(node)
+            if (s.outlineStyle !== 'none' || s.boxShadow !== 'none' || s.borderColor !== getComputedStyle(document.body).borderColor) found = 'seen' }
+          return found }"""
+    )
+    assert outline == "seen"
+    page.keyboard.press("Control+a")
+    page.keyboard.type("A dull and clumsy evening.")
+    page.keyboard.press("Enter")
+    page.locator(".st-key-why-reason").wait_for()
+    page.get_by_text("Negative", exact=False).first.wait_for()
