@@ -1,4 +1,4 @@
-"""Commands for runs that are elsewhere: list, get, pack."""
+"""Commands for runs as files: list, get, pack, and their cards."""
 
 from __future__ import annotations
 
@@ -73,3 +73,33 @@ def runs_pack(out: Path, names: tuple[str, ...]) -> None:
     shipped = {name: run for name, run in found([SHIPPED], shipped_first=True).items() if isinstance(run, Run)}
     made = release([shipped[name] for name in chosen(names or ["*"], shipped)], out)
     click.echo(f"{len(made)} runs, {sum(one.bytes for one in made) / 1e6:,.1f} MB, written to {out}")
+
+
+@main.command()
+@click.argument("names", nargs=-1, metavar="RUN...")
+@click.option("--all", "everything", is_flag=True, help="Every run at hand.")
+@click.option("-o", "--out", type=click.Path(path_type=Path), help="FILE.md of one run, else a folder; without it the card is printed.")
+@command
+def card(names: tuple[str, ...], everything: bool, out: Path | None) -> None:
+    """Write the model card of RUN from its files: Markdown with the head that the Hugging Face hub reads."""
+    from sentviz.atomic import replacing
+    from sentviz.cards import card as of
+    from sentviz.cards import filename
+    from sentviz.runs import Run, find
+    from sentviz.runs import runs as found
+
+    if everything == bool(names):
+        raise click.UsageError("Name the runs, or all with --all.")
+    here = [run for run in found().values() if isinstance(run, Run)]
+    wanted = here if everything else [find(name) for name in names]
+    for run in wanted:
+        text = of(run, here)
+        if out is None:
+            click.echo(text)
+            continue
+        single = len(wanted) == 1 and out.suffix == ".md"
+        (out.parent if single else out).mkdir(parents=True, exist_ok=True)
+        with replacing(out if single else out / filename(run)) as part:
+            part.write_text(text, encoding="utf-8")
+    if out is not None:
+        click.echo(f"{len(wanted)} written to {out}")

@@ -10,6 +10,7 @@ import streamlit as st
 
 from app import shell, store
 from app.views.library import standing_part
+from sentviz.cards import card, filename
 from sentviz.registry import printed
 from sentviz.shelf import catalog, faults
 
@@ -106,5 +107,10 @@ st.markdown(
 )
 with st.expander("config.json"):
     st.json(config, expanded=1)
+with st.expander("Model card", on_change="rerun", key="card") as opened:
+    if opened.open:
+        text = card(run, store.runs().values())
+        st.download_button("Markdown", text, filename(run), "text/markdown", icon=":material/download:", on_click="ignore", key="card-file")
+        st.code(text, language="markdown", wrap_lines=True, height=500)
 with st.spinner("Reading what the runs hold"):
     say(faults(list(store.runs().values())).values())

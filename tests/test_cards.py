@@ -1,0 +1,130 @@
+"""Model cards of the runs that ship, made of their files alone."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner
+from huggingface_hub import ModelCard
+
+from sentviz import datasets
+from sentviz.cards import card, filename
+from sentviz.cli import main
+from sentviz.errors import RunError
+from sentviz.runs import Run, find
+from sentviz.studies.standing import standing
+from tests.shipped import ASKABLE, ROOT, SHIPPED, of_each
+from tests.studies import made_run
+from tests.test_app import opened
+
+SECTIONS = ["Use", "Model", "Data", "Training", "Test", "Calibration", "Limits", "Files"]
+ships = pytest.mark.skipif(not (ROOT / "sst2" / "ndt-unit-2").is_dir(), reason="checkpoints/ is not here")
+
+
+@pytest.mark.slow
+@of_each([*ASKABLE, *(run for run in SHIPPED if not run.askable and not run.config["recipe"]["seed"])])
+def test_every_run_has_a_card(run: Run) -> None:
+    """The hub's reader takes its head, whose figures are those of metrics.json; all sections, whole tables, licence, digest.
+
+    Of runs without weights the first seed.
+    """
+    text = card(run, SHIPPED)
+    read, metrics = ModelCard(text, ignore_metadata_errors=False), run.metrics()
+    assert read.data.model_name == run.name
+    said = {(one.dataset_split, one.metric_type): one.metric_value for one in read.data.eval_results}
+    splits = metrics.keys() & {"test", "official_test"}
+    assert said == {(split, kind): metrics[split][kind]["value"] for split in splits for kind in ("accuracy", "f1_macro")}
+    assert re.findall(r"^## (.*)$", read.text, re.MULTILINE) == SECTIONS
+    for table in re.findall(r"(?:^\|.*\n)+", read.text, re.MULTILINE):
+        rows = table.replace("\\|", "").splitlines()
+        assert len(rows) > 2 and len({row.count("|") for row in rows}) == 1, rows[0]
+    info = datasets.info(run.config["data"]["name"])
+    assert run.digest in text and f"Licence: {info.licence}." in text and yaml.safe_load(text.split("---")[1])["license"] == "mit"
+    assert ("sentviz.load" in text) == run.askable
+    assert f"{metrics['test']['accuracy']['value']:.4f}" in text and f"{metrics['test']['accuracy']['low']:.4f}" in text
+
+
+@ships
+def test_limits_are_what_was_measured_of_its_digest() -> None:
+    """Phenomena and other domains as the stored table has them for these bytes; nothing of a run with other bytes."""
+    run = find("english/ndt-unit-2", [ROOT])
+    table = standing()
+    rows = table[(table["who"] == run.name) & (table["digest"] == run.digest)].set_index(["set", "tag"])
+    limits = card(run).partition("## Limits")[2].partition("## Files")[0]
+    kinds = rows.loc["demo"].drop("all")
+    for name, row in kinds.iterrows():
+        assert f"| {name} | {row['accuracy']:.1%} | {row['n']} | {row['low']:.1%} to {row['high']:.1%} |" in limits
+    weak = re.search(r"less often than 75%: (.*)\.", limits)
+    assert weak and set(weak[1].split(", ")) == {name for name in kinds.index if kinds.loc[name, "accuracy"] < 0.75}
+    assert "| IMDb *(at home)* |" in limits and f"| {rows.loc[('imdb', 'all'), 'accuracy']:.1%} |" in limits
+    # a mixture names the licences of what it is made of
+    assert card(run).count("Licence: ") > 3
+
+
+@ships
+def test_seeds_and_prints_stand_beside() -> None:
+    text = card(find("sst2/ndt-unit-2", [ROOT]), SHIPPED)
+    values = [
+        find(name, [ROOT]).metrics()["test"]["accuracy"]["value"]
+        for name in ("sst2/ndt-unit-2", "sst2/ndt-unit-2-s1", "sst2/ndt-unit-2-s2")
+    ]
+    assert f"mean {sum(values) / 3:.4f}" in text and "NDT prints an accuracy of 0.9174" in text
+    assert "seeds (" not in card(find("sst2/ndt-unit-2", [ROOT]))
+
+
+def test_calibration_is_worked_out_from_the_predictions(tmp_path: Path) -> None:
+    """Against loops over bins of width one fifteenth; a run that nobody asked says so, one of no known data set too."""
+    run = made_run(tmp_path, "mine", "vanilla", wrong=30)
+    frame = run.frame("test.parquet")
+    bins: dict[int, list[tuple[float, bool]]] = {}
+    for *shares, label in frame[[*run.labels, "label"]].itertuples(index=False):
+        sure = max(shares)
+        bins.setdefault(min(int(sure * BINS - 1e-9), BINS - 1), []).append((sure, shares.index(sure) == label))
+    error = sum(abs(sum(c for c, _ in rows) - sum(right for _, right in rows)) for rows in bins.values()) / len(frame)
+    text = card(run)
+    assert f"(n = 200): {error:.4f} as the model says it" in text
+    assert "not one that sentviz knows" in text and "so it cannot be asked" in text and "its weights are not here" in text
+
+
+BINS = 15
+
+
+@ships
+@pytest.mark.slow
+def test_the_page_shows_the_card() -> None:
+    """Once it is opened, of the run in focus."""
+    app = opened("runs")
+    assert not any("## Calibration" in one.value for one in app.code)
+    app = opened("runs", run="imdb/hardmax-d2")
+    app.session_state["card"] = True
+    app.run()
+    assert any("# imdb/hardmax-d2" in one.value and "## Calibration" in one.value for one in app.code) and not app.exception
+
+
+def test_a_damaged_run_has_none(tmp_path: Path) -> None:
+    run = made_run(tmp_path, "sst2", "vanilla")
+    (run.folder / "metrics.json").write_text("{}")
+    with pytest.raises(RunError, match=r"metrics\.json"):
+        card(run)
+
+
+def test_the_command_writes_cards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One on the terminal, one as a file, several into a folder; neither a name nor all is a mistake."""
+    for name in ("one", "two"):
+        made_run(tmp_path / "runs", "toy", "vanilla", name=name)
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words: str) -> str:
+        done = CliRunner().invoke(main, ["card", *words])
+        return f"{done.exit_code} {done.output}"
+
+    assert "# toy/one" in run("toy/one")
+    assert run("toy/one", "-o", "deep/one.md").startswith("0 1 written") and Path("deep/one.md").read_text(encoding="utf-8").startswith(
+        "---"
+    )
+    assert run("toy/one", "toy/two", "-o", "cards").startswith("0 2 written")
+    assert sorted(path.name for path in Path("cards").iterdir()) == [filename(find(f"toy/{name}")) for name in ("one", "two")]
+    assert run().startswith("2 ") and run("toy/none").startswith("1 ")
