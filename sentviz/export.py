@@ -25,7 +25,7 @@ from sentviz.seal import seal
 from sentviz.spreadsheet import as_csv, counted
 from sentviz.style import PLAIN, SIZES, Size, Style, styled
 
-__all__ = ["BROWSER", "FORMATS", "SIZES", "Size", "Style", "bare_svg", "render", "save", "write"]
+__all__ = ["BROWSER", "FORMATS", "SIZES", "Size", "Style", "bare_svg", "captioned", "render", "save", "write"]
 
 FORMATS = ("png", "svg", "pdf", "html", "csv", "tex")
 
@@ -87,6 +87,13 @@ def render(
     if format == "pdf":
         picture = BROWSER.paint(picture, format, wide * factor, high * factor)
     return seal(picture, format, Record.of(figure, style.text))
+
+
+def captioned(figure: Figure) -> go.Figure:
+    """A copy of the plot with caption and source below it."""
+    plot = go.Figure(figure.plot)
+    _add_caption(plot, sentence([figure.caption, figure.source]), *_size(plot, None, None))
+    return plot
 
 
 def bare_svg(figure: Figure, style: Style) -> tuple[bytes, float, float]:

@@ -14,6 +14,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -108,6 +109,11 @@ class Trace:
             for array in value.values() if isinstance(value, Mapping) else (value,):
                 if isinstance(array, np.ndarray):
                     array.setflags(write=False)
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
+        """How a notebook shows it."""
+        bundle: dict[str, Any] = resolve_name("sentviz.notebook:trace_bundle")(self)
+        return bundle
 
     @property
     def label(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,11 @@ class Figure:
     def __post_init__(self) -> None:
         if self.name != file_safe(self.name):
             raise ValueError(f"{self.name!r} is no safe file name; build it with file_safe")
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
+        """How a notebook shows it."""
+        bundle: dict[str, Any] = resolve_name("sentviz.notebook:figure_bundle")(self)
+        return bundle
 
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "cross", "star")  # one per series, beside its colour

@@ -12,8 +12,9 @@ import torch
 from sentviz.models.loading import load
 from sentviz.onnx import export
 from sentviz.onnx import load as opened
+from sentviz.studies.timing import interleaved
 from sentviz.text import Reading
-from tests.benchmarks.timing import ratios, say
+from tests.benchmarks.timing import say
 
 __all__ = ["portable"]
 
@@ -22,7 +23,7 @@ BATCHES = ((1, 20, 200), (32, 50, 30))  # texts, tokens, rounds
 
 
 def portable() -> None:
-    """Milliseconds of torch, the graph and the graph in 8 bits, in turn; the cost in points of accuracy, with n."""
+    """Milliseconds of processor time of torch, the graph and the graph in 8 bits, in turn; the cost in points of accuracy, with n."""
     torch.set_num_threads(1)
     for name in RUNS:
         with tempfile.TemporaryDirectory() as folder:
@@ -34,5 +35,5 @@ def portable() -> None:
                 tags = np.zeros_like(ids[0]) if model.capabilities.tags else None
                 rows = [Reading(row, None, tags) for row in ids]
                 named = dict(zip(("torch", "onnx", "onnx, 8 bits"), (model, *graphs), strict=True))
-                seconds = ratios({key: partial(each.forward, rows) for key, each in named.items()}, rounds=rounds)
-                say(f"{texts} texts of {tokens} tokens", seconds, "torch")
+                seconds = interleaved({key: partial(each.forward, rows) for key, each in named.items()}, rounds)
+                say(f"{texts} texts of {tokens} tokens", {key: float(np.median(taken)) for key, taken in seconds.items()}, "torch")

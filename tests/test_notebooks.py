@@ -1,0 +1,125 @@
+"""How figures and traces show themselves in notebooks, and the notebooks of docs/, cell by cell."""
+
+from __future__ import annotations
+
+import ast
+import html
+import json
+import re
+from base64 import b64encode
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+
+from sentviz import notebook
+from sentviz.explain import explained
+from sentviz.figures import heatmap
+from sentviz.figures.figure import Figure, base_layout
+from sentviz.models.model import Model
+from sentviz.notebook import PLOTLY
+from tests.docs import DOCS
+
+NOTEBOOKS = sorted((DOCS / "notebooks").glob("*.ipynb"))
+PNG = b"\x89PNG"
+MARKUP = "<img src=x onerror=alert(1)>"
+
+
+@pytest.fixture
+def no_browser(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a machine without Chrome."""
+    monkeypatch.setattr(notebook, "find_browser", lambda: None)
+
+
+def test_a_figure_is_alive_and_has_its_words(no_browser: None) -> None:
+    """Plotly's data as plain JSON with the caption in it; a table of the first numbers; what a user typed is no markup."""
+    frame = pd.DataFrame({"token": [MARKUP] * 30, "value": range(30)})
+    plot = go.Figure(layout=base_layout("light", width=400, height=300, margin=(40, 40, 10, 60)))
+    plot.add_bar(x=frame["value"], y=frame["value"])
+    figure = Figure("toy", plot, frame, f"Of {MARKUP}.", "toy/run, seed 0")
+    bundle = figure._repr_mimebundle_()
+    assert list(bundle) == [PLOTLY, "text/html", "text/plain"] and json.loads(json.dumps(bundle)) == bundle
+    assert len(plot.layout.annotations) == 0
+    words = bundle[PLOTLY]["layout"]["annotations"][-1]["text"]
+    assert "toy/run, seed 0" in words and "<img" not in words and bundle[PLOTLY]["layout"]["height"] > 300
+    assert bundle["text/plain"] == f"Of {MARKUP}. toy/run, seed 0"
+    assert "<img" not in bundle["text/html"] and bundle["text/html"].count("<tr") == 21 and "10 more rows" in bundle["text/html"]
+
+
+def test_a_trace_is_its_linked_picture(tiny_model: Model) -> None:
+    """A frame that runs its own script only and asks for nothing; words have scores where they were asked for; the run may be gone."""
+    plain = tiny_model.trace(f"a warm song {MARKUP}")
+    scored = explained(tiny_model, plain)
+    for trace, coloured in ((plain, False), (scored, True)):
+        bundle = trace._repr_mimebundle_()
+        frame = re.fullmatch(r'<iframe srcdoc="([^"]*)" sandbox="allow-scripts" [^<>]*></iframe>', bundle["text/html"])
+        assert frame and trace.run in bundle["text/plain"]
+        page = html.unescape(frame[1])
+        assert "default-src 'none'" in page and "<img" not in page and not re.search(r'(src|href)="(?!data:)', page)
+        found = re.search(r'<script type="application/json" id="scene">(.*?)</script>', page)
+        assert found and (json.loads(found[1])["scores"] is not None) == coloured
+
+
+def shown(source: str, scope: dict[str, Any]) -> Any:
+    """Run a cell as Jupyter does: its statements, then the value of its last line."""
+    *statements, last = ast.parse(source).body
+    if not isinstance(last, ast.Expr):
+        statements, last = [*statements, last], ast.Expr(ast.Constant(None))
+    exec(compile(ast.Module(statements, []), "cell", "exec"), scope)
+    return eval(compile(ast.Expression(last.value), "cell", "eval"), scope)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_runs(path: Path, no_browser: None, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every cell in order; what it ends with shows itself. Stored without outputs; checks in it that should be true are."""
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    assert stored["nbformat"] == 4 and stored["cells"][0]["source"][0].startswith("# ")
+    scope: dict[str, Any] = {}
+    values = []
+    for cell in stored["cells"]:
+        if cell["cell_type"] != "code":
+            continue
+        assert not cell["outputs"] and cell["execution_count"] is None
+        value = shown("".join(cell["source"]), scope)
+        if hasattr(value, "_repr_mimebundle_"):
+            assert "text/plain" in value._repr_mimebundle_()
+        values.append(value)
+    pictures = [value for value in values if hasattr(value, "_repr_mimebundle_")]
+    assert len(pictures) >= 2 and all(isinstance(value, Figure) or value.tokens for value in pictures)
+    assert not any(value is False for value in values)
+    CHECKS[path.stem](scope)
+
+
+def _figure(scope: dict[str, Any]) -> None:
+    assert scope["verdict"].state == "equal" and len(scope["files"]) == 3
+
+
+def _attention(scope: dict[str, Any]) -> None:
+    assert scope["trace"].probabilities.tolist() != scope["without"].probabilities.tolist()
+
+
+def _why(scope: dict[str, Any]) -> None:
+    assert scope["answers"]["label"].tolist()[:3] == ["positive", "negative", "positive"]
+    assert scope["flip"].label == "positive"
+
+
+CHECKS = {"figure_for_a_paper": _figure, "attention_at_work": _attention, "why_negative": _why}
+
+
+def test_every_notebook_is_checked() -> None:
+    assert {path.stem for path in NOTEBOOKS} == CHECKS.keys()
+
+
+def test_the_picture_of_a_figure_is_a_fallback(tiny_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a browser is here, a PNG that says in words what it shows stands in place of the table; a browser that fails is none."""
+    figure = heatmap(tiny_model.trace("a warm song"), layer=0)
+    monkeypatch.setattr(notebook, "find_browser", lambda: "chromium")
+    monkeypatch.setattr(notebook, "render", lambda figure, format: PNG)
+    still = figure._repr_mimebundle_()["text/html"]
+    assert f'<img src="data:image/png;base64,{b64encode(PNG).decode()}" width="{figure.plot.layout.width}" alt="' in still
+    monkeypatch.setattr(notebook, "render", lambda figure, format: (_ for _ in ()).throw(notebook.SentvizError("no browser")))
+    bundle = figure._repr_mimebundle_()
+    assert "<img" not in bundle["text/html"] and "<table" in bundle["text/html"]
