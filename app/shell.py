@@ -62,8 +62,7 @@ STYLE = (
     " body:has([data-testid='stDialog']) [data-testid='stPopoverBody'] { display: none; }"
     " [data-testid='stMultiSelect'] [data-tag] { background: rgb(47 128 201 / 25%); color: inherit; }"
     " [data-testid='stMultiSelect'] [data-tag] * { color: inherit; }"
-    " [data-testid='stCaptionContainer'] { color: inherit; opacity: .8; }"  # Streamlit's own is too faint to read: 3.7 : 1
-    " .katex-display { overflow: visible; }</style>"
+    " [data-testid='stCaptionContainer'] { color: inherit; opacity: .8; }</style>"  # Streamlit's own is too faint to read: 3.7 : 1
 )
 
 WITHOUT_RUN = ("Papers", "Library")  # sections whose pages are of many runs or of none
