@@ -26,6 +26,7 @@ def page(
     style: str = "",
     scripts: Sequence[str] = (),
     data: Mapping[str, Any] | None = None,
+    asks: bool = False,
 ) -> str:
     """An HTML document.
 
@@ -35,6 +36,7 @@ def page(
         colours: of paper and ink.
         style: CSS.
         scripts: JavaScript, run after the body in this order. The policy names their digests, and no other script runs.
+        asks: whether its scripts may ask the server that it came from.
         data: id -> what a script reads with ``JSON.parse(document.getElementById(id).textContent)``.
     """
     codes = [_script(code) for code in scripts]
@@ -46,6 +48,7 @@ def page(
             "style-src 'unsafe-inline'",
             "img-src data: blob:",
             f"script-src {' '.join(map(_digest, codes)) or repr('none')}",
+            *(["connect-src 'self'"] if asks else []),
         )
     )
     parts = [f'<script type="application/json" id="{name}">{inert_json(value)}</script>' for name, value in (data or {}).items()]

@@ -94,3 +94,21 @@ def score(
     click.echo(", ".join(f"{name} {n:,}" for name, n in zip(made.labels, found.predicted.tolist(), strict=True)))
     if known := int(found.confusion.sum()):
         click.echo(f"Accuracy {np.trace(found.confusion) / known:.2%} of the {known:,} rows with a label.")
+
+
+@main.command()
+@click.argument("out", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option("--port", default=8765, show_default=True, type=click.IntRange(0, 65535), help="Of this machine; 0 = any free one.")
+@command
+def points(out: Path, port: int) -> None:
+    """Show the rows of OUT, which `sentviz score --vectors` wrote, as points in a browser: a sample of those in view."""
+    from sentviz.score.output import Scored
+    from sentviz.score.plane import plane
+    from sentviz.score.view import server
+
+    scored = Scored(out)
+    with ticking("Parts") as tick:
+        made = plane(scored, tick)
+    with server(made, scored, port) as serving:
+        click.echo(f"{len(made):,} points at http://127.0.0.1:{serving.server_port} (Ctrl-C ends)")
+        serving.serve_forever()

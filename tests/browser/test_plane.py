@@ -1,0 +1,61 @@
+"""A million points in a real Chromium: a sample arrives, zooming in brings the others."""
+
+from __future__ import annotations
+
+import re
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sentviz.runs import Run
+from sentviz.score.engines import score
+from sentviz.score.plane import MOST, POINT
+from sentviz.score.view import server
+from tests.browser.conftest import listening
+
+WAIT = 30_000  # milliseconds
+
+pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::ResourceWarning")]  # Playwright's own sockets
+
+
+def test_a_million_points_are_seen_without_sending_them(disk: Any, tiny_run: Path, tmp_path: Path) -> None:
+    """Less than 300 KB of them at first; near the middle all of those in view, among them one that says what it is when it is clicked."""
+    from playwright.sync_api import expect
+
+    (tmp_path / "a.txt").write_text("a warm song")
+    scored = score(Run.open(tiny_run), [tmp_path / "a.txt"], tmp_path / "out")
+    points = np.zeros(1_000_000, dtype=POINT)
+    points["x"], points["y"] = np.random.default_rng(0).normal(size=(2, len(points)))
+    points[-1]["x"] = points[-1]["y"] = 0
+    sizes: dict[str, int] = {}
+    wrong: list[str] = []
+    with (
+        server(points, scored) as serving,
+        listening(
+            disk,
+            response=lambda answer: sizes.update({answer.url: int(answer.headers.get("content-length", 0))}),
+            pageerror=lambda error: wrong.append(str(error)),
+        ),
+    ):
+        threading.Thread(target=serving.serve_forever, daemon=True).start()
+        disk.goto(f"http://127.0.0.1:{serving.server_port}")
+        said = disk.locator(".said")
+        expect(said).to_have_text(re.compile("^20,000 of the 1,000,000"), timeout=WAIT)
+        assert sum(sizes.values()) < 300_000 and len(sizes) == 2
+        disk.locator("canvas").focus()
+        for _ in range(20):
+            disk.keyboard.press("+")
+        expect(said).to_have_text(re.compile(r"^([0-9,]+) of the \1 points in view are shown\.$"), timeout=WAIT)
+        assert 0 < int(said.text_content().split()[0].replace(",", "")) < MOST
+        for _ in range(20):
+            disk.keyboard.press("-")
+        expect(said).to_have_text(re.compile("^20,000 of the 1,000,000"), timeout=WAIT)
+        disk.keyboard.press("0")
+        box = disk.locator("canvas").bounding_box()
+        disk.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        expect(disk.locator(".row")).to_have_text(re.compile("^a.txt, row 1: "), timeout=WAIT)
+        assert wrong == []
+        serving.shutdown()
