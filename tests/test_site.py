@@ -24,7 +24,7 @@ from sentviz.verify import against_runs
 from tests.docs import DOCS, ROOT
 
 pytestmark = pytest.mark.slow
-SAMPLE = ("strip", "attention", "particles", "polarity", "confusion", "lambda", "head-grid", "gains", "claims-board")
+SAMPLE = ("strip", "attention", "particles", "polarity", "confusion", "lambda", "head-grid", "gains")
 LOADING = {
     "script": "src",
     "img": "src",
