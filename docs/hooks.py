@@ -34,6 +34,8 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     made |= {f"assets/{name}": text for name, text in live.live()}
     for name, text in made.items():
         files.append(File.generated(config, name, content=text))
+    for notebook in (HERE / "notebooks").glob("*.ipynb"):
+        files.append(File.generated(config, f"notebooks/{notebook.name}", abs_src_path=str(notebook)))
     fonts = Path(streamlit.__file__).parent / "static" / "static" / "media"
     for stem, name in FONTS.items():
         (found,) = fonts.glob(f"{stem}.*.woff2")
