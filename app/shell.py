@@ -283,12 +283,14 @@ def _export_menu(make: Callable[[Theme], Figure], name: str, key: str, code: Cal
                 disabled=not pictures and format in ("png", "svg", "pdf"),
                 width="stretch",
             )
-    from app import sheet, studio
+    from app import numbers, sheet, studio
 
     with st.container(horizontal=True, gap="medium"):
         help = "Size, letters, legend, colours and axes, as print asks for them"
         if st.button("Studio", icon=":material/straighten:", key=f"open-studio-{key}", type="tertiary", help=help):
             studio.open_studio(named, name, key, code)
+        if st.button("Numbers", icon=":material/table:", key=f"numbers-{key}", type="tertiary", help="The figure as a table"):
+            numbers.open_numbers(named, name, key)
         add: dict[str, Any] = {"on_click": sheet.add, "args": (named,), "help": "Several figures as one file"}
         st.button("Add to sheet", icon=":material/dashboard:", key=f"add-{key}", type="tertiary", **add)
     if not pictures:

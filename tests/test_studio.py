@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 import sentviz.export as export
 from app.focus import Focus
+from sentviz.gallery import draw
 from sentviz.sheets import MOST
 from sentviz.verify import against_runs
 from tests.test_app import opened
@@ -89,3 +90,14 @@ def test_a_typed_sentence_goes_into_the_file_and_the_menu_says_so() -> None:
     app = opened("explore", run="sst2/ndt-unit-2", text="A quiet zebra.")
     assert any("your sentence" in caption.value for caption in app.caption)
     assert not any("your sentence" in caption.value for caption in opened("curves", **CURVES).caption)
+
+
+def test_the_numbers_of_a_figure_are_a_table_of_the_page() -> None:
+    """As its CSV has them, places counted from 1; a typed sentence stays text."""
+    app = opened("explore", run="sst2/ndt-unit-2", text="a <b>dull</b> $x$ evening")
+    app.button(key="numbers-strip").click().run()
+    assert not app.exception
+    (table,) = [element.value for element in app.table]
+    frame = draw("sst2/ndt-unit-2", "strip", text="a <b>dull</b> $x$ evening").frame
+    assert list(table.columns) == list(frame.columns) and len(table) == len(frame)
+    assert "<b>" not in "".join(map(str, table.to_numpy().ravel().tolist()))
