@@ -19,7 +19,7 @@ from sentviz.errors import InputError, RunError
 from sentviz.models.hardmax import HardmaxEncoder
 from sentviz.models.model import Model
 from sentviz.models.protocol import Inputs, Network, Watch, network_of
-from sentviz.onnx import cost, load
+from sentviz.onnx import cost, export, load
 from sentviz.onnx import graph as graphs
 from sentviz.onnx.graph import Graph, write
 from sentviz.onnx.session import CARD, SMALL, WHOLE, Session
@@ -178,3 +178,13 @@ def test_what_is_wrong_is_one_sentence_and_nothing_is_written(exported: Path, ti
             load(other)
     with pytest.raises(RunError, match="no exported model"):
         load(tmp_path)
+
+
+@pytest.mark.slow
+def test_a_run_that_ships_answers_pairs_alike(tmp_path: Path) -> None:
+    """A run of pairs with a lexicon, on pairs of our own, beside its own answers."""
+    run = "question_pair/cls-last-scaled"
+    card = export(run, tmp_path / "model")
+    asked = ["오늘 날씨 어때?", "이 영화 재미있어?"], ["오늘 비가 올까?", "저녁은 뭘 먹지?"]
+    pd.testing.assert_frame_equal(load(tmp_path / "model").predict(*asked), sentviz.load(run).predict(*asked), atol=1e-5)
+    assert card["inputs"] == ["ids", "mask", "segments"] and card["digest"] == sentviz.find(run).digest
