@@ -112,6 +112,13 @@ def exported(tmp_path_factory: pytest.TempPathFactory, tiny_run: Path) -> Path:
     return out
 
 
+@pytest.mark.skipif(not (docs.ROOT / "checkpoints/imdb/hardmax-d2").is_dir(), reason="the run is not in checkpoints/")
+def test_double_precision_is_not_cut_to_8_bits(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="double precision"):
+        export("imdb/hardmax-d2", tmp_path / "out", int8=True)
+    assert not any(tmp_path.iterdir())
+
+
 @pytest.mark.slow
 def test_an_exported_run_is_a_model_that_answers(exported: Path, tiny_run: Path, tiny_model: Model) -> None:
     """The same frame as of the run, with a text that cannot be read; 8 bits answer alike; nothing inside can be changed or traced."""

@@ -128,7 +128,7 @@ export function heads({ scene, parts, pick }, act) {
   const chosen = pick.layer * (count + 1) + pick.head + 1
   if (!nodes.some(node => node.tabIndex === 0)) nodes[chosen].tabIndex = 0
   rove(parts.heads, () => [...parts.heads.children], count + 1, { Escape: act.free })
-  parts["heads-note"].textContent = scene.heads ? `below each: ${scene.labels[scene.best]} without it` : "what each does is measured once the model is loaded"
+  parts["heads-note"].textContent = scene.heads ? `below each: ${scene.labels[scene.best]} without it` : scene.acts ? "what each does is measured once the model is loaded" : ""
   kept(parts.components, maps.parts.join("\n"), () => maps.parts.length < 2 ? [] : maps.parts.map((name, part) => {
     const button = html("button", name, { type: "button" })
     button.dataset.part = part
