@@ -163,7 +163,7 @@ export function light({ scene, parts, pick: own, pinned, look, tables, cell }, {
   const shares = lit.length ? given(scene, lit) : null, top = shares ? Math.max(...shares.flat()) || 1 : 1
   for (const node of parts.heads.querySelectorAll(".tile")) {
     const [layer, head] = [Number(node.dataset.layer), Number(node.dataset.head)]
-    node.style.opacity = shares ? 0.3 + 0.7 * (shares[layer][head] / top) : 1
+    node.firstChild.style.opacity = shares ? 0.3 + 0.7 * (shares[layer][head] / top) : 1
     node.classList.toggle("most", shares !== null && shares[layer][head] === top)
     node.setAttribute("aria-pressed", String(own.layer === layer && own.head === head))
   }
