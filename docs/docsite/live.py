@@ -12,7 +12,7 @@ from sentviz.gallery import Sentence, make
 from sentviz.maps.silenced import silenced
 from sentviz.models.hardmax import HardmaxModel
 from sentviz.models.loading import load
-from sentviz.particles import animation_html, scene_of
+from sentviz.particles import animation_html, scene_of_review
 from sentviz.runs import find
 
 __all__ = ["hardmax", "live", "sentence"]
@@ -41,12 +41,4 @@ def hardmax() -> Scene:
     run = find(HARDMAX)
     model = HardmaxModel.of(run)
     review = model.follow(run.config["recipe"]["example"])
-    return scene_of(
-        review.clustering,
-        review.words,
-        f"A review of {len(review.words)} words through {run.name}",
-        decision=model.decision,
-        means=review.means,
-        probabilities=review.probabilities[:, 1],
-        labels=(run.labels[0], run.labels[1]),
-    )
+    return scene_of_review(run, model, review)

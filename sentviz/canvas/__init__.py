@@ -166,9 +166,8 @@ def canvas_data(scene: Scene, *, acts: bool = False, greets: bool = False) -> di
         "palettes": {name: _colours(name, trace.labels) for name in THEMES},
     }
     data["mark"] = hashlib.blake2b(repr(sorted(data.items())).encode("utf-8", "replace"), digest_size=8).hexdigest()
-    return data | {
-        "pinned": scene.pinned if scene.pinned is not None and scene.pinned < count else None
-    }  # the same picture, whatever is pinned
+    pinned = scene.pinned if scene.pinned is not None and scene.pinned < count else None
+    return data | {"pinned": pinned}  # behind the mark: the same picture, whatever is pinned
 
 
 def _places(pick: Pick) -> dict[str, int]:

@@ -243,18 +243,10 @@ def _followed(of: Sentence) -> Any:
 @figure("particles", "The tokens as points after a layer", Sentence, "particles:particles", MOVING)
 def _particles(of: Sentence, *, layer: int | None = None, theme: Theme = "light") -> Figure:
     from sentviz.figures.particles import particles
-    from sentviz.particles import scene_of
+    from sentviz.particles import scene_of_review
 
     model, review = _followed(of)
-    scene = scene_of(
-        review.clustering,
-        review.words,
-        f"A review of {len(review.words)} words through {of.run.name}",
-        decision=model.decision,
-        means=review.means,
-        probabilities=review.probabilities[:, 1],
-        labels=(of.run.labels[0], of.run.labels[1]),
-    )
+    scene = scene_of_review(of.run, model, review)
     return particles(scene, layer, name=f"hardmax-{of.run.name}", theme=theme)
 
 

@@ -19,7 +19,7 @@ from sentviz.onnx.cost import cost
 from sentviz.onnx.graph import Graph, compress, needed, write
 from sentviz.onnx.session import CARD, FORMAT, SMALL, WHOLE, Session
 from sentviz.runs import Run
-from sentviz.shapes import HardmaxConfig, HubConfig, stored_config
+from sentviz.shapes import HubConfig, stored_config
 from sentviz.tags import TAGGER
 from sentviz.text import Reading
 
@@ -49,9 +49,9 @@ def export(
     _free(out)
     if isinstance(run.shape, HubConfig):
         raise RunError(f"{run.name} is a Hugging Face model; `optimum-cli export onnx` writes those.")
-    if int8 and isinstance(run.shape, HardmaxConfig):
-        raise RunError(f"{run.name} computes in double precision, where leaders are told apart by little; 8 bits are not for it.")
     model = model or load(run)
+    if int8 and any(weight.dtype is torch.float64 for weight in model.network.parameters()):
+        raise RunError(f"{run.name} computes in double precision, where little decides; 8 bits are not for it.")
     graph = Graph(model.network, maps=maps)
     with writing(out) as fresh:
         write(graph, fresh / WHOLE)

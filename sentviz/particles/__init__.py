@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sentviz.hardmax import Clustering
+    from sentviz.models.hardmax import HardmaxModel, Review
+    from sentviz.runs import Run
 
-__all__ = ["HERE", "LOOKS", "animation_html", "limits", "look_at", "positions_frame", "scene_data", "scene_of"]
+__all__ = ["HERE", "LOOKS", "animation_html", "limits", "look_at", "positions_frame", "scene_data", "scene_of", "scene_of_review"]
 
 Doubles = npt.NDArray[np.float64]
 
@@ -170,6 +172,20 @@ def scene_of(
         pinned=tuple(pinned),
         note=note,
         story=story,
+    )
+
+
+def scene_of_review(run: Run, model: HardmaxModel, review: Review, **how: Any) -> Scene:
+    """What is drawn of a text on its way through a run's layers; `how` goes to `scene_of`."""
+    return scene_of(
+        review.clustering,
+        review.words,
+        f"A review of {len(review.words)} words through {run.name}",
+        decision=model.decision,
+        means=review.means,
+        probabilities=review.probabilities[:, 1],
+        labels=(run.labels[0], run.labels[1]),
+        **how,
     )
 
 

@@ -18,7 +18,7 @@ from sentviz.errors import SentvizError
 from sentviz.figures.token_step import token_step
 from sentviz.gallery import code, sourced
 from sentviz.hardmax import weights
-from sentviz.particles import LOOKS, scene_data, scene_of
+from sentviz.particles import LOOKS, scene_data, scene_of_review
 from sentviz.runs import Run
 
 __all__ = ["show"]
@@ -180,20 +180,8 @@ def _look(run: Run) -> tuple[str, tuple[int, int]]:
 
 def _scene(run: Run, asked: Any, review: Any, index: list[int], edits: _Edits, text: str, look: str, axes: tuple[int, int]) -> Any:
     held = [n for n, i in enumerate(index) if i in edits.pinned]
-    labels = (run.labels[0], run.labels[1])
-    return scene_of(
-        review.clustering,
-        review.words,
-        f"A review of {len(review.words)} words through {run.name}",
-        look=look,
-        axes=axes,
-        decision=asked.decision,
-        means=review.means,
-        probabilities=review.probabilities[:, 1],
-        labels=labels,
-        pinned=held,
-        story=hashlib.blake2b(f"{run.digest} {text}".encode(), digest_size=8).hexdigest(),
-    )
+    story = hashlib.blake2b(f"{run.digest} {text}".encode(), digest_size=8).hexdigest()
+    return scene_of_review(run, asked, review, look=look, axes=axes, pinned=held, story=story)
 
 
 def _verdict(run: Run, review: Any, base: Any, heat: float, edits: _Edits) -> None:

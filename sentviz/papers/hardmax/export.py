@@ -44,21 +44,13 @@ def _layers(runs: Sequence[Run]) -> list[Made]:
     """The example before the first layer and after the last."""
     from sentviz.figures.particles import particles
     from sentviz.models.hardmax import HardmaxModel
-    from sentviz.particles import scene_of
+    from sentviz.particles import scene_of_review
 
     if (run := _readable(runs)) is None:
         return []
     model = HardmaxModel.of(run)
     review = model.follow(run.example().text)
-    scene = scene_of(
-        review.clustering,
-        review.words,
-        f"A review of {len(review.words)} words through {run.name}",
-        decision=model.decision,
-        means=review.means,
-        probabilities=review.probabilities[:, 1],
-        labels=(run.labels[0], run.labels[1]),
-    )
+    scene = scene_of_review(run, model, review)
     return [sourced(particles(scene, layer, name=f"hardmax-{run.name}"), run) for layer in (0, scene.layers)]
 
 
