@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+import sentviz.runs as folders
 from app.focus import Focus
 from sentviz.background import Turns
 from sentviz.errors import InputError, RunError, SentvizError
@@ -19,7 +20,6 @@ from sentviz.explain.headline import Chance, chance_of
 from sentviz.lexicon import Lexicon
 from sentviz.remarks import language, reads_pairs
 from sentviz.runs import Run
-from sentviz.runs import runs as read_runs
 from sentviz.shapes import Capabilities
 from sentviz.testset.rows import Rows
 from sentviz.trace import Trace
@@ -93,22 +93,31 @@ def turn(work: str = "model") -> Iterator[None]:
         yield
 
 
-@st.cache_resource(ttl=20, max_entries=1, show_spinner=False)
-def _all_runs() -> dict[str, Run | RunError]:
-    return read_runs()
+def _searched() -> tuple[str, ...]:
+    """The folders of runs as they are now: what is kept of others is of no use."""
+    return tuple(map(str, folders.roots()))
 
 
 @st.cache_resource(ttl=20, max_entries=1, show_spinner=False)
-def gathered() -> Gathered:
-    """The runs that studies read, and what they leave out."""
+def _all_runs(searched: tuple[str, ...]) -> dict[str, Run | RunError]:
+    return folders.runs()
+
+
+@st.cache_resource(ttl=20, max_entries=1, show_spinner=False)
+def _gathered(searched: tuple[str, ...]) -> Gathered:
     from sentviz.shelf import gathered as read
 
     return read()
 
 
+def gathered() -> Gathered:
+    """The runs that studies read, and what they leave out."""
+    return _gathered(_searched())
+
+
 def runs() -> dict[str, Run]:
     """The readable runs by name."""
-    return {name: run for name, run in _all_runs().items() if isinstance(run, Run)}
+    return {name: run for name, run in _all_runs(_searched()).items() if isinstance(run, Run)}
 
 
 def models() -> dict[str, Run]:
