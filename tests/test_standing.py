@@ -75,7 +75,7 @@ def test_what_ships_is_of_the_runs_that_ship() -> None:
     table = current(standing(), here)
     assert set(table["who"]) == {*here, *BASELINES}
     assert (table.groupby("who").size() == table.groupby("who").size().iloc[0]).all()
-    assert table.loc[(table["who"] == "imdb/vanilla") & table["home"], "set"].tolist() == ["imdb"]
+    assert table.loc[(table["who"] == "imdb/diff") & table["home"], "set"].tolist() == ["imdb"]
     other = table.assign(digest="other")
     assert current(other, here).empty
 
