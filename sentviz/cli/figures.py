@@ -122,7 +122,9 @@ def _value(name: str, typed: str, spec: Spec) -> Any:
         return tuple(int(part) - 1 for part in parts)
     if name in PLACES and whole:
         return int(typed) - (spec.name not in STATES)
-    if default is None and name not in PLACES and whole:
+    if name in PLACES and not isinstance(default, str):
+        raise InputError(f"{name} is a number, counted from 1, not {typed!r}.")
+    if default is None and whole:
         return int(typed)
     if default is None or isinstance(default, str):
         return typed
