@@ -270,8 +270,8 @@ def visited(cells: int = 0, seed: int = 0, say: Callable[[str], object] = print)
                     for focus in (damage.run, INNOCENT):
                         error, down = visitor.opens(page, focus)
                         rows.append((damage.run, damage.file, damage.kind, page, focus, error, down))
-                        if error:
-                            say(f"{damage.file}, {damage.kind}: {page} of {focus}: {error}")
+                        if error or (down and focus != damage.run):
+                            say(f"{damage.file}, {damage.kind}: {page} of {focus}: {error or 'down'}")
                 shutil.rmtree(root / damage.run)
                 shutil.copytree(ships / damage.run, root / damage.run)
             st.cache_resource.clear()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sentviz.claim import Finding
 from sentviz.evaluation import Evaluation, metrics
 from sentviz.presets import named, preset
 from sentviz.runs import Run, attach, write
 from sentviz.shapes import CONFIGS, stored_config
+from sentviz.studies.against import minus
 
 N = 200
+PRINTED_AS = (("+.2f", ""), (".2f", ""), (".1f", ""), (".1f", "%"))
 WRITTEN = {"steps": 20, "seconds": 1, "hardware": "none", "version": {"sentviz": "0", "torch": "0"}, "created": "2026-01-01"}
 
 
@@ -94,6 +98,18 @@ def made_seeds(root: Path, dataset: str, model: str, seeds: int, **options: Any)
     """The same configuration with several seeds, each wrong on other rows."""
     start = options.pop("first_wrong", 0)
     return [made_run(root, dataset, model, seed, first_wrong=start + 7 * seed, **options) for seed in range(seeds)]
+
+
+def as_said(finding: Finding) -> Finding:
+    """The finding, once its effect is the number, with its interval, that stands in its evidence, where an interval stands there."""
+    for one in (finding, *(part for _, part in finding.parts)):
+        if (effect := one.effect) is None or effect.low is None or effect.high is None:
+            continue
+        assert effect.low <= effect.value <= effect.high
+        spans = [tuple(f"{end:{digits}}{sign}" for end in (effect.value, effect.low, effect.high)) for digits, sign in PRINTED_AS]
+        said = [minus(f"{value} [{low}, {high}]") for value, low, high in spans]
+        assert any(each in one.evidence for each in said) or not re.search(r"\[[+−\d]", one.evidence), (effect, one.evidence)
+    return finding
 
 
 def with_heads(run: Run, from_cls: tuple[float, ...], to_cls: tuple[float, ...]) -> Run:

@@ -13,9 +13,10 @@ import pytest
 from sentviz.claim import Finding
 from sentviz.papers.hardmax import PAPER, claims, nearness
 from sentviz.papers.hardmax.study import PUBLIC, beside, points, trained
+from sentviz.papers.hardmax.study import surveyed as with_leaders
 from sentviz.runs import Run, runs
 from sentviz.studies.claims import judged
-from tests.studies import made_run
+from tests.studies import as_said, made_run
 
 ROOT = Path(__file__).parents[1]
 HERE = [run for run in runs([ROOT / "checkpoints"]).values() if isinstance(run, Run) and run.config["model"].get("kind") == "hardmax"]
@@ -31,7 +32,7 @@ REACHED = "The public code's accuracies are reached"
 
 def found(statement: str, here: list[Any] | None = None) -> Finding:
     (claim,) = (claim for claim in claims.CLAIMS if claim.statement == statement)
-    return claim.test(here or [])
+    return as_said(claim.test(here or []))
 
 
 def test_no_claim_is_left_out() -> None:
@@ -232,6 +233,25 @@ def test_no_seed_is_lost(shelf: Shelf) -> None:
     table = beside([*two, *shelf({2: 60}, seeds=1)[:0], *one]).set_index("d")
     assert table.loc[2, ["value", "seeds"]].tolist() == [0.9, 2] and table.loc[4, ["value", "seeds"]].tolist() == [0.7, 1]
     assert points(two)["value"].tolist() == [0.9, 0.9]
+
+
+@pytest.mark.slow
+def test_leaders_are_read_of_runs_that_have_weights_and_were_counted(shelf: Shelf) -> None:
+    """Of two dimensions unless another is asked for, and of every seed."""
+    has = {"both": ("model.safetensors", "leaders.parquet"), "weights": ("model.safetensors",), "leaders": ("leaders.parquet",)}
+
+    def holding(run: Run, what: str) -> Run:
+        found = Run(run.name, run.folder)
+        vars(found)["config"] = run.config | {"files": dict.fromkeys(has[what], "")}
+        return found
+
+    (first, second), four = shelf({2: 20}), shelf({4: 60})
+    both = [holding(run, "both") for run in (first, second)]
+    assert with_leaders([*both, *(holding(run, "both") for run in four)]) == both
+    assert [run.name for run in with_leaders([holding(run, "both") for run in four], 4)] == [run.name for run in four]
+    for what in ("weights", "leaders"):
+        assert with_leaders([both[0], holding(second, what)]) == both[:1]
+    assert with_leaders([]) == []
 
 
 # ---- what ships

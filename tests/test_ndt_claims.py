@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import beta
 
-from sentviz.claim import Finding
+from sentviz.claim import Effect, Finding
 from sentviz.papers.ndt import claims, prints
 from sentviz.papers.ndt.claims import CLAIMS
 from sentviz.papers.ndt.study import NDTS
 from sentviz.runs import Run
 from sentviz.studies.against import minus
 from sentviz.studies.seeds import over_seeds
-from tests.studies import made_run
+from tests.studies import as_said, made_run
 
 pytestmark = pytest.mark.slow
 
@@ -27,7 +28,7 @@ Edit = Callable[[pd.DataFrame], None]
 
 def claim(statement: str, against: str) -> Callable[[list[Run]], Finding]:
     (found,) = (one for one in CLAIMS if one.statement == statement and one.against == against)
-    return lambda runs: found.test(runs)
+    return lambda runs: as_said(found.test(runs))
 
 
 def test_no_claim_is_left_out() -> None:
@@ -363,6 +364,8 @@ def test_within_so_many_points(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) ->
     assert levels == {1 - 0.05 / 66}  # one of 66 pairs falls outside by chance in 5 of 100 studies
     far = told(shelf("yelp_full", every(10) | {"ndt-unit-2": 70}))
     assert far.verdict == "does not hold" and "30.00 points apart; 11 of 66" in far.evidence
+    assert far.effect is not None and far.effect.low is not None and far.effect.high is not None and far.effect.null == 0.6
+    assert far.effect.value == pytest.approx(30) == (far.effect.low + far.effect.high) / 2 and 19 < far.effect.low < 20
     assert told(shelf("yelp_full", every(20) | {"ndt-unit-2": 24})).verdict == "cannot be told"
     assert told(shelf("yelp_full", every(20), seeds=1)).verdict == "cannot be judged here"
     assert told(shelf("yelp_full", {"ndt-unit-2": 10, "ndt-unit-3": 70})).verdict == "cannot be judged here"
@@ -391,6 +394,18 @@ def test_what_training_does_to_lambda(statement: str, shelf: Shelf) -> None:
     assert told([*down, *others]).verdict == "does not hold"  # other constraints are not asked
 
 
+@pytest.mark.parametrize(("up", "verdict"), [(65, "holds"), (35, "does not hold"), (55, "cannot be told"), (45, "cannot be told")])
+def test_signs_of_many_runs(up: int, verdict: str) -> None:
+    """Of a hundred the exact test tells 65 from half, not 55; a run that does not move goes against it. Clopper and Pearson's interval."""
+    one = claims._sign([0.1] * up + [0.0] + [-0.1] * (99 - up), "it moved", "and more")
+    assert one.verdict == verdict and f"it moved in {up} of 100 runs" in one.evidence and one.evidence.endswith("; and more")
+    low, high = beta.ppf(0.025, up, 101 - up), beta.ppf(0.975, up + 1, 100 - up)
+    assert one.effect is not None
+    assert (one.effect.value, one.effect.low, one.effect.high) == pytest.approx((up, 100 * low, 100 * high))
+    assert (one.effect.unit, one.effect.null) == ("%", 50)
+    assert claims._sign([0.1] * 6, "it moved", "").evidence.endswith("p = 0.031")
+
+
 AGREE = {
     "Silhouette and accuracy order the configurations of IMDB alike": "imdb",
     "Silhouette and accuracy order the configurations of SST-2 alike": "sst2",
@@ -414,7 +429,7 @@ def test_silhouette_beside_accuracy(statement: str, shelf: Shelf, monkeypatch: p
             return told(runs)
 
     falls = [0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1]  # as accuracies do
-    assert planted(falls).verdict == "holds"
+    assert planted(falls).verdict == "holds" and planted(falls).effect == Effect(1.0, unit="", of="rank correlation")
     assert planted(falls[::-1]).verdict == "does not hold"
     assert planted([0.5, 0.1, 0.8, 0.3, 0.4, 0.7, 0.2, 0.6]).verdict == "cannot be told"
     assert told(runs[:4]).verdict == "cannot be judged here"

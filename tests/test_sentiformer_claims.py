@@ -10,7 +10,7 @@ import pytest
 
 from sentviz.claim import Finding
 from sentviz.evaluation import holm
-from sentviz.papers.sentiformer import PAPER, reach
+from sentviz.papers.sentiformer import PAPER, prints, reach
 from sentviz.papers.sentiformer.answer import asked
 from sentviz.papers.sentiformer.claims import CLAIMS
 from sentviz.papers.sentiformer.export import MAKERS
@@ -18,14 +18,14 @@ from sentviz.papers.sentiformer.study import ablations, against_baselines, besid
 from sentviz.papers.sentiformer.tables import ablation, accuracy
 from sentviz.runs import Run
 from sentviz.studies.made import Table
-from tests.studies import made_run, made_seeds
+from tests.studies import as_said, made_run, made_seeds
 
 FIVE = ("very negative", "negative", "neutral", "positive", "very positive")
 
 
 def found(statement: str, runs: list[Run]) -> Finding:
     (claim,) = (claim for claim in CLAIMS if claim.statement == statement)
-    return claim.test(runs)
+    return as_said(claim.test(runs))
 
 
 def printed(name: str) -> list[dict[str, str]]:
@@ -59,6 +59,55 @@ def test_its_own_tables_by_hand() -> None:
     hundred = found("At k = 128, s = 2 and n = 2048 the window is over 100 times as fast in theory", [])
     assert hundred.verdict == "does not hold" and f"{2048 / 130:.1f}" in hundred.evidence and f"{2048 / 68:.1f}" in hundred.evidence
     assert found("It has one fifth of BERT-base's parameters", []).verdict == "holds"
+
+
+@pytest.mark.parametrize(
+    ("statement", "name", "holds", "fails"),
+    [
+        (
+            "SentiFormer matches or exceeds BERT-base on three of four data sets",
+            "accuracy",
+            [(70, 70, 70, 60), (60, 71, 70, 72), (70, 70, 70, 70)],
+            [(71, 71, 69, 69), (69, 69, 69, 69)],
+        ),
+        (
+            "Twitter is its clearest win",
+            "accuracy",
+            [(71, 72, 73, 74), (60, 60, 60, 61)],
+            [(74, 72, 73, 74), (71, 75, 73, 74), (71, 72, 75, 74)],
+        ),
+        (
+            "Aware positions are worth 1.6 points, gates 1.2",
+            "ablation",
+            [(90, 88.4, 88.8, 90, 90)],
+            [(90, 88.3, 88.8, 90, 90), (90, 88.4, 88.9, 90, 90)],
+        ),
+        (
+            "Full attention recovers 0.2 points",
+            "ablation",
+            [(90, 88, 88, 90.2, 90), (90, 88, 88, 90.1, 90)],
+            [(90, 88, 88, 90, 91), (90, 88, 88, 89.8, 90)],
+        ),
+    ],
+    ids=["bert", "twitter", "parts", "full"],
+)
+def test_its_own_tables_rewritten(
+    statement: str, name: str, holds: list[tuple[float, ...]], fails: list[tuple[float, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Table I by data set, BERT-base at 70 everywhere; table II by variant."""
+    stored = prints.table(name)
+    for rows, verdict in ((holds, "holds"), (fails, "does not hold")):
+        for row in rows:
+            frame = stored.copy()
+            if name == "accuracy":
+                columns = ["sst5", "imdb", "yelp_polarity", "twitter"]
+                frame[columns] = frame[columns].astype(float)
+                frame.loc[frame["model"] == "BERT-base", columns] = 70.0
+                frame.loc[frame["model"] == "SentiFormer", columns] = row
+            else:
+                frame["sst5_accuracy_pct"] = row
+            monkeypatch.setattr(prints, "table", lambda asked, frame=frame: frame.copy())
+            assert found(statement, []).verdict == verdict, row
 
 
 def test_the_vocabulary_that_the_printed_size_would_take() -> None:
@@ -250,11 +299,12 @@ RECURRENT = "Nor can an RNN whose state has fewer than n − 1 numbers"
     ("statement", "row", "beside", "verdicts"),
     [
         (ATTENTION, {"model": "transformer, 1 layer, 2 heads"}, {"length": 32}, ("cannot be told", "holds", "cannot be told")),
-        (ATTENTION, {"model": "transformer, 1 layer, 2 heads"}, {"positions": "learned"}, ("cannot be told", "holds", "cannot be told")),
+        (ATTENTION, {"model": "transformer", "length": 24}, {"positions": "learned"}, ("cannot be told", "holds", "cannot be told")),
         (MARKOV, {"model": "last 2 words", "order": 2}, {"length": 2}, ("holds", "does not hold", "cannot be told")),
+        (MARKOV, {"model": "last 2 words", "order": 2, "length": 3}, {"length": 1}, ("holds", "does not hold", "cannot be told")),
         (RECURRENT, {"model": "GRU", "length": 48}, {"length": 32}, ("cannot be told", "does not hold", "cannot be told")),
     ],
-    ids=["attention, long", "attention, learned", "markov, short", "gru, short"],
+    ids=["attention, long", "attention, learned", "markov, as long", "markov, shorter", "gru, short"],
 )
 def test_proposition_2_is_held_against_chance(
     statement: str, row: dict[str, object], beside: dict[str, object], verdicts: tuple[str, ...], monkeypatch: pytest.MonkeyPatch

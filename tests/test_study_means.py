@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from sklearn.metrics import roc_auc_score
 from sentviz.errors import InputError
 from sentviz.evaluation import areas_drawn, auc_of_counts, counted, holm, ties
 from sentviz.papers.ndt.answer import against, answer, answers_by_rows
-from sentviz.studies.against import Comparison, mixed
+from sentviz.studies.against import Comparison, in_points, minus, mixed, seeded
 from sentviz.studies.means import combined, means, predictions
 from sentviz.studies.seeds import _pooled, half_width, seed_noise, standard_error
 from tests.studies import N, made_run, made_seeds
@@ -91,7 +92,8 @@ def test_a_mixed_comparison_uses_what_is_there(tmp_path: Path) -> None:
     assert one.accuracies == pytest.approx((1 - 5 / N, 1 - 40 / N))
     assert one.difference == pytest.approx(one.accuracies[0] - one.accuracies[1])
     single = mixed([second], many[1:2])
-    assert single.test == "McNemar"
+    assert (single.test, single.seeds, single.n) == ("McNemar", (1, 1), N)
+    assert single.accuracies == pytest.approx((1 - 5 / N, 1 - 40 / N))
     assert single.difference == pytest.approx(35 / N)  # seed 1 of the other side, wrong on rows 7 to 46
     assert single.p == pytest.approx(2 * sum(_choose(45, k) for k in range(6)) / 2**45)
     assert single.word() == "cannot be told" and "others unknown" in single.numbers
@@ -111,10 +113,43 @@ def test_an_interval_that_leaves_out_zero_and_tells_nothing_says_why() -> None:
     near = Comparison(900, (3, 3), (0.8, 0.804), -0.004, -0.0075, -0.0001, 0.04, "over seeds")
     assert near.told(0.3) == f"{near.numbers} (p = 0.04, 0.3 after Holm's correction)"
     assert near.told(0.04) == near.numbers  # told to be worse
+    touching = Comparison(900, (3, 3), (0.8, 0.804), -0.004, -0.0075, 0.0, 0.06, "over seeds")
+    assert touching.told(0.3) == touching.numbers
     wide = Comparison(900, (3, 3), (0.8, 0.804), -0.004, -0.0075, 0.0001, 0.06, "over seeds")
     assert wide.told(0.3) == wide.numbers
     single = Comparison(900, (1, 1), (0.8, 0.82), -0.02, -0.03, -0.01, 0.001, "McNemar")
     assert single.told(0.001) == f"{single.numbers} (two runs, not two models)"
+
+
+def test_open_comparisons_of_single_runs_cannot_be_judged() -> None:
+    """Whatever was told stays told; what is open stays open where one of the comparisons is over seeds."""
+    for verdict in ("holds", "does not hold", "cannot be judged here"):
+        assert seeded(verdict, ["McNemar"]) == seeded(verdict, ["over seeds"]) == verdict
+    assert seeded("cannot be told", ["McNemar", "McNemar"]) == seeded("cannot be told", []) == "cannot be judged here"
+    assert seeded("cannot be told", ["McNemar", "over seeds"]) == "cannot be told"
+
+
+@pytest.mark.parametrize(
+    ("difference", "p", "adjusted", "test", "word"),
+    [
+        (0.1, 0.05, None, "over seeds", "better"),
+        (-0.1, 0.05, None, "over seeds", "worse"),
+        (0.1, 0.051, None, "over seeds", "cannot be told"),
+        (0.1, 0.01, 0.051, "over seeds", "cannot be told"),
+        (-0.1, 0.2, 0.05, "over seeds", "worse"),
+        (0.1, 0.001, 0.001, "McNemar", "cannot be told"),
+    ],
+)
+def test_the_word_for_a_difference(
+    difference: float, p: float, adjusted: float | None, test: Literal["over seeds", "McNemar"], word: str
+) -> None:
+    """At 5 %, by the adjusted p where there is one; of McNemar's test none."""
+    one = Comparison(9, (2, 1), (0.8, 0.8 - difference), difference, difference - 0.02, difference + 0.03, p, test)
+    assert one.word(adjusted) == word
+    assert one.points == minus(f"{100 * difference:+.2f} [{100 * difference - 2:+.2f}, {100 * difference + 3:+.2f}]")
+    assert one.points == in_points({"difference": one.difference, "low": one.low, "high": one.high})
+    assert one.compared == ("2 against 1 seed" if test == "over seeds" else "one seed each, others unknown")
+    assert one.numbers == f"{one.points} points, {one.compared}, n = 9"
 
 
 def test_every_configuration_against_one_is_corrected(tmp_path: Path) -> None:
