@@ -57,6 +57,8 @@ def mutants(module: str, tree: Path, tools: Path, sample: int, seed: int, timeou
     def run(*command: str | Path) -> None:
         subprocess.run([tools / command[0], *command[1:]], cwd=tree, env=environment, check=True)
 
+    if subprocess.run([tools / "cosmic-ray", "baseline", config], cwd=tree, env=environment, check=False).returncode:
+        raise SystemExit(f"{module}: its tests fail without any mutant, so that they would seem to kill every one.")
     run("cosmic-ray", "init", config, session)
     run("cr-filter-operators", session, config)
     with closing(sqlite3.connect(session)) as base, base:
