@@ -8,10 +8,12 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from app.boundary import shown
 from app.headers import Signed
+from app.visits import sweeping
 
 known = st.get_option("server.allowedHosts")
 app = st.App(
     "pages.py",
     middleware=[Middleware(Signed), Middleware(TrustedHostMiddleware, allowed_hosts=known or ["*"], www_redirect=False)],
     on_script_error=shown,
+    lifespan=sweeping,
 )

@@ -1,0 +1,108 @@
+"""What a visit leaves behind, on a server that nobody else visits."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from websockets.asyncio.client import connect
+
+from tests.browser.conftest import ROOT
+
+PAGE = """
+import weakref
+import streamlit as st
+
+@st.cache_resource
+def visits():
+    return []
+
+class Held:
+    pass
+
+if "held" not in st.session_state:
+    st.session_state["held"] = Held()
+    visits().append(weakref.ref(st.session_state["held"]))
+st.markdown(str(sum(held() is not None for held in visits())))
+st.download_button("File", b"of one visit", f"{len(visits())}.txt")
+"""
+MAIN = """
+import streamlit as st
+from app.visits import sweeping
+
+app = st.App("page.py", lifespan=sweeping)
+"""
+SETTINGS = ("server.headless=true", "server.address=127.0.0.1", "server.fileWatcherType=none", "browser.gatherUsageStats=false")
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[str]:
+    """The address of a server of one page, where a closed visit can be taken up again for two seconds."""
+    (folder / "page.py").write_text(PAGE)
+    (folder / "main.py").write_text(MAIN)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    port = f"server.port={address.rpartition(':')[2]}"
+    settings = [f"--{setting}" for setting in (*SETTINGS, port, "server.disconnectedSessionTTL=2")]
+    command = [sys.executable, "-m", "streamlit", "run", "main.py", *settings]
+    process = subprocess.Popen(command, cwd=folder, env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=subprocess.DEVNULL)
+    try:
+        while status(f"http://{address}/_stcore/health") != 200:
+            assert process.poll() is None, "the server did not start"
+            time.sleep(0.1)
+        yield address
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def status(address: str) -> int:
+    """Of an answer; 0 where nobody answers."""
+    try:
+        with urllib.request.urlopen(address, timeout=5) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+    except OSError:
+        return 0
+
+
+async def visited(address: str) -> tuple[str, int]:
+    """One visit: the address of the file that it is given, and how many visits hold something, itself included."""
+    async with connect(f"ws://{address}/_stcore/stream", subprotocols=["streamlit"]) as visit:  # type: ignore[list-item]
+        message, file, held = BackMsg(), "", 0
+        message.rerun_script.query_string = ""
+        await visit.send(message.SerializeToString())
+        while True:
+            answer = ForwardMsg()
+            answer.ParseFromString(await visit.recv())  # type: ignore[arg-type]
+            element = answer.delta.new_element
+            file, held = element.download_button.url or file, int(element.markdown.body or held)
+            if answer.WhichOneof("type") == "script_finished":
+                assert status(f"http://{address}{file}") == 200
+                return f"http://{address}{file}", held
+
+
+@pytest.mark.slow
+def test_a_visit_and_its_files_go_though_nobody_comes_after(tmp_path: Path) -> None:
+    """Looked at from outside until the file is gone; the visit after that is alone."""
+    with serving(tmp_path) as address:
+        (file, held), end = asyncio.run(visited(address)), time.monotonic() + 30
+        assert held == 1
+        while status(file) != 404:
+            assert time.monotonic() < end, "the file is still there"
+            time.sleep(0.2)
+        assert asyncio.run(visited(address))[1] == 1
