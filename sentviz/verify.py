@@ -78,9 +78,8 @@ def against_runs(record: Record) -> Verdict:
         return Verdict("cannot be had", f"It cannot be drawn again from what its record says ({type(error).__name__}).", record)
     if where := record.differs(again.frame):
         return Verdict("differs", f"Its numbers are not those that the runs here give: {where}.", record)
-    if again.runs != record.runs:
-        others = [one for one in record.runs if one not in again.runs] or [one for one in again.runs if one not in record.runs]
-        one = others[0]
+    if others := set(again.runs) ^ set(record.runs):
+        one = min(others, key=lambda one: (one in again.runs, one.run))
         why = f"It is not of the runs that its record names: see {one.run} (seed {one.seed}, {one.rows}, digest {one.digest})."
         return Verdict("differs", why, record)
     count = f"{len(again.frame):,} {'row' if len(again.frame) == 1 else 'rows'}"

@@ -108,6 +108,10 @@ def test_every_subject_is_drawn_again_from_its_record(of: str, name: str, option
     record = Record.of(draw(of, name, **options))
     assert Record.read(record.text()).text() == record.text()
     assert against_runs(Record.read(record.text())).state == "equal"
+    assert against_runs(replace(record, runs=record.runs[::-1])).state == "equal"
+    for gone in record.runs[:1]:
+        fewer = against_runs(replace(record, runs=record.runs[1:]))
+        assert fewer.state == "differs" and f"see {gone.run} (seed" in fewer.why
 
 
 @pytest.mark.slow
