@@ -1,6 +1,6 @@
 """`python -m tests.layout`: every figure in every size, drawn by a browser and held to what a page of print asks of it.
 
-    python -m tests.layout [--figure NAME] [--size column wide slide web] [--format svg pdf] [--theme light dark] [--keep FOLDER]
+    python -m tests.layout [--figure NAME] [--size column wide slide web] [--format svg pdf png] [--theme light dark] [--keep FOLDER]
 
 It prints a table of faults and exits with 1 if there is one. Every registered figure is drawn, and what the papers' items are made
 as, so that a new one is in by itself; each of the first shipped run that has what it needs. Tolerances are in pixels of a layout whose
@@ -13,8 +13,11 @@ letters are 13 pixels high:
 * free: words of a legend, a scale, an axis or the title lie on no mark of the plot.
 * full: no band across or down the picture without words and marks is larger than `BAND` of its side, and no more than `LOOSE` of it is
   empty around the plot, its legend and its title, where `MARGIN` pixels of each gap are granted.
+* small: no letters are below `LEAST` points where 96 pixels are an inch. Words of a cloud are left out: they are marks, whose size is
+  what they say.
 * of a PDF: its page is as large as the SVG and its words end where those of the SVG do, by `PAGE` points where they are level, as
   poppler's boxes of turned words are rough; no font is a Type 3.
+* of a PNG: it has the SVG's pixels at its own density, and where a word stands in the SVG it is painted, not of one colour.
 """
 
 from __future__ import annotations
@@ -27,11 +30,14 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from itertools import combinations
 from pathlib import Path
 
 import click
 import numpy as np
+import numpy.typing as npt
+from PIL import Image
 
 from sentviz.errors import DataMissingError, InputError, SentvizError
 from sentviz.export import SIZES, render
@@ -49,6 +55,8 @@ __all__ = ["ALL_SIZES", "Fault", "drawn", "faults", "names", "of_pdf", "of_svg",
 ALL_SIZES = (*SIZES, "web")
 SIDE, CUT, BAND, LOOSE, MARGIN = 0.75, 1.5, 0.3, 0.3, 16
 PAGE = 4
+PNG = 2  # pixels of a PNG on screen by pixels of its layout
+LEAST = 5  # points; shrunk sub- and superscripts count too
 LONGEST = 240  # characters of what a fault says
 
 
@@ -56,7 +64,7 @@ LONGEST = 240  # characters of what a fault says
 class Fault:
     """What is wrong with a picture."""
 
-    kind: str  # apart, whole, inside, free, full, page, font, drawn
+    kind: str  # apart, whole, inside, free, full, small, page, font, blank, drawn
     says: str
 
 
@@ -98,8 +106,8 @@ def drawn(name: str, runs: Sequence[Run], theme: Theme = "light") -> list[Figure
 # ---- what is wrong with a picture
 
 
-def faults(picture: Picture, scale: float = 1.0) -> Iterator[Fault]:
-    """Everything that is wrong with a picture whose letters are `scale` times as large as on a page."""
+def faults(picture: Picture, scale: float = 1.0, marks: Sequence[str] = ()) -> Iterator[Fault]:
+    """Everything that is wrong with a picture whose letters are `scale` times as large as on a page; `marks` are words of any size."""
     side, cut = SIDE * scale, CUT * scale
     shrunk = [_shrunk(word.corners, side) for word in picture.words]
     for (one, a), (other, b) in combinations(zip(picture.words, shrunk, strict=True), 2):
@@ -108,6 +116,8 @@ def faults(picture: Picture, scale: float = 1.0) -> Iterator[Fault]:
     for word in picture.words:
         if (out := _outside(word.box, _within(picture.frame, word.clip))) > cut:
             yield Fault("whole", f"“{word.text}” by {out:.0f} pixels ({word.part})")
+        if (points := word.letters * 72 / 96) < LEAST - 0.01 and not any(mark.startswith(word.text.rstrip("…")) for mark in marks):
+            yield Fault("small", f"“{word.text}” has {points:.1f} points ({word.part})")
     shown = [mark for mark in picture.marks if mark.part != "grid"]
     for mark in shown:
         if not len(mark.along) and (out := _outside(mark.box, _within(picture.frame, mark.clip))) > cut:
@@ -198,7 +208,8 @@ def of_svg(figure: Figure, size: str, read: Reader, keep: Path | None = None) ->
     svg = render(figure, "svg", size=None if size == "web" else size)
     if keep is not None:
         keep.write_bytes(svg)
-    return list(faults(read.read(svg), _letters(size)))
+    marks = list(figure.frame["word"]) if figure.plot.layout.meta == "whole" else ()
+    return list(faults(read.read(svg), _letters(size), marks))
 
 
 def _letters(size: str) -> float:
@@ -229,6 +240,30 @@ def of_pdf(figure: Figure, size: str, read: Reader, keep: Path | None = None) ->
     return found
 
 
+def of_png(figure: Figure, size: str, read: Reader, keep: Path | None = None) -> list[Fault]:
+    """What differs between a figure in a size as PNG and the picture as SVG: its pixels, and words that are not painted."""
+    place = None if size == "web" else size
+    density = PNG if place is None else SIZES[place].dpi / 96
+    png, svg = render(figure, "png", size=place, scale=PNG), read.read(render(figure, "svg", size=place))
+    if keep is not None:
+        keep.write_bytes(png)
+    with Image.open(BytesIO(png)) as image:
+        pixels = np.asarray(image.convert("RGB"))
+    asked, (high, wide) = [svg.frame[2] * density, svg.frame[3] * density], pixels.shape[:2]
+    if abs(wide - asked[0]) > density or abs(high - asked[1]) > density:
+        return [Fault("page", f"{wide} by {high} pixels, not {asked[0]:.0f} by {asked[1]:.0f}")]
+    found = [Fault("blank", "the whole picture is of one colour")] if _plain(pixels) else []
+    for word in svg.words:
+        left, top, right, bottom = (round(density * edge) for edge in _within(word.box, _within(svg.frame, word.clip)))
+        if right > left and bottom > top and _plain(pixels[top:bottom, left:right]):
+            found.append(Fault("blank", f"“{word.text}” is not painted ({word.part})"))
+    return found
+
+
+def _plain(pixels: npt.NDArray[np.uint8]) -> bool:
+    return bool((pixels == pixels[:1, :1]).all())
+
+
 WORD = r'<word xMin="(\S+)" yMin="(\S+)" xMax="(\S+)" yMax="(\S+)">'
 
 
@@ -248,12 +283,15 @@ def _said(program: str, *arguments: str) -> list[str]:
     return subprocess.run([path, *arguments], capture_output=True, text=True, check=True).stdout.splitlines() if path else []
 
 
+WAYS = {"svg": of_svg, "pdf": of_pdf, "png": of_png}
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; 1 if there is a fault."""
     parser = argparse.ArgumentParser(prog="python -m tests.layout", description="Every figure in every size, held to what print asks.")
     parser.add_argument("--figure", nargs="+", default=names(), metavar="NAME")
     parser.add_argument("--size", nargs="+", default=ALL_SIZES, choices=ALL_SIZES)
-    parser.add_argument("--format", nargs="+", default=("svg", "pdf"), choices=("svg", "pdf"))
+    parser.add_argument("--format", nargs="+", default=tuple(WAYS), choices=tuple(WAYS))
     parser.add_argument("--theme", nargs="+", default=("light", "dark"), choices=("light", "dark"))
     parser.add_argument("--keep", type=Path, help="a folder for the pictures")
     chosen = parser.parse_args(arguments)
@@ -281,7 +319,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                             where = " ".join([name if len(figures) == 1 else f"{name} {place + 1}", size, format, theme])
                             keep = chosen.keep and chosen.keep / f"{where.replace(' ', '-').replace(':', '-')}.{format}"
                             try:
-                                found = of_svg(figure, size, read, keep) if format == "svg" else of_pdf(figure, size, read, keep)
+                                found = WAYS[format](figure, size, read, keep)
                             except SentvizError as error:
                                 found = [Fault("drawn", str(error))]
                             tell(where, found)

@@ -36,6 +36,11 @@ async (svg) => {
       for (const name of up.classList ?? []) { const at = PARTS.findIndex(one => one.test(name)); if (at >= 0) return NAMES[at]; }
     return "plot";
   };
+  const letters = line => {  // of the smallest in a line, as drawn
+    const m = line.getScreenCTM(), grown = Math.sqrt(Math.abs(m.a * m.d - m.b * m.c));
+    const parts = [line, ...line.querySelectorAll("tspan")].filter(one => [...one.childNodes].some(node => node.nodeType === 3 && node.data.trim()));
+    return grown * Math.min(...parts.map(one => parseFloat(getComputedStyle(one).fontSize)));
+  };
   const words = [], marks = [];
   for (const text of root.querySelectorAll("text")) {
     if (!text.textContent.trim() || !seen(text)) continue;
@@ -44,7 +49,7 @@ async (svg) => {
     const lines = text.querySelectorAll("tspan.line");
     for (const line of lines.length ? lines : [text]) {
       if (!line.textContent.trim()) continue;
-      words.push({text: line.textContent, part: part(text), corners: corners(line.getBBox(), text.getScreenCTM()), clip: clipOf(text)});
+      words.push({text: line.textContent, part: part(text), letters: letters(line), corners: corners(line.getBBox(), text.getScreenCTM()), clip: clipOf(text)});
     }
   }
   for (const mark of root.querySelectorAll("path, rect, circle, line, polygon, image, use")) {

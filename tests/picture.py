@@ -27,10 +27,11 @@ READ = (Path(__file__).parent / "picture.js").read_text(encoding="utf-8")
 
 @dataclass(frozen=True)
 class Word:
-    """A line of letters: which, of what part of the picture, its corners, and what it is cut to."""
+    """A line of letters: which, of what part of the picture, how large, its corners, and what it is cut to."""
 
     text: str
     part: str
+    letters: float  # pixels of the smallest letters' font
     corners: Corners
     clip: Box | None
 
@@ -75,7 +76,7 @@ class Reader:
     def read(self, svg: bytes) -> Picture:
         """The picture of an SVG."""
         found = self._page.evaluate(READ, svg.decode())
-        words = [Word(word["text"], word["part"], np.array(word["corners"], float), _box(word["clip"])) for word in found["words"]]
+        words = [Word(word["text"], word["part"], word["letters"], np.array(word["corners"], float), _box(word["clip"])) for word in found["words"]]
         marks = [
             Mark(mark["part"], mark["kind"], tuple(mark["box"]), _box(mark["clip"]), np.array(mark["along"], float).reshape(-1, 2))
             for mark in found["marks"]

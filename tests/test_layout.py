@@ -17,7 +17,7 @@ from sentviz.registry import papers
 from sentviz.runs import Run
 from sentviz.shelf import gathered
 from tests import layout
-from tests.layout import drawn, names, of_pdf, of_svg
+from tests.layout import drawn, names, of_pdf, of_png, of_svg
 from tests.picture import Reader, reader
 
 pytestmark = [
@@ -93,6 +93,10 @@ def empty(plot: go.Figure) -> None:
     plot.update_layout(xaxis_domain=[0, 0.4])
 
 
+def tiny(plot: go.Figure) -> None:
+    plot.add_annotation(x=1, y=4.5, text="H<sub>2</sub>", font_size=9)
+
+
 def far_apart(plot: go.Figure) -> None:
     plot.update_layout(yaxis_domain=[0.3, 0.7])
 
@@ -108,6 +112,7 @@ def far_apart(plot: go.Figure) -> None:
         (covered, "free"),
         (empty, "full"),
         (far_apart, "full"),
+        (tiny, "small"),
     ],
 )
 def test_a_planted_fault_is_found(plant: Callable[[go.Figure], None], kind: str, read: Reader) -> None:
@@ -127,6 +132,19 @@ def test_a_page_that_is_not_the_picture_is_found(read: Reader, monkeypatch: pyte
         files = {"pdf": render(made(other), "pdf"), "svg": render(made(plain()), "svg")}
         monkeypatch.setattr(layout, "render", lambda figure, format, files=files, **size: files[format])
         assert {fault.kind for fault in of_pdf(made(plain()), "web", read)} == {"page"}
+
+
+def test_a_png_that_is_not_the_picture_is_found(read: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A PNG of the same figure, one of another width, one without its title, and one that is blank."""
+    assert not of_png(made(plain()), "column", read)
+    svg, kinds = render(made(plain()), "svg", size="column"), []
+    for change in ({"width": 500}, {"title_text": ""}, {"title_font_color": "#ffffff"}):
+        other = plain()
+        other.update_layout(**change)
+        files = {"png": render(made(other), "png", size="column"), "svg": svg}
+        monkeypatch.setattr(layout, "render", lambda figure, format, files=files, **size: files[format])
+        kinds.append({fault.kind for fault in of_png(made(plain()), "column", read)})
+    assert kinds == [{"page"}, {"blank"}, {"blank"}]
 
 
 @pytest.mark.parametrize(("name", "size"), SAMPLE.items())

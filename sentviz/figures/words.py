@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -20,6 +21,7 @@ __all__ = ["PANEL", "By", "cloud", "word_bars"]
 
 By = Literal["keyness", "count"]
 PANEL = (330, 236)  # pixels of a cloud, as `sentviz.testset.words.layout` is asked for
+NARROW = 0.7  # of the clouds' own width, below which titles of 13 pixels are too small
 _CUT = 20  # columns of a word, as `layout` measures it
 _SAYS = {
     "keyness": "The larger a word, the surer it belongs to its rows rather than to all others (area: z of the log-odds ratio).",
@@ -35,6 +37,7 @@ def cloud(
     right: Sequence[bool] = (),
     selected: tuple[int, str] | None = None,
     about: str = "",
+    width: int = 0,
     theme: Theme = "light",
 ) -> Figure:
     """Clouds beside each other, two in a line; words of right answers teal, of mistakes magenta; a click picks the nearest word.
@@ -47,6 +50,7 @@ def cloud(
         right: whether a cloud is of right answers; all are unless given.
         selected: cell and word that is framed.
         about: further words of the caption.
+        width: pixels that the picture is shrunk to, if it is: in a narrow one titles are larger.
     Frame:
         that of `words`.
     Raises:
@@ -56,12 +60,16 @@ def cloud(
         raise InputError("There is no cloud to draw.")
     colours, (wide, high) = palette(theme), PANEL
     columns, rows = min(len(titles), 2), -(-len(titles) // 2)
-    gap, above, below, side = 12, 64, 8, 10
-    width, height = columns * wide + (columns - 1) * gap + 2 * side, rows * high + (rows - 1) * 34 + above + below
-    spaces = {"horizontal_spacing": gap / (width - 2 * side), "vertical_spacing": 34 / (height - above - below)}
+    gap, side = 12, 10
+    across = columns * wide + (columns - 1) * gap + 2 * side
+    narrow = 0 < width < NARROW * across
+    letters, lines = (15, 2) if narrow else (13, 1)
+    line, above, below = lines * 20 + 14, lines * 20 + 44, 8
+    height = rows * high + (rows - 1) * line + above + below
+    spaces = {"horizontal_spacing": gap / (across - 2 * side), "vertical_spacing": line / (height - above - below)}
     plot = make_subplots(rows=rows, cols=columns, **spaces)
     title = "Words that belong to a cell" if by == "keyness" else "The most frequent words"
-    plot.update_layout(base_layout(theme, title=title, width=width, height=height, margin=(side, above, side, below)))
+    plot.update_layout(base_layout(theme, title=title, width=across, height=height, margin=(side, above, side, below)))
     quiet: list[str] = []
     unsure = 0
     written: list[dict[str, Any]] = []  # given to Plotly at once: it checks all that are there with each one added
@@ -69,8 +77,9 @@ def cloud(
         part = words[words["cell"] == cell]
         colour = colours.lines[0] if not right else colours.right if right[cell] else colours.wrong
         axes = {"xref": f"x{cell + 1 if cell else ''}", "yref": f"y{cell + 1 if cell else ''}", "showarrow": False}
-        heading = {"x": 0, "y": high, "xanchor": "left", "yanchor": "bottom", "font": {"size": 13, "color": colours.ink}}
-        written.append({"text": as_text(name, 48), **heading, **axes})
+        heading = {"x": 0, "y": high, "xanchor": "left", "yanchor": "bottom", "font": {"size": letters, "color": colours.ink}}
+        parts = name.split(" · ", lines - 1)
+        written.append({"text": "<br>".join(as_text(part, 48) for part in parts), "align": "left", **heading, **axes})
         frame = {"x0": 0, "x1": wide, "y0": 0, "y1": high, "line": {"color": colours.grid, "width": 1}, "layer": "below"}
         plot.add_shape(type="rect", xref=axes["xref"], yref=axes["yref"], **frame)
         for row in part.to_dict("records"):
@@ -88,7 +97,7 @@ def cloud(
             quiet.append(name)
         if part.empty:
             said = "No word stands out." if by == "keyness" else "No words."
-            written.append({"text": said, "x": wide / 2, "y": high / 2, "font": {"size": 13, "color": colours.muted}, **axes})
+            written.append({"text": said, "x": wide / 2, "y": high / 2, "font": {"size": letters, "color": colours.muted}, **axes})
         plot.add_trace(_spots(part), row=cell // 2 + 1, col=cell % 2 + 1)
     plot.update_layout(annotations=written)
     bare = {"visible": False, "fixedrange": True}
@@ -104,7 +113,8 @@ def cloud(
             about,
         ]
     )
-    return Figure(file_safe("words", by), plot, words.reset_index(drop=True), caption)
+    again = partial(cloud, words, titles, by=by, right=right, selected=selected, about=about, theme=theme)
+    return Figure(file_safe("words", by), plot, words.reset_index(drop=True), caption, at_width=again)
 
 
 def _spots(part: pd.DataFrame) -> go.Scatter:

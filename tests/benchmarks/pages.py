@@ -1,8 +1,9 @@
 """How long a page and each of its sub-views take on the server: cold in a fresh process, warm for the next visitor.
 
 `python -m tests.benchmarks pages`; further words keep the views that have one of them in their names, as in `pages ndt`. Cold is the first
-time that anyone asks for the view, the app being up (another page was shown before); warm is a new visitor to the same view, the median of
-three. Beside the seconds on the clock stand those of the processor, which a busy machine changes less. Drawing in the browser is not in it.
+time that anyone asks for the view, the app being up: another page was shown, and what the app loads beside the first page is there; warm is
+a new visitor to the same view, the median of three. Beside the seconds on the clock stand those of the processor, which a busy machine
+changes less. Drawing in the browser is not in it.
 """
 
 from __future__ import annotations
@@ -77,7 +78,10 @@ def timed(view: str) -> None:
     """Print the seconds of a view in this process, cold and warm."""
     from streamlit.testing.v1 import AppTest
 
+    from app.store import warm
+
     known = _app()._registered_pages
+    warm().join()
     seconds, busy = list[float](), list[float]()
     for _ in range(1 + WARM):
         app = AppTest.from_file(str(ROOT / "app" / "pages.py"), default_timeout=600)
