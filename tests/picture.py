@@ -76,7 +76,10 @@ class Reader:
     def read(self, svg: bytes) -> Picture:
         """The picture of an SVG."""
         found = self._page.evaluate(READ, svg.decode())
-        words = [Word(word["text"], word["part"], word["letters"], np.array(word["corners"], float), _box(word["clip"])) for word in found["words"]]
+        words = [
+            Word(word["text"], word["part"], word["letters"], np.array(word["corners"], float), _box(word["clip"]))
+            for word in found["words"]
+        ]
         marks = [
             Mark(mark["part"], mark["kind"], tuple(mark["box"]), _box(mark["clip"]), np.array(mark["along"], float).reshape(-1, 2))
             for mark in found["marks"]

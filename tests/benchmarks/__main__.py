@@ -52,5 +52,6 @@ ALL = {
     "portable": portable.portable,
 }
 
-for name in sys.argv[1:] or ALL:
+asked = sys.argv[1:]
+for name in asked[:1] if asked[:1] == ["pages"] else asked or ALL:  # further words of "pages" are its own
     ALL[name]()
