@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from sentviz.figures.colours import Theme, blend, ink_on, palette
-from sentviz.figures.figure import base_layout, number
+from sentviz.figures.figure import annotate, base_layout, number
 from sentviz.figures.maps import Floats
 
 __all__ = ["number_cells"]
@@ -59,11 +59,14 @@ def number_cells(
         ),
     )
     inks = [ink_on(fill) for fill in blend(colours.sequential, np.clip(np.nan_to_num(values) / top, 0, 1).ravel())]
-    for i, line in enumerate(values):
-        for j, value in enumerate(line):
-            if np.isfinite(value):
-                ink = inks[i * len(line) + j]
-                plot.add_annotation(x=j, y=i, text=number(float(value), digits), showarrow=False, font={"size": 12, "color": ink})
+    annotate(
+        plot,
+        (
+            {"x": j, "y": i, "text": number(float(values[i, j]), digits), "showarrow": False, "font": {"size": 12, "color": ink}}
+            for (i, j), ink in zip(np.ndindex(*values.shape), inks, strict=True)
+            if np.isfinite(values[i, j])
+        ),
+    )
     plot.update_xaxes(type="category", side="top", showgrid=False, automargin=False)
     plot.update_yaxes(type="category", autorange="reversed", showgrid=False, automargin=False)
     return plot

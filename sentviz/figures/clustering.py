@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, blend, halo, palette
 from sentviz.figures.ends import name_ends
-from sentviz.figures.figure import Figure, base_layout, file_safe, number
+from sentviz.figures.figure import Figure, annotate, base_layout, file_safe, number
 from sentviz.figures.particles import inner_size, label_places
 from sentviz.figures.text import as_text, text_columns, visible
 
@@ -217,16 +217,21 @@ def vocabulary_map(
         pixels = np.stack([(at[order, 0] - low[0]) / unit, (high[1] - at[order, 1]) / unit], axis=-1)
         room = [(text_columns(visible(str(frame["word"].iloc[i]))[:24]) * 7.2 + 4, 17.0) for i in order]
         placed = label_places(pixels, room, list(sizes[order] / 2 + 3), (float(size[0]), float(size[1])))
-        for n, (x, y) in placed.items():
-            plot.add_annotation(
-                x=low[0] + x * unit,
-                y=high[1] - (y + 8.5) * unit,
-                xanchor="left",
-                yanchor="middle",
-                showarrow=False,
-                text=f"<b>{texts[order[n]]}</b>",
-                font={"size": 12, "color": colours.ink} | halo(colours.paper),
-            )
+        annotate(
+            plot,
+            (
+                {
+                    "x": low[0] + x * unit,
+                    "y": high[1] - (y + 8.5) * unit,
+                    "xanchor": "left",
+                    "yanchor": "middle",
+                    "showarrow": False,
+                    "text": f"<b>{texts[order[n]]}</b>",
+                    "font": {"size": 12, "color": colours.ink} | halo(colours.paper),
+                }
+                for n, (x, y) in placed.items()
+            ),
+        )
     plot.update_xaxes(range=[low[0], high[0]], title="z₁", constrain="domain", automargin=False)
     plot.update_yaxes(range=[low[1], high[1]], title="z₂", scaleanchor="x", constrain="domain", automargin=False)
     some = int((leads > 0).sum())

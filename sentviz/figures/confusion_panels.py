@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, blend, ink_on, palette
-from sentviz.figures.figure import Figure, base_layout, is_panel_title, sentence
+from sentviz.figures.figure import Figure, annotate, base_layout, is_panel_title, sentence
 from sentviz.figures.text import as_text
 
 __all__ = ["confusion_panels"]
@@ -38,13 +39,14 @@ def confusion_panels(frame: pd.DataFrame, *, missing: Sequence[str] = (), theme:
         vertical_spacing=0.3 / n_rows,
         subplot_titles=[f"{as_text(panel, 40)}<br>{as_text(runs[panel], 40)}" for panel in panels],
     )
+    notes: list[dict[str, Any]] = []
     for i, panel in enumerate(panels):
         here, place = frame[frame["panel"] == panel], {"row": i // per_row + 1, "col": i % per_row + 1}
         classes = list(here["label"].unique())
         shares = here["share"].to_numpy(float).reshape(len(classes), -1)
         counts = here["count"].to_numpy(int).reshape(len(classes), -1)
         names = [as_text(name, 12) for name in classes]
-        at = np.arange(len(classes))
+        at, at_panel = np.arange(len(classes)), {"xref": f"x{i + 1 if i else ''}", "yref": f"y{i + 1 if i else ''}"}
         plot.add_heatmap(
             z=shares,
             x=at,
@@ -58,7 +60,7 @@ def confusion_panels(frame: pd.DataFrame, *, missing: Sequence[str] = (), theme:
             background = blend(colours.sequential, [shares[row, column]])[0]
             small = {"size": 13 if len(classes) < 4 else 10, "color": ink_on(background)}
             text = f"{counts[row, column]:,}<br>{shares[row, column]:.1%}"
-            plot.add_annotation(x=column, y=row, text=text, font=small, **place)
+            notes.append({"x": column, "y": row, "text": text, "font": small, **at_panel})
         plot.update_xaxes(tickvals=at, ticktext=names, title_text="predicted", title_standoff=4, showgrid=False, automargin=False, **place)
         plot.update_yaxes(tickvals=at, ticktext=names, autorange="reversed", showgrid=False, automargin=False, ticklabelstandoff=4, **place)
     plot.update_layout(
@@ -76,6 +78,7 @@ def confusion_panels(frame: pd.DataFrame, *, missing: Sequence[str] = (), theme:
             },
         )
     )
+    annotate(plot, notes)
     plot.update_annotations(selector=is_panel_title, font={"size": 13, "color": colours.muted})
     totals = frame.groupby("panel", sort=False)["count"].sum()
     caption = sentence(

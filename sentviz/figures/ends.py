@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
+from sentviz.figures.figure import annotate
 from sentviz.figures.maps import Floats
 
 __all__ = ["name_ends", "pushed_apart"]
@@ -51,15 +52,11 @@ def name_ends(
     """
     ordered = sorted(ends)
     heights = pushed_apart([end[0] for end in ordered], _LINE * span / inner)
-    for height, (_, colour, text) in zip(heights, ordered, strict=True):
-        plot.add_annotation(
-            x=x,
-            y=height,
-            xref=f"x{axis}",
-            yref=f"y{axis}",
-            text=text,
-            xanchor="left",
-            xshift=shift,
-            showarrow=False,
-            font={"size": 12, "color": colour},
-        )
+    place = {"x": x, "xref": f"x{axis}", "yref": f"y{axis}", "xanchor": "left", "xshift": shift, "showarrow": False}
+    annotate(
+        plot,
+        (
+            {**place, "y": height, "text": text, "font": {"size": 12, "color": colour}}
+            for height, (_, colour, text) in zip(heights, ordered, strict=True)
+        ),
+    )

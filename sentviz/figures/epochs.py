@@ -13,7 +13,7 @@ from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, blend, class_colours, ink_on, palette
-from sentviz.figures.figure import Figure, base_layout, file_safe, is_panel_title, sentence
+from sentviz.figures.figure import Figure, annotate, base_layout, file_safe, is_panel_title, sentence
 from sentviz.figures.heads import MEASURE_TITLES
 from sentviz.figures.maps import component_name, component_slug, head_slug
 from sentviz.figures.scatter import SYMBOLS
@@ -165,7 +165,9 @@ def epoch_confusions(epochs: Sequence[int], counts: npt.ArrayLike, classes: Sequ
     plot, places, across = _panels([f"epoch {epoch} · {part:.1%} right" for epoch, part in zip(epochs, right, strict=True)], gap=0.06)
     names = [as_text(name, 12) for name in classes]
     signed = np.where(np.eye(k, dtype=bool), shares, -shares)
+    notes: list[dict[str, Any]] = []
     for e, place in enumerate(places):
+        at = {"xref": f"x{e + 1 if e else ''}", "yref": f"y{e + 1 if e else ''}"}
         plot.add_heatmap(
             z=signed[e],
             coloraxis="coloraxis",
@@ -179,7 +181,7 @@ def epoch_confusions(epochs: Sequence[int], counts: npt.ArrayLike, classes: Sequ
         for (i, j), fill in zip(np.ndindex(k, k), blend(colours.judged, (np.nan_to_num(signed[e]).ravel() + 1) / 2), strict=True):
             if k <= WRITTEN:
                 font = {"size": 13 if k < 4 else 10, "color": ink_on(fill)}
-                plot.add_annotation(x=j, y=i, text=f"{table[e, i, j]:,}", font=font, **place)
+                notes.append({"x": j, "y": i, "text": f"{table[e, i, j]:,}", "font": font, **at})
         plot.update_yaxes(
             autorange="reversed",
             tickvals=list(range(k)),
@@ -203,11 +205,12 @@ def epoch_confusions(epochs: Sequence[int], counts: npt.ArrayLike, classes: Sequ
     )
     plot.update_xaxes(showgrid=False, ticks="", automargin=False)
     plot.update_yaxes(showgrid=False, ticks="", automargin=False)
+    annotate(plot, notes)
     plot.update_annotations(selector=is_panel_title, font={"size": 12, "color": colours.muted})
-    at, label, said = np.indices(table.shape).reshape(3, -1)
+    of, label, said = np.indices(table.shape).reshape(3, -1)
     frame = pd.DataFrame(
         {
-            "epoch": np.asarray(epochs)[at],
+            "epoch": np.asarray(epochs)[of],
             "label": [classes[i] for i in label],
             "predicted": [classes[i] for i in said],
             "count": table.ravel(),

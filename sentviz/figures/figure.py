@@ -77,6 +77,7 @@ def base_layout(
         "gridcolor": colours.grid,
         "linecolor": colours.grid,
         "zeroline": False,
+        "ticks": "",  # Plotly's own are marks below a heatmap and none below bars, which vectors draw instead
         "tickfont": {"size": 12, "color": colours.ink},
         "title": {"font": {"size": 12, "color": colours.muted}, "standoff": 6},
     }
@@ -117,6 +118,11 @@ def interval_bars(values: npt.NDArray[np.float64], colour: str) -> dict[str, Any
     """Plotly's error bars for rows of (value, low, high), (n, 3)."""
     above, below = values[:, 2] - values[:, 0], values[:, 0] - values[:, 1]
     return {"type": "data", "symmetric": False, "array": above, "arrayminus": below, "color": colour, "thickness": 1.6, "width": 0}
+
+
+def annotate(plot: go.Figure, notes: Iterable[dict[str, Any]]) -> None:
+    """Add annotations all at once: Plotly checks those that are there again with each that is added by itself."""
+    plot.layout.annotations = [*plot.layout.annotations, *notes]
 
 
 def is_panel_title(annotation: go.layout.Annotation) -> bool:

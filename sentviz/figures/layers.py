@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, blend, class_colours, ink_on, palette
 from sentviz.figures.ends import name_ends
-from sentviz.figures.figure import Figure, base_layout, file_safe, number
+from sentviz.figures.figure import Figure, annotate, base_layout, file_safe, number
 from sentviz.figures.text import as_text
 
 __all__ = ["head_table", "verdict_lines"]
@@ -96,10 +96,13 @@ def head_table(patterns: pd.DataFrame, *, theme: Theme = "light") -> Figure:
         layout=base_layout(theme, title="What each head does here", width=560, height=height, margin=(64, 68, 16, 20)),
     )
     inks = [ink_on(fill) for fill in blend(colours.sequential, scaled.ravel())]
-    for i, row in enumerate(rows):
-        for j, habit in enumerate(habits):
-            ink = inks[i * len(habits) + j]
-            plot.add_annotation(x=habit, y=row, text=number(values[i, j]), showarrow=False, font={"size": 11, "color": ink})
+    annotate(
+        plot,
+        (
+            {"x": habits[j], "y": rows[i], "text": number(values[i, j]), "showarrow": False, "font": {"size": 11, "color": ink}}
+            for (i, j), ink in zip(np.ndindex(*values.shape), inks, strict=True)
+        ),
+    )
     plot.update_xaxes(side="top", showgrid=False, automargin=False)
     plot.update_yaxes(autorange="reversed", showgrid=False, automargin=False)
     frame = patterns.melt(id_vars=["layer", "head"], var_name="habit", value_name="value")

@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import Figure, base_layout, file_safe, sentence
+from sentviz.figures.figure import Figure, annotate, base_layout, file_safe, sentence
 from sentviz.figures.maps import TITLE_PAD, Floats, Indices, coloraxis, component_name, component_slug
 from sentviz.figures.text import as_text
 from sentviz.trace import Trace
@@ -81,12 +81,10 @@ def small_multiples(
             | ({"scaleanchor": "x"} if n == m else {}),
         ),
     )
-    for col, head in enumerate(trace.head_ids):
-        middle = col * (m + col_gap) + (m - 1) / 2
-        plot.add_annotation(x=middle, y=-0.5, text=f"H{head + 1}", yanchor="bottom", yshift=2, font={"color": colours.muted})
-    for row, layer in enumerate(layers):
-        middle = row * (n + row_gap) + (n - 1) / 2
-        plot.add_annotation(x=-0.5, y=middle, text=f"L{layer + 1}", xanchor="right", xshift=-8, font={"color": colours.muted})
+    above, beside = {"y": -0.5, "yanchor": "bottom", "yshift": 2}, {"x": -0.5, "xanchor": "right", "xshift": -8}
+    columns = ({"x": at * (m + col_gap) + (m - 1) / 2, "text": f"H{head + 1}", **above} for at, head in enumerate(trace.head_ids))
+    lines = ({"y": at * (n + row_gap) + (n - 1) / 2, "text": f"L{layer + 1}", **beside} for at, layer in enumerate(layers))
+    annotate(plot, (note | {"font": {"color": colours.muted}} for note in (*columns, *lines)))
 
     shape = (n_layers, n_heads, n, m)
     layer_of, head_of, query_of, key_of = (axis.ravel() for axis in np.indices(shape))

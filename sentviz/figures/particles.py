@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, blend, palette
-from sentviz.figures.figure import Figure, base_layout, file_safe, sentence
+from sentviz.figures.figure import Figure, annotate, base_layout, file_safe, sentence
 from sentviz.figures.text import as_text, text_columns, visible
 
 __all__ = ["NEAR", "PITCH", "YAW", "Scene", "hull", "inner_size", "label_places", "particles", "seen", "together"]
@@ -318,16 +318,20 @@ def _names(
     points = pixels(np.array(at))
     taken = [(x - 8, y - 8, 16, 16) for x, y in pixels(flat[leaders])] if leaders else []
     placed = label_places(points, sizes, [11 if bold else 7 for bold in strong], (wide, tall), taken)
-    for i, (x, y) in placed.items():
-        label = as_text(texts[i])
-        plot.add_annotation(
-            x=low[0] + x * unit[0],
-            y=high[1] - (y + 8.5) * unit[1],
-            xanchor="left",
-            yanchor="middle",
-            text=f"<b>{label}</b>" if strong[i] else label,
-            font={"size": 13 if strong[i] else 11, "color": palette(theme).ink if strong[i] else palette(theme).muted},
-        )
+    annotate(
+        plot,
+        (
+            {
+                "x": low[0] + x * unit[0],
+                "y": high[1] - (y + 8.5) * unit[1],
+                "xanchor": "left",
+                "yanchor": "middle",
+                "text": f"<b>{as_text(texts[i])}</b>" if strong[i] else as_text(texts[i]),
+                "font": {"size": 13 if strong[i] else 11, "color": palette(theme).ink if strong[i] else palette(theme).muted},
+            }
+            for i, (x, y) in placed.items()
+        ),
+    )
 
 
 def _ordered(scene: Scene, layer: int) -> tuple[list[int], list[str]]:

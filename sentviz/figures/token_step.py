@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import Figure, base_layout, file_safe, number
+from sentviz.figures.figure import Figure, annotate, base_layout, file_safe, number
 from sentviz.figures.particles import hull, inner_size, label_places
 from sentviz.figures.text import as_text, text_columns, visible
 
@@ -195,17 +195,21 @@ def _write(
     taken = [(x - 7, y - 7, 14.0, 14.0) for x, y in pixels[: len(first)]] + [(x - 4, y - 4, 8.0, 8.0) for x, y in shaft]
     placed = label_places(pixels[ranks], sizes, [11 if bold else 7 for bold in strong], frame, taken)
     colours = palette(theme)
-    for n, (x, y) in placed.items():
-        label = as_text(texts[ranks[n]])
-        plot.add_annotation(
-            x=low[0] + x * unit[0],
-            y=high[1] - (y + 8) * unit[1],
-            xanchor="left",
-            yanchor="middle",
-            showarrow=False,
-            text=f"<b>{label}</b>" if strong[n] else label,
-            font={"size": 13 if strong[n] else 11, "color": colours.ink if strong[n] else colours.muted},
-        )
+    annotate(
+        plot,
+        (
+            {
+                "x": low[0] + x * unit[0],
+                "y": high[1] - (y + 8) * unit[1],
+                "xanchor": "left",
+                "yanchor": "middle",
+                "showarrow": False,
+                "text": f"<b>{as_text(texts[ranks[n]])}</b>" if strong[n] else as_text(texts[ranks[n]]),
+                "font": {"size": 13 if strong[n] else 11, "color": colours.ink if strong[n] else colours.muted},
+            }
+            for n, (x, y) in placed.items()
+        ),
+    )
 
 
 def _caption(
