@@ -19,6 +19,7 @@ SIGNS: dict[Verdict, tuple[tuple[tuple[float, float], ...], ...]] = {  # strokes
     "does not hold": (((-4, -4), (4, 4)), ((-4, 4), (4, -4))),
     "cannot be judged here": (((-4, 0), (4, 0)),),
 }
+SMALLEST = 8.25  # pixels of letters that a column of 84 mm shrinks to no less than five points
 
 
 def verdict_colour(verdict: Verdict, theme: Theme) -> str:
@@ -57,6 +58,7 @@ def draw_sign(
         pixels = {"xsizemode": "pixel", "ysizemode": "pixel", "line": {"color": ink, "width": 2.2 * scale}}
         shapes.append({"type": "path", "path": path} | place | pixels)
         return
-    font, where = {"size": 14 * scale, "color": ink}, {"x": place["xanchor"], "y": place["yanchor"], "xshift": right, "yshift": up}
+    font = {"size": max(14 * scale, SMALLEST), "color": ink}
+    where = {"x": place["xanchor"], "y": place["yanchor"], "xshift": right, "yshift": up}
     middle = {"xanchor": "center", "yanchor": "middle", "xref": place["xref"], "yref": place["yref"]}
     notes.append({"text": "<b>?</b>", "font": font} | where | middle)
