@@ -276,16 +276,8 @@ class Run:
 
     def metrics(self) -> dict[str, Any]:
         """metrics.json: split -> metric -> {value, low, high}, and what belongs to no split."""
-        path = self.path("metrics.json")
-        try:
-            metrics: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError) as error:
-            raise RunError(f"{self.name}: metrics.json cannot be read ({error}).") from error
-        try:
-            fits_metrics(metrics, len(self.labels))
-        except ValueError as error:
-            raise RunError(f"{self.name}: metrics.json is damaged: {error}.") from error
-        return metrics
+        found: dict[str, Any] = json.loads(_metrics(self, self.digest, stamp(self.folder / "metrics.json")))
+        return found
 
     def example(self) -> Trace:
         """The stored trace of the run's example sentence."""
@@ -333,6 +325,22 @@ def _opened(folder: Path, name: str, stamp: tuple[int, int]) -> Run | RunError:
         return Run.open(folder, name)
     except RunError as error:
         return error
+
+
+@lru_cache(maxsize=1024)
+def _metrics(run: Run, digest: str, stamp: tuple[int, int]) -> str:
+    """metrics.json of a run, checked; read again when it is another."""
+    path = run.path("metrics.json")
+    try:
+        text = path.read_text(encoding="utf-8")
+        metrics = json.loads(text)
+    except (OSError, ValueError, RecursionError) as error:
+        raise RunError(f"{run.name}: metrics.json cannot be read ({error}).") from error
+    try:
+        fits_metrics(metrics, len(run.labels))
+    except ValueError as error:
+        raise RunError(f"{run.name}: metrics.json is damaged: {error}.") from error
+    return text
 
 
 def stamp(path: Path) -> tuple[int, int]:

@@ -48,8 +48,16 @@ def accuracy(dataset: str, model: str) -> float | None:
 
 def lambdas(dataset: str, model: str) -> pd.DataFrame:
     """Printed final lambdas of a preset: layer and component counted from 0, value; empty where there are none."""
-    rows = _rows("lambdas").get((dataset, model), _read("lambdas").iloc[:0])
-    return rows.assign(layer=rows["layer"] - 1, component=rows["component"] - 1, value=rows["lambda"])[["layer", "component", "value"]]
+    found = _counted()
+    return found.get((dataset, model), next(iter(found.values())).iloc[:0]).copy()
+
+
+@cache
+def _counted() -> dict[tuple[str, str], pd.DataFrame]:
+    """The printed lambdas by data set and preset, layers and components counted from 0."""
+    frame = _read("lambdas")
+    frame = frame.assign(layer=frame["layer"] - 1, component=frame["component"] - 1, value=frame["lambda"])
+    return {key: rows[["layer", "component", "value"]] for key, rows in frame.groupby(["dataset", "model"])}
 
 
 def values(dataset: str, model: str) -> pd.DataFrame:
