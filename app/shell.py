@@ -212,15 +212,29 @@ def halves(name: str, *shares: float) -> list[Any]:
         return st.columns(list(shares) or [1.0, 1.0], gap="medium")
 
 
-def figure(make: Callable[[Theme], Figure], key: str, *, slim: bool = False, code: Call | None = None, **selecting: Any) -> Figure | None:
+@st.cache_resource(max_entries=96, show_spinner="Drawing")
+def _drawn(key: str, code: str, of: tuple[str, ...], theme: Theme, _make: Callable[[Theme], Figure]) -> Figure:
+    return _make(theme)
+
+
+def figure(
+    make: Callable[[Theme], Figure],
+    key: str,
+    *,
+    slim: bool = False,
+    code: Call | None = None,
+    of: tuple[str, ...] = (),
+    **selecting: Any,
+) -> Figure | None:
     """Draw a figure with its caption and export menu; a sentence in its place where it cannot be drawn.
 
     A slim one needs no caption on the page and has its menu beside it; exports carry the caption all the same.
-    `code` draws the same figure in a notebook, and again where a file of it is verified. `selecting`, as on_select and selection_mode,
-    goes to `st.plotly_chart`; what was selected lies under the state's key plot-<key>.
+    `code` draws the same figure in a notebook, and again where a file of it is verified. A figure of runs alone, in which nothing is a
+    visitor's but what `code` says, is drawn once for all of them: `of` are the digests of its runs. `selecting`, as on_select and
+    selection_mode, goes to `st.plotly_chart`; what was selected lies under the state's key plot-<key>.
     """
     try:
-        drawn = make(theme())
+        drawn = _drawn(key, str(code), of, theme(), make) if of else make(theme())
     except (SentvizError, KeyError) as error:
         st.warning(md(str(error.args[0] if error.args else error)), icon=":material/block:")
         return None

@@ -6,6 +6,7 @@ import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -411,9 +412,7 @@ def heads(focus: Focus, seen: Trace) -> Any:
 
     The first paint does not wait for it: what stands on the page then is the run's stored example.
     """
-    import sys
-
-    if not hasattr(sys.modules.get("sentviz.models.model"), "Model"):
+    if not _with_torch():
         return None
     from sentviz.maps.silenced import silenced
 
@@ -430,7 +429,13 @@ def heads(focus: Focus, seen: Trace) -> Any:
 
 def warming() -> bool:
     """Whether torch is still being loaded beside the page, which has asked nothing yet."""
-    return not st.session_state.get("traces") and warm().is_alive()
+    return not st.session_state.get("traces") and warm().is_alive() and not _with_torch()
+
+
+def _with_torch() -> bool:
+    import sys
+
+    return hasattr(sys.modules.get("sentviz.models.model"), "Model")
 
 
 def change(of: Run, focus: Focus) -> dict[str, Any]:
@@ -492,10 +497,11 @@ def explanations(focus: Focus) -> tuple[Trace, Any]:
 
 @st.cache_resource(show_spinner=False)
 def warm() -> threading.Thread:
-    """Load torch beside the standing page, once a process, so that the first typed sentence does not wait for it."""
+    """Load torch and then scikit-learn beside the standing page, once a process, so that nobody waits for them later."""
 
     def load() -> None:
-        import sentviz.models.model  # noqa: F401 - loads torch
+        for name in ("sentviz.models.model", "sklearn.metrics"):  # with torch, with scipy's statistics
+            import_module(name)
 
     thread = threading.Timer(0.5, load)
     thread.daemon = True

@@ -99,4 +99,5 @@ def _lambdas(run: Run, other: Run) -> None:
             lambda theme: scalar_figure(learned, ("lambda",), theme=theme),
             "compare-lambda",
             code=code(learned[0].name, "lambda", versus=tuple(each.name for each in learned[1:])),
+            of=tuple(each.digest for each in learned),
         )

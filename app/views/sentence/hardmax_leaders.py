@@ -73,6 +73,7 @@ def _lists(run: Run) -> None:
                 lambda theme, label=label: sourced(leader_bars(rows, label, theme=theme), run),  # type: ignore[misc]
                 f"leaders-{label}",
                 code=code(run.name, "leaders", label=label, distance=distance, confidence=confidence, top=top),
+                of=(run.digest,),
             )
     st.caption(
         "A word leads a review when at some layer it is the only one furthest in its own direction."
@@ -96,12 +97,14 @@ def _depth(run: Run) -> None:
             lambda theme: sourced(layer_bands(layers, "clusters", "Places that hold the words", theme=theme), run),
             "depth-places",
             code=code(run.name, "leaders-depth"),
+            of=(run.digest,),
         )
     with right:
         shell.figure(
             lambda theme: sourced(layer_bands(layers, "at leaders", "Share of words at a leader", share=True, theme=theme), run),
             "depth-share",
             code=code(run.name, "leaders-depth", measure="at leaders"),
+            of=(run.digest,),
         )
 
 
@@ -116,6 +119,7 @@ def _map(run: Run) -> None:
         lambda theme: sourced(vocabulary_map(words, asked.decision, run.labels, theme=theme), run),
         "vocabulary",
         code=code(run.name, "vocabulary"),
+        of=(run.digest,),
     )
     led = words[words["leads"] > 0]
     size = float(np.linalg.norm(asked.decision[0]))

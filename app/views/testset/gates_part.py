@@ -52,7 +52,10 @@ def show(run: Run) -> None:
     left, right = shell.halves("gates")
     with left:
         shell.figure(
-            lambda theme: sourced(gate_lines(frame, run=run.name, theme=theme), run), "gate-lines", code=code(run.name, "gate-lines")
+            lambda theme: sourced(gate_lines(frame, run=run.name, theme=theme), run),
+            "gate-lines",
+            code=code(run.name, "gate-lines"),
+            of=(run.digest,),
         )
     with right:
         kind = _kind()
@@ -60,6 +63,7 @@ def show(run: Run) -> None:
             lambda theme: sourced(gate_grid(frame, kind=kind, run=run.name, theme=theme), run),
             "gate-grid",
             code=code(run.name, "gate-grid", kind=kind),
+            of=(run.digest,),
         )
     with st.expander("Every number", on_change="rerun", key="gates-numbers") as more:
         if more.open:

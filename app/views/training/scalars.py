@@ -21,7 +21,8 @@ titles = {"value": "Value", "change": "Change from the start"}
 shell.choose(st.segmented_control, "Scale", "scale", choices("scale"), format_func=titles.get, label_visibility="collapsed")
 change = shell.focus().scale == "change"
 lines = code(chosen[0].name, "scalars", versus=tuple(run.name for run in chosen[1:]), change=change)
-shell.figure(lambda theme: scalar_figure(chosen, change=change, theme=theme), "lambda", code=lines)
+of = tuple(run.digest for run in chosen)
+shell.figure(lambda theme: scalar_figure(chosen, change=change, theme=theme), "lambda", code=lines, of=of)
 dataset = store.run(shell.focus().run).config["data"]["name"]
 if dataset in DATASETS:
     st.markdown(f"##### λ of all NDT configurations on {DATASETS[dataset]}")

@@ -10,7 +10,6 @@ import streamlit as st
 
 from app import shell
 from app.views.papers.shared import WORDS, digests, with_interval
-from sentviz.figures import Figure, Theme
 from sentviz.gallery import code
 from sentviz.papers.fused import tables as fused_tables
 from sentviz.papers.fused.export import gains_figure, tasks_figure
@@ -27,16 +26,6 @@ ICONS = {"yes": ":material/check_circle:", "no": ":material/cancel:", "cannot be
 @st.cache_data(max_entries=8, show_spinner="Comparing the settings")
 def _answer(dataset: str, key: tuple[str, ...], _runs: Sequence[Run]) -> Answer:
     return answer(_runs, dataset)
-
-
-@st.cache_resource(max_entries=16, show_spinner="Comparing the settings")
-def _gains(dataset: str, theme: Theme, key: tuple[str, ...], _runs: Sequence[Run]) -> Figure:
-    return gains_figure(_runs, dataset, theme)
-
-
-@st.cache_resource(max_entries=8, show_spinner="Comparing the tasks")
-def _tasks(theme: Theme, key: tuple[str, ...], _runs: Sequence[Run]) -> Figure:
-    return tasks_figure(_runs, theme)
 
 
 @st.cache_data(max_entries=8, show_spinner="Reading the runs")
@@ -69,9 +58,10 @@ def _answers(runs: Sequence[Run]) -> None:
         with column:
             if dataset == "nsmc" or configurations(runs, dataset):
                 shell.figure(
-                    lambda theme, of=dataset: _gains(of, theme, digests(runs, of), runs),  # type: ignore[misc]
+                    lambda theme, dataset=dataset: gains_figure(runs, dataset, theme),  # type: ignore[misc]
                     f"fused-gains-{dataset}",
                     code=code(dataset, "gains"),
+                    of=digests(runs, dataset),
                 )
 
 
@@ -136,7 +126,8 @@ def out_of_domain(runs: Sequence[Run]) -> None:
     left, right = shell.halves("fused-tasks")
     made = _table("tasks", digests(runs), runs)
     with left:
-        shell.figure(lambda theme: _tasks(theme, digests(runs), runs), "fused-tasks", code=code("all", "gains-out-of-domain"))
+        made_of = digests(runs)
+        shell.figure(lambda theme: tasks_figure(runs, theme), "fused-tasks", code=code("all", "gains-out-of-domain"), of=made_of)
     with right:
         here = made.frame.dropna(subset="difference")
         if here.empty:

@@ -30,10 +30,9 @@ def _frames(dataset: str, key: tuple[str, ...], _runs: Sequence[Run]) -> tuple[p
     return lambda_frames(_runs, dataset)
 
 
-@st.cache_resource(max_entries=16, show_spinner="Reading the lambdas")
-def _figure(dataset: str, change: bool, theme: Theme, key: tuple[str, ...], _runs: Sequence[Run]) -> Figure:
-    frame, marks = _frames(dataset, key, _runs)
-    sources = [run for model, seeds in configurations(_runs, dataset).items() if model in set(frame["model"]) for run in seeds]
+def _figure(dataset: str, change: bool, theme: Theme, runs: Sequence[Run]) -> Figure:
+    frame, marks = _frames(dataset, digests(runs, dataset), runs)
+    sources = [run for model, seeds in configurations(runs, dataset).items() if model in set(frame["model"]) for run in seeds]
     return sourced(lambda_grid(frame, title=DATASETS[dataset], change=change, printed=marks, theme=theme), *sources)
 
 
@@ -83,7 +82,8 @@ def grid(runs: Sequence[Run], dataset: str) -> None:
     """The small multiples of a data set, on the scale in focus."""
     change = shell.focus().scale == "change"
     shell.figure(
-        lambda theme: _figure(dataset, change, theme, digests(runs, dataset), runs),
+        lambda theme: _figure(dataset, change, theme, runs),
         f"lambda-grid-{dataset}",
         code=code(dataset, "lambda-grid", change=change),
+        of=digests(runs, dataset),
     )

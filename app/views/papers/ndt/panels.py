@@ -70,6 +70,6 @@ def show(runs: Sequence[Run]) -> None:
 
 def _figure(make: Callable[[Theme], Figure], sources: Iterable[Run], key: str, figure: str) -> None:
     try:
-        shell.figure(lambda theme: sourced(make(theme), *sources), key, code=code("all", figure))
+        shell.figure(lambda theme: sourced(make(theme), *sources), key, code=code("all", figure), of=digests(list(sources)))
     except (OSError, SentvizError) as error:
         st.warning(shell.md(str(error)), icon=":material/block:")

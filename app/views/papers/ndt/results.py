@@ -87,6 +87,7 @@ def show(runs: Sequence[Run]) -> None:
             ),
             "ndt-beside",
             code=code(dataset, "accuracy-beside-print", metric=metric, split=split),
+            of=digests(here),
         )
     with right:
         shell.figure(
@@ -99,6 +100,7 @@ def show(runs: Sequence[Run]) -> None:
             ),
             "ndt-grid",
             code=code(dataset, "accuracy-grid", split=split),
+            of=digests(here),
         )
         if split == "test":
             st.caption(shell.md(said(fits(measured, dataset))))

@@ -8,7 +8,6 @@ import streamlit as st
 
 from app import shell
 from app.views.papers.shared import digests, wide
-from sentviz.figures import Figure, Theme
 from sentviz.gallery import code
 from sentviz.papers.sentiformer import tables
 from sentviz.papers.sentiformer.export import accuracy_figure
@@ -22,11 +21,6 @@ __all__ = ["show"]
 @st.cache_data(max_entries=4, show_spinner="Reading the runs")
 def _table(key: tuple[str, ...], _runs: Sequence[Run]) -> Table:
     return tables.accuracy(_runs)
-
-
-@st.cache_resource(max_entries=16, show_spinner="Reading the runs")
-def _figure(dataset: str, theme: Theme, key: tuple[str, ...], _runs: Sequence[Run]) -> Figure:
-    return accuracy_figure(_runs, dataset, theme)
 
 
 def show(runs: Sequence[Run]) -> None:
@@ -45,9 +39,10 @@ def show(runs: Sequence[Run]) -> None:
         for column, dataset in zip(shell.halves(f"sentiformer-accuracy-{i}"), here[i : i + 2], strict=False):
             with column:
                 shell.figure(
-                    lambda theme, of=dataset: _figure(of, theme, digests(runs, of), runs),  # type: ignore[misc]
+                    lambda theme, dataset=dataset: accuracy_figure(runs, dataset, theme),  # type: ignore[misc]
                     f"sentiformer-accuracy-{dataset}",
                     code=code(dataset, "sentiformer-accuracy"),
+                    of=digests(runs, dataset),
                 )
     if missing := [dataset for dataset in DATASETS if dataset not in here]:
         st.info(

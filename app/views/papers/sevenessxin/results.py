@@ -9,7 +9,7 @@ import streamlit as st
 
 from app import shell
 from app.views.papers.shared import WORDS, digests, plain, signed, wide, with_interval
-from sentviz.figures import Figure, Theme
+from sentviz.figures import Figure
 from sentviz.gallery import code
 from sentviz.papers.sevenessxin import prints, tables
 from sentviz.papers.sevenessxin.export import beside_figure, curve_figure, gains_figure, train
@@ -33,14 +33,12 @@ def _table(name: str, key: tuple[str, ...], _runs: Sequence[Run]) -> Table:
     return TABLES[name](_runs)
 
 
-@st.cache_resource(max_entries=16, show_spinner="Reading the runs")
-def _figure(name: str, theme: Theme, key: tuple[str, ...], _runs: Sequence[Run]) -> Figure:
-    return FIGURES[name](_runs, theme=theme)
-
-
 def _drawn(name: str, runs: Sequence[Run]) -> None:
     shell.figure(
-        lambda theme: _figure(name, theme, digests(runs, prints.DATASET), runs), f"sevenessxin-{name}", code=code(prints.DATASET, name)
+        lambda theme: FIGURES[name](runs, theme=theme),
+        f"sevenessxin-{name}",
+        code=code(prints.DATASET, name),
+        of=digests(runs, prints.DATASET),
     )
 
 

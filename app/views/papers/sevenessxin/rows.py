@@ -37,7 +37,10 @@ def matrix(runs: Sequence[Run]) -> None:
     with left:
         if run is not None:
             shell.figure(
-                lambda theme: make("confusion", Answers(run), theme=theme), "sevenessxin-confusion", code=code(run.name, "confusion")
+                lambda theme: make("confusion", Answers(run), theme=theme),
+                "sevenessxin-confusion",
+                code=code(run.name, "confusion"),
+                of=(run.digest,),
             )
     with right:
         st.markdown(f"**Printed (figure 5):** {high:.1%} of positive and {low:.1%} of negative tweets are answered right.")
@@ -70,5 +73,6 @@ def clouds(runs: Sequence[Run]) -> None:
         lambda theme: make("word-cloud", Answers(run), by=by, theme=theme),
         "sevenessxin-clouds",
         code=code(run.name, "word-cloud", by=by),
+        of=(run.digest,),
     )
     st.caption("The paper draws frequent words without stop-words; a word that is frequent everywhere says nothing of a cell.")
