@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from sentviz.errors import InputError
 from sentviz.evaluation import RESAMPLES, Floats, Ints, from_confusion
-from sentviz.runs import Run
+from sentviz.runs import Run, stamp
 from sentviz.studies.seeds import SeedNoise, half_width, standard_error
 from sentviz.studies.stats import in_order
 
@@ -27,6 +28,16 @@ def means(runs: Sequence[Run], split: str = "test", *, seed: int = 0, resamples:
         InputError: the runs were not tested on the same rows.
         RunError: a file is missing or damaged.
     """
+    read = tuple(stamp(run.folder / file) for run in runs for file in ("metrics.json", "test.parquet"))
+    found = _means(tuple(runs), tuple(run.digest for run in runs), read, split, seed, resamples)
+    return {name: dict(value) for name, value in found.items()}
+
+
+@lru_cache(maxsize=1024)
+def _means(
+    runs: tuple[Run, ...], digests: tuple[str, ...], read: tuple[tuple[int, int], ...], split: str, seed: int, resamples: int
+) -> dict[str, dict[str, Any]]:
+    """`means`, once for the files that were read."""
     stored = [run.metrics().get(split, {}) for run in runs]
     if not stored or not all(stored):
         return {}
