@@ -99,7 +99,7 @@ def head_table(patterns: pd.DataFrame, *, theme: Theme = "light") -> Figure:
     annotate(
         plot,
         (
-            {"x": habits[j], "y": rows[i], "text": number(values[i, j]), "showarrow": False, "font": {"size": 11, "color": ink}}
+            {"x": habits[j], "y": rows[i], "text": number(float(values[i, j])), "showarrow": False, "font": {"size": 11, "color": ink}}
             for (i, j), ink in zip(np.ndindex(*values.shape), inks, strict=True)
         ),
     )

@@ -57,7 +57,8 @@ def _counted() -> dict[tuple[str, str], pd.DataFrame]:
     """The printed lambdas by data set and preset, layers and components counted from 0."""
     frame = _read("lambdas")
     frame = frame.assign(layer=frame["layer"] - 1, component=frame["component"] - 1, value=frame["lambda"])
-    return {key: rows[["layer", "component", "value"]] for key, rows in frame.groupby(["dataset", "model"])}
+    columns = ["layer", "component", "value"]
+    return {(rows["dataset"].iloc[0], rows["model"].iloc[0]): rows[columns] for _, rows in frame.groupby(["dataset", "model"])}
 
 
 def values(dataset: str, model: str) -> pd.DataFrame:
