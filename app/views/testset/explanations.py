@@ -50,9 +50,10 @@ with right:
     best = others.iloc[0]
     near = int((others["high"].iloc[1:] >= best["low"]).sum())
     st.markdown(f"##### Highest after word removal: {best['method']}", help=tip("faithfulness"))
+    overlap = "the interval of one other overlaps" if near == 1 else f"the intervals of {near} others overlap"
     st.markdown(
         f"Comprehensiveness {best['value']:.2f} [{best['low']:.2f}, {best['high']:.2f}]; "
-        + (f"the intervals of {near} others overlap with it, so it is not told apart from them." if near else "no other overlaps with it.")
+        + (f"{overlap} with it, so they cannot be told apart." if near else "no other overlaps with it.")
     )
     st.caption(
         "Word removal is the yardstick: it asks the model with each word left out, which is close to what comprehensiveness measures,"
