@@ -77,6 +77,7 @@ def method_matrix(
     bare = {"showgrid": False, "automargin": False}
     plot.update_xaxes(side="top", tickvals=list(range(len(kept))), ticktext=names, tickangle=-90, range=[-0.5, len(kept) - 0.5], **bare)
     plot.update_yaxes(tickvals=list(range(len(rows))), ticktext=[as_text(title) for title in rows], range=[len(rows) - 0.5, -0.5], **bare)
+    plot.update_yaxes(ticklabelstandoff=4)
     frame = pd.DataFrame(
         {
             "method": np.repeat(list(rows), len(tokens)),
