@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,9 @@ from sentviz.shapes import ConvolutionalConfig, EncoderConfig, HardmaxConfig, Re
 from tests import docs
 from tests.makers import randomise, toy_splits, use_toy_data
 
-pytest.importorskip("onnxruntime", reason="the extra onnx is not installed")
-pytest.importorskip("onnxscript", reason="the extra onnx is not installed")
+pytestmark = pytest.mark.skipif(
+    find_spec("onnxruntime") is None or find_spec("onnxscript") is None, reason="the extra onnx is not installed"
+)
 
 SMALL_SHAPE: dict[str, Any] = {"vocab_size": 30, "classes": 3, "max_length": 24, "width": 8, "layers": 1, "heads": 2, "ffn_width": 12}
 GATED = {"positions": "aware", "gate": True, "window": 6, "global_drawn": 2, "pooling": "cls", "norm": "layer", "ffn": "relu"}

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import os
 import re
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from sentviz.epochs.course import course, examples
-from sentviz.errors import DataMissingError
+from sentviz.errors import DataMissingError, InputError
 from sentviz.examples import EXAMPLES
+from sentviz.models.model import Model
+from sentviz.remarks import reads_pairs
 from sentviz.runs import FILES, Run
+from sentviz.studies.timing import threads
 from tests.shipped import ASKABLE, ROOT, SHIPPED, of_each
+
+STORED = np.load(Path(__file__).with_name("shipped_logits.npz"))
+DIGESTS = dict(zip(STORED["names"].tolist(), STORED["digests"].tolist(), strict=True))
+ASKED = [(str(text), str(pair) or None) for text, pair in STORED["asked"]]  # our examples of then: one more needs no new file
 
 
 @of_each(SHIPPED)
@@ -22,21 +31,72 @@ def test_every_file_is_the_one_written_with_the_run(run: Run) -> None:
         assert run.path(file).stat().st_size > 0
 
 
+@pytest.mark.skipif(not ROOT.is_dir(), reason="checkpoints/ is not here")
+def test_no_digest_has_changed() -> None:
+    """config.json of a run that ships is never written again."""
+    assert {name: Run.open(ROOT / name, name).digest for name in DIGESTS} == DIGESTS
+
+
 @pytest.mark.slow
 @of_each(ASKABLE)
-def test_the_stored_trace_is_what_the_model_says(run: Run) -> None:
-    """The first paint's trace against one made now from the stored weights, to half precision; its scores as well."""
-    from sentviz.explain import explained
+def test_a_model_says_what_is_stored(run: Run) -> None:
+    """From its weights: the trace of the first paint, the answers to our examples of then, a slice of the test split if it is here."""
     from sentviz.models.loading import load
 
-    stored, model = run.example(), load(run)
-    fresh = explained(model, model.trace(stored.text, stored.text_pair))
+    model = load(run)
+    traced_as_stored(run, model)
+    answered_as_before(run, model)
+    predicted_as_stored(run, model)
+
+
+def traced_as_stored(run: Run, model: Model) -> None:
+    """To half precision; its removal scores as well."""
+    from sentviz.explain import explained
+
+    stored = run.example()
+    fresh = explained(model, model.trace(stored.text, stored.text_pair), ["removal"])
     assert stored.tokens == fresh.tokens
     np.testing.assert_allclose(stored.probabilities, fresh.probabilities, atol=1e-5)
     assert (stored.attention is None) == (not run.capabilities.maps)
     if stored.attention is not None:
         np.testing.assert_allclose(stored.attention, fresh.attention, atol=1e-3)
     np.testing.assert_allclose(stored.token_scores["removal"], fresh.token_scores["removal"], atol=1e-3)
+
+
+def answered_as_before(run: Run, model: Model) -> None:
+    """Logits of the examples against those stored when the run was new to this library, to 1e-6; another number of threads adds up anew."""
+    if (key := run.name.replace("/", ".")) not in STORED.files:
+        return
+    logits = []
+    with threads(1):
+        for text, pair in ASKED:
+            if (pair is not None) != reads_pairs(run):
+                continue
+            try:
+                encoded = model.encode(text, pair)
+            except InputError:
+                continue
+            logits.append(model.forward([encoded.reading])[0][0])
+    np.testing.assert_allclose(np.array(logits), STORED[key], rtol=0, atol=1e-6)
+
+
+def predicted_as_stored(run: Run, model: Model) -> None:
+    rows = first_rows(run.config["data"]["name"])
+    if rows:
+        stored = run.frame("test.parquet").query("split == 'test'")[list(run.labels)].to_numpy()[:50]
+        np.testing.assert_allclose(model.predict(*rows)[list(run.labels)].to_numpy(), stored, atol=2e-4)
+
+
+@cache
+def first_rows(data: str) -> list[list[str]]:
+    """The texts, and second texts, of 50 test rows; nothing where the data set is not here."""
+    from sentviz import datasets
+
+    try:
+        frame = datasets.load_split(data, "test").frame.head(50)
+    except DataMissingError:
+        return []
+    return [frame[name].tolist() for name in ("text", "text_pair") if name in frame]
 
 
 @of_each(ASKABLE)
@@ -58,23 +118,16 @@ def test_the_example_is_one_of_our_own_sentences(run: Run) -> None:
 @pytest.mark.slow
 @of_each(SHIPPED)
 def test_metrics_are_those_of_the_stored_predictions(run: Run) -> None:
-    """Accuracy recomputed from test.parquet equals metrics.json, inside its interval."""
+    """Accuracy recomputed from test.parquet equals metrics.json, inside its interval; it holds ids and numbers, and ids name no words."""
     frame, metrics = run.frame("test.parquet"), run.metrics()
+    assert set(frame.columns) == {"split", "id", "label", *run.labels}
+    assert frame["id"].astype(str).str.fullmatch(r"[a-z0-9_/-]+\d+").all()
     for split, rows in frame.groupby("split", observed=True):
         said = metrics[str(split)]["accuracy"]
         right = rows[list(run.labels)].to_numpy().argmax(axis=1) == rows["label"].to_numpy()
         assert said["value"] == pytest.approx(right.mean(), abs=6e-6)
         assert said["low"] <= said["value"] <= said["high"]
         assert len(rows) == metrics[str(split)]["n"]
-
-
-@pytest.mark.slow
-@of_each(SHIPPED)
-def test_no_text_of_a_data_set_ships(run: Run) -> None:
-    """The stored predictions hold ids and numbers; ids name no words."""
-    frame = run.frame("test.parquet")
-    assert set(frame.columns) == {"split", "id", "label", *run.labels}
-    assert frame["id"].astype(str).str.fullmatch(r"[a-z0-9_/-]+\d+").all()
 
 
 @of_each(run for run in SHIPPED if run.measured)
@@ -105,26 +158,3 @@ def test_kept_epochs_answer_as_measured(run: Run) -> None:
 def test_what_ships_stays_small() -> None:
     total = sum(path.stat().st_size for path in ROOT.rglob("*") if path.is_file())
     assert total <= 200e6
-
-
-@pytest.mark.slow
-@pytest.mark.skipif("SENTVIZ_DATA" not in os.environ, reason="SENTVIZ_DATA names no folder of data sets")
-@pytest.mark.parametrize("data", sorted({run.config["data"]["name"] for run in ASKABLE}))
-def test_predictions_come_back_from_the_weights(data: str) -> None:
-    """A slice of the test split predicted anew equals what each run stored."""
-    from sentviz import datasets
-    from sentviz.models.loading import load
-
-    try:
-        frame = datasets.load_split(data, "test").frame.head(50)
-    except DataMissingError as error:
-        pytest.skip(str(error))
-    texts = [frame[name].tolist() for name in ("text", "text_pair") if name in frame]
-
-    @of_each(run for run in ASKABLE if run.config["data"]["name"] == data)
-    def told_again(run: Run) -> None:
-        stored = run.frame("test.parquet").query("split == 'test'")[list(run.labels)].to_numpy()[:50]
-        fresh = load(run).predict(*texts)[list(run.labels)].to_numpy()
-        np.testing.assert_allclose(fresh, stored, atol=2e-4)
-
-    told_again()
