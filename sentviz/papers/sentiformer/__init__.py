@@ -38,7 +38,10 @@ PAPER = Paper(
             ("sentiformer", *BASELINES),
         ),
         "sentiformer-rates": Study(
-            "the same three at ten times the printed rate", ("sst5_trees", "sst5_trees_binary"), ("sentiformer", *BASELINES), ("", "fast")
+            "the same three at ten times the printed rate",
+            ("sst5_trees", "sst5_trees_binary", "imdb", "yelp_polarity", "tweeteval_sentiment"),
+            ("sentiformer", *BASELINES),
+            ("", "fast"),
         ),
         "sentiformer-ablations": Study(
             "SentiFormer without each of its parts", ("sst5_trees", "sst5_trees_binary"), ("sentiformer", *ABLATIONS)
