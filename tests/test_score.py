@@ -25,12 +25,13 @@ from sentviz.errors import InputError, SentvizError
 from sentviz.maps.heads import CLS_MEASURES, MEASURES, Sums, over_rows
 from sentviz.runs import Run
 from sentviz.score import engines
-from sentviz.score.answers import Scorer, codes
+from sentviz.score.answers import Scorer
 from sentviz.score.engines import score
 from sentviz.score.inputs import found, rows_of, survey
 from sentviz.score.output import Job, Scored, Wishes, part_name, prepared
 from sentviz.score.summary import heads, totals, words
 from sentviz.testset.rows import predicted
+from sentviz.testset.upload import codes
 from sentviz.testset.words import counted, of_frame
 from tests.makers import BAD, GOOD, NOUNS
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from sentviz.atomic import replacing
 from sentviz.errors import InputError, RunError
 from sentviz.score.inputs import rows_of
 from sentviz.score.output import KEY, WORDS, Job, Task, part_name
+from sentviz.testset.upload import codes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,14 +81,6 @@ class Scorer:
         path.parent.mkdir(exist_ok=True)
         with replacing(path) as part:
             counts.frame.to_parquet(part, compression="zstd", index=False)
-
-
-def codes(labels: Iterable[Any], classes: Sequence[str]) -> npt.NDArray[np.int64]:
-    """Labels as classes: a class's name in upper or lower case, or its number from 0; -1 for anything else."""
-    known = {name.casefold(): k for k, name in enumerate(classes)} | {
-        form.format(k): k for k in range(len(classes)) for form in ("{}", "{}.0")
-    }
-    return np.array([known.get(str(label).casefold().strip(), -1) for label in labels], dtype=np.int64)
 
 
 def _read(model: Model, rows: pd.DataFrame) -> tuple[list[Reading | None], list[str]]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import subprocess
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sentviz.errors import InputError
 from sentviz.testset.table import REFUSED, Limits, arguments
@@ -15,7 +17,7 @@ from sentviz.text import is_blank
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["LIMITS", "guess", "labelled", "read_table"]
+__all__ = ["LIMITS", "codes", "guess", "labelled", "read_table"]
 
 LIMITS = Limits()
 CUT = "Cut it down or save it as CSV (UTF-8)."
@@ -58,10 +60,16 @@ def guess(frame: pd.DataFrame, labels: bool = False) -> str:
     return max(columns, key=lambda column: frame[column].astype(str).str.len().mean())
 
 
+def codes(labels: Iterable[Any], classes: Sequence[str]) -> npt.NDArray[np.int64]:
+    """Labels as classes: a class's name in upper or lower case, or its number from 0; -1 for anything else."""
+    known = {name.casefold(): k for k, name in enumerate(classes)} | {
+        form.format(k): k for k in range(len(classes)) for form in ("{}", "{}.0")
+    }
+    return np.array([known.get(str(label).casefold().strip(), -1) for label in labels], dtype=np.int64)
+
+
 def labelled(frame: pd.DataFrame, text: str, label: str, classes: tuple[str, ...]) -> tuple[pd.DataFrame, list[str]]:
     """Rows to ask about: id (the place in the file, from 1), text, label (class, -1 = none), and remarks on what was left out.
-
-    A label is a class's name, upper or lower case, or its number from 0.
 
     Raises:
         InputError: a column that is not there, or no readable text.
@@ -75,10 +83,7 @@ def labelled(frame: pd.DataFrame, text: str, label: str, classes: tuple[str, ...
     kept = np.array([not is_blank(entry) for entry in texts], dtype=bool)
     if not kept.any():
         raise InputError(f"No row has a text in the column {text!r}.")
-    codes = {name.casefold(): k for k, name in enumerate(classes)} | {
-        form.format(k): k for k in range(len(classes)) for form in ("{}", "{}.0")
-    }
-    labels = [codes.get(str(entry).casefold().strip(), -1) for entry in frame[label]] if label else [-1] * len(frame)
+    labels = codes(frame[label], classes) if label else np.full(len(frame), -1)
     made = pd.DataFrame({"id": [str(i + 1) for i in range(len(frame))], "text": texts.to_numpy(), "label": labels})[kept]
     remarks = [f"{int((~kept).sum()):,} rows without a text are left out."] if not kept.all() else []
     if label and (unknown := int((made["label"] < 0).sum())):
