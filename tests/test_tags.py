@@ -12,7 +12,7 @@ import pytest
 
 from sentviz import datasets, remarks
 from sentviz.errors import DataMissingError, RunError
-from sentviz.tags import ENGLISH, TAGS, Tagger, known, pieces, tags_of
+from sentviz.tags import AROUND, ENGLISH, TAGS, Tagger, known, pieces, tags_instead, tags_of
 from sentviz.text import Tokenizer
 
 TEXTS = (
@@ -65,6 +65,23 @@ def test_what_it_says_of_plain_words(tagger: Tagger) -> None:
     assert [TAGS[tag] for tag in tagger.tag([words])[0]] == ["DET", "NOUN", "AUX", "PART", "DET", "ADJ", "NOUN"]
     assert [TAGS[tag] for tag in tagger.tag([["영화는", "good"]])[0]] == ["X", "ADJ"]
     assert tagger.tag([]) == [] and [len(tags) for tags in tagger.tag([[], ["so"], []])] == [0, 1, 0]
+
+
+def test_a_word_put_in_the_place_of_another_has_the_tag_that_the_changed_text_gives_it(tagger: Tagger) -> None:
+    """Of each word by each of three; a long text is read around the place only, and what is no word has no tag."""
+    for text in TEXTS[:3]:
+        for k, (words, starts) in enumerate(pieces(text)):
+            for i, (old, start) in enumerate(zip(words, starts, strict=True)):
+                for new in (old, "warmly", "Mess"):
+                    changed = [*words[:i], new, *words[i + 1 :]]
+                    if [some for some, _ in pieces(text[:start] + new + text[start + len(old) :])][k] != changed:
+                        continue  # such as "it" before "'s", which becomes another word
+                    wanted = int(tagger.tag([changed])[0][i]), int(tagger.tag([[new]])[0][0])
+                    assert tags_instead(tagger, [(text, start, start + len(old), new)]) == [wanted]
+    filler = "warm " * AROUND
+    near, far = ((before + "the plot is dull here", len(before) + 4, len(before) + 8, "song") for before in ("", filler))
+    assert tags_instead(tagger, [far])[0] == tags_instead(tagger, [near])[0] == (TAGS.index("NOUN"), TAGS.index("NOUN"))
+    assert tags_instead(tagger, [("!? ...", 0, 1, "?")]) == [None] and tags_instead(tagger, []) == []
 
 
 @pytest.mark.parametrize("kind", ["words", "bpe"])

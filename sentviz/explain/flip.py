@@ -28,7 +28,7 @@ from sentviz.explain.gradients import along
 from sentviz.explain.leave_out import log_odds
 from sentviz.explain.swap import in_case, whole_words
 from sentviz.explain.units import spaced_words
-from sentviz.tags import Tagger, pieces
+from sentviz.tags import Tagger, tags_instead
 from sentviz.trace import Trace
 
 if TYPE_CHECKING:
@@ -203,22 +203,10 @@ class _Text:
     def _alike(self, swaps: Sequence[Edit]) -> list[bool]:
         """Whether each new word is tagged as the old one, in its place and alone."""
         places = list(self.places)
-        tagged = self._tags([(place, self.words[place].text) for place in places] + [(edit.place, edit.new) for edit in swaps])
+        words = [(place, self.words[place].text) for place in places] + [(edit.place, edit.new) for edit in swaps]
+        tagged = tags_instead(self.tagger, [(*self._at(place), word) for place, word in words])
         before = dict(zip(places, tagged, strict=False))
         return [tags == before[edit.place] for edit, tags in zip(swaps, tagged[len(before) :], strict=True)]
-
-    def _tags(self, words: Sequence[tuple[int, str]]) -> list[tuple[int, int]]:
-        """The tags that words would get in a place, and alone."""
-        sentences: list[list[str]] = []
-        at: list[int] = []
-        for place, word in words:
-            text, start, end = self._at(place)
-            found = ((some, starts) for some, starts in pieces(text[:start] + word + text[end:]) if some)
-            here, starts = next((some, starts) for some, starts in found if starts[-1] + len(some[-1]) > start)
-            sentences += [here, [word]]
-            at.append(int(np.searchsorted(starts, start, side="right")) - 1)
-        tags = self.tagger.tag(sentences)
-        return [(int(tags[2 * i][place]), int(tags[2 * i + 1][0])) for i, place in enumerate(at)]
 
     def _plausible(self, edits: Edits) -> bool:
         """Whether words that were swapped fit those that stand beside them after all edits."""

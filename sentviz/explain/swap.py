@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sentviz.errors import InputError
-from sentviz.tags import Tagger, pieces
+from sentviz.tags import Tagger, tags_instead
 from sentviz.trace import Trace
 
 if TYPE_CHECKING:
@@ -76,17 +76,8 @@ def of_a_kind(text: str, start: int, end: int, words: Sequence[str]) -> list[str
     """
     if not text[start:end].isascii():
         return list(words)
-    sentences, at = [], []
-    for word in (text[start:end], *words):
-        around = [(some, starts) for some, starts in pieces(text[:start] + word + text[end:]) if some]
-        here = next(((some, starts) for some, starts in around if starts[-1] + len(some[-1]) > start), None)
-        if here is None:  # no piece of it is a word
-            return list(words)
-        sentences += [here[0], [word]]
-        at.append(max(int(np.searchsorted(here[1], start, side="right")) - 1, 0))
-    tags = Tagger.load().tag(sentences)
-    kinds = [(int(tags[2 * i][place]), int(tags[2 * i + 1][0])) for i, place in enumerate(at)]
-    return [word for word, kind in zip(words, kinds[1:], strict=True) if kind == kinds[0]]
+    own, *kinds = tags_instead(Tagger.load(), [(text, start, end, word) for word in (text[start:end], *words)])
+    return list(words) if own is None else [word for word, kind in zip(words, kinds, strict=True) if kind == own]
 
 
 def opposites(model: Model, lexicon: Mapping[str, float], token: str, k: int = 6) -> list[tuple[str, float]]:

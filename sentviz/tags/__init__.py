@@ -27,11 +27,13 @@ from sentviz.shapes import TAGS
 if TYPE_CHECKING:
     from sentviz.text import Tokenized
 
-__all__ = ["ENGLISH", "TAGGER", "TAGS", "Tagger", "described", "known", "pieces", "tags_of"]
+__all__ = ["ENGLISH", "TAGGER", "TAGS", "Tagger", "described", "known", "pieces", "tags_instead", "tags_of"]
 
 ENGLISH = Path(__file__).with_name("english.json.gz")
 TAGGER = "tagger.json.gz"  # in the folder of a run that reads tags
 STATED = {"english-1": (0.934, 21_885)}  # share of the words of a test split that were tagged right, by version of the tagger
+
+AROUND = 1_000  # characters before and behind a word that tell its tag; what stands farther away says next to nothing of it
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
@@ -200,6 +202,24 @@ def known(tagger: Tagger, text: str) -> tuple[int, int]:
     words = [word.replace("’", "'") for sentence, _ in pieces(_NAMED.sub(" ", text)) for word in sentence]
     plain = [word for word in words if word.islower()]
     return sum(word in tagger.words for word in plain), len(plain)
+
+
+def tags_instead(tagger: Tagger, words: Sequence[tuple[str, int, int, str]]) -> list[tuple[int, int] | None]:
+    """The tags that words would get in the place of text[start:end], and alone, as places in `TAGS`; None where no word stands there.
+
+    Args:
+        words: text, start, end and the word, which may be the one that stands there.
+    """
+    sentences: list[list[str]] = []
+    at: list[int | None] = []
+    for text, start, end, word in words:
+        before, behind = text[max(0, start - AROUND) : start], text[end : end + AROUND]
+        around = ((some, starts) for some, starts in pieces(before + word + behind) if some)
+        here, starts = next(((some, starts) for some, starts in around if starts[-1] + len(some[-1]) > len(before)), ([], []))
+        sentences += [here, [word]]
+        at.append(max(int(np.searchsorted(starts, len(before), side="right")) - 1, 0) if here else None)
+    tags = tagger.tag(sentences)
+    return [None if place is None else (int(tags[2 * i][place]), int(tags[2 * i + 1][0])) for i, place in enumerate(at)]
 
 
 def tags_of(tagger: Tagger, encoded: Sequence[Tokenized], texts: Sequence[Sequence[str]]) -> list[Ints]:
