@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -110,7 +111,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     class Files(LoadScopeScheduling):  # type: ignore[misc, unused-ignore]
         def _split_scope(self, nodeid: str) -> str:
-            return nodeid.partition("::")[0]
+            return file_of(nodeid)
 
         def _assign_work_unit(self, node: Any) -> None:
             drives = node in self.nodes[:DRIVERS]
@@ -123,17 +124,26 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return Files(config, log)
 
 
+def file_of(nodeid: str) -> str:
+    """The file of a test."""
+    return nodeid.partition("::")[0]
+
+
 def of_browser(nodeid: str) -> bool:
     """Whether a test, or a file, shares the server and the Chromium of `tests/browser`."""
-    return "browser" in nodeid.partition("::")[0].split("/")
+    return "browser" in file_of(nodeid).split("/")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever is neither slow nor of a browser is fast: ``pytest -m fast``. The browser's tests begin."""
-    items.sort(key=lambda item: not of_browser(item.nodeid))
+    """Whatever is neither slow nor of a browser is fast: ``pytest -m fast``. The browser's tests begin, then files with most that is slow:
+    no worker is left with one of them while the others are done."""
+    slow: Counter[str] = Counter()
     for item in items:
-        if not any(item.get_closest_marker(name) for name in ("slow", "browser")):
+        if item.get_closest_marker("slow"):
+            slow[file_of(item.nodeid)] += 1
+        elif not item.get_closest_marker("browser"):
             item.add_marker("fast")
+    items.sort(key=lambda item: (not of_browser(item.nodeid), -slow[file_of(item.nodeid)]))
 
 
 def pytest_sessionfinish() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,6 +21,19 @@ def test_a_test_without_marks_is_fast(request: pytest.FixtureRequest) -> None:
 @pytest.mark.slow
 def test_a_slow_test_is_not_fast(request: pytest.FixtureRequest) -> None:
     assert not request.node.get_closest_marker("fast")
+
+
+def test_files_with_most_that_is_slow_come_first() -> None:
+    """Behind those of the browser, so that no worker ends alone; tests of a file stay together and in their order."""
+    marks = {"a::x": "", "b::x": "", "b::y": "slow", "c::x": "slow", "c::y": "slow", "browser/d::x": "browser"}
+    added: dict[str, str] = {}
+    items: Any = [
+        SimpleNamespace(nodeid=key, get_closest_marker=lambda name, of=mark: name == of, add_marker=partial(added.__setitem__, key))
+        for key, mark in marks.items()
+    ]
+    conftest.pytest_collection_modifyitems(items)
+    assert [item.nodeid for item in items] == ["browser/d::x", "c::x", "c::y", "b::x", "b::y", "a::x"]
+    assert added == {"a::x": "fast", "b::x": "fast"}
 
 
 def test_the_browser_begins_in_two_workers_and_files_stay_whole() -> None:
