@@ -48,6 +48,8 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 
 def is_blank(text: str) -> bool:
     """Whether nothing of the text can be seen: white space, control, zero-width and filler characters only."""
+    if "!" <= text[:1] <= "~":  # as nearly all texts begin
+        return False
     return all(unicodedata.category(c) in {"Zs", "Zl", "Zp", "Cc", "Cf"} or _INVISIBLE.match(c) for c in text)
 
 
