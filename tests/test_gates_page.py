@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from shutil import copytree
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,9 +13,12 @@ import pytest
 import streamlit as st
 from click.testing import CliRunner
 
+from app import shell
+from app.views.testset import gates_part
 from sentviz import datasets
 from sentviz.cli import main
 from sentviz.errors import InputError
+from sentviz.figures import Figure
 from sentviz.figures.gate_groups import gate_grid, gate_lines
 from sentviz.gallery import draw
 from sentviz.maps.gates import FILE, NAMES, Groups, table
@@ -119,6 +123,23 @@ def test_the_page_shows_the_gates_of_a_run(folder: Path) -> None:
     kinds = next(item for item in app.button_group if item.key == "gates-kind")
     kinds.set_value("word").run()
     assert not app.exception and not app.warning
+
+
+def test_a_figure_of_runs_is_drawn_once_for_all_visitors(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second visitor gets the first one's; another choice of what it shows, and another run, are drawn."""
+    drawn: list[str] = []
+
+    def counting(frame: pd.DataFrame, *, kind: Any = "tag", **options: Any) -> Figure:
+        drawn.append(kind)
+        return gate_grid(frame, kind=kind, **options)
+
+    monkeypatch.setattr(gates_part, "gate_grid", counting)
+    shell._drawn.clear()
+    first, second = (opened("cls", run="toy/sentiformer") for _ in range(2))
+    assert drawn == ["tag"] and not first.exception and not second.exception
+    next(item for item in second.button_group if item.key == "gates-kind").set_value("word").run()
+    assert drawn == ["tag", "word"]
+    shell._drawn.clear()
 
 
 def test_the_page_says_what_a_run_lacks(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import t
 from sklearn.metrics import roc_auc_score
 
-from sentviz.errors import InputError
+from sentviz.errors import InputError, RunError
 from sentviz.evaluation import areas_drawn, auc_of_counts, counted, holm, ties
 from sentviz.papers.ndt.answer import against, answer, answers_by_rows
 from sentviz.studies.against import Comparison, in_points, minus, mixed, seeded
@@ -63,6 +63,23 @@ def test_several_seeds_have_the_mean_and_an_interval_that_holds_it(tmp_path: Pat
     half = half_width(error, freedom)
     assert found["accuracy"]["low"] == pytest.approx(1 - 20 / N - half, abs=0.006)
     assert found["accuracy"]["high"] == pytest.approx(min(1, 1 - 20 / N + half), abs=0.006)
+
+
+def test_means_are_taken_again_of_other_files(tmp_path: Path) -> None:
+    """What was taken once is the caller's own; a file that is damaged afterwards is refused, not remembered."""
+    runs = made_seeds(tmp_path, "sst2", "diff", 2)
+    first = means(runs)
+    first["accuracy"]["value"] = 0.0
+    assert means(runs)["accuracy"]["value"] > 0
+    runs[0].metrics()["test"].clear()
+    assert runs[0].metrics()["test"]["n"] == N
+    for file in ("test.parquet", "metrics.json"):
+        whole = (runs[0].folder / file).read_bytes()
+        (runs[0].folder / file).write_bytes(whole + b" ")
+        with pytest.raises(RunError, match=f"{file} is damaged"):
+            means(runs)
+        (runs[0].folder / file).write_bytes(whole)
+    assert means(runs)["accuracy"]["value"] > 0
 
 
 def test_intervals_are_combined_as_variances() -> None:
