@@ -6,10 +6,12 @@ import streamlit as st
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
+from app import arenas
 from app.boundary import shown
 from app.headers import Signed
 from app.visits import sweeping
 
+arenas.share()
 known = st.get_option("server.allowedHosts")
 app = st.App(
     "pages.py",

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import gc
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Any
 
 import streamlit as st
@@ -31,7 +30,7 @@ async def _on(every: float) -> None:
         await asyncio.sleep(every)
         here = _sweep()
         if known - here:
-            await asyncio.to_thread(_free)
+            await asyncio.to_thread(gc.collect)  # a visit holds itself
         known = here
 
 
@@ -52,10 +51,3 @@ def _sweep() -> set[str]:
     if not over:  # a visit's end looks at files, too; whoever was given one a moment ago has until the next look to fetch it
         runtime.media_file_mgr.remove_orphaned_files()
     return {visit.session.id for visit in visits.list_sessions()}
-
-
-def _free() -> None:
-    """Collect what visits left behind, which holds itself, and hand the pages back to the system where its library can (glibc)."""
-    gc.collect()
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).malloc_trim(0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import platform
 import socket
 import subprocess
 import sys
@@ -94,6 +95,31 @@ async def visited(address: str) -> tuple[str, int]:
             if answer.WhichOneof("type") == "script_finished":
                 assert status(f"http://{address}{file}") == 200
                 return f"http://{address}{file}", held
+
+
+THREADS = """
+import ctypes
+import threading
+from app import arenas
+
+arenas.share()
+threads = [threading.Thread(target=lambda: [bytes(2000) for _ in range(2000)]) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+libc = ctypes.CDLL(None)
+libc.malloc_info(0, ctypes.c_void_p.in_dll(libc, "stdout"))
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another library shares memory in another way")
+@pytest.mark.parametrize(("asked", "shared"), [("arenas.share()", True), ("", False)], ids=["shared", "as it comes"])
+def test_threads_share_two_arenas(asked: str, shared: bool) -> None:
+    """Counted by the library itself, in a process of its own, after threads that were at work side by side."""
+    code = THREADS.replace("arenas.share()", asked)
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert (done.stdout.count("<heap nr=") <= 2) == shared
 
 
 @pytest.mark.slow
