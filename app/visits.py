@@ -25,13 +25,13 @@ async def sweeping(app: Any) -> AsyncIterator[None]:
 
 
 async def _on(every: float) -> None:
-    known = set[str]()
+    known, gone = set[str](), set[str]()
     while True:
         await asyncio.sleep(every)
+        if gone:  # their threads have ended since the last look; a visit holds itself
+            await asyncio.to_thread(gc.collect)
         here = _sweep()
-        if known - here:
-            await asyncio.to_thread(gc.collect)  # a visit holds itself
-        known = here
+        known, gone = here, known - here
 
 
 def _sweep() -> set[str]:

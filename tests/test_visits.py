@@ -131,4 +131,5 @@ def test_a_visit_and_its_files_go_though_nobody_comes_after(tmp_path: Path) -> N
         while status(file) != 404:
             assert time.monotonic() < end, "the file is still there"
             time.sleep(0.2)
+        time.sleep(1)  # what ended the visit ends itself
         assert asyncio.run(visited(address))[1] == 1
