@@ -54,7 +54,10 @@ st.caption(
 )
 
 shell.figure(
-    lambda theme: sourced(word_shares(frame, run=run.name, theme=theme), run), "component-words", code=code(run.name, "component-words")
+    lambda theme: sourced(word_shares(frame, run=run.name, theme=theme), run),
+    "component-words",
+    code=code(run.name, "component-words"),
+    of=(run.digest,),
 )
 left, right = shell.halves("components")
 with left:
@@ -62,12 +65,14 @@ with left:
         lambda theme: sourced(likeness(frame, run=run.name, theme=theme), run),
         "component-likeness",
         code=code(run.name, "component-likeness"),
+        of=(run.digest,),
     )
 with right:
     shell.figure(
         lambda theme: sourced(entropies(frame, run=run.name, theme=theme), run),
         "component-entropy",
         code=code(run.name, "component-entropy"),
+        of=(run.digest,),
     )
 
 cells = frame[frame["component"] == -1]
