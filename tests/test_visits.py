@@ -124,12 +124,14 @@ def test_threads_share_two_arenas(asked: str, shared: bool) -> None:
 
 @pytest.mark.slow
 def test_a_visit_and_its_files_go_though_nobody_comes_after(tmp_path: Path) -> None:
-    """Looked at from outside until the file is gone; the visit after that is alone."""
+    """Looked at from outside until the file is gone; a visit after that is alone."""
     with serving(tmp_path) as address:
-        (file, held), end = asyncio.run(visited(address)), time.monotonic() + 30
+        (file, held), end = asyncio.run(visited(address)), time.monotonic() + 60
         assert held == 1
         while status(file) != 404:
             assert time.monotonic() < end, "the file is still there"
             time.sleep(0.2)
-        time.sleep(1)  # what ended the visit ends itself
-        assert asyncio.run(visited(address))[1] == 1
+        time.sleep(1)
+        while asyncio.run(visited(address))[1] > 1:
+            assert time.monotonic() < end, "what a visit held is still there"
+            time.sleep(5)  # a busy machine is late; the visit that just asked goes, too
