@@ -178,7 +178,8 @@ TABLES: dict[str, dict[str, str]] = {
     "gates.parquet": {"kind": "s", "name": "s", "against": "s", "layer": "i", "value": "f", "low": "f", "high": "f", "p": "f"}
     | {"shuffled_low": "f", "shuffled_high": "f", "tokens": "i", "n": "i", "lexicon": "s", "tagger": "s"},
     "components.parquet": {"measure": "s", "word_class": "s", "layer": "i", "component": "i", "other": "i", "value": "f", "low": "f"}
-    | {"high": "f", "n": "i", "p": "f", "p_holm": "f"},
+    | {"high": "f", "n": "i", "p": "f", "p_holm": "f", "p_dealt": "f", "inits": "i"}
+    | {f"{chance}_{end}": "f" for chance in ("dealt", "untrained") for end in ("low", "high")},
 }
 KINDS = {"i": ("iu", "whole numbers"), "f": ("fiu", "numbers"), "b": ("b", "true or false"), "s": ("", "texts")}
 
