@@ -79,6 +79,20 @@ def test_planted_reasons_are_found() -> None:
     assert smallest_flip(nothing, nothing.trace("...")).passes == 0
 
 
+@pytest.mark.parametrize("pair", [None, "so it was a tender song, " * 90])
+def test_of_a_long_text_what_is_read_is_edited(pair: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if all of it were encoded anew for each edit; the text that is told is whole."""
+    model = small_model(3, segments=2) if pair else planted_model(lambda there: 2 * there("warm") - 1)
+    text = "it is a warm song " + "and it is a tender one, " * 90
+    trace = model.trace(text, pair)
+    assert len(trace.tokens) < len(text.split())
+    cut = smallest_flip(model, trace)
+    monkeypatch.setattr("sentviz.explain.flip.AHEAD", 10**9)
+    assert smallest_flip(model, trace) == cut
+    if not pair:
+        assert cut.text == text.replace("warm ", "")
+
+
 def test_a_swap_is_of_the_same_kind_and_plausible() -> None:
     """Planted: "cold" makes it positive. An adjective comes for an adjective, never a noun."""
     model = planted_model(lambda there: 2 * there("cold") - 1)

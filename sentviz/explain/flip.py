@@ -42,6 +42,7 @@ Edits = tuple["Edit", ...]  # in the order of the text
 MOST = 3  # words
 BEAM, BRANCHES = 8, 32  # edits that go on, and further words tried with each
 PLACES = 40  # words of a long text that are edited: those with the strongest gradients
+AHEAD = 1_000  # characters of a long text behind what is read of it: words that go make room for those
 SWAPS = 8  # words tried in each place
 PASSES, DRAWN = 1000, 100  # edited texts that are asked about, and random edits
 
@@ -120,6 +121,8 @@ class _Text:
     def __init__(self, model: Model, trace: Trace, change: Mapping[str, Any]) -> None:
         self.model, self.trace, self.change = model, trace, change
         self.words, self.answer = spaced_words(trace), int(trace.probabilities.argmax())
+        ends = (int(trace.offsets[trace.segments == each, 1].max(initial=0)) for each in (0, 1))
+        self.read = [text[: end + AHEAD] for text, end in zip((trace.text, trace.text_pair or ""), ends, strict=True)]
         self.vocabulary, self.bigrams, self.tagger = whole_words(model.tokenizer), Bigrams.load(), Tagger.load()
         self.ids, self.hashes = np.array(list(self.vocabulary), dtype=np.int64), hashed(self.vocabulary.values())
         lettered = [i for i, word in enumerate(self.words) if any(letter.isalnum() for letter in word.text)]
@@ -217,9 +220,9 @@ class _Text:
 
     # ---- the model
 
-    def edited(self, edits: Edits) -> tuple[str, str | None]:
-        """Both texts with the edits; a word that goes takes a space along."""
-        texts = [self.trace.text, self.trace.text_pair or ""]
+    def edited(self, edits: Edits, *, whole: bool = False) -> tuple[str, str | None]:
+        """Both texts with the edits, as far as they are read unless whole; a word that goes takes a space along."""
+        texts = [self.trace.text, self.trace.text_pair or ""] if whole else list(self.read)
         for edit in reversed(edits):
             _, start, end = self._at(edit.place)
             segment = int(self.trace.segments[self.words[edit.place].indices[0]])
@@ -247,4 +250,4 @@ class _Text:
 
         shares = softmax(self._logits([edits]))[0]
         best = int(shares.argmax())
-        return Flip(edits, *self.edited(edits), self.trace.labels[best], float(shares[best]))
+        return Flip(edits, *self.edited(edits, whole=True), self.trace.labels[best], float(shares[best]))
