@@ -163,8 +163,8 @@ def test_lambda_sliders_move_the_answer_and_the_url() -> None:
     ],
 )
 def test_any_text_gets_an_answer_or_one_sentence(text: str, said: str | None) -> None:
-    """Hostile, huge and odd texts: never an exception, never markup."""
-    app = opened()
+    """Hostile, huge and odd texts: never an exception, never markup. Of a run that reads few tokens, which is soon asked."""
+    app = opened(run="twitter_financial/ndt-unit-2")
     app.session_state["focus"] = app.session_state["focus"].with_(text=text)
     app.run()
     assert not app.exception, app.exception

@@ -12,6 +12,7 @@ import pytest
 from sentviz import datasets
 from sentviz.errors import InputError, RunError
 from sentviz.recipe import Recipe, finished, recipe_names
+from sentviz.registry import papers
 from sentviz.runs import attach
 from sentviz.studies.runner import light
 from sentviz.training import subject_of, train
@@ -94,9 +95,9 @@ def test_every_run_that_ships_is_known_by_its_recipe() -> None:
     seen = 0
     for folder in sorted(path.parent for path in ROOT.glob("*/*/config.json")):
         stored = json.loads((folder / "config.json").read_text())["recipe"]
-        source = f"fused_{stored['dataset']}" if stored["model"].startswith("cls") else stored["dataset"]
+        whose = next((paper.name for paper in papers().values() if paper.preset(stored["model"])), "")
         own = f"{stored['dataset']}_{stored['model']}"  # a recipe for this model alone
-        source = own if own in recipe_names() else source
+        source = next(name for name in (own, f"{whose}_{stored['dataset']}", stored["dataset"]) if name in recipe_names())
         wanted = Recipe.read(source, model=stored["model"], seed=stored["seed"], variant=stored.get("variant") or None)
         run = finished(wanted, ROOT)
         assert run is not None and run.folder == folder
