@@ -103,7 +103,8 @@ import threading
 from app import arenas
 
 arenas.share()
-threads = [threading.Thread(target=lambda: [bytes(2000) for _ in range(2000)]) for _ in range(8)]
+together = threading.Barrier(8)  # who has ended leaves its arena to the next
+threads = [threading.Thread(target=lambda: ([bytes(2000) for _ in range(2000)], together.wait())) for _ in range(8)]
 for thread in threads:
     thread.start()
 for thread in threads:
