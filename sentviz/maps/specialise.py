@@ -117,8 +117,14 @@ def untrained(model: Model, seed: int) -> Model:
 
 
 def verdict(frame: pd.DataFrame) -> list[str]:
-    """What the table says, in plain sentences; the first one is the answer."""
+    """What the table says, in plain sentences; the first one is the answer.
+
+    Raises:
+        InputError: rows that it is read from are missing.
+    """
     cells = frame[frame["component"] == -1]
+    if cells.empty:
+        raise InputError("The table of components is incomplete: `sentviz specialise` measures it again.")
     n, inits = len(cells), int(cells["inits"].max())
     chance, dealt = cells["p_holm"] < ALPHA, cells["p_dealt"] < ALPHA
     fresh = cells["value"] > cells["untrained_high"] if inits else chance
