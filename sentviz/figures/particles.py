@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -16,7 +16,7 @@ from sentviz.figures.colours import Theme, blend, palette
 from sentviz.figures.figure import Figure, annotate, base_layout, file_safe, sentence
 from sentviz.figures.text import as_text, text_columns, visible
 
-__all__ = ["NEAR", "PITCH", "YAW", "Scene", "hull", "inner_size", "label_places", "particles", "seen", "together"]
+__all__ = ["NEAR", "PITCH", "YAW", "Scene", "hull", "inner_size", "label_places", "name_points", "particles", "seen", "together"]
 
 Doubles = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -318,16 +318,24 @@ def _names(
     points = pixels(np.array(at))
     taken = [(x - 8, y - 8, 16, 16) for x, y in pixels(flat[leaders])] if leaders else []
     placed = label_places(points, sizes, [11 if bold else 7 for bold in strong], (wide, tall), taken)
+    name_points(plot, {i: (low[0] + x * unit[0], high[1] - (y + 8.5) * unit[1]) for i, (x, y) in placed.items()}, texts, strong, theme)
+
+
+def name_points(
+    plot: go.Figure, placed: Mapping[int, tuple[float, float]], texts: Sequence[str], strong: Sequence[bool], theme: Theme
+) -> None:
+    """Write names into a plane, the strong ones larger; `placed` are the left middles of those that found room."""
+    colours = palette(theme)
     annotate(
         plot,
         (
             {
-                "x": low[0] + x * unit[0],
-                "y": high[1] - (y + 8.5) * unit[1],
+                "x": x,
+                "y": y,
                 "xanchor": "left",
                 "yanchor": "middle",
                 "text": f"<b>{as_text(texts[i])}</b>" if strong[i] else as_text(texts[i]),
-                "font": {"size": 13 if strong[i] else 11, "color": palette(theme).ink if strong[i] else palette(theme).muted},
+                "font": {"size": 13 if strong[i] else 11, "color": colours.ink if strong[i] else colours.muted},
             }
             for i, (x, y) in placed.items()
         ),

@@ -13,8 +13,8 @@ import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import Figure, annotate, base_layout, file_safe, number
-from sentviz.figures.particles import hull, inner_size, label_places
+from sentviz.figures.figure import Figure, base_layout, file_safe, number
+from sentviz.figures.particles import hull, inner_size, label_places, name_points
 from sentviz.figures.text import as_text, text_columns, visible
 
 __all__ = ["token_step"]
@@ -194,22 +194,8 @@ def _write(
     shaft = pixels[0] + np.linspace(0.15, 0.9, 6)[:, None] * (pixels[-1] - pixels[0])
     taken = [(x - 7, y - 7, 14.0, 14.0) for x, y in pixels[: len(first)]] + [(x - 4, y - 4, 8.0, 8.0) for x, y in shaft]
     placed = label_places(pixels[ranks], sizes, [11 if bold else 7 for bold in strong], frame, taken)
-    colours = palette(theme)
-    annotate(
-        plot,
-        (
-            {
-                "x": low[0] + x * unit[0],
-                "y": high[1] - (y + 8) * unit[1],
-                "xanchor": "left",
-                "yanchor": "middle",
-                "showarrow": False,
-                "text": f"<b>{as_text(texts[ranks[n]])}</b>" if strong[n] else as_text(texts[ranks[n]]),
-                "font": {"size": 13 if strong[n] else 11, "color": colours.ink if strong[n] else colours.muted},
-            }
-            for n, (x, y) in placed.items()
-        ),
-    )
+    middles = {n: (low[0] + x * unit[0], high[1] - (y + 8) * unit[1]) for n, (x, y) in placed.items()}
+    name_points(plot, middles, [texts[i] for i in ranks], strong, theme)
 
 
 def _caption(
