@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +21,27 @@ TEXT = "What a warm, clever garden; 우리 정원은 정말 따뜻하고 밝았�
 SHORT = "a cold soup"
 
 
-def word_pieces(texts: list[str]) -> Any:
-    """BERT's tokenizer, trained on a few sentences."""
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+def counted(texts: list[str], normalizer: Any, pre_tokenizer: Any) -> tuple[Counter[str], Counter[str]]:
+    """Letters and words, the commonest first, those as common by name.
 
-    backend = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    backend.normalizer = normalizers.BertNormalizer(lowercase=True)
-    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    Vocabularies are made of these: the trainers of WordPiece and Unigram number their pieces otherwise in every process,
+    and models with random vectors would then answer otherwise in every process.
+    """
+    words = [word for text in texts for word, _ in pre_tokenizer.pre_tokenize_str(normalizer.normalize_str(text))]
+    letters, whole = Counter("".join(words)), Counter(words)
+    return tuple(Counter(dict(sorted(of.items(), key=lambda item: (-item[1], item[0])))) for of in (letters, whole))
+
+
+def word_pieces(texts: list[str]) -> Any:
+    """BERT's tokenizer over the letters and the thirty commonest words of a few sentences."""
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+
+    normalizer, pre_tokenizer = normalizers.BertNormalizer(lowercase=True), pre_tokenizers.BertPreTokenizer()
+    letters, words = counted(texts, normalizer, pre_tokenizer)
     names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    backend.train_from_iterator(texts, trainers.WordPieceTrainer(vocab_size=150, special_tokens=names, show_progress=False))
+    pieces = dict.fromkeys([*names, *letters, *(f"##{letter}" for letter in letters), *list(words)[:30]])
+    backend = Tokenizer(models.WordPiece({piece: i for i, piece in enumerate(pieces)}, unk_token="[UNK]"))
+    backend.normalizer, backend.pre_tokenizer = normalizer, pre_tokenizer
     backend.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
@@ -52,16 +66,16 @@ def byte_pairs(texts: list[str]) -> Any:
 
 
 def sentence_pieces(texts: list[str]) -> Any:
-    """XLM-R's kind: a unigram model behind spaces written as a low bar."""
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+    """XLM-R's kind: a unigram model of letters and thirty words behind spaces written as a low bar."""
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
-    backend = Tokenizer(models.Unigram())
-    backend.normalizer = normalizers.NFKC()
-    backend.pre_tokenizer = pre_tokenizers.Metaspace()
+    normalizer, pre_tokenizer = normalizers.NFKC(), pre_tokenizers.Metaspace()
+    letters, words = counted(texts, normalizer, pre_tokenizer)
     names = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
-    backend.train_from_iterator(
-        texts, trainers.UnigramTrainer(vocab_size=200, special_tokens=names, unk_token="<unk>", show_progress=False)
-    )
+    pieces = letters | Counter(dict(words.most_common(30)))
+    scores = [(piece, math.log(count / pieces.total())) for piece, count in pieces.items()]
+    backend = Tokenizer(models.Unigram([*((name, 0.0) for name in names), *scores], 3, False))
+    backend.normalizer, backend.pre_tokenizer = normalizer, pre_tokenizer
     backend.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), trim_offsets=True, add_prefix_space=False)
     special = {"unk_token": "<unk>", "pad_token": "<pad>", "cls_token": "<s>", "sep_token": "</s>", "mask_token": "<mask>"}
     return transformers.PreTrainedTokenizerFast(tokenizer_object=backend, **special)
