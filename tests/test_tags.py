@@ -121,11 +121,13 @@ def test_equal_files_are_one_tagger(tagger: Tagger, tmp_path: Path) -> None:
         tagger.weights[0, 0] = 1
 
 
-@pytest.mark.parametrize("damage", ["missing", "no gzip", "no table", "unknown tag", "no numbers", "beyond"])
+@pytest.mark.parametrize("damage", ["missing", "no gzip", "no table", "unknown tag", "no numbers", "odd", "no label", "beyond"])
 def test_a_damaged_table_is_one_sentence(damage: str, tmp_path: Path) -> None:
     path = tmp_path / "tagger.json.gz"
     stored = {"version": "x", "labels": ["NOUN"], "certain": {}, "weights": {"bias": [0, 1.0]}}
-    changed = {"unknown tag": {"labels": ["NUON"]}, "no numbers": {"weights": {"bias": [0, 1e999]}}, "beyond": {"certain": {"a": 7}}}
+    weights = {"no numbers": [0, 1e999], "odd": [0, 1.0, 0], "no label": [1, 1.0]}
+    changed = {damage: {"weights": {"bias": entry}} for damage, entry in weights.items()}
+    changed |= {"unknown tag": {"labels": ["NUON"]}, "beyond": {"certain": {"a": 7}}}
     if damage == "no gzip":
         path.write_bytes(b"tags")
     elif damage != "missing":

@@ -15,6 +15,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -167,9 +168,13 @@ def _read(stored: bytes) -> Tagger:
     labels = tuple(table["labels"])
     if unknown := {label.split("|")[0] for label in labels} - set(TAGS):
         raise ValueError(f"it has the tag {min(unknown)!r}")
-    weights = np.zeros((len(table["weights"]) + 1, len(labels)), dtype=np.float32)
-    for row, entry in zip(weights, table["weights"].values(), strict=False):
-        row[entry[::2]] = entry[1::2]
+    entries = table["weights"].values()
+    lengths = np.fromiter(map(len, entries), dtype=np.int64, count=len(entries))
+    flat = np.fromiter(chain.from_iterable(entries), dtype=np.float64, count=lengths.sum())
+    if (lengths % 2).any():
+        raise ValueError("it has a label without its weight")
+    weights = np.zeros((len(entries) + 1, len(labels)), dtype=np.float32)
+    weights[np.repeat(np.arange(len(entries)), lengths // 2), flat[::2].astype(np.int64)] = flat[1::2]
     if not np.isfinite(weights).all() or not set(table["certain"].values()) <= set(range(len(labels))):
         raise ValueError("it holds numbers that no tagger has")
     weights.setflags(write=False)
