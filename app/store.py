@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "change",
+    "demo_rows",
     "entries",
     "example",
     "explanations",
@@ -238,7 +239,7 @@ def table_of(of: Run, focus: Focus) -> Rows:
         SentvizError: in one sentence for the visitor.
     """
     if focus.over == "demo":
-        return _demo_rows(of.name, of.digest)
+        return demo_rows(of)
     if focus.over != "mine":
         return _stored_rows(of.name, of.digest, focus.over)
     mine = st.session_state.get("mine")
@@ -277,13 +278,20 @@ def _stored_rows(name: str, digest: str, split: str) -> Rows:
     return rows.with_text(frame)
 
 
+def demo_rows(of: Run, groups: tuple[str, ...] = ()) -> Rows:
+    """What a run says of the demo set, or of some of its groups; asked once for all visitors."""
+    return _demo_rows(of.name, of.digest, groups)
+
+
 @st.cache_resource(max_entries=32, show_spinner="Asking about the demo set")
-def _demo_rows(name: str, digest: str) -> Rows:
+def _demo_rows(name: str, digest: str, groups: tuple[str, ...]) -> Rows:
     from sentviz.testset import demo
     from sentviz.testset.rows import predicted
 
     of = runs()[name]
     frame = demo.load()
+    if groups:
+        frame = frame[frame["phenomenon"].isin(groups)].reset_index(drop=True)
     labels = demo.labels_for(of.labels)
     frame = frame.assign(label=frame["label"].map(labels), tag=frame["phenomenon"])
     return predicted(model(of), digest, frame, "demo")

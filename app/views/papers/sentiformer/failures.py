@@ -38,15 +38,14 @@ def show(runs: Sequence[Run]) -> None:
         st.caption("Choose at least one run.")
         return
     try:
-        rows = {name: store.table_of(store.run(name), shell.focus().with_(over="demo")) for name in chosen}
+        rows = {name: store.demo_rows(store.run(name), SHOWN) for name in chosen}
         frame = accuracy_by_phenomenon(rows, sided=True)
     except SentvizError as error:
         st.warning(shell.md(str(error)), icon=":material/block:")
         return
-    part = frame[frame["phenomenon"].isin(SHOWN)]
     sources = [store.run(name) for name in chosen]
     shell.figure(
-        lambda theme: sourced(drawn(part, sided=True, theme=theme), *sources, rows=rows[chosen[0]]),
+        lambda theme: sourced(drawn(frame, sided=True, theme=theme), *sources, rows=rows[chosen[0]]),
         "failures",
         code=code(chosen[0], "phenomena", versus=tuple(chosen[1:]), only=SHOWN, sided=True),
     )
