@@ -52,17 +52,17 @@ def test_every_item_names_a_part_of_the_page() -> None:
     assert "sst2 15 of 15 (45 runs)" in "; ".join(shown["here"])
 
 
-@pytest.mark.parametrize("name", ["compare", "lambda", "cost"])
+@pytest.mark.parametrize("name", ["compare", "confusion", "roc", "lambda", "cost"])
 @pytest.mark.parametrize("dataset", ["sst2", "yelp_full"])
 def test_every_part_stands_with_and_without_runs(name: str, dataset: str) -> None:
     app = part(name, dataset)
     assert not app.error
 
 
-def test_panels_wait_with_what_takes_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_points_wait_until_they_are_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """t-SNE is not computed before it is asked for."""
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path))
-    app = part("panels")
+    app = part("tsne")
     assert any(button.key == "ndt-tsne" for button in app.button)
     assert not list(tmp_path.rglob("*.npy"))
 

@@ -237,7 +237,7 @@ PRINTED = (
         "DT or NDT has the higher AUC, as said",
         PRINT,
         ("", "DT has the higher AUC on IMDB and SST-2, the best NDT on Yelp and Twitter", "section IV-G2", _auc),
-        shows="panels",
+        shows="roc",
         figure="roc-panels",
     ),
     *row(

@@ -1,4 +1,4 @@
-"""The paper's figures: confusion matrices, ROC curves, t-SNE."""
+"""The paper's figures 1 to 3: confusion matrices, ROC curves, t-SNE."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sentviz.papers.ndt.study import DATASETS
 from sentviz.runs import Run
 from sentviz.studies.tsne import cached, frame, picture
 
-__all__ = ["show"]
+__all__ = ["confusion", "roc", "tsne"]
 
 
 @st.cache_data(max_entries=4, show_spinner="Counting the answers")
@@ -38,24 +38,34 @@ def _pictures(key: tuple[str, ...], _runs: dict[str, Run]) -> pd.DataFrame:
     return frame({DATASETS[dataset]: picture(run) for dataset, run in _runs.items()})
 
 
-def show(runs: Sequence[Run]) -> None:
-    """All data sets at once."""
-    st.caption("As in the paper, one panel a data set.")
-    key, ndt, dt = digests(runs), shown(runs), shown(runs, "diff")
-    lost = missing(runs)
-    st.markdown("##### Figure 1: confusion matrices")
+def confusion(runs: Sequence[Run]) -> None:
+    """Figure 1: the confusion matrix of each data set's best NDT."""
+    _said("Figure 1: confusion matrices")
+    key, lost = digests(runs), missing(runs)
     _figure(
-        lambda theme: confusion_panels(_confusions(key, runs), missing=lost, theme=theme), ndt.values(), "ndt-confusion", "confusion-panels"
+        lambda theme: confusion_panels(_confusions(key, runs), missing=lost, theme=theme),
+        shown(runs).values(),
+        "ndt-confusion",
+        "confusion-panels",
     )
-    st.markdown("##### Figure 2: ROC curves")
+
+
+def roc(runs: Sequence[Run]) -> None:
+    """Figure 2: ROC curves of DT and of each data set's best NDT."""
+    _said("Figure 2: ROC curves")
+    key, lost = digests(runs), missing(runs)
     gone = [*lost, *(f"DT on {title}" for title in missing(runs, "diff") if title not in lost)]
     _figure(
         lambda theme: roc_panels(_rocs(key, runs), order=tuple(DATASETS.values()), missing=gone, theme=theme),
-        [*dt.values(), *ndt.values()],
+        [*shown(runs, "diff").values(), *shown(runs).values()],
         "ndt-roc",
         "roc-panels",
     )
-    st.markdown("##### Figure 3: t-SNE of the pooled vectors")
+
+
+def tsne(runs: Sequence[Run]) -> None:
+    """Figure 3: t-SNE of the pooled vectors, computed when it is asked for."""
+    _said("Figure 3: t-SNE of the pooled vectors")
     able = with_vectors(runs)
     if not all(cached(run) for run in able.values()) and not st.session_state.get("ndt-tsne-asked"):
         st.caption("Not computed on this machine yet; it takes about ten seconds a data set, once.")
@@ -66,6 +76,11 @@ def show(runs: Sequence[Run]) -> None:
     gone = [title for name, title in DATASETS.items() if name not in able]
     of_able = tuple(run.digest for run in able.values())
     _figure(lambda theme: tsne_panels(_pictures(of_able, able), missing=gone, theme=theme), able.values(), "ndt-tsne-figure", "tsne-panels")
+
+
+def _said(title: str) -> None:
+    st.markdown(f"##### {title}")
+    st.caption("All data sets at once: as in the paper, one panel each.")
 
 
 def _figure(make: Callable[[Theme], Figure], sources: Iterable[Run], key: str, figure: str) -> None:
