@@ -15,7 +15,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import sentviz
-from app.views.papers.sentiformer import proposition
+from app.views.papers.sentiformer import failures, proposition
 from sentviz.maps.arithmetic import cell
 from sentviz.papers.sentiformer import solvers
 from sentviz.training import train
@@ -152,5 +152,7 @@ def test_the_failure_modes_are_counted_by_side(page: Any) -> None:
     app = page()
     said = words(app).replace("\\", "")
     assert "three failure modes" in said and "by phenomenon" in said
+    drawn = next(chart.proto.spec for chart in app.get("plotly_chart") if "Accuracy by phenomenon" in chart.proto.spec)
+    assert set(re.findall(r"([\w-]+) \(\d+\)", drawn)) == set(failures.SHOWN)
     table = next(each.value for each in app.dataframe if "gold" in each.value)
     assert len(table) == 30 and set(table["gold"]) == {"negative", "positive"} and "toy/sentiformer" in table

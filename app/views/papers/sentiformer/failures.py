@@ -43,9 +43,10 @@ def show(runs: Sequence[Run]) -> None:
     except SentvizError as error:
         st.warning(shell.md(str(error)), icon=":material/block:")
         return
+    part = frame[frame["phenomenon"].isin(SHOWN)]
     sources = [store.run(name) for name in chosen]
     shell.figure(
-        lambda theme: sourced(drawn(frame, sided=True, theme=theme), *sources, rows=rows[chosen[0]]),
+        lambda theme: sourced(drawn(part, sided=True, theme=theme), *sources, rows=rows[chosen[0]]),
         "failures",
         code=code(chosen[0], "phenomena", versus=tuple(chosen[1:]), only=SHOWN, sided=True),
     )
