@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app import shell, store
+from app import answers, shell, store
 from app.focus import choices
 from app.views.getdata_part import offer
 from app.views.testset import myfile_part
@@ -267,7 +267,7 @@ def _opened(rows: Rows, row: pd.Series[Any]) -> None:
     source = own if rows.over == "mine" else {"row": str(row["id"])}
     if edit:
         try:
-            st.session_state["pinned"] = store.trace(shell.focus().with_(**source).as_trained())
+            st.session_state["pinned"] = answers.trace(shell.focus().with_(**source).as_trained())
         except SentvizError as error:
             st.warning(shell.md(str(error)), icon=":material/block:")
             return

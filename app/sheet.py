@@ -9,7 +9,7 @@ from string import ascii_lowercase
 
 import streamlit as st
 
-from app import shell, store
+from app import shell, turns
 from app.studio import chosen
 from sentviz._browser import find_browser
 from sentviz.background import Turns
@@ -89,7 +89,7 @@ def open_sheet() -> None:
             for format in FORMATS:
                 st.download_button(
                     format.upper(),
-                    data=partial(_file, store.turns("export"), sheet, format),
+                    data=partial(_file, turns.turns("export"), sheet, format),
                     file_name=f"sheet.{format}",
                     mime=shell.MIME[format],
                     key=f"sheet-{format}",
@@ -117,7 +117,7 @@ def _preview(sheet: Sheet) -> None:
         st.caption("A sheet needs Chrome or Chromium on the machine that runs sentviz.")
         return
     with st.spinner("Drawing"):
-        svg = _file(store.turns("export"), sheet, "svg")
+        svg = _file(turns.turns("export"), sheet, "svg")
     shell.paper(base64.b64encode(svg).decode(), sheet.millimetres, "Preview of the sheet")
 
 

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 import pandas as pd
 import streamlit as st
 
-from app import store
+from app import store, turns
 from app.focus import PRIVATE, TEXT_IN_URL, WITH_TEXT, Focus
 from sentviz._browser import find_browser
 from sentviz.background import Turns
@@ -110,7 +110,7 @@ def shows(*runs: str) -> None:
 
 def end() -> None:
     """What can wait until the page stands: torch is loaded beside it, so that the first typed sentence does not wait."""
-    store.warm()
+    turns.warm()
 
 
 def focus() -> Focus:
@@ -289,7 +289,7 @@ def _export_menu(make: Callable[[Theme], Figure], name: str, key: str, code: Cal
         for column, format in zip(st.columns(3, gap="small"), row, strict=True):
             column.download_button(
                 format.upper(),
-                data=partial(as_file, store.turns("export"), named, format, style),
+                data=partial(as_file, turns.turns("export"), named, format, style),
                 file_name=f"{name}.{format}",
                 mime=MIME[format],
                 key=f"export-{key}-{format}",

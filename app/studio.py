@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from app import shell, store
+from app import shell, turns
 from sentviz._browser import find_browser
 from sentviz.errors import InputError, SentvizError
 from sentviz.export import render
@@ -129,7 +129,7 @@ def _preview(figure: Figure, style: Style) -> None:
     if find_browser() is None:
         st.plotly_chart(styled(figure, style).plot, theme=None, key="studio-plot", config={"displayModeBar": False})
         return
-    with st.spinner("Drawing"), store.turns("export").turn():
+    with st.spinner("Drawing"), turns.turns("export").turn():
         svg = render(figure, "svg", style=style)
     shell.paper(base64.b64encode(svg).decode(), style.millimetres, "Preview of the figure")
 
@@ -139,7 +139,7 @@ def _files(figure: Figure, name: str, style: Style) -> None:
         for format in SEALED:
             st.download_button(
                 format.upper(),
-                data=partial(shell.as_file, store.turns("export"), lambda theme: figure, format, style),
+                data=partial(shell.as_file, turns.turns("export"), lambda theme: figure, format, style),
                 file_name=f"{name}.{format}",
                 mime=shell.MIME[format],
                 key=f"studio-{format}",

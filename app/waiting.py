@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from app import shell, store
+from app import shell, turns
 from sentviz.background import Job, Jobs
 
 __all__ = ["wait"]
@@ -14,7 +14,7 @@ __all__ = ["wait"]
 
 def wait(jobs: Jobs, key: str, title: str, work: Any) -> bool:
     """Start a job for this visitor, or go on waiting for it; True while there is something to wait for."""
-    who = store.visitor()
+    who = turns.visitor()
     stopped: set[str] = st.session_state.setdefault("stopped", set())
     job = jobs.get(key)
     if job is not None and job.state == "failed":

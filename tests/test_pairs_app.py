@@ -11,7 +11,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from app import store
+from app import answers, store
 from app.focus import Focus
 from sentviz import datasets
 from sentviz.embeddings.cache import layer_vectors
@@ -113,7 +113,7 @@ def test_a_row_is_both_sentences(model: Model) -> None:
     shown, first = table.set_index("id"), frame.iloc[0]
     assert shown.loc[first["id"], ["text", "second text"]].tolist() == [first["text"], first["text_pair"]]
     focus = Focus(run=RUN, row=str(first["id"]))
-    assert store.texts(focus) == (first["text"], first["text_pair"])
+    assert answers.texts(focus) == (first["text"], first["text_pair"])
 
 
 def test_the_demo_set_is_for_english_sentences_one_by_one() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from app import shell, store
+from app import answers, shell, store
 from app.fields import LARGEST, LONGEST
 from app.focus import READERS
 from app.views.getdata_part import offer
@@ -101,7 +101,7 @@ def sentence_box(run: Run, text: str, pair: str | None, key: str = "sentence") -
 def texts_in_focus(run: Run) -> tuple[str, str | None]:
     """The text in focus, of pairs with its second; the page stops with a sentence, and the way to the data set, where it cannot be had."""
     try:
-        return store.texts(shell.focus())
+        return answers.texts(shell.focus())
     except SentvizError as error:
         st.warning(shell.md(str(error)), icon=":material/database_off:")
         offer(run.config["data"]["name"])

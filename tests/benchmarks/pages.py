@@ -78,7 +78,7 @@ def timed(view: str) -> None:
     """Print the seconds of a view in this process, cold and warm."""
     from streamlit.testing.v1 import AppTest
 
-    from app.store import warm
+    from app.turns import warm
 
     known = _app()._registered_pages
     warm().join()

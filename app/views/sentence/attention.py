@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import shell, store
+from app import answers, shell, store
 from app.views.parts import asked, attends, sentence_box, texts_in_focus
 from app.views.sentence import bertviz_part, gates_part, layers_part, lexicon_part, map_part, maps_part, scores_part
 from sentviz.errors import SentvizError
@@ -22,7 +22,7 @@ with st.container(horizontal=True, gap="small"):
 try:
     # a stored example knows neither its terms nor its window
     exact = focus.look in ("lexicon", "gates") or (focus.look == "long" and run.capabilities.pattern)
-    trace = store.trace(focus, scored=focus.look == "scores", exact=exact)
+    trace = answers.trace(focus, scored=focus.look == "scores", exact=exact)
 except SentvizError as error:
     st.warning(shell.md(str(error)), icon=":material/edit:")
     st.stop()

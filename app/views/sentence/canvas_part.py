@@ -7,7 +7,7 @@ from functools import partial
 
 import streamlit as st
 
-from app import shell, store
+from app import answers, shell
 from app.components.canvas import canvas, chosen
 from app.focus import Focus
 from app.views.parts import notebook, place
@@ -34,14 +34,14 @@ def show(trace: Trace, run: Run, score: str, before: Trace | None) -> Scene:
         before: the same text asked of the model as it was trained, where something was changed by hand.
     """
     measures = trace.has_maps and run.capabilities.silence
-    falls = store.heads(shell.focus(), trace) if measures else None
+    falls = answers.heads(shell.focus(), trace) if measures else None
     pinned = shell.focus().token - 1 if 0 < shell.focus().token <= len(trace.tokens) else None
     scene = scene_of(trace, run.capabilities, score, heads=falls, before=before, chosen=_chosen(trace), pinned=pinned)
     data = canvas_data(scene, acts=True, greets=True)
     axes = trace.lambdas.shape[0], len(trace.head_ids), trace.lambdas.shape[1] + 1
 
     def draw() -> None:
-        if measures and falls is None and store.heads(shell.focus(), trace) is not None:
+        if measures and falls is None and answers.heads(shell.focus(), trace) is not None:
             st.rerun()
         pin = partial(_pin, len(trace.tokens))
         canvas(data, key=KEY, on_pick=partial(_pick, axes), on_silence=partial(_silence, axes[:2]), on_pin=pin)

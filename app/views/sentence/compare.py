@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from app import shell, store
+from app import answers, shell
 from app.views.parts import asked, attends, sentence_box, texts_in_focus
 from app.views.sentence import compare_maps, compare_rows, why_part
 from app.views.sentence.compare_pick import pick
@@ -29,11 +29,11 @@ text, pair = texts_in_focus(run)
 sentence_box(run, text, pair, "compare-sentence")
 plain = replace(focus.as_trained(), text=text, pair=pair or "", row="")
 try:
-    traces = [store.trace(replace(plain, run=each.name)) for each in (run, other)]
+    traces = [answers.trace(replace(plain, run=each.name)) for each in (run, other)]
 except SentvizError as error:
     st.warning(shell.md(str(error)), icon=":material/edit:")
     st.stop()
-if store.change(run, focus):
+if answers.change(run, focus):
     st.caption("Both models are as learned here: what was changed on Explore does not hold on this page.")
 
 places = []

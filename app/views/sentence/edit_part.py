@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app import shell, store
+from app import answers, shell, store
 from app.views.parts import head_title, place
 from sentviz.errors import InputError, SentvizError
 from sentviz.explain import headline
@@ -47,7 +47,7 @@ def report(run: Run, trace: Trace) -> None:
     def made() -> bytes:
         from sentviz.report import report_html
 
-        return report_html(store.reasoned(focus), run).encode()
+        return report_html(answers.reasoned(focus), run).encode()
 
     focus = shell.focus()
 
@@ -131,7 +131,7 @@ def _changed_too(pinned: Trace, trace: Trace) -> Trace:
         raise InputError(f"{of.name} has no such layers, heads, components, lexicon or gates, so the changes cannot hold for both.")
     if focus.gates and pinned.tokens != trace.tokens:
         raise InputError("Gates are changed token by token, and the pinned sentence has other tokens, so the changes cannot hold for both.")
-    return store.trace(replace(fitting, text=pinned.text, pair=pinned.text_pair or "", row="", score="removal"))
+    return answers.trace(replace(fitting, text=pinned.text, pair=pinned.text_pair or "", row="", score="removal"))
 
 
 def side_by_side(run: Run, trace: Trace) -> None:
@@ -139,7 +139,7 @@ def side_by_side(run: Run, trace: Trace) -> None:
     pinned: Trace | None = st.session_state.get("pinned")
 
     def pin() -> None:
-        st.session_state["pinned"] = store.trace(shell.focus())  # with the reason that was asked for in the meantime
+        st.session_state["pinned"] = answers.trace(shell.focus())  # with the reason that was asked for in the meantime
 
     def unpin() -> None:
         st.session_state.pop("pinned", None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import shell, store
+from app import answers, shell, store
 from app.views.parts import asked, attends, offer_reader, sentence_box, texts_in_focus
 from app.views.sentence import why_part
 from app.views.sentence.canvas_part import exports, show
@@ -42,7 +42,7 @@ with asks:
 st.session_state["examples"] = next((kind for kind, example in kinds.items() if (example.text, example.pair) == (text, pair)), None)
 st.pills("Examples", list(kinds), key="examples", on_change=take_example, label_visibility="collapsed")
 try:
-    before, trace = as_trained(), store.trace(focus)
+    before, trace = as_trained(), answers.trace(focus)
 except SentvizError as error:
     st.warning(shell.md(str(error)), icon=":material/edit:")
     st.stop()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import shell, store
+from app import answers, shell, store
 from app.views.parts import gate_switches, notebook, strength
 from sentviz.figures.gates import gate_cells
 from sentviz.figures.positions import position_signals
@@ -52,7 +52,7 @@ def _before(trace: Trace) -> None:
     plain = focus.as_trained()
     if plain == focus:
         return
-    before = store.trace(plain, scored=False)
+    before = answers.trace(plain, scored=False)
     moved = [
         f"{shell.md(label)} {old:.1%} → **{new:.1%}**"
         for label, old, new in zip(trace.labels, before.probabilities.tolist(), trace.probabilities.tolist(), strict=True)

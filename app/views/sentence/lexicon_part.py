@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from app import shell, store
+from app import answers, shell, store
 from app.views.parts import head_title, map_controls, map_figure, notebook, place, strength
 from sentviz.errors import SentvizError
 from sentviz.figures import Figure, Theme
@@ -209,7 +209,7 @@ def _maps(trace: Trace, run: Run) -> None:
     st.markdown("##### The whole map")
     focus = shell.focus()
     layer, head, component = focus.layer - 1, place(focus.head), place(focus.component)
-    before = store.trace(replace(focus, strength=(("lexicon", 0.0),)), scored=False)
+    before = answers.trace(replace(focus, strength=(("lexicon", 0.0),)), scored=False)
     changed = difference(before, trace)
 
     def draw(theme: Theme) -> Figure:

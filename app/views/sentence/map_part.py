@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 import streamlit as st
 
-from app import shell, store
+from app import answers, shell, store
 from app.components.attention_map import Layer, attention_map, picked
 from app.views.parts import map_controls, notebook, place
 from sentviz.errors import SentvizError
@@ -87,12 +87,12 @@ def _to_its_end(trace: Trace, run: Run) -> tuple[Trace, Run]:
     switch = shell.bound("reach", shell.focus().reach == "whole", put=lambda on: "whole" if on else "trained")
     if not st.toggle(f"Read {'all' if total <= LONGEST else f'{LONGEST:,} of'} {total:,} tokens, not {trained:,}", help=help, **switch):
         return trace, run
-    whole = store.trace(shell.focus(), scored=False, longest=LONGEST)
+    whole = answers.trace(shell.focus(), scored=False, longest=LONGEST)
     said = [f"{one.label} ({one.confidence:.0%})" for one in (whole, trace)]
     beyond = f" The last {whole.dropped:,} are still not read." if whole.dropped else ""
-    answers = f"Of {len(whole.tokens):,} tokens {run.name} says {said[0]}, of the first {trained:,} {said[1]}."
+    both = f"Of {len(whole.tokens):,} tokens {run.name} says {said[0]}, of the first {trained:,} {said[1]}."
     warning = f"It was trained on {trained:,} at most: what it makes of places beyond was never trained."
-    st.caption(shell.md(f"{answers} {warning}{beyond}"))
+    st.caption(shell.md(f"{both} {warning}{beyond}"))
     return whole, run.longer(LONGEST)
 
 

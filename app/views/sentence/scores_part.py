@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import shell, store
+from app import answers, shell
 from app.views.parts import notebook
 from sentviz.errors import SentvizError
 from sentviz.explain import SCORES
@@ -28,7 +28,7 @@ COLUMNS = {
 def show(trace: Trace, run: Run) -> None:
     """A table of all methods against a random explanation, and a strip for each."""
     try:
-        full, table = store.explanations(shell.focus())
+        full, table = answers.explanations(shell.focus())
     except SentvizError as error:
         st.info(shell.md(str(error)), icon=":material/info:")
         return

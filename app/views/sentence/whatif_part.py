@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import shell, store
+from app import answers, shell, store
 from app.focus import FIELDS
 from app.views.parts import gate_switches, strength
 from sentviz.explain import percent
@@ -24,7 +24,7 @@ def as_trained() -> Trace | None:
         SentvizError: in one sentence for the visitor.
     """
     plain = shell.focus().as_trained()
-    return None if plain == shell.focus() else store.trace(plain, scored=False)
+    return None if plain == shell.focus() else answers.trace(plain, scored=False)
 
 
 def became(before: Trace, now: Trace) -> str:

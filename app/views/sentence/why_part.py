@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from app import shell, store
+from app import answers, shell, turns
 from app.focus import Focus
 from sentviz.errors import SentvizError
 from sentviz.explain import reason
@@ -34,7 +34,7 @@ def place(key: str, trace: Trace | None = None) -> Any:
 
 def waiting() -> bool:
     """Whether to leave it for later: torch is still being loaded. The page follows when it is there."""
-    if store.warming():
+    if turns.warming():
         _follow()
         return True
     return False
@@ -42,14 +42,14 @@ def waiting() -> bool:
 
 @st.fragment(run_every=1.0)
 def _follow() -> None:
-    if not store.warming():
+    if not turns.warming():
         st.rerun()
 
 
 def show_reason(slot: Any, focus: Focus) -> None:
     """Why the model answers as it does, and what the search took."""
     try:
-        _reason(slot, store.reasoned(focus))
+        _reason(slot, answers.reasoned(focus))
     except SentvizError as error:
         slot.caption(shell.md(str(error)))
 
@@ -69,6 +69,6 @@ def _reason(slot: Any, trace: Trace) -> None:
 def show_verdict(slot: Any, focus: Focus, score: str) -> None:
     """Whether the explanation on the page names words that matter in this sentence."""
     try:
-        slot.caption(shell.md(str(store.verdict(focus, score))), help=tip("faithfulness"))
+        slot.caption(shell.md(str(answers.verdict(focus, score))), help=tip("faithfulness"))
     except SentvizError as error:
         slot.caption(shell.md(str(error)))

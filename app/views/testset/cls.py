@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app import shell, store
+from app import answers, shell, store
 from app.views.runpick import readable
 from app.views.testset import gates_part
 from sentviz.errors import SentvizError
@@ -70,10 +70,10 @@ dashed = baselines if len(baselines) < len(chosen) else []
 sentence: pd.DataFrame | None = None
 if focus.text or focus.row:
     own = focus.with_(run=run.name)
-    if store.change(run, own):
+    if answers.change(run, own):
         st.caption("Rings show the model as it was changed on Explore, lines as it was trained.")
     try:
-        sentence = of_trace(store.trace(own, scored=False))
+        sentence = of_trace(answers.trace(own, scored=False))
     except SentvizError as error:
         st.caption(shell.md(str(error)))
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 import streamlit as st
 
-from app import shell, store
+from app import answers, shell, store
 from app.waiting import wait
 from sentviz.background import Jobs
 from sentviz.embeddings.cache import Cache, digest, layer_vectors, pictures, stored_sample
@@ -278,6 +278,6 @@ def sentence_of(focus: Any) -> tuple[str, str | None]:
     if not (focus.text or focus.row):
         return "", None
     try:
-        return store.texts(focus)
+        return answers.texts(focus)
     except SentvizError:
         return "", None

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from app import shell, store
+from app import answers, shell, store
 from app.focus import Focus
 from app.views.parts import place
 from sentviz.epochs.course import Course, asked_of, course, examples, missing
@@ -78,7 +78,7 @@ def sentence(run: Run, focus: Focus) -> Traces:
     """
     if not (focus.text or focus.row):
         return _examples(run.name, run.digest)
-    text, pair = store.texts(focus)
+    text, pair = answers.texts(focus)
     kept: dict[Any, Traces] = st.session_state.setdefault("through-traces", {})
     key = (run.digest, text, pair)
     if key not in kept:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from app import shell, store
+from app import answers, shell, store
 from app.views.parts import notebook, sentence_box
 from sentviz.errors import SentvizError
 from sentviz.figures.smoother import smoother
@@ -36,11 +36,11 @@ def show() -> None:
         return
     run = store.run(shell.focus().run)
     try:
-        text, pair = store.texts(shell.focus())
+        text, pair = answers.texts(shell.focus())
         with st.container(horizontal=True, gap="small"):
             shell.choose(st.selectbox, "Model", "run", names, label_visibility="collapsed", width=260)
             sentence_box(run, text, pair, "smooth-sentence")
-        trace = store.trace(shell.focus(), scored=False, exact=True)
+        trace = answers.trace(shell.focus(), scored=False, exact=True)
     except SentvizError as error:
         st.warning(shell.md(str(error)), icon=":material/edit:")
         return

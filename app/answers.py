@@ -1,0 +1,214 @@
+"""What the run in focus says of the text in focus, kept for this visit only: traces, reasons, verdicts, silenced heads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from app import store
+from app.focus import Focus
+from app.turns import torch_is_here, turn
+from sentviz.errors import InputError
+from sentviz.explain import SCORES, available, explained, supported
+from sentviz.explain import score as score_of
+from sentviz.explain.headline import Chance, chance_of
+from sentviz.remarks import reads_pairs
+from sentviz.runs import Run
+from sentviz.trace import Trace
+
+if TYPE_CHECKING:
+    from sentviz.explain.faithfulness import Verdict
+
+__all__ = ["change", "explanations", "heads", "reasoned", "texts", "trace", "verdict"]
+
+KEPT_TRACES = 8
+KEPT_TOKENS = 12_000  # of these traces together: a long text's holds tens of kilobytes a token
+
+
+def texts(focus: Focus) -> tuple[str, str | None]:
+    """The text in focus, the visitor's, a row's of the data set, or the run's example; with its second where the run reads pairs.
+
+    Raises:
+        DataMissingError, InputError: the row cannot be had.
+    """
+    source = store.run(focus.run)
+    pairs = reads_pairs(source)
+    if not focus.row:
+        if not focus.text:
+            return store.example(source).text, store.example(source).text_pair
+        return focus.text, focus.pair if pairs and focus.pair else None
+    from sentviz import datasets
+    from sentviz.testset import demo
+
+    ours = demo.load()
+    if not (found := ours.loc[ours["id"] == focus.row, "text"]).empty:
+        return str(found.iloc[0]), None
+    name = source.config["data"]["name"]
+    for split in datasets.info(name).splits:
+        frame = store.split_of(name, split)
+        rows = frame[frame["id"].astype(str) == focus.row]
+        if not rows.empty:
+            return str(rows["text"].iloc[0]), str(rows["text_pair"].iloc[0]) if pairs else None
+    raise InputError(f"{name} has no row {focus.row!r}.")
+
+
+def trace(focus: Focus, *, scored: bool = True, exact: bool = False, longest: int = 0) -> Trace:
+    """The trace of the text in focus under the interventions in focus, kept for this visit only.
+
+    Unless `scored` is off, with its removal scores and the score in focus: they ask the model once a word, which long texts feel.
+    An `exact` one is never the run's stored example, whose maps are of half precision: small differences need it. With `longest`, the
+    run reads so many tokens, more than it was trained on (`Run.longer`).
+
+    Raises:
+        SentvizError: in one sentence for the visitor.
+    """
+    source, (wanted, pair) = store.run(focus.run), texts(focus)
+    stored = store.example(source)
+    key = (source.digest, wanted, pair, focus.by_hand)
+    whole = focus.score in available(stored) and (stored.polarity is not None or not store.injects(source))
+    if whole and not exact and not longest and (wanted, pair) == (stored.text, stored.text_pair) and not change(source, focus):
+        return _reasoned(stored, key)
+    source = source.longer(longest) if longest else source
+    kept: dict[Any, Trace] = st.session_state.setdefault("traces", {})
+    key = (source.digest, wanted, pair, focus.by_hand)
+    if key not in kept:
+        with turn(), st.spinner("Asking the model"):
+            loaded, changes = store.model(source), change(source, focus)
+            kept[key] = loaded.trace(wanted, pair, maps=False, projections=True, **changes)  # pages ask for the maps that they show
+    asked = [name for name in dict.fromkeys(("removal", focus.score)) if name in available(kept[key], asking=True)]
+    if scored and (missing := [name for name in asked if name not in available(kept[key])]):
+        with turn(), st.spinner("Asking the model without each word" if "removal" in missing else "Explaining the answer"):
+            kept[key] = explained(store.model(source), kept[key], missing, **change(source, focus))
+    while len(kept) > KEPT_TRACES or (len(kept) > 1 and sum(len(one.tokens) for one in kept.values()) > KEPT_TOKENS):
+        kept.pop(next(iter(other for other in kept if other != key)))
+    return _reasoned(kept[key], key)
+
+
+def _reasoned(seen: Trace, key: Any) -> Trace:
+    """The trace with its units and evidence, where they were asked for in this visit."""
+    known = st.session_state.get("reasons", {}).get(key)
+    if known is None:
+        return seen
+    scores, units, evidence = known
+    return seen.replace(token_scores={**seen.token_scores, "units": scores}, units={**seen.units, "units": units}, evidence=evidence)
+
+
+def reasoned(focus: Focus) -> Trace:
+    """The trace in focus with what its headline rests on: units, and the smallest edit where none of them explains the answer.
+
+    Raises:
+        SentvizError: in one sentence for the visitor.
+    """
+    seen, source = trace(focus), store.run(focus.run)
+    if seen.evidence is not None:
+        return seen
+    with turn():
+        seen = supported(store.model(source), seen, _chance(source.name, source.digest), **change(source, focus))
+    reasons: dict[Any, Any] = st.session_state.setdefault("reasons", {})
+    reasons[source.digest, seen.text, seen.text_pair, focus.by_hand] = seen.token_scores["units"], seen.units["units"], seen.evidence
+    while len(reasons) > KEPT_TRACES:
+        reasons.pop(next(iter(reasons)))
+    return seen
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _chance(name: str, digest: str) -> Chance:
+    of = store.runs()[name]
+    return chance_of(store.model(of), of)
+
+
+def verdict(focus: Focus, score: str) -> Verdict:
+    """Whether a score of the text in focus names words that matter, or any.
+
+    Raises:
+        SentvizError: in one sentence for the visitor.
+    """
+    from sentviz.explain.faithfulness import against_chance
+
+    seen, source = trace(focus), store.run(focus.run)
+    kept: dict[Any, Verdict] = st.session_state.setdefault("verdicts", {})
+    key = (source.digest, seen.text, seen.text_pair, focus.by_hand, score)
+    if key not in kept:
+        with turn():
+            kept[key] = against_chance(store.model(source), seen, score_of(seen, score), **change(source, focus))
+        while len(kept) > KEPT_TRACES:
+            kept.pop(next(iter(kept)))
+    return kept[key]
+
+
+def heads(focus: Focus, seen: Trace) -> Any:
+    """(L, H) fall of the answer's log-odds when a head is silenced, of what `trace` gave, kept for this visit; None until torch is loaded.
+
+    The first paint does not wait for it: what stands on the page then is the run's stored example.
+    """
+    if not torch_is_here():
+        return None
+    from sentviz.maps.silenced import silenced
+
+    source = store.run(focus.run)
+    kept: dict[Any, Any] = st.session_state.setdefault("heads", {})
+    key = (source.digest, seen.text, seen.text_pair, focus.by_hand)
+    if key not in kept:
+        with turn():
+            kept[key] = silenced(store.model(source), seen)
+        while len(kept) > KEPT_TRACES:
+            kept.pop(next(iter(kept)))
+    return kept[key]
+
+
+def change(of: Run, focus: Focus) -> dict[str, Any]:
+    """The interventions in focus as `Model.trace` takes them; none where nothing was changed by hand."""
+    import numpy as np
+
+    changed: dict[str, Any] = {"heads_off": tuple((layer - 1, head - 1) for layer, head in focus.off)} if focus.off else {}
+    if focus.strength:
+        changed["strength"] = dict(focus.strength)
+    if focus.gates:
+        changed |= {f"gates_{state}": [place - 1 for place, each in focus.gates if each == state] for state in ("open", "shut")}
+    if not focus.mix:
+        return changed
+    has = of.capabilities
+    lambdas = np.full((has.layers, has.components), np.nan)
+    for layer, component, value in focus.mix:
+        lambdas[layer - 1, component - 1] = value
+    return changed | {"lambdas": lambdas}
+
+
+def explanations(focus: Focus) -> tuple[Trace, Any]:
+    """The trace with every score that the model has, and a frame: explanation, its faithfulness beside random, milliseconds.
+
+    Raises:
+        SentvizError: in one sentence for the visitor.
+    """
+    import time
+
+    import pandas as pd
+
+    from sentviz.explain.faithfulness import faithfulness
+
+    source = store.run(focus.run)
+    seen, loaded, changes = trace(focus), store.model(source), change(source, focus)
+    key = (source.digest, seen.text, seen.text_pair, focus.by_hand)
+    if st.session_state.get("explanations", (None,))[0] == key:
+        kept: tuple[Any, tuple[Trace, Any]] = st.session_state["explanations"]
+        return kept[1]
+    rows, scores = [], {}
+    for name in available(seen, asking=True):
+        begin = time.perf_counter()
+        try:
+            with turn():
+                seen = explained(loaded, seen, [name], **changes)
+            scores[name] = score_of(seen, name)
+        except InputError:
+            continue
+        rows.append({"method": name, "explanation": SCORES[name].title, "milliseconds": 1e3 * (time.perf_counter() - begin)})
+    with turn():
+        measured = faithfulness(loaded, seen, scores, **changes)
+    wide = measured.pivot(index="method", columns="metric", values="value")
+    chance = measured.drop_duplicates("metric").set_index("metric")["random"]
+    table = pd.DataFrame(rows).merge(wide.reset_index(), on="method").sort_values("comprehensiveness", ascending=False)
+    table = pd.concat([table, pd.DataFrame([{"explanation": "random", **chance.to_dict()}])], ignore_index=True)
+    result = seen, table[["explanation", "comprehensiveness", "sufficiency", "spearman", "milliseconds"]]
+    st.session_state["explanations"] = (key, result)
+    return result
