@@ -185,5 +185,5 @@ def test_without_runs_everything_still_answers(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr("sentviz.studies.export_paper.find_browser", lambda: None)
     manifest = export_paper("ndt", tmp_path / "out", [])
     states = {item["id"]: item["state"] for item in manifest["items"]}
-    assert states["figure-1"] == states["figure-3"] == "not written"
+    assert states["figure-1"] == states["figure-3"] == "no run here"
     assert states["table-11"] == states["claims"] == "written"

@@ -266,6 +266,13 @@ class Study:
 
         return gathered().runs
 
+    @classmethod
+    def of(cls, name: str, runs: Sequence[Run]) -> Study:
+        """From these runs, whatever else is at hand."""
+        study = cls(name)
+        study.runs = list(runs)
+        return study
+
     def sourced(self, figure: Figure) -> Figure:
         """As it is: makers of studies say themselves which runs they drew."""
         return figure

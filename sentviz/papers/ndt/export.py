@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 
-from sentviz.gallery import sourced
-from sentviz.papers.ndt import leak, panels, tables
+from sentviz.papers.ndt import leak, tables
 from sentviz.papers.ndt.answer import BASES, answers_by_rows
-from sentviz.papers.ndt.study import DATASETS, beside, configurations, points, summary
+from sentviz.papers.ndt.study import DATASETS, configurations
 from sentviz.runs import Run
-from sentviz.studies import tsne
-from sentviz.studies.made import Made, Maker
+from sentviz.studies.made import Made, Maker, drawn
 
 __all__ = ["MAKERS", "answers"]
 
@@ -31,70 +29,6 @@ def _any(runs: Sequence[Run]) -> bool:
     return any(configurations(runs, dataset) for dataset in DATASETS)
 
 
-def _sources(runs: Sequence[Run], dataset: str, models: Container[str] | None = None) -> list[Run]:
-    here = configurations(runs, dataset)
-    return [run for model, seeds in here.items() if models is None or model in models for run in seeds]
-
-
-def _confusions(runs: Sequence[Run]) -> list[Made]:
-    from sentviz.figures.confusion_panels import confusion_panels
-
-    figure = confusion_panels(panels.confusions(runs), missing=panels.missing(runs))
-    return [sourced(figure, *panels.shown(runs).values())]
-
-
-def _rocs(runs: Sequence[Run]) -> list[Made]:
-    from sentviz.figures.roc_panels import roc_panels
-
-    figure = roc_panels(panels.rocs(runs), order=tuple(DATASETS.values()), missing=panels.missing(runs))
-    return [sourced(figure, *panels.shown(runs, "diff").values(), *panels.shown(runs).values())]
-
-
-def _tsne(runs: Sequence[Run]) -> list[Made]:
-    from sentviz.figures.tsne_panels import tsne_panels
-
-    able = panels.with_vectors(runs)
-    lost = [title for dataset, title in DATASETS.items() if dataset not in able]
-    figure = tsne_panels(tsne.frame({DATASETS[dataset]: tsne.picture(run) for dataset, run in able.items()}), missing=lost)
-    return [sourced(figure, *able.values())]
-
-
-def _beside(runs: Sequence[Run]) -> list[Made]:
-    from sentviz.figures.accuracy_grid import accuracy_grid
-    from sentviz.figures.beside import measured_beside_printed
-
-    made: list[Made] = []
-    for dataset, title in DATASETS.items():
-        if sources := _sources(runs, dataset):
-            frame = beside(summary(runs, dataset), dataset, "accuracy")
-            single = points(runs, dataset, "accuracy")
-            both = (
-                measured_beside_printed(frame, single, title=f"Accuracy on {title}", percent=True),
-                accuracy_grid(tables.grid(frame), title=title),
-            )
-            made += [sourced(figure, *sources) for figure in both]
-    return made
-
-
-def _lambda_grids(runs: Sequence[Run]) -> list[Made]:
-    from sentviz.figures.lambda_grid import lambda_grid
-
-    made: list[Made] = []
-    for dataset, title in DATASETS.items():
-        frame, marks = panels.lambda_frames(runs, dataset)
-        if not frame.empty:
-            both = lambda_grid(frame, title=title, printed=marks), lambda_grid(frame, title=title, change=True)
-            made += [sourced(figure, *_sources(runs, dataset, set(frame["model"]))) for figure in both]
-    return made
-
-
-def _costs(runs: Sequence[Run]) -> list[Made]:
-    from sentviz.figures.tradeoff import tradeoff
-
-    found = {title: tables.costs(dataset) for dataset, title in DATASETS.items()}
-    return [tradeoff(*frames, title=title) for title, frames in found.items() if not all(frame.empty for frame in frames)]
-
-
 def _comparisons(runs: Sequence[Run]) -> list[Made]:
     found = [tables.comparisons(runs, dataset, base) for dataset in DATASETS for base in BASES if base in configurations(runs, dataset)]
     return [table for table in found if not table.frame.empty]
@@ -112,12 +46,12 @@ MAKERS: dict[str, Maker] = {
     "table-9": lambda runs: [tables.silhouettes(runs)] if _any(runs) else [],
     "table-10": lambda runs: [tables.totals(runs)] if _any(runs) else [],
     "table-11": lambda runs: [tables.milliseconds()],
-    "figure-1": _confusions,
-    "figure-2": _rocs,
-    "figure-3": _tsne,
-    "accuracy": _beside,
-    "lambda-evolution": _lambda_grids,
-    "parameters-latency": _costs,
+    "figure-1": drawn("confusion-panels"),
+    "figure-2": drawn("roc-panels"),
+    "figure-3": drawn("tsne-panels"),
+    "accuracy": drawn("accuracy-beside-print", "accuracy-grid"),
+    "lambda-evolution": lambda runs: [*drawn("lambda-grid")(runs), *drawn("lambda-grid", change=True)(runs)],
+    "parameters-latency": drawn("cost"),
     "comparisons": _comparisons,
     "leak": lambda runs: [] if leak.table().empty else [tables.leaked()],
 }
