@@ -50,11 +50,12 @@ class Study:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a paper's page that no other paper has; nothing of it is loaded or drawn before it is opened."""
+    """A part of a paper's page: figures of the gallery, or what no other paper has; nothing of it is drawn before it is opened."""
 
     name: str  # in links
     title: str
-    show: str  # "package.module:function", which draws it with Streamlit from the runs that studies read
+    show: str = ""  # "package.module:function", which draws it with Streamlit from the runs that studies read
+    figures: tuple[str, ...] = ()  # names in the gallery, drawn of all data sets under the words of the items that stand here
 
 
 FIRST, LAST = "claims", "items"  # the parts that every paper's page has: the board of its claims, and every item with where it is
@@ -258,6 +259,8 @@ def _wrong(paper: Any, others: Iterable[Paper]) -> str:
     parts = paper.page.parts
     if again := [name for i, name in enumerate(parts) if name in parts[:i]]:
         return f"its page has two parts {again[0]!r}"
+    if odd := [section.name for section in paper.page.sections if bool(section.show) == bool(section.figures)]:
+        return f"its part {odd[0]!r} must name a function or figures, and not both"
     for other in others:
         taken = {
             "name": [paper.name] * (paper.name == other.name),

@@ -47,7 +47,12 @@ PAPER = Paper(
     title="A made-up paper of two tables and *one* claim",
     citation="Nobody",
     folder=Path(__file__).parent,
-    page=Page("Two tables and a claim.", cannot="It shows no more.", sections=(Section("seen", "Seen", "made_up.seen:show"),)),
+    page=Page(
+        "Two tables and a claim.",
+        cannot="It shows no more.",
+        sections=(Section("seen", "Seen", "made_up.seen:show"), Section("bars", "Bars", figures=("made-up-bars",))),
+    ),
+    figures="made_up.bars",
     presets={
         "made-small": Preset({"width": 16, "heads": 2, "ffn_width": 24}),
         "made-wide": Preset({"width": 32, "heads": 2, "ffn_width": 24}, recipe={"epochs": 1}),
@@ -83,6 +88,16 @@ def _trained(runs):
     return Finding("holds", f"n = {here['made-wide'][0].metrics()['test']['n']}", effect=effect)
 
 CLAIMS = (Claim("A wide model can be trained", "section 1", "runs here", _trained, "It trains", on="Toy", data=("toy",), shows="seen"),)
+""",
+    "made_up/bars.py": """
+import numpy as np
+from sentviz.figures import probability_bars
+from sentviz.gallery.registry import figure
+from sentviz.gallery.subjects import Study
+
+@figure("made-up-bars", "Bars", Study, "verdict:probability_bars")
+def _bars(of, *, theme="light"):
+    return probability_bars([f"{len(of.runs)} runs", "rest"], np.array([0.25, 0.75]), theme=theme)
 """,
     "made_up/seen.py": """
 import streamlit as st
@@ -185,7 +200,7 @@ def test_the_papers_of_the_house() -> None:
         assert paper.folder == ROOT / "sentviz" / "papers" / name
         assert paper.items() and paper.all_claims() and paper.all_makers()
         for section in paper.page.sections:
-            assert callable(resolve_name(section.show))
+            assert set(section.figures) <= FIGURES.keys() and (section.figures or callable(resolve_name(section.show)))
         assert {claim.shows for claim in paper.all_claims()} <= {section.name for section in paper.page.sections}
         assert {claim.figure for claim in paper.all_claims()} - {""} <= FIGURES.keys()
     code = "import sys; from sentviz.registry import papers; papers(); print(*sorted({m.partition('.')[0] for m in sys.modules}))"
@@ -326,7 +341,7 @@ app.run()
 assert not app.exception, app.exception
 pages = {}
 own = next(key for key, info in app._registered_pages.items() if info["url_pathname"] == "paper-made-up")
-for page, part in ((own, "claims"), (own, "items"), (own, "seen"), ("views/papers/claims.py", ""), (sys.argv[1], "")):
+for page, part in ((own, "claims"), (own, "items"), (own, "seen"), (own, "bars"), ("views/papers/claims.py", ""), (sys.argv[1], "")):
     if part:
         app._page_hash = page
         app.query_params["part"] = part
@@ -370,6 +385,7 @@ def test_the_app_shows_a_foreign_paper(site: Path, made_up: Paper, trained: Run,
     assert pages["items"]["tables"][0]["accuracy"] == [0.75, 0.8]
     assert pages["items"]["tables"][-1]["printed"] == ["Table 1", "Table 2", "Figure 1"]
     assert re.search(r"A section of its own sees \d+ runs", "\n".join(pages["seen"]["words"]))
+    assert pages["bars"]["boards"] == 1 and not pages["bars"]["warnings"]
     assert pages["claims.py"]["focus"] == "made-up" and pages["claims.py"]["claims"] == pages["claims"]["claims"]
     assert any("broken" in warning for warning in pages["claims.py"]["warnings"])
     assert "A page of its own." in pages["page.py"]["words"]
@@ -400,6 +416,8 @@ def test_a_paper_that_raises_on_import_is_a_sentence(made_up: Paper) -> None:
         ({"page": Page("x", icon="star")}, "icon 'star' is not"),
         ({"page": Page("x", script=Path("nowhere.py"))}, "nowhere.py is not there"),
         ({"page": Page("x", sections=(Section("claims", "Mine", "a:b"),))}, "its page has two parts 'claims'"),
+        ({"page": Page("x", sections=(Section("mine", "Mine"),))}, "its part 'mine' must name a function or figures"),
+        ({"page": Page("x", sections=(Section("mine", "Mine", "a:b", ("roc",)),))}, "its part 'mine' must name a function or figures"),
     ],
 )
 def test_what_would_take_anothers_place_is_left_out(made_up: Paper, changes: dict[str, object], said: str) -> None:

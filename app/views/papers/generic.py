@@ -11,7 +11,10 @@ from app import shell
 from app.views.papers import board_part, items_part
 from app.views.papers.shared import digests, picked, studied
 from sentviz.errors import SentvizError
-from sentviz.registry import FIRST, LAST, Paper, papers
+from sentviz.gallery import code, make
+from sentviz.gallery.registry import find_figure
+from sentviz.gallery.subjects import Study
+from sentviz.registry import FIRST, LAST, Paper, Section, papers
 from sentviz.runs import Run
 from sentviz.studies.against import SEEDS_IN_WORDS
 from sentviz.studies.collected import of_paper
@@ -41,7 +44,28 @@ def show(paper: Paper, runs: Sequence[Run]) -> None:
         items_part.show(paper, runs)
     else:
         section = next(one for one in paper.page.sections if one.name == part)
-        resolve_name(section.show)(runs)
+        if section.show:
+            resolve_name(section.show)(runs)
+        else:
+            _figures(paper, section, runs)
+
+
+def _figures(paper: Paper, section: Section, runs: Sequence[Run]) -> None:
+    """The figures of a section below each other, under the items of the print that stand there and what differs from it."""
+    items = [item for item in paper.items() if item.get("view") == f"page/{section.name}"]
+    for item in items:
+        st.markdown(f"##### {shell.md(': '.join(filter(None, (item.get('printed', ''), item.get('title', '')))))}")
+    for name in section.figures:
+        for of in find_figure(name).names:
+            study = Study.of(of, runs)
+            shell.figure(
+                lambda theme, name=name, study=study: make(name, study, theme=theme),  # type: ignore[misc]
+                f"{paper.name}-{name}-{of}",
+                code=code(of, name),
+                of=digests(runs),
+            )
+    for why in filter(None, (item.get("why", "") for item in items)):
+        st.caption(shell.md(f"Against the print: {why}."))
 
 
 def _claims(paper: Paper, runs: Sequence[Run]) -> None:

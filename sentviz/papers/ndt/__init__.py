@@ -21,9 +21,9 @@ PAPER = Paper(
         sections=(
             Section("results", "Results", "app.views.papers.ndt.results:show"),
             Section("compare", "Compare", "app.views.papers.ndt.compare:show"),
-            Section("confusion", "Confusion", "app.views.papers.ndt.panels:confusion"),
-            Section("roc", "ROC", "app.views.papers.ndt.panels:roc"),
-            Section("tsne", "t-SNE", "app.views.papers.ndt.panels:tsne"),
+            Section("confusion", "Confusion", figures=("confusion-panels",)),
+            Section("roc", "ROC", figures=("roc-panels",)),
+            Section("tsne", "t-SNE", "app.views.papers.ndt.points:show"),
             Section("lambda", "Lambda", "app.views.papers.ndt.lambdas:show"),
             Section("cost", "Cost", "app.views.papers.ndt.cost:show"),
         ),
