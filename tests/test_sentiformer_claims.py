@@ -214,6 +214,14 @@ def test_words_of_several_comparisons() -> None:
     assert worded(["better", "better"]) == "holds" and worded(["better", "worse"]) == "does not hold"
 
 
+def test_what_has_learned_nothing_is_named(tmp_path: Path) -> None:
+    """Half of two classes right is chance, 90 % is not."""
+    runs = seeds(tmp_path, "sentiformer", 20)
+    assert "commonest class" not in accuracy(runs).caption
+    said = accuracy([*runs, *seeds(tmp_path, "bilstm", 100)]).caption
+    assert "the commonest class: BiLSTM on SST-5. There" in said
+
+
 @pytest.mark.slow
 def test_tables_hold_print_and_measurement(tmp_path: Path) -> None:
     runs = seeds(tmp_path, "sentiformer", 20) + seeds(tmp_path, "sentiformer-no-norm", 40)
