@@ -79,6 +79,7 @@ def test_planted_reasons_are_found() -> None:
     assert smallest_flip(nothing, nothing.trace("...")).passes == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pair", [None, "so it was a tender song, " * 90])
 def test_of_a_long_text_what_is_read_is_edited(pair: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """As if all of it were encoded anew for each edit; the text that is told is whole."""

@@ -123,6 +123,7 @@ def test_runs_that_learned_from_fewer_rows_are_of_the_study(trained: Path, here:
     assert _same_rows(whole, few) and not _same_rows(whole, SimpleNamespace(config=other))  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_padding_is_measured_as_by_hand(here: list[Run]) -> None:
     import sentviz
 

@@ -221,6 +221,7 @@ def page() -> None:
     st.write("here" if offer("toy") else "not here")
 
 
+@pytest.mark.slow
 def test_the_button_fetches(hub: Hub, toy: DatasetInfo, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SENTVIZ_ALLOW_DOWNLOAD", "1")  # the harness gives a visitor no address
     app = AppTest.from_function(page, default_timeout=20).run()
