@@ -217,6 +217,8 @@ class EncoderConfig(Kind):
             object.__setattr__(self, "tags", len(TAGS))
         if not self.embedding_scale:
             object.__setattr__(self, "embedding_scale", math.sqrt(self.width))
+        if (self.mixing == "none") != (self.components == 1):
+            raise ValueError(f"A mixing of {self.mixing!r} does not fit {self.components} components.")
         starts = tuple(tuple(row) for row in self.lambda_start)
         if self.mixing == "differential":
             starts = starts or tuple((differential_start(layer),) for layer in range(self.layers))
@@ -226,8 +228,6 @@ class EncoderConfig(Kind):
         object.__setattr__(self, "global_tokens", tuple(self.global_tokens))
         if self.width % self.heads or self.key_width % self.heads or self.key_width < 1:
             raise ValueError(f"{self.heads} heads do not divide a width of {self.width} or a key width of {self.key_width}.")
-        if (self.mixing == "none") != (self.components == 1):
-            raise ValueError(f"A mixing of {self.mixing!r} does not fit {self.components} components.")
         if self.head_norm and self.mixing == "none":
             raise ValueError("head_norm is for mixed components; this model has one.")
         if starts and [len(row) for row in starts] != [self.components - 1] * self.layers:
@@ -236,7 +236,7 @@ class EncoderConfig(Kind):
     @property
     def mixes(self) -> bool:
         """Whether lambdas weigh several components."""
-        return self.mixing != "none"
+        return self.components > 1
 
     @property
     def key_size(self) -> int:

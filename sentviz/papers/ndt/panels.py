@@ -72,28 +72,38 @@ def rocs(runs: Iterable[Run], *, seed: int = 0) -> pd.DataFrame:
     Two classes have one curve, that of the second; more have one-vs-rest curves. The intervals are percentile bootstraps over test rows.
     """
     import pandas as pd
-    from sklearn.metrics import roc_curve
 
-    here, parts = list(runs), []
-    for row, model in (("DT", "diff"), ("best NDT", "ndt")):
-        for dataset, run in shown(here, model).items():
-            labels, (probabilities,) = predictions([run])
-            n, two = len(labels), len(run.labels) == 2
-            stored = run.metrics()["test"]["auc"]
-            those = [k for k in ([1] if two else range(len(run.labels))) if 0 < (labels == k).sum() < n]
-            sides = [(labels == k, probabilities[:, k]) for k in those]
-            values, draws = areas_drawn(sides, np.random.default_rng(seed), 0 if two else RESAMPLES)
-            for i, k in enumerate(those):
-                fpr, tpr, _ = roc_curve(labels == k, probabilities[:, k])
-                area = stored["value"] if two else float(values[i])  # the stored one is unrounded
-                low, high = (stored["low"], stored["high"]) if two else bounds(draws[:, i])
-                kept = _thin(fpr, tpr)
-                curve = pd.DataFrame({"fpr": fpr[kept], "tpr": tpr[kept]})
-                parts.append(
-                    curve.assign(row=row, panel=DATASETS[dataset], run=run.name, curve=run.labels[k], auc=area, low=low, high=high, n=n)
-                )
+    here = list(runs)
+    parts = [
+        _curves(run, run.digest, seed).assign(row=row, panel=DATASETS[dataset])
+        for row, model in (("DT", "diff"), ("best NDT", "ndt"))
+        for dataset, run in shown(here, model).items()
+    ]
     columns = ["row", "panel", "run", "curve", "fpr", "tpr", "auc", "low", "high", "n"]
     return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
+
+
+@lru_cache(maxsize=32)
+def _curves(run: Run, digest: str, seed: int) -> pd.DataFrame:
+    """`rocs` of one run, without row and panel; not to be changed."""
+    import pandas as pd
+    from sklearn.metrics import roc_curve
+
+    labels, (probabilities,) = predictions([run])
+    n, two = len(labels), len(run.labels) == 2
+    stored = run.metrics()["test"]["auc"]
+    those = [k for k in ([1] if two else range(len(run.labels))) if 0 < (labels == k).sum() < n]
+    sides = [(labels == k, probabilities[:, k]) for k in those]
+    values, draws = areas_drawn(sides, np.random.default_rng(seed), 0 if two else RESAMPLES)
+    parts = []
+    for i, k in enumerate(those):
+        fpr, tpr, _ = roc_curve(labels == k, probabilities[:, k])
+        area = stored["value"] if two else float(values[i])  # the stored one is unrounded
+        low, high = (stored["low"], stored["high"]) if two else bounds(draws[:, i])
+        kept = _thin(fpr, tpr)
+        curve = pd.DataFrame({"fpr": fpr[kept], "tpr": tpr[kept]})
+        parts.append(curve.assign(run=run.name, curve=run.labels[k], auc=area, low=low, high=high, n=n))
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["run", "curve", "fpr", "tpr", "auc", "low", "high", "n"])
 
 
 def lambda_frames(runs: Iterable[Run], dataset: str) -> tuple[pd.DataFrame, pd.DataFrame]:

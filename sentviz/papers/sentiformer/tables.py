@@ -30,7 +30,7 @@ def accuracy(runs: Sequence[Run]) -> Table:
         " where only the winner was trained at a second rate they cannot be told."
     )
     if named := untaught(runs, frame):
-        words += f" No better than always giving the commonest class: {'; '.join(named)}. There training was too short or its rate wrong."
+        words += f" No better than always giving the commonest class: {'; '.join(named)}. These have learned nothing in this budget."
     return Table("accuracy", "Accuracy on four data sets", frame[["data", "model", "printed", "value", "low", "high", "n", "seeds"]], words)
 
 
