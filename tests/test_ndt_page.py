@@ -60,10 +60,11 @@ def test_every_part_stands_with_and_without_runs(name: str, dataset: str) -> Non
 
 
 def test_points_wait_until_they_are_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """t-SNE is not computed before it is asked for."""
+    """t-SNE is not computed before it is asked for; what differs from the print is said at once."""
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path))
     app = part("tsne")
-    assert any(button.key == "ndt-tsne" for button in app.button)
+    assert any(button.key == "ndt-tsne-panels-all-compute" for button in app.button)
+    assert "ten seconds a data set" in words(app) and "Against the print" in words(app)
     assert not list(tmp_path.rglob("*.npy"))
 
 

@@ -63,6 +63,7 @@ class Spec:
     make: Callable[..., Figure]  # of a subject, with options and a theme
     needs: tuple[Need, ...] = ()
     sets: Callable[[], Sequence[str]] | None = None  # of a study: what can be named
+    waits: Callable[[Any], str] = lambda of: ""  # what of a subject takes long the first time, in one sentence; empty where it is there
 
     @cached_property
     def own(self) -> dict[str, Any]:
@@ -98,7 +99,13 @@ FIGURES: dict[str, Spec] = {}
 
 
 def figure(
-    name: str, title: str, of: Any, draws: str, *needs: Need, sets: Callable[[], Sequence[str]] | None = None
+    name: str,
+    title: str,
+    of: Any,
+    draws: str,
+    *needs: Need,
+    sets: Callable[[], Sequence[str]] | None = None,
+    waits: Callable[[Any], str] = lambda of: "",
 ) -> Callable[[Maker], Maker]:
     """Register a function that makes a figure of a subject. Its keyword-only parameters with defaults are the figure's options.
 
@@ -106,12 +113,14 @@ def figure(
         name: unique. title: a few words. of: class of the subject.
         draws: the function of sentviz.figures that it calls, as in attention:heatmap.
         needs: what a run must have beside what the subject needs.
+        sets: of a study, what can be named.
+        waits: what of a subject takes long the first time, in one sentence; a page asks before it draws.
     """
 
     def register(make: Maker) -> Maker:
         if name in FIGURES:
             raise ValueError(f"There are two figures {name!r}.")
-        FIGURES[name] = Spec(name, title, of, draws, make, needs, sets)
+        FIGURES[name] = Spec(name, title, of, draws, make, needs, sets, waits)
         return make
 
     return register

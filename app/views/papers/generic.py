@@ -56,16 +56,31 @@ def _figures(paper: Paper, section: Section, runs: Sequence[Run]) -> None:
     for item in items:
         st.markdown(f"##### {shell.md(': '.join(filter(None, (item.get('printed', ''), item.get('title', '')))))}")
     for name in section.figures:
-        for of in find_figure(name).names:
-            study = Study.of(of, runs)
-            shell.figure(
-                lambda theme, name=name, study=study: make(name, study, theme=theme),  # type: ignore[misc]
-                f"{paper.name}-{name}-{of}",
-                code=code(of, name),
-                of=digests(runs),
-            )
+        spec = find_figure(name)
+        for of in spec.names:
+            study, key = Study.of(of, runs), f"{paper.name}-{name}-{of}"
+            if not _asked_for(spec.waits(study), key):
+                continue
+            with st.spinner(spec.title):
+                shell.figure(
+                    lambda theme, name=name, study=study: make(name, study, theme=theme),  # type: ignore[misc]
+                    key,
+                    code=code(of, name),
+                    of=digests(runs),
+                )
     for why in filter(None, (item.get("why", "") for item in items)):
         st.caption(shell.md(f"Against the print: {why}."))
+
+
+def _asked_for(why: str, key: str) -> bool:
+    """Whether a figure is to be drawn now: one that takes long, as the sentence says, when its button is pressed."""
+    if not why or st.session_state.get(f"{key}-asked"):
+        return True
+    st.caption(shell.md(why))
+    if st.button("Compute", icon=":material/scatter_plot:", key=f"{key}-compute"):
+        st.session_state[f"{key}-asked"] = True
+        st.rerun()
+    return False
 
 
 def _claims(paper: Paper, runs: Sequence[Run]) -> None:

@@ -23,7 +23,7 @@ PAPER = Paper(
             Section("compare", "Compare", "app.views.papers.ndt.compare:show"),
             Section("confusion", "Confusion", figures=("confusion-panels",)),
             Section("roc", "ROC", figures=("roc-panels",)),
-            Section("tsne", "t-SNE", "app.views.papers.ndt.points:show"),
+            Section("tsne", "t-SNE", figures=("tsne-panels",)),
             Section("lambda", "Lambda", "app.views.papers.ndt.lambdas:show"),
             Section("cost", "Cost", "app.views.papers.ndt.cost:show"),
         ),

@@ -113,7 +113,16 @@ def _roc_panels(of: Study, *, theme: Theme = "light") -> Figure:
     return sourced(made, *shown(of.runs, "diff").values(), *shown(of.runs).values())
 
 
-@figure("tsne-panels", "t-SNE of the best NDT", Study, "tsne_panels:tsne_panels")
+def _tsne_waits(of: Study) -> str:
+    from sentviz.papers.ndt.panels import with_vectors
+    from sentviz.studies.tsne import cached
+
+    if all(cached(run) for run in with_vectors(of.runs).values()):
+        return ""
+    return "Not computed on this machine yet; it takes about ten seconds a data set, once."
+
+
+@figure("tsne-panels", "t-SNE of the best NDT", Study, "tsne_panels:tsne_panels", waits=_tsne_waits)
 def _tsne_panels(of: Study, *, theme: Theme = "light") -> Figure:
     from sentviz.figures.tsne_panels import tsne_panels
     from sentviz.gallery.subjects import sourced
