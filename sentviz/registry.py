@@ -78,6 +78,11 @@ class Page:
         """Its parts as a link names them."""
         return (FIRST, *(section.name for section in self.sections), LAST)
 
+    @property
+    def titles(self) -> dict[str, str]:
+        """Its parts as a visitor reads them."""
+        return {FIRST: "Claims", **{section.name: section.title for section in self.sections}, LAST: "Every item"}
+
 
 @dataclass(frozen=True, eq=False)
 class Paper:

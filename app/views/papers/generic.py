@@ -19,8 +19,6 @@ from sentviz.runs import Run
 from sentviz.studies.against import SEEDS_IN_WORDS
 from sentviz.studies.collected import of_paper
 
-TITLES = {FIRST: "Claims", LAST: "Every item"}
-
 
 @st.cache_data(max_entries=16, show_spinner="Comparing the runs")
 def _answers(paper: str, key: tuple[str, ...], _runs: Sequence[Run]) -> list[str]:
@@ -33,8 +31,7 @@ def show(paper: Paper, runs: Sequence[Run]) -> None:
         f"What “{shell.md(paper.title)}” ({shell.md(paper.citation)}) claims and prints, beside what the runs here measure.",
         shell.md(paper.page.cannot),
     )
-    titles = TITLES | {section.name: section.title for section in paper.page.sections}
-    part = picked("Part", "part", {name: titles[name] for name in paper.page.parts})
+    part = picked("Part", "part", paper.page.titles)
     if paper.studies and not of_paper(paper, runs):
         name, study = next(iter(paper.studies.items()))
         st.info(f"No run of it is here. `sentviz study {name} --dataset {study.datasets[0]}` trains them.", icon=":material/inventory_2:")
