@@ -19,7 +19,7 @@ from tests.test_app import opened, words
 
 pytestmark = pytest.mark.slow
 
-NAME = "toy/ndt-unit-2-epochs"
+NAME, SHIPPED = "toy/ndt-unit-2-epochs", "sst2/ndt-unit-2-epochs"
 
 
 @pytest.fixture
@@ -75,12 +75,26 @@ def test_a_typed_sentence_is_asked_of_every_epoch(runs: Path, data: None, monkey
     assert not app.exception
 
 
-def test_a_run_without_kept_epochs_teaches_the_command(runs: Path, data: None) -> None:
-    """The shipped run of the same kind: one sentence, and the choice of a run that can be scrubbed through."""
+def test_a_run_without_kept_epochs_teaches_the_command(runs: Path, data: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One sentence, and meanwhile another run in its place, with its own layers; the run in focus stays until another is chosen."""
+    seen = drawn(monkeypatch)
     app = page("sst2/vanilla-matched")
-    assert "`sentviz train sst2 --model vanilla-matched --keep-epochs 6`" in words(app)
+    said = words(app).replace("\\", "")
+    assert "`sentviz train sst2 --model vanilla-matched --keep-epochs 6`" in said and f"Meanwhile: {SHIPPED}." in said
+    assert seen[-1]["title"] == f"{SHIPPED} through training" and app.session_state["focus"].run == "sst2/vanilla-matched"
+    assert app.button_group(key="through-run").value == SHIPPED
+    app.text_input(key="through-sentence").input("a dull film").run()
+    assert seen[-1]["sentence"]["tokens"] == ["a", "dull", "film"] and app.session_state["focus"].run == "sst2/vanilla-matched"
     app.button_group(key="through-run").set_value(NAME).run()
-    assert app.query_params["run"] == NAME
+    assert app.query_params["run"] == NAME and not app.exception
+
+
+def test_no_run_of_another_language_takes_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page stops where no run that can be scrubbed through reads what the run in focus does."""
+    st.cache_resource.clear()
+    seen = drawn(monkeypatch)
+    app = page("nsmc/cls")
+    assert not seen and "Meanwhile" not in words(app) and app.button_group(key="through-run").value is None
 
 
 def test_a_torn_epoch_is_said_and_the_rest_works(runs: Path, data: None, monkeypatch: pytest.MonkeyPatch) -> None:

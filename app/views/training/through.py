@@ -28,8 +28,7 @@ shell.intro(
     "One slider over the epochs of a training run: what the model looked at, said and mistook after each of them.",
     "A sample of validation rows, asked at the end of epochs: what happened in between is not seen.",
 )
-run = chosen_run()
-focus = shell.focus()
+run, focus = chosen_run()
 try:
     seen = at_hand(run)
     traces, said = sentence(run, focus)
@@ -58,7 +57,6 @@ with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
     titles = {"joint": "one projection", "aligned": "each epoch's own"}
     shell.choose(st.selectbox, "Points", "travel", choices("travel"), format_func=titles.get, width=180, help=f"PCA: {AXES}.")
 
-focus = shell.focus()
 film = film_of(run, seen, traces, focus)
 texts = texts_of(run, seen.first.split)
 
@@ -66,7 +64,7 @@ texts = texts_of(run, seen.first.split)
 def take_row() -> None:
     """A click on a row: its text is the sentence, as far as it is here."""
     if row := asked_row(KEY, seen.first.ids):
-        shell.go(row=row)
+        shell.go(run=run.name, row=row)
 
 
 try:
@@ -92,4 +90,4 @@ with st.container(key="figure-through", gap="small"):
         st.download_button("GIF", gif, f"{name}.gif", "image/gif", icon=":material/gif_box:", key="export-through-gif", **common)
 
 with st.expander("The same as figures, an epoch beside the other", icon=":material/view_module:"):
-    figures(run, film, code)
+    figures(run, film, focus, code)

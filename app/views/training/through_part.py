@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
@@ -34,21 +35,44 @@ FIGURES = {
 }
 
 
-def chosen_run() -> Run:
-    """The run in focus; where it has no measured epochs, the page says how they are had, offers runs that have them, and stops."""
-    run = store.run(shell.focus().run)
-    able = [name for name, one in store.runs().items() if one.measured]
+def chosen_run() -> tuple[Run, Focus]:
+    """The run in focus, and the focus. Where the run has no measured epochs the page says how they are had and offers runs that have them;
+    one that reads the same language stands in its place, and the page stops where there is none.
+    """
+    focus = shell.focus()
+    run = store.run(focus.run)
     if run.measured:
-        return run
+        return run, focus
+    able = {name: one for name, one in store.runs().items() if one.measured}
+    other = _instead(run, list(able.values()))
     parts = missing(run).split("`")  # the command stands between two of them
-    st.info("`".join(part if k % 2 else shell.md(part) for k, part in enumerate(parts)), icon=":material/movie:")
+    said = "`".join(part if k % 2 else shell.md(part) for k, part in enumerate(parts))
+    if other:
+        st.caption(f"{said} Meanwhile: {shell.md(other.name)}.")
+    else:
+        st.info(said, icon=":material/movie:")
+
+    def take() -> None:
+        shell.go(run=st.session_state["through-run"] or focus.run)
+
     if able:
-
-        def take() -> None:
-            shell.go(run=st.session_state["through-run"])
-
+        st.session_state["through-run"] = other.name if other else None
         st.pills("Runs that can be scrubbed through", able, key="through-run", on_change=take)
-    st.stop()
+    if other is None:
+        st.stop()
+    shell.shows(other.name)
+    return other, replace(focus, run=other.name, row="").fit(other.capabilities)[0]
+
+
+def _instead(run: Run, able: Sequence[Run]) -> Run | None:
+    """Of runs that can be scrubbed through the one most like a run: its model, weights that can be asked, its data set."""
+
+    def alike(one: Run) -> tuple[bool, ...]:
+        (model, data), (own, here) = ((each.config["recipe"].get("model"), each.config["data"]["name"]) for each in (one, run))
+        return model == own, bool(one.epochs), data == here
+
+    readers = [one for one in able if store.language(one) == store.language(run) and store.reads_pairs(one) == store.reads_pairs(run)]
+    return max(readers, key=alike, default=None)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
@@ -129,7 +153,7 @@ def _texts(name: str, split: str) -> dict[str, str]:
     return dict(zip(frame["id"].astype(str), both.astype(str), strict=True))
 
 
-def figures(run: Run, film: Film, code: Callable[..., Call]) -> None:
+def figures(run: Run, film: Film, focus: Focus, code: Callable[..., Call]) -> None:
     """One of the registered figures of the epochs, by choice, as all figures are shown."""
     able = [name for name in FIGURES if film.first is not None or name not in ("epoch-maps", "epoch-answers")]
     able = [name for name in able if run.capabilities.maps or name not in ("epoch-maps", "epoch-heads")]
@@ -148,7 +172,6 @@ def figures(run: Run, film: Film, code: Callable[..., Call]) -> None:
         options = {"measure": st.selectbox("Measure", measures, key="through-measure", width=200)}
     of = Epochs(run)
     of.course, of.traces = film.seen, dict(film.traces)
-    focus = shell.focus()
     asked = {"text": focus.text, "pair": focus.pair or None} if focus.text and name in ("epoch-maps", "epoch-answers") else {}
 
     def drawn(theme: Theme) -> Figure:
