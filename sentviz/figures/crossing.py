@@ -56,6 +56,7 @@ def crossing_curves(frame: pd.DataFrame, crossings: Mapping[str, float | None], 
             )
         at = crossings.get(str(of))
         if at:
+            first = at == min(filter(None, crossings.values()))  # its label stands left of its line, so that no line runs through another's
             plot.add_vline(x=at, line={"color": colour, "width": 1, "dash": "dot"})
             plot.add_annotation(
                 x=math.log10(at),
@@ -64,8 +65,8 @@ def crossing_curves(frame: pd.DataFrame, crossings: Mapping[str, float | None], 
                 xref="x",
                 text=f"{at:,.0f}",
                 showarrow=False,
-                xanchor="right",
-                xshift=-4,
+                xanchor="right" if first else "left",
+                xshift=-4 if first else 4,
                 font={"size": 12, "color": colour},
             )
         said.append(f"{name}: {'at no length measured' if at is None else f'from about {at:,.0f} tokens on' if at else 'at every length'}")

@@ -30,15 +30,15 @@ def show(runs: Sequence[Run]) -> None:
     with right:
         frame = speeds.frame
         forms: dict[Any, Any] = {"times": with_interval(frame["times"], frame["low"], frame["high"]), "printed_times": "{:.1f}"}
-        forms |= {"texts_per_second": "{:,.1f}", "printed_per_second": "{:,.0f}"}
+        forms |= {"threads": "{:.0f}", "texts_per_second": "{:,.1f}", "printed_per_second": "{:,.0f}"}
         titles = {
             "texts_per_second": "texts a second",
-            "times": "SentiFormer reads, times as many",
-            "printed_times": "printed",
+            "times": "times",
+            "printed_times": "times, printed",
             "printed_per_second": "a second, printed",
         }
         st.dataframe(
-            frame[["model", "texts_per_second", "times", "printed_times", "printed_per_second"]].style.format(forms, na_rep="–"),
+            frame[["model", "threads", "texts_per_second", "times", "printed_times", "printed_per_second"]].style.format(forms, na_rep="–"),
             hide_index=True,
             height="content",
             placeholder="–",
