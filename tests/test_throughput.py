@@ -129,3 +129,7 @@ def test_the_curves_mark_where_they_cross() -> None:
     np.testing.assert_allclose(made.plot.data[0].y, [1, 8])
     assert len(made.plot.layout.shapes) == 1 and made.plot.layout.shapes[0].x0 == 128
     assert "one layer's attention: from about 128 tokens on; for the whole model: at no length measured. On a toaster." in made.caption
+    for model in (140.0, 120.0):  # close by, the labels stand outside of both lines
+        labels = crossing_curves(frame, {"attention": 128.0, "model": model}, about="").plot.layout.annotations
+        sides = {label.text: label.xanchor for label in labels}
+        assert sides == {f"{min(model, 128):.0f}": "right", f"{max(model, 128):.0f}": "left"}
