@@ -203,25 +203,25 @@ def attend(q: Tensor, k: Tensor, v: Tensor, lambdas: Tensor, scale: Tensor | flo
 
     Fused: one call of the flash kernel a component. Mixed: several components without gradients on a CPU; maps of a few texts at a
     time stay in the cache, so V is multiplied once and not C times. Banded: a pattern that leaves most of the keys out. Always in fp32 on
-    a CPU, whose kernel takes ten times as long for the gradients in bf16.
+    a CPU, whose kernel takes ten times as long for the gradients in bf16. With fewer queries than keys they are those of the first tokens.
     """
     if q.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
         with torch.autocast("cpu", enabled=False):
             return attend(q.float(), k.float(), v.float(), lambdas, scale, structure)
     q, k = fold(q, k, scale, structure)
     _, components, heads, n, _ = q.shape
-    pattern = structure.pattern
+    m, pattern = k.shape[-2], structure.pattern
     if pattern is None:
         mixed = components > 1 and not torch.is_grad_enabled() and q.device.type == "cpu"
-        if mixed and components * heads * n * k.shape[-2] <= MIXED_ELEMENTS:
+        if mixed and components * heads * n * m <= MIXED_ELEMENTS:
             return _mixed(q, k, v, lambdas, structure.padding)
         return _fused(q, k, v, lambdas, structure.padding)
-    if pattern.window // 2 >= n - 1:
+    if pattern.window // 2 >= m - 1:
         return _fused(q, k, v, lambdas, structure.padding)
-    if n > NARROW and pattern.window + pattern.globals.shape[-1] < n // 2:
+    if n == m and n > NARROW and pattern.window + pattern.globals.shape[-1] < n // 2:
         return _banded(q, k, v, lambdas, structure.padding, pattern)
-    place = torch.arange(n, device=q.device)
-    return _fused(q, k, v, lambdas, visible(structure, place, place))
+    queries, keys = (torch.arange(size, device=q.device) for size in (n, m))
+    return _fused(q, k, v, lambdas, visible(structure, queries, keys))
 
 
 def _fused(q: Tensor, k: Tensor, v: Tensor, lambdas: Tensor, seen: Tensor | None) -> Tensor:

@@ -85,8 +85,10 @@ class Terms:
         return rows, torch.arange(length, device=rows.device) if pattern is None else pattern.reach(rows, length)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        """A V without keeping a map, (B, H, n, d_v)."""
-        return at.attend(q, k, v, self.lambdas, self.scale, self.structure)
+        """A V without keeping a map, (B, H, n, d_v); q may be of the first n tokens only."""
+        n = q.shape[-2]
+        structure = self.structure if n == k.shape[-2] else self.structure.part(queries=torch.arange(n, device=q.device))
+        return at.attend(q, k, v, self.lambdas, self.scale, structure)
 
     def after(self, out: Tensor) -> Tensor:
         """The heads' outputs as W_O reads them, (B, H, n, d_v)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -151,6 +152,40 @@ def test_differential_attention_is_the_published_formula() -> None:
         want = torch.cat(heads, -1) @ module.output.weight.T + module.output.bias
         got, _ = module(x, Inputs(torch.zeros(1, 6, dtype=torch.long)), None, Change())
     np.testing.assert_allclose(got[0], want, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_the_last_layer_makes_the_state_of_cls_alone_where_nobody_looks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Logits, pooled vectors and gradients are those of a watched pass, which makes every state; so they are under interventions."""
+    form = FORMS[name] | {"pooling": "cls", "max_length": 40}
+    encoder = small_encoder(9, **form)
+    rng, has = np.random.default_rng(1), encoder.capabilities
+    batch = batch_of(form, [rng.integers(1, 20, size=n) for n in (40, 23, 4, 1)])
+    off = torch.rand(4, has.layers, has.heads, generator=torch.Generator().manual_seed(0)) < 0.4
+    changes = [
+        Change(),
+        Change(values_off=torch.from_numpy(rng.random((4, 40)) < 0.3)),
+        Change(heads_off=frozenset({(has.layers - 1, 1)})),
+        Change(heads_off_by_row=off),
+        Change(gates_open=frozenset({2}), gates_shut=frozenset({1}), strength={"gate": 0.5, "lexicon": 0.5}),
+    ]
+    widths: list[int] = []
+    ffn = encoder.blocks[-1].ffn
+    monkeypatch.setattr(ffn, "forward", lambda x, forward=ffn.forward: (widths.append(x.shape[1]), forward(x))[1])
+    for change in changes:
+        rows = encoder.table.detach()[batch.ids].requires_grad_()
+        asked = replace(batch, vectors=rows)
+        few, all_ = encoder(asked, change=change), encoder(asked, Watch(maps=False), change)
+        np.testing.assert_allclose(few.logits.detach(), all_.logits.detach(), atol=1e-10)
+        np.testing.assert_allclose(few.pooled.detach(), all_.pooled.detach(), atol=1e-10)
+        got, want = (torch.autograd.grad(out.logits[:, 0].sum(), rows)[0] for out in (few, all_))
+        np.testing.assert_allclose(got, want, atol=1e-10)
+        with torch.no_grad():
+            np.testing.assert_allclose(encoder(asked, change=change).logits, all_.logits.detach(), atol=1e-10)
+    assert set(widths) == {1, 40} and widths.count(1) == 2 * len(changes)
+    encoder.train()
+    encoder(batch)
+    assert widths[-1] == 40  # dropout draws for every token
 
 
 @pytest.mark.slow

@@ -64,7 +64,9 @@ def traced_as_stored(run: Run, model: Model) -> None:
 
 
 def answered_as_before(run: Run, model: Model) -> None:
-    """Logits of the examples against those stored when the run was new to this library, to 1e-6; another number of threads adds up anew."""
+    """Logits of the examples against those stored when the run was new to this library, but for the last digits of single precision;
+    another number of threads adds up anew.
+    """
     if (key := run.name.replace("/", ".")) not in STORED.files:
         return
     logits = []
@@ -77,7 +79,7 @@ def answered_as_before(run: Run, model: Model) -> None:
             except InputError:
                 continue
             logits.append(model.forward([encoded.reading])[0][0])
-    np.testing.assert_allclose(np.array(logits), STORED[key], rtol=0, atol=1e-6)
+    np.testing.assert_allclose(np.array(logits), STORED[key], rtol=5e-7, atol=1e-6)
 
 
 def predicted_as_stored(run: Run, model: Model) -> None:

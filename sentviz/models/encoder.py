@@ -54,12 +54,14 @@ class Attention(nn.Module):
             return change.lambdas[self.layer].to(like)
         return self.mixing(like)  # type: ignore[no-any-return]
 
-    def forward(self, x: Tensor, inputs: Inputs, watch: Watch | None, change: Change) -> tuple[Tensor, LayerSeen | None]:
-        """(B, n, d) -> (B, n, d) and what was seen."""
+    def forward(
+        self, x: Tensor, inputs: Inputs, watch: Watch | None, change: Change, first: int | None = None
+    ) -> tuple[Tensor, LayerSeen | None]:
+        """(B, n, d) -> (B, n, d), or (B, first, d) of the first tokens alone, and what was seen."""
         config, heads, terms = self.config, self.config.heads, self.terms(x, inputs, change)
-        q, k, v = self.project(x).split(self.widths, dim=-1)
-        q, k = (t.unflatten(-1, (config.components, heads, -1)).permute(0, 2, 3, 1, 4) for t in (q, k))  # (B, C, H, n, d_k)
-        v = v.unflatten(-1, (heads, -1)).transpose(1, 2)  # (B, H, n, d_v)
+        q, k, v = self.projected(x, first)
+        q, k = (t.view(*t.shape[:-1], config.components, heads, -1).permute(0, 2, 3, 1, 4) for t in (q, k))  # (B, C, H, n, d_k)
+        v = v.view(*v.shape[:-1], heads, -1).transpose(1, 2)  # (B, H, n, d_v)
         if change.values_off is not None:
             v = v.masked_fill(change.values_off[:, None, :, None], 0)
         if terms.rotary:
@@ -74,6 +76,17 @@ class Attention(nn.Module):
             out = terms.attend(q, k, v) if whole is None else whole @ v
         out = change.silence(self.layer, terms.after(out))
         return self.output(out.transpose(1, 2).flatten(-2)), seen
+
+    def projected(self, x: Tensor, first: int | None) -> tuple[Tensor, Tensor, Tensor]:
+        """Q, K and V of all components and heads side by side; Q of the first tokens alone where it is asked of no other."""
+        of_q, *rest = self.widths
+        weight, bias = self.project.weight, self.project.bias
+        if first is None:
+            q, k, v = torch.split(self.project(x), [of_q, *rest], dim=-1)
+        else:
+            q = F.linear(x[:, :first], weight[:of_q], bias[:of_q])
+            k, v = torch.split(F.linear(x, weight[of_q:], bias[of_q:]), rest, dim=-1)
+        return q, k, v
 
     def terms(self, x: Tensor, inputs: Inputs, change: Change) -> Terms:
         """Everything of this layer's attention but Q, K and V, of what it reads, (B, n, d)."""
@@ -184,14 +197,16 @@ class Block(nn.Module):
         self.attention_norm, self.ffn_norm = _norm(config), _norm(config)
         self.dropout, self.norm_first = nn.Dropout(config.dropout), config.norm_first
 
-    def forward(self, x: Tensor, inputs: Inputs, watch: Watch | None, change: Change) -> tuple[Tensor, LayerSeen | None]:
-        """(B, n, d) -> (B, n, d) and what was seen."""
+    def forward(
+        self, x: Tensor, inputs: Inputs, watch: Watch | None, change: Change, first: int | None = None
+    ) -> tuple[Tensor, LayerSeen | None]:
+        """(B, n, d) -> (B, n, d), or (B, first, d) of the first tokens alone, and what was seen."""
         if self.norm_first:
-            out, seen = self.attention(self.attention_norm(x), inputs, watch, change)
-            x = x + self.dropout(out)
+            out, seen = self.attention(self.attention_norm(x), inputs, watch, change, first)
+            x = x[:, :first] + self.dropout(out)
             return x + self.dropout(self.ffn(self.ffn_norm(x))), seen
-        out, seen = self.attention(x, inputs, watch, change)
-        x = self.attention_norm(x + self.dropout(out))
+        out, seen = self.attention(x, inputs, watch, change, first)
+        x = self.attention_norm(x[:, :first] + self.dropout(out))
         return self.ffn_norm(x + self.dropout(self.ffn(x))), seen
 
 
@@ -294,6 +309,10 @@ class Encoder(Network):
     def step(self, layer: int, x: Tensor, inputs: Inputs, watch: Watch | None, change: Change) -> tuple[Tensor, LayerSeen | None]:
         """One block."""
         return self.blocks[layer](x, inputs, watch, change)  # type: ignore[no-any-return]
+
+    def final(self, x: Tensor, inputs: Inputs, change: Change) -> Tensor:
+        """The last block; with [CLS] of its state alone."""
+        return self.blocks[-1](x, inputs, None, change, 1 if self.config.pooling == "cls" else None)[0]  # type: ignore[no-any-return]
 
     def pool(self, x: Tensor, mask: Tensor | None) -> Tensor:
         """What the classifier reads of a layer's states: [CLS] or the mean, (B, n, d) -> (B, d)."""

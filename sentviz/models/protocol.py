@@ -163,6 +163,10 @@ class Network(nn.Module):
         """One layer, (B, n, d) -> (B, n, d), and what was seen of it."""
         raise NotImplementedError
 
+    def final(self, x: Tensor, inputs: Inputs, change: Change) -> Tensor:
+        """The last layer where nobody looks: the states that `pool` reads, and maybe more, (B, n, d) -> (B, n or fewer, d)."""
+        return self.step(self.capabilities.layers - 1, x, inputs, None, change)[0]
+
     def pool(self, x: Tensor, mask: Tensor | None) -> Tensor:
         """What the classifier reads of a layer's states, (B, n, d) -> (B, d): their mean, which padding never enters."""
         if mask is None:
@@ -195,7 +199,8 @@ class Network(nn.Module):
 
         Args:
             inputs: texts of at most `config.max_length` tokens.
-            watch: what to return of the layers; None runs the fused kernels and returns logits and pooled vectors only.
+            watch: what to return of the layers; None runs the fused kernels and returns logits and pooled vectors only, for which, but
+                in training, the last layer makes no state that the classifier does not read.
             change: lambdas to use instead of the learned ones, heads and values to silence, strengths of terms.
         """
         change, inputs = change or Change(), self.ready(inputs)
@@ -203,7 +208,8 @@ class Network(nn.Module):
         components, attention = self._stacks(x, watch)
         hidden, seen = [x], dict[int, LayerSeen]()
         places = {layer: i for i, layer in enumerate(_watched(watch, self.capabilities.layers))} if watch is not None else {}
-        for layer in range(self.capabilities.layers):
+        alone = watch is None and not self.training  # dropout draws for every token
+        for layer in range(self.capabilities.layers - alone):
             here = watch
             if watch is not None and components is not None and attention is not None and layer in places:
                 here = replace(watch, into=(components[places[layer]], attention[places[layer]]))
@@ -212,6 +218,8 @@ class Network(nn.Module):
                 hidden.append(x)
                 if layer_seen is not None:
                     seen[layer] = layer_seen
+        if alone:
+            x = self.final(x, inputs, change)
         pooled = self.pool(x, inputs.mask)
         logits = self.classifier(pooled)
         return Output(logits, pooled, components, attention, hidden, seen) if watch is not None else Output(logits, pooled)
