@@ -19,7 +19,10 @@ from sentviz.explain import log_odds
 from sentviz.trace import Trace
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from sentviz.models.model import Model
+    from sentviz.models.protocol import Change, Inputs, Network
 
 __all__ = ["silenced"]
 
@@ -46,8 +49,14 @@ def silenced(model: Model, trace: Trace) -> npt.NDArray[np.float32]:
             off = torch.zeros(len(x) + has.heads, has.layers, has.heads, dtype=torch.bool)
             off[len(x) :, layer] = torch.eye(has.heads, dtype=torch.bool)
             rows = zip(*(torch.split(each, room) for each in (torch.cat([x, x[:1].expand(has.heads, -1, -1)]), off)), strict=True)
-            parts = [network.step(layer, r, inputs.expand(len(r)), None, replace(changed, heads_off_by_row=o))[0] for r, o in rows]
-            x = torch.cat(parts)
+            x = torch.cat([_after(network, layer, r, inputs.expand(len(r)), replace(changed, heads_off_by_row=o)) for r, o in rows])
         logits = network.classifier(network.pool(x, inputs.expand(len(x)).mask))
     odds = log_odds(logits.double().numpy(), int(trace.probabilities.argmax()))
     return np.asarray(odds[0] - odds[1:], dtype=np.float32).reshape(has.layers, has.heads)
+
+
+def _after(network: Network, layer: int, x: Tensor, inputs: Inputs, change: Change) -> Tensor:
+    """What the next layer, or the classifier, reads."""
+    if layer == network.capabilities.layers - 1:
+        return network.final(x, inputs, change)
+    return network.step(layer, x, inputs, None, change)[0]
