@@ -22,7 +22,7 @@ from sentviz.export import FORMATS, Style, render
 from sentviz.export import SIZES as PRINT_SIZES
 from sentviz.figures import Figure, Theme
 from sentviz.provenance import Call
-from sentviz.registry import papers
+from sentviz.registry import at
 from sentviz.spreadsheet import as_csv
 
 __all__ = [
@@ -158,7 +158,8 @@ def _chips(title: str, section: str) -> None:
     run = store.runs().get(focus().run)
     shown = focus().chips(run.labels, pairs=store.reads_pairs(run)) if run else focus().chips()
     if "part" in shown:
-        shown["part"] = _parts().get(focus().part, shown["part"])
+        asked = at(st.session_state["page"])
+        shown["part"] = asked.page.titles.get(focus().part, shown["part"]) if asked else shown["part"]
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="chips"):
         st.session_state["heading"] = st.empty(), title, section
         shows(*([focus().run] if section not in WITHOUT_RUN else []))
@@ -179,11 +180,6 @@ def _chips(title: str, section: str) -> None:
             sheet.open_sheet()
         with st.popover("Copy link", icon=":material/link:", type="tertiary"):
             _link()
-
-
-def _parts() -> dict[str, str]:
-    """The titles of the parts of the page that is open, where it is a paper's."""
-    return next((paper.page.titles for paper in papers().values() if paper.page.url == st.session_state["page"]), {})
 
 
 def _link() -> None:

@@ -23,7 +23,22 @@ if TYPE_CHECKING:
     from sentviz.claim import Claim
     from sentviz.runs import Run
 
-__all__ = ["FIRST", "LAST", "Page", "Paper", "Preset", "Section", "Study", "named", "papers", "printed", "problems", "recipes", "studies"]
+__all__ = [
+    "FIRST",
+    "LAST",
+    "Page",
+    "Paper",
+    "Preset",
+    "Section",
+    "Study",
+    "at",
+    "named",
+    "papers",
+    "printed",
+    "problems",
+    "recipes",
+    "studies",
+]
 
 
 @dataclass(frozen=True)
@@ -190,6 +205,11 @@ def named(name: str) -> Paper:
     if name not in papers():
         raise InputError(" ".join([f"There is no paper {name!r}; there are {', '.join(papers())}.", *problems()]))
     return papers()[name]
+
+
+def at(url: str) -> Paper | None:
+    """The paper whose page has this address."""
+    return next((paper for paper in papers().values() if paper.page.url == url), None)
 
 
 def studies() -> dict[str, tuple[Paper, Study]]:

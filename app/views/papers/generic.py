@@ -14,7 +14,7 @@ from sentviz.errors import SentvizError
 from sentviz.gallery import code, make
 from sentviz.gallery.registry import find_figure
 from sentviz.gallery.subjects import Study
-from sentviz.registry import FIRST, LAST, Paper, Section, papers
+from sentviz.registry import FIRST, LAST, Paper, Section, at, papers
 from sentviz.runs import Run
 from sentviz.studies.against import SEEDS_IN_WORDS
 from sentviz.studies.collected import of_paper
@@ -99,7 +99,8 @@ def _claims(paper: Paper, runs: Sequence[Run]) -> None:
                 st.caption(f"“Cannot be told” means p above 0.05 after Holm's correction. {SEEDS_IN_WORDS}")
 
 
-asked = next(paper for paper in papers().values() if paper.page.url == st.session_state["page"])
+asked = at(st.session_state["page"])
+assert asked is not None
 try:
     show(asked, studied())
 except SentvizError as error:
