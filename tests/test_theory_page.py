@@ -94,6 +94,15 @@ def test_a_run_without_attention_is_offered_another(page: Any) -> None:
     assert "The average is the head" in words(app)
 
 
+def test_a_run_of_several_kernels_offers_one_of_one(page: Any) -> None:
+    """The definition has one kernel a head; a SentiFormer is a click away, and from there nothing is offered."""
+    app = page("english/ndt-unit-2")
+    assert "This run has 2 kernels per head" in words(app)
+    app.button(key="smooth-plain").click().run()
+    assert app.query_params["run"].endswith("/sentiformer") and "kernels per head" not in words(app)
+    assert all(each.key != "smooth-plain" for each in app.button)
+
+
 def test_a_blank_text_leaves_the_box_to_type_another(page: Any) -> None:
     app = page()
     app.text_input(key="smooth-sentence").set_value("   ").run()

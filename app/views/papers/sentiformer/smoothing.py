@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import streamlit as st
 
@@ -40,6 +42,9 @@ def show() -> None:
         with st.container(horizontal=True, gap="small"):
             shell.choose(st.selectbox, "Model", "run", names, label_visibility="collapsed", width=260)
             sentence_box(run, text, pair, "smooth-sentence")
+            if plain := _plain(run, names):
+                help = f"{run.name} has {run.capabilities.components} kernels a head; this run has one, as the definition says."
+                st.button(shell.md(f"See {plain}"), help=shell.md(help), key="smooth-plain", on_click=shell.go, kwargs={"run": plain})
         trace = answers.trace(shell.focus(), scored=False, exact=True)
     except SentvizError as error:
         st.warning(shell.md(str(error)), icon=":material/edit:")
@@ -58,6 +63,14 @@ def show() -> None:
         shell.figure(lambda theme: sourced(smoother(made, kernel=True, theme=theme), run, trace=trace), "kernel", code=lines)
     with right:
         _words(made, trace, run)
+
+
+def _plain(run: Run, names: Sequence[str]) -> str:
+    """A run whose heads have one kernel each, SentiFormer's if there is one, where this one's have several."""
+    if run.capabilities.components == 1:
+        return ""
+    single = [name for name in names if store.runs()[name].capabilities.components == 1]
+    return next((name for name in single if store.runs()[name].config["recipe"].get("model") == "sentiformer"), next(iter(single), ""))
 
 
 def _take() -> None:
