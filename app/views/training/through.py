@@ -40,12 +40,11 @@ for problem in dict.fromkeys((*seen.problems, *said)):
 
 first = next(iter(traces.values()), None)
 has = run.capabilities
+if first is not None and run.epochs:
+    sentence_box(run, first.text, first.text_pair, "through-sentence")
+elif first is not None:
+    st.markdown(f"“{shell.md(first.text)}”", help="This run ships without the weights of its epochs: its example is shown.")
 with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
-    if first is not None and run.epochs:
-        with st.container(width="stretch"):
-            sentence_box(run, first.text, first.text_pair, "through-sentence")
-    elif first is not None:
-        st.markdown(f"“{shell.md(first.text)}”", help="This run ships without the weights of its epochs: its example is shown.")
     if has.maps:
         shell.choose(st.selectbox, "Layer", "layer", [str(i + 1) for i in range(has.layers)], width=90)
         heads = ["mean", "max", *(str(i + 1) for i in range(has.heads))]
