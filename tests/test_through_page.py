@@ -89,6 +89,19 @@ def test_a_run_without_kept_epochs_teaches_the_command(runs: Path, data: None, m
     assert app.query_params["run"] == NAME and not app.exception
 
 
+def test_a_row_of_the_run_that_stands_in_moves_the_focus_to_it(runs: Path, data: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row is one of the run that is shown, so that run is in focus once its row is followed."""
+    drawn(monkeypatch)
+    monkeypatch.setattr("app.components.through.asked_row", lambda key, ids: ids[3])
+    app = page("sst2/vanilla-matched")
+    with monkeypatch.context() as patch:
+        patch.setattr("app.components.through._RENDER", lambda data, on_row_change, **_: on_row_change())
+        app.run()
+    app.run()
+    focus = app.session_state["focus"]
+    assert focus.run == SHIPPED and focus.row and not app.exception
+
+
 def test_no_run_of_another_language_takes_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     """The page stops where no run that can be scrubbed through reads what the run in focus does."""
     st.cache_resource.clear()
