@@ -14,7 +14,7 @@ from sentviz.errors import InputError
 from sentviz.maps.gates import CONTRASTS, FILE, NAMES, Groups, over_split, table, verdict
 from sentviz.maps.tokenwise import gates_of
 from sentviz.maps.wordclasses import WordClasses, own_lists
-from sentviz.models.model import Model, collate
+from sentviz.models.model import Model, by_length, collate
 from sentviz.models.protocol import Watch
 from sentviz.tags import TAGS, Tagger
 from sentviz.text import Tokenizer
@@ -143,7 +143,7 @@ def test_intervals_hold_what_they_say_over_simulated_splits() -> None:
 
 
 def test_batches_and_padding_do_not_change_the_result(model: Model, measured: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sentviz.maps.gates.TOKENS_PER_BATCH", 1)
+    monkeypatch.setattr("sentviz.models.model.by_length", lambda lengths: by_length(lengths, 1))
     seen: list[tuple[int, int]] = []
     alone = over_split(model, FRAME, CLASSES, lambda done, total: seen.append((done, total)))
     pd.testing.assert_frame_equal(alone, measured, atol=1e-6)

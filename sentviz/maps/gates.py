@@ -40,7 +40,6 @@ CONTRASTS = {  # what a difference is of: classes against classes
     ("function words", "polar words"): (("function words",), ("positive words", "negative words")),
 }
 LEAST, MOST = 20, 400  # texts that a word stands in, and how many of the most frequent ones are kept
-TOKENS_PER_BATCH = 8_192
 SHUT, OPEN, ALPHA = 0.1, 0.9, 0.05
 COLUMNS = ["kind", "name", "against", "layer", "value", "low", "high", "shuffled_low", "shuffled_high", "p", "tokens", "n"]
 
@@ -102,7 +101,7 @@ def _gates(model: Model, encoded: Sequence[Encoded], progress: Progress | None) 
     starts = np.concatenate([[0], np.cumsum(lengths)])
     gates = np.empty((starts[-1], layers), dtype=np.float32)
     done = 0
-    for batch in by_length(lengths, TOKENS_PER_BATCH):
+    for batch in by_length(lengths):
         with torch.inference_mode():
             seen = model.network(model.batch([encoded[i].reading for i in batch]), Watch(maps=False, projections=True)).seen
         for layer in range(layers):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Model", "by_length", "collate", "fill", "read", "softmax"]
 
 Progress = Callable[[int, int], None]
-TOKENS_PER_BATCH = 16_384
+TOKENS_PER_BATCH = 4_096  # states of more leave the cache, and room for them is asked of the system anew each time
 WORDLESS = "The model knows no word of this text: its answer is the one to no word at all."
 
 

@@ -67,7 +67,7 @@ def _passed(model: HardmaxModel, rows: Sequence[Ids], progress: Progress | None)
     from sentviz.models.model import by_length
 
     network, done = model.network, 0
-    for batch in by_length([len(row) for row in rows], tokens=8_192):
+    for batch in by_length([len(row) for row in rows]):
         ids, counts = distinct([rows[i] for i in batch])
         mask, times = counts > 0, counts.double()
         with torch.inference_mode():

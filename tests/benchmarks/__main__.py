@@ -24,6 +24,8 @@ from tests.benchmarks import (
 ALL = {
     "trace": models.trace,
     "latency": models.latency,
+    "readout": models.readout,
+    "batches": models.batched,
     "training": models.training,
     "start": app.start,
     "enter": app.enter,

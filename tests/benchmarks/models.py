@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 
 from sentviz.models.encoder import Encoder
-from sentviz.models.model import Model, collate
-from sentviz.models.protocol import Inputs
+from sentviz.models.model import Model, by_length, collate
+from sentviz.models.protocol import Inputs, Network
 from sentviz.presets import preset
 from sentviz.shapes import EncoderConfig
 from sentviz.text import Reading, Tokenizer
@@ -73,6 +75,38 @@ def latency() -> None:
 
     seconds = ratios({name: lambda name=name: forward(name) for name in names}, rounds=11)
     say("forward of 64 texts of 256 tokens", seconds, "vanilla-matched", "vanilla")
+
+
+def readout() -> None:
+    """128 texts of 128 tokens: the last layer makes the state that the classifier reads, [CLS]'s, or all of them."""
+    batch = Inputs(torch.randint(4, 16_000, (128, 128)))
+    for name in ("sentiformer", "cls-last-scaled"):
+        encoder = Encoder(preset(name, vocab_size=16_000, classes=2, max_length=128)).eval()
+
+        def forward(final: Any, encoder: Encoder = encoder) -> None:
+            with torch.inference_mode(), patch.object(Encoder, "final", final):
+                encoder(batch)
+
+        ways = {"every state": Network.final, "[CLS] alone": Encoder.final}
+        say(f"forward of {name}", ratios({way: partial(forward, final) for way, final in ways.items()}, rounds=11), "every state")
+
+
+def batched() -> None:
+    """Texts as long as SST-2's and IMDb's through whole models in batches of so many tokens."""
+    rng = np.random.default_rng(0)
+    for many, middle in ((2_000, 20), (250, 230)):
+        lengths = np.clip(np.exp(rng.normal(np.log(middle), 0.5, many)).astype(int), 3, 512)
+        rows = [Reading(rng.integers(4, 8_000, n)) for n in lengths]
+        for name in ("ndt-unit-2", "sentiformer"):
+            encoder = Encoder(preset(name, vocab_size=8_000, classes=2, max_length=512)).eval()
+
+            def forward(tokens: int, encoder: Encoder = encoder, rows: Any = rows, lengths: Any = lengths) -> None:
+                with torch.inference_mode():
+                    for some in by_length(lengths, tokens):
+                        encoder(collate([rows[i] for i in some]))
+
+            ways = {f"{tokens:,} tokens": partial(forward, tokens) for tokens in (32_768, 16_384, 8_192, 4_096, 2_048)}
+            say(f"{many:,} texts of about {middle} words, {name}", ratios(ways, rounds=7), "16,384 tokens")
 
 
 def training() -> None:
