@@ -64,18 +64,19 @@ def signed(form: str) -> Callable[[float], str]:
     return lambda value: form.format(value).translate(MINUS)
 
 
-def with_interval(value: pd.Series[float], low: pd.Series[float], high: pd.Series[float], sign: str = "") -> Callable[[float], str]:
+def with_interval(value: pd.Series[float], low: pd.Series[float], high: pd.Series[float], form: str = "{:.2f}") -> Callable[[float], str]:
     """Writes a number with its interval; the column itself stays a number, so that it sorts."""
-    known = {v: f"{v:{sign}.2f} [{a:{sign}.2f}, {b:{sign}.2f}]".replace("-", "−") for v, a, b in zip(value, low, high, strict=True)}
+    write = signed(form)
+    known = {v: f"{write(v)} [{write(a)}, {write(b)}]" for v, a, b in zip(value, low, high, strict=True)}
     return lambda one: "–" if pd.isna(one) else known[one]
 
 
 def wide(frame: pd.DataFrame, by: str, printed: str = "{:.1f}") -> tuple[pd.DataFrame, dict[Any, Any]]:
-    """Models down, for each value of a column the print and ours in percent; how each column is written, the print as told."""
+    """Models down, for each value of a column the print and ours in percent; how each column is written, with the digits of the print."""
     columns: dict[str, pd.Series[float]] = {}
     forms: dict[Any, Any] = {}
     for name, rows in frame.groupby(by, sort=False):
         one = 100 * rows.set_index("model")[["printed", "value", "low", "high"]]
         columns |= {f"{name}, print": one["printed"], f"{name}, ours": one["value"]}
-        forms |= {f"{name}, print": printed, f"{name}, ours": with_interval(one["value"], one["low"], one["high"])}
+        forms |= {f"{name}, print": printed, f"{name}, ours": with_interval(one["value"], one["low"], one["high"], printed)}
     return pd.DataFrame(columns).reindex(list(dict.fromkeys(frame["model"]))), forms

@@ -75,7 +75,7 @@ def _numbers(runs: Sequence[Run]) -> None:
     percent = ("accuracy", "difference", "low", "high", "spread")
     shown = shown.assign(**{name: 100 * shown[name] for name in percent})
     columns = ["data", "setting", "kind", "verdict", "difference", "p", "adjusted", "accuracy", "spread", "seeds", "n"]
-    form: dict[Any, Any] = {"difference": with_interval(shown["difference"], shown["low"], shown["high"], "+")}
+    form: dict[Any, Any] = {"difference": with_interval(shown["difference"], shown["low"], shown["high"], "{:+.2f}")}
     form |= {"accuracy": "{:.2f}", "spread": "{:.2f}", "p": "{:.2g}", "adjusted": "{:.2g}", "n": "{:,.0f}", "seeds": "{:.0f}"}
     titles = {"difference": "gain, points", "adjusted": "p after Holm", "accuracy": "accuracy, %"}
     st.dataframe(
@@ -137,7 +137,7 @@ def out_of_domain(runs: Sequence[Run]) -> None:
             percent = {name: 100 * here[name] for name in ("baseline", "injected", "difference", "low", "high")}
             shown = here.assign(verdict=here["verdict"].map(WORDS), **percent)
             names = ["task", "verdict", "difference", "adjusted", "baseline", "injected", "seeds", "n"]
-            form: dict[Any, Any] = {"difference": with_interval(shown["difference"], shown["low"], shown["high"], "+")}
+            form: dict[Any, Any] = {"difference": with_interval(shown["difference"], shown["low"], shown["high"], "{:+.2f}")}
             form |= {"baseline": "{:.2f}", "injected": "{:.2f}", "adjusted": "{:.2g}", "seeds": "{:.0f}", "n": "{:,.0f}"}
             titles = {"difference": "gain, points", "adjusted": "p after Holm"}
             config = {name: st.column_config.Column(title) for name, title in titles.items()}

@@ -49,7 +49,7 @@ def show(runs: Sequence[Run]) -> None:
     with right:
         percent = ("difference", "low", "high", "printed", "accuracy")
         frame = made.frame.assign(verdict=made.frame["verdict"].map(WORDS), **{name: 100 * made.frame[name] for name in percent})
-        form: dict[Any, Any] = {"difference": with_interval(frame["difference"], frame["low"], frame["high"], "+")}
+        form: dict[Any, Any] = {"difference": with_interval(frame["difference"], frame["low"], frame["high"], "{:+.2f}")}
         form |= {"printed": signed("{:+.1f}"), "accuracy": "{:.2f}", "adjusted": signed("{:.2g}"), "seeds": "{:.0f}", "n": "{:,.0f}"}
         titles = {"title": "model", "difference": "difference, points", "adjusted": "p after Holm", "accuracy": "accuracy, %"}
         st.dataframe(

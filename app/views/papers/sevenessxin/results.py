@@ -81,7 +81,7 @@ def phases(runs: Sequence[Run]) -> None:
     with right:
         names = ("difference", "low", "high", "printed", "logged")
         frame = made.frame.assign(verdict=made.frame["verdict"].map(WORDS), **{name: 100 * made.frame[name] for name in names})
-        form: dict[Any, Any] = {"difference": with_interval(frame["difference"], frame["low"], frame["high"], "+")}
+        form: dict[Any, Any] = {"difference": with_interval(frame["difference"], frame["low"], frame["high"], "{:+.2f}")}
         form |= {"printed": signed("{:+.2f}"), "logged": signed("{:+.2f}"), "adjusted": "{:.2g}", "seeds": "{:.0f}"}
         titles = {"row": "version", "difference": "difference, points", "logged": "in its log", "adjusted": "p after Holm"}
         st.dataframe(
