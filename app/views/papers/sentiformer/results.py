@@ -38,7 +38,7 @@ def show(runs: Sequence[Run]) -> None:
         height="content",
         placeholder="–",
         key="sentiformer-table-1",
-        column_config={name: _column(name) for name in shown} | {"model": st.column_config.Column(pinned=True)},
+        column_config={name: _column(name) for name in map(str, shown)} | {"model": st.column_config.Column(pinned=True)},
     )
     st.caption(shell.md(made.caption))
     here = [dataset for dataset in DATASETS if configurations(runs, dataset)]
