@@ -9,11 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from sentviz.epochs.course import course, examples
 from sentviz.errors import DataMissingError, InputError
 from sentviz.examples import EXAMPLES
 from sentviz.models.model import Model
+from sentviz.models.protocol import Watch
 from sentviz.remarks import reads_pairs
 from sentviz.runs import FILES, Run
 from sentviz.studies.timing import threads
@@ -64,12 +66,13 @@ def traced_as_stored(run: Run, model: Model) -> None:
 
 
 def answered_as_before(run: Run, model: Model) -> None:
-    """Logits of the examples against those stored when the run was new to this library, but for the last digits of single precision;
-    another number of threads adds up anew.
+    """Logits of the examples against those stored when the run was new to this library, to 1e-6 with every state of the last layer made;
+    with those alone that the classifier reads, which is summed in another order, to the last digits of large ones too. Another number of threads adds up anew.
     """
     if (key := run.name.replace("/", ".")) not in STORED.files:
         return
-    logits = []
+    logits: list[object] = []
+    every: list[object] = []
     with threads(1):
         for text, pair in ASKED:
             if (pair is not None) != reads_pairs(run):
@@ -79,6 +82,10 @@ def answered_as_before(run: Run, model: Model) -> None:
             except InputError:
                 continue
             logits.append(model.forward([encoded.reading])[0][0])
+            if model.capabilities.maps:
+                with torch.inference_mode():
+                    every.append(model.network(model.batch([encoded.reading]), Watch(maps=False)).logits[0].numpy())
+    np.testing.assert_allclose(np.array(every or logits), STORED[key], rtol=0, atol=1e-6)
     np.testing.assert_allclose(np.array(logits), STORED[key], rtol=5e-7, atol=1e-6)
 
 
