@@ -67,7 +67,8 @@ def traced_as_stored(run: Run, model: Model) -> None:
 
 def answered_as_before(run: Run, model: Model) -> None:
     """Logits of the examples against those stored when the run was new to this library, to 1e-6 with every state of the last layer made;
-    with those alone that the classifier reads, which is summed in another order, to the last digits of large ones too. Another number of threads adds up anew.
+    with those alone that the classifier reads, which is summed in another order, to the last digits of large ones
+    too. Another number of threads adds up anew.
     """
     if (key := run.name.replace("/", ".")) not in STORED.files:
         return
