@@ -16,6 +16,7 @@ VARIANTS = {
     "swapped": "every lambda starts at the preset's value with the other sign",
     "frozen": "every lambda stays at the preset's start",
     "512": "reads the first 512 tokens",
+    "3e-4": "learns at a rate of 0.0003",
     "fast": "learns at a rate of 0.001",
     **{f"{thousands}k": f"learns from {thousands},000 rows, as many of each class" for thousands in (5, 10, 20, 40, 80)},
     "6k-updates": "makes 6,000 updates",
@@ -24,6 +25,7 @@ VARIANTS = {
 }
 PLAIN: dict[str, dict[str, Any]] = {
     "512": {"max_length": 512},
+    "3e-4": {"learning_rate": 3e-4},
     "fast": {"learning_rate": 1e-3},
     **{f"{thousands}k": {"rows": 1000 * thousands} for thousands in (5, 10, 20, 40, 80)},
     "6k-updates": {"updates": 6000},
