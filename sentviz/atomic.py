@@ -1,6 +1,7 @@
 """Whole or not at all: folders that one process holds at a time and writes, files, and steps that Ctrl-C does not cut.
 
-The system gives a lock back when its process dies, so nothing here asks who lives.
+The system gives a lock back when its process dies, so nothing here asks who lives. `read_regular` and `open_regular` read files that a user
+or a run names: nothing that blocks, nothing that has no end.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import errno
 import os
 import shutil
 import signal
+import stat
 import sys
 import tempfile
 import threading
@@ -16,8 +18,13 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
-__all__ = ["hold", "replacing", "restored", "uninterrupted", "writing"]
+from sentviz.errors import InputError
+
+__all__ = ["hold", "open_regular", "read_regular", "replacing", "restored", "uninterrupted", "writing"]
+
+OPENING = sum(getattr(os, name, 0) for name in ("O_RDONLY", "O_BINARY", "O_NOCTTY", "O_NONBLOCK"))  # never waits for the writer of a pipe
 
 
 @contextmanager
@@ -69,6 +76,55 @@ def replacing(path: Path) -> Iterator[Path]:
         fresh.replace(path)
     finally:
         fresh.unlink(missing_ok=True)
+
+
+def read_regular(path: str | os.PathLike[str], most: int, name: str = "") -> bytes:
+    """Return the content of a regular file of at most `most` bytes.
+
+    Args:
+        name: what messages call the file; its path by default.
+    Raises:
+        InputError: it is missing, cannot be read, is larger, or is a folder, a pipe or a device.
+    """
+    name = name or os.fspath(path)
+    with open_regular(path, most, name) as file:
+        try:
+            data = file.read(most + 1) or b""
+        except OSError as error:
+            raise InputError(f"{name} cannot be read ({error.strerror or error}).") from error
+    if len(data) > most:  # it grew, or the system states no size, as for files in /proc
+        raise InputError(f"{name} is larger than {_said(most)}, the most that is read of such a file.")
+    return data
+
+
+def open_regular(path: str | os.PathLike[str], most: int, name: str = "") -> BinaryIO:
+    """Open a regular file of at most `most` bytes. What was checked is what is open, whatever the path names later.
+
+    Raises:
+        InputError: as `read_regular`.
+    """
+    name = name or os.fspath(path)
+    try:
+        handle = os.open(path, OPENING)
+    except FileNotFoundError as error:
+        raise InputError(f"{name} is missing.") from error
+    except (OSError, ValueError) as error:  # ValueError: a path with a null character
+        raise InputError(f"{name} cannot be read ({getattr(error, 'strerror', '') or error}).") from error
+    try:
+        found = os.fstat(handle)
+        if not stat.S_ISREG(found.st_mode):
+            kind = "a folder" if stat.S_ISDIR(found.st_mode) else "a pipe" if stat.S_ISFIFO(found.st_mode) else "a device"
+            raise InputError(f"{name} is {kind}, not a file.")
+        if found.st_size > most:
+            raise InputError(f"{name} has {_said(found.st_size)}; at most {_said(most)} are read of such a file.")
+        return os.fdopen(handle, "rb")
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def _said(size: int) -> str:
+    return f"{size / 1e6:,.0f} MB" if size >= 10_000_000 else f"{size:,} bytes"
 
 
 @contextmanager

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from sentviz.atomic import hold, replacing, restored, writing
+from sentviz.atomic import hold, open_regular, read_regular, replacing, restored, writing
+from sentviz.errors import InputError
 
 HOLD = "import sys, pathlib; from sentviz.atomic import *\nwith {0}(pathlib.Path(sys.argv[1])): print('here', flush=True); input()"
 
@@ -203,3 +204,53 @@ def test_a_file_system_without_locks_is_no_other_process(tmp_path: Path, number:
     monkeypatch.setattr("fcntl.flock", flock)
     with hold(tmp_path / "one") as mine:
         assert mine is got
+
+
+def test_a_regular_file_is_read_to_its_last_byte(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"four")
+    assert read_regular(tmp_path / "a", 4) == b"four"
+    (tmp_path / "b").symlink_to(tmp_path / "a")
+    assert read_regular(str(tmp_path / "b"), 4) == b"four"
+
+
+def test_what_is_no_file_up_to_a_size_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    """A pipe without a writer would block, a device has no end: neither is read."""
+    (tmp_path / "large").write_bytes(b"five!")
+    (tmp_path / "holes").touch()
+    os.truncate(tmp_path / "holes", 10**12)
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "zero").symlink_to("/dev/zero")
+    said = {
+        "large": "large has 5 bytes; at most 4 bytes are read of such a file.",
+        "holes": "holes has 1,000,000 MB; at most 4 bytes are read of such a file.",
+        "pipe": "pipe is a pipe, not a file.",
+        "zero": "zero is a device, not a file.",
+        "": "it is a folder, not a file.",
+        "none": "none is missing.",
+        "large/x": "large/x cannot be read (Not a directory).",
+        "a\0b": "a\0b cannot be read (embedded null byte).",
+        "n" * 300: f"{'n' * 300} cannot be read (File name too long).",
+    }
+    handles = Path("/proc/self/fd")
+    before = names(handles) if handles.is_dir() else []
+    for name, sentence in said.items():
+        with pytest.raises(InputError) as caught:
+            read_regular(tmp_path / name, 4, name or "it")
+        assert str(caught.value) == sentence
+    assert not before or len(names(handles)) == len(before)
+
+
+@pytest.mark.skipif(not Path("/proc/cpuinfo").is_file(), reason="needs a file whose size the system does not state")
+def test_a_file_without_a_stated_size_is_read_up_to_the_bound() -> None:
+    with pytest.raises(InputError, match="larger than 4 bytes"):
+        read_regular("/proc/cpuinfo", 4)
+
+
+def test_what_was_checked_is_what_is_read(tmp_path: Path) -> None:
+    """Whoever puts a pipe in the place of a file after it was opened changes nothing."""
+    path = tmp_path / "a"
+    path.write_bytes(b"four")
+    with open_regular(path, 4) as file:
+        path.unlink()
+        os.mkfifo(path)
+        assert file.read() == b"four"
