@@ -12,12 +12,13 @@ from sentviz.errors import InputError
 from sentviz.examples import EXAMPLES
 from sentviz.explain import percent
 from sentviz.tags import TAGGER, Tagger, known
+from sentviz.text import LONGEST
 from sentviz.trace import Trace
 
 if TYPE_CHECKING:
     from sentviz.runs import Run
 
-__all__ = ["SPOKEN", "language", "reads_pairs", "remarks", "written_in"]
+__all__ = ["SPOKEN", "language", "reads_pairs", "remarks", "uncounted", "written_in"]
 
 SCRIPTS = {"en": "LATIN", "ko": "HANGUL"}  # as the names of their letters begin, by the language of a data set
 SPOKEN = {"en": "English", "ko": "Korean"}
@@ -55,7 +56,7 @@ def remarks(trace: Trace, run: Run) -> list[tuple[str, str]]:
     if example and example.reading in trace.labels and example.reading != trace.label:
         said.append(("wrong", f"The model gets this wrong: a person reads it as {example.reading}."))
     if trace.dropped:
-        cut = f"The model reads {len(trace.tokens):,} tokens at most; the last {trace.dropped:,} were not read."
+        cut = f"The model reads {len(trace.tokens):,} tokens at most; the last {trace.dropped:,} were not read.{uncounted(trace)}"
         said.append(("cut", cut))
     text = " ".join(filter(None, (trace.text, trace.text_pair)))
     if any(map(str.isalpha, text)) and (own := language(run)) != (found := written_in(text)):
@@ -96,6 +97,12 @@ def remarks(trace: Trace, run: Run) -> list[tuple[str, str]]:
         how = f"without its {term}" if not strength else f"with {strength:g} times the trained strength of its {term}"
         said.append(("changed", f"This is an intervention: the model is asked {how}."))
     return said
+
+
+def uncounted(trace: Trace) -> str:
+    """A sentence, after a space, where a text is so long that its end was not even counted; "" elsewhere."""
+    longest = max(len(text or "") for text in (trace.text, trace.text_pair))
+    return f" What follows the first {LONGEST:,} characters was not counted." if longest >= LONGEST else ""
 
 
 def _foreign(trace: Trace, run: Run) -> str:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import tokenizers
 
 __all__ = [
+    "LONGEST",
     "PADDING",
     "SPECIALS",
     "Encoded",
@@ -35,6 +36,9 @@ __all__ = [
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 """Entries 0 to 3 of a vocabulary, unless it is of tweets; never the outcome of a text that happens to spell them."""
+
+LONGEST = 1_000_000
+"""Characters of a text that are tokenized at most: more than any model reads. To tokenize takes a hundred bytes of memory for each."""
 
 WORDS = r"\w+|[^\w\s]"
 _SPACE = "Ġ"  # how byte-level vocabularies spell a space
@@ -64,7 +68,7 @@ def check_text(text: object, name: str = "text") -> str:
     """
     if not isinstance(text, str):
         raise InputError(f"The {name} must be a string, not {type(text).__name__}.")
-    if is_blank(text):
+    if is_blank(text[:LONGEST]):
         raise InputError(f"The {name} is empty: please give at least one visible character.")
     try:
         text.encode()
@@ -117,7 +121,7 @@ class Encoded:
     specials: Bools  # (n,) [CLS], [SEP]
     unknown: Bools  # (n,) not in the vocabulary
     tokens: tuple[str, ...]  # as written in the text, unknown words too; specials by their name
-    dropped: int = 0  # tokens of the texts cut off at the maximum length
+    dropped: int = 0  # tokens cut off at the maximum length, of the first LONGEST characters of each text
     tags: Ints | None = None  # (n,) part of speech, as places in sentviz.tags.TAGS; None = not asked for
 
     def __len__(self) -> int:
@@ -365,9 +369,9 @@ class Tokenizer:
         return batch
 
     def _columns(self, texts: Sequence[str], text_pairs: Sequence[str] | None) -> list[list[str]]:
-        columns = [[check_text(text) for text in texts]]
+        columns = [[check_text(text)[:LONGEST] for text in texts]]
         if text_pairs is not None:
-            columns.append([check_text(text, "second text") for text in text_pairs])
+            columns.append([check_text(text, "second text")[:LONGEST] for text in text_pairs])
             if len(columns[0]) != len(columns[1]):
                 raise InputError(f"There are {len(columns[0])} texts but {len(columns[1])} second texts.")
         return columns

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import torch
 
+import sentviz.text
 from sentviz.errors import InputError, RunError
 from sentviz.explain import SCORES, explained, score
 from sentviz.hardmax import TOLERANCE, simulate, weights
@@ -49,6 +50,13 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 # ---- words ---------------------------------------------------------------------------------------------------------
+
+
+def test_words_beyond_what_any_model_reads_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    tokenizer = WordsTokenizer.fit(["pear plum"], min_count=1)
+    monkeypatch.setattr(sentviz.text, "LONGEST", 13)
+    assert tokenizer.ids_batch(["pear plum fig pear fig"])[0].tolist() == tokenizer.encode("pear plum").ids.tolist()
+    assert tokenizer.unknown("pear plum fig pear fig") == ("fig",)
 
 
 def test_cleaning_keeps_what_may_matter() -> None:

@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import sentviz.models.model
+import sentviz.text
 from sentviz.errors import InputError, RunError
 from sentviz.models.model import Model, by_length, softmax
 from tests import makers, slow
@@ -153,6 +155,39 @@ def test_any_visible_text_gets_an_answer(model: Model, text: str) -> None:
         assert token == text[start:end]
     np.testing.assert_allclose(trace.components.sum(-1), 1, atol=1e-5)
     assert model.predict([text])["positive"][0] == pytest.approx(trace.probabilities[1], abs=1e-5)
+
+
+def test_rows_are_tokenized_some_at_a_time_with_the_same_outcome(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At most 60 characters at a time: no batch holds more unless it is one row; ids, reasons and counts of long texts stay."""
+    texts = [*toy_splits()["test"].frame["text"][:9], "soup song " * 30, " ", "soup", "\ud800", "warm"]
+    frame = pd.DataFrame({"text": pd.Series(texts, dtype=object)})
+    (want, why), seen, steps = model.sift(frame), list[list[str]](), list[int]()
+    whole = type(model.tokenizer).ids_batch
+    monkeypatch.setattr(sentviz.models.model, "CHARACTERS", 60)
+    monkeypatch.setattr(
+        type(model.tokenizer), "ids_batch", lambda self, texts, *rest, **more: seen.append(texts) or whole(self, texts, *rest, **more)
+    )
+    rows, reasons = model.sift(frame, lambda: steps.append(1))
+    assert [row if row is None else row.ids.tolist() for row in rows] == [row if row is None else row.ids.tolist() for row in want]
+    assert reasons == why and list(why) == [10, 12]
+    assert all(len(some) == 1 or sum(map(len, some)) <= 60 for some in seen) and len(steps) == len(seen)
+    assert model.predict(texts).attrs["truncated"] == 1
+
+
+def test_work_on_rows_ends_where_its_step_says_so(model: Model) -> None:
+    def gone() -> None:
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        model.sift(pd.DataFrame({"text": ["soup"]}), gone)
+
+
+def test_a_trace_keeps_what_was_tokenized_of_a_text(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (sentviz.text, sentviz.models.model):
+        monkeypatch.setattr(module, "LONGEST", 30)
+    trace, want = model.trace("soup song " * 10), model.trace("soup song " * 3)
+    assert trace.text == "soup song " * 3 and trace.dropped == want.dropped
+    np.testing.assert_array_equal(trace.logits, want.logits)
 
 
 def test_a_text_that_is_too_long_is_cut_and_it_is_said(model: Model) -> None:

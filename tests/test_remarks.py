@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import sentviz
+import sentviz.remarks
 from sentviz import runs
 from sentviz.errors import RunError
 from sentviz.remarks import reads_pairs, remarks, written_in
@@ -27,6 +28,15 @@ def changed(run: Path, to: Path, **entries: object) -> Run:
 def test_a_temperature_that_is_none_is_refused(temperature: float, tiny_run: Path, tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"toy/run: config\.json is damaged or was not written by sentviz \(temperature must be above 0"):
         changed(tiny_run, tmp_path / "toy" / "run", temperature=temperature)
+
+
+def test_a_text_whose_end_was_not_counted_says_so(tiny_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a text as long as the longest one that is tokenized, more may have been cut off than its tokens tell."""
+    trace = Run.open(tiny_run).example().replace(dropped=3)
+    monkeypatch.setattr(sentviz.remarks, "LONGEST", len(trace.text) + 1)
+    assert "the last 3 were not read." in dict(remarks(trace, Run.open(tiny_run)))["cut"]
+    monkeypatch.setattr(sentviz.remarks, "LONGEST", len(trace.text))
+    assert dict(remarks(trace, Run.open(tiny_run)))["cut"].endswith(f"What follows the first {len(trace.text)} characters was not counted.")
 
 
 def test_whether_a_run_reads_pairs_is_what_its_data_set_says(tiny_run: Path, tmp_path: Path) -> None:

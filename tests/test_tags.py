@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import sentviz.tags
+import sentviz.text
 from sentviz import datasets, remarks
 from sentviz.errors import DataMissingError, RunError
 from sentviz.tags import AROUND, ENGLISH, TAGS, Tagger, known, pieces, tags_instead, tags_of
@@ -101,6 +103,16 @@ def test_a_token_has_the_tag_of_the_word_that_holds_its_first_character(tagger: 
             assert TAGS[tag] == wanted
     alone = tags_of(tagger, encoded[:1], [(texts[0], texts[-1])])[0]
     np.testing.assert_array_equal(alone, found[0])
+
+
+def test_what_follows_the_longest_text_is_not_tagged(tagger: Tagger, monkeypatch: pytest.MonkeyPatch) -> None:
+    text, tokenizer = "a warm song of a clever crew", Tokenizer.train_words(TEXTS, 1)
+    for module in (sentviz.tags, sentviz.text):
+        monkeypatch.setattr(module, "LONGEST", 11)
+    given: list[str] = []
+    monkeypatch.setattr(sentviz.tags, "pieces", lambda text: given.append(text) or pieces(text))
+    found = tags_of(tagger, [tokenizer.encode(text)], [(text,)])
+    assert given == [text[:11]] and [TAGS[tag] for tag in found[0]] == ["DET", "ADJ", "NOUN"]
 
 
 def test_it_is_kept_as_it_was_read(tagger: Tagger, tmp_path: Path) -> None:

@@ -229,6 +229,15 @@ def test_truncation_counts_what_it_drops(either: Tokenizer) -> None:
         either.encode(text, max_length=2, cls=True)
 
 
+def test_no_tokenizer_gets_more_of_a_text_than_any_model_reads(either: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a limit of 40 characters, a longer text gives the tokens of its first 40; what is longer is not even counted."""
+    text = "good film, good end " * 10
+    monkeypatch.setattr(sentviz.text, "LONGEST", 40)
+    got, want = either.encode(text, text, max_length=5, cls=True), either.encode(text[:40], text[:40], max_length=5, cls=True)
+    assert got.ids.tolist() == want.ids.tolist() and got.dropped == want.dropped > 0
+    assert either.ids_batch([text])[0].tolist() == either.encode(text[:40]).ids.tolist()
+
+
 def test_pairs(words: Tokenizer) -> None:
     got = words.encode("good film", "the end", cls=True)
     assert got.tokens == ("[CLS]", "good", "film", "[SEP]", "the", "end", "[SEP]")

@@ -51,6 +51,7 @@ def explain(run: str, sentence: str, pair: str | None, score: str) -> None:
     from sentviz.explain import SCORES, agreement, deviation, explained, headline, incomplete, supported
     from sentviz.explain import score as score_of
     from sentviz.explain.headline import chance_of
+    from sentviz.remarks import uncounted
 
     found = _reading(run, pair)
     model = load(found)
@@ -73,7 +74,8 @@ def explain(run: str, sentence: str, pair: str | None, score: str) -> None:
     if gap := incomplete(trace, score):
         click.echo(gap)
     if trace.dropped:
-        click.echo(f"The last {trace.dropped:,} tokens are beyond the model's maximum of {model.config.max_length} and were not read.")
+        most = model.config.max_length
+        click.echo(f"The last {trace.dropped:,} tokens are beyond the model's maximum of {most} and were not read.{uncounted(trace)}")
 
 
 def _papers() -> list[tuple[str, str]]:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
-from sentviz.text import SPECIALS, Tokenizer, check_text
+from sentviz.text import SPECIALS, Tokenizer
 
 __all__ = ["WordsTokenizer", "stop_words"]
 
@@ -74,7 +74,7 @@ class WordsTokenizer(Tokenizer):
         """
         if text_pairs is not None or cls:
             raise InputError("The hardmax classifier reads single texts.")
-        rows = [np.array(raw.ids, dtype=np.int32) for raw in self._raw([check_text(text) for text in texts], offsets=False)]
+        rows = [np.array(raw.ids, dtype=np.int32) for raw in self._raw(self._columns(texts, None)[0], offsets=False)]
         return [row[row != _UNK][:max_length] for row in rows]
 
     @property
@@ -84,7 +84,7 @@ class WordsTokenizer(Tokenizer):
 
     def unknown(self, text: str) -> tuple[str, ...]:
         """The words of a text that are no tokens, stop-words too, in order, as written."""
-        raw = self._raw([check_text(text)], offsets=True)[0]
+        raw = self._raw(self._columns([text], None)[0], offsets=True)[0]
         return tuple(text[start:end] for index, (start, end) in zip(raw.ids, raw.offsets, strict=True) if index == _UNK)
 
     def _pieces(self, text: str, raw: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

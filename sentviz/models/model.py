@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,7 +17,7 @@ from sentviz.models.weights import load_weights
 from sentviz.runs import Run
 from sentviz.shapes import TAGS, Capabilities, ModelConfig
 from sentviz.tags import TAGGER, Tagger, tags_of
-from sentviz.text import Encoded, Reading, Tokenizer
+from sentviz.text import LONGEST, Encoded, Reading, Tokenizer
 from sentviz.trace import Trace
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ __all__ = ["Model", "by_length", "collate", "fill", "read", "softmax"]
 
 Progress = Callable[[int, int], None]
 TOKENS_PER_BATCH = 4_096  # states of more leave the cache, and room for them is asked of the system anew each time
+CHARACTERS = LONGEST  # that are tokenized at a time, so that memory does not grow with the number of texts
 WORDLESS = "The model knows no word of this text: its answer is the one to no word at all."
 
 
@@ -58,6 +59,24 @@ def read(
     Raises:
         InputError: a text that cannot be read.
     """
+    return [row for part in portions(frame) for row in _read(tokenizer, part, max_length, cls, segments, tagger)]
+
+
+def portions(frame: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """The rows of a frame in order, some at a time: with at most `CHARACTERS` of text and text_pair, or a single row."""
+    start = held = 0
+    for place, row in enumerate(zip(*(frame[name] for name in ("text", "text_pair") if name in frame), strict=True)):
+        size = sum(min(len(text), LONGEST) for text in row if isinstance(text, str))
+        if place > start and held + size > CHARACTERS:
+            yield frame.iloc[start:place]
+            start, held = place, 0
+        held += size
+    if start < len(frame):
+        yield frame.iloc[start:]
+
+
+def _read(tokenizer: Tokenizer, frame: pd.DataFrame, max_length: int, cls: bool, segments: bool, tagger: Tagger | None) -> list[Reading]:
+    """`read` of a few rows."""
     texts = frame["text"].tolist()
     pairs = frame["text_pair"].tolist() if "text_pair" in frame else None
     if tagger is not None:
@@ -229,15 +248,30 @@ class Model:
         length = self._filled(None)
         return [row.filled(length) for row in rows] if length else rows
 
-    def sift(self, frame: pd.DataFrame) -> tuple[list[Reading | None], dict[int, str]]:
-        """Every row as `read` has it, None of those that cannot be read, and why not, by place; halves are tried."""
+    def sift(self, frame: pd.DataFrame, step: Callable[[], object] | None = None) -> tuple[list[Reading | None], dict[int, str]]:
+        """Every row as `read` has it, None of those that cannot be read, and why not, by place; halves are tried.
+
+        Args:
+            step: called again and again on the way; what it raises ends the work.
+        """
+        rows: list[Reading | None] = []
+        why: dict[int, str] = {}
+        for part in portions(frame):
+            some, reasons = self._sifted(part, step)
+            why |= {len(rows) + place: reason for place, reason in reasons.items()}
+            rows += some
+        return rows, why
+
+    def _sifted(self, frame: pd.DataFrame, step: Callable[[], object] | None) -> tuple[list[Reading | None], dict[int, str]]:
+        if step is not None:
+            step()
         try:
             return list(self.read(frame)), {}
         except InputError as error:
             if len(frame) == 1:
                 return [None], {0: str(error)}
         half = len(frame) // 2
-        (rows, why), (more, too) = self.sift(frame.iloc[:half]), self.sift(frame.iloc[half:])
+        (rows, why), (more, too) = self._sifted(frame.iloc[:half], step), self._sifted(frame.iloc[half:], step)
         return rows + more, why | {half + place: reason for place, reason in too.items()}
 
     def lambdas(self) -> npt.NDArray[np.float32]:
@@ -326,8 +360,11 @@ class Model:
 
     def _cut(self, frame: pd.DataFrame) -> int:
         """How many rows are longer than the model reads."""
-        texts, pairs = frame["text"].tolist(), frame["text_pair"].tolist() if "text_pair" in frame else None
-        return sum(len(ids) > self.config.max_length for ids in self.tokenizer.ids_batch(texts, pairs, cls=self.cls))
+        longer = 0
+        for part in portions(frame):
+            texts, pairs = part["text"].tolist(), part["text_pair"].tolist() if "text_pair" in part else None
+            longer += sum(len(ids) > self.config.max_length for ids in self.tokenizer.ids_batch(texts, pairs, cls=self.cls))
+        return longer
 
     def trace(
         self,
@@ -376,8 +413,8 @@ class Model:
         names = list(seen[0].biases) if seen else []
         return Trace(
             run=self.name,
-            text=text,
-            text_pair=text_pair,
+            text=text[:LONGEST],
+            text_pair=None if text_pair is None else text_pair[:LONGEST],
             tokens=encoded.tokens,
             offsets=encoded.offsets,
             segments=encoded.segments,

@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from sentviz.errors import RunError
 from sentviz.shapes import TAGS
+from sentviz.text import LONGEST
 
 if TYPE_CHECKING:
     from sentviz.text import Tokenized
@@ -233,6 +234,7 @@ def tags_of(tagger: Tagger, encoded: Sequence[Tokenized], texts: Sequence[Sequen
     Args:
         encoded: the tokens of each text, or pair of texts. texts: the text, or both, that they are of.
     """
+    texts = [[text[:LONGEST] for text in several] for several in texts]
     cut = [[pieces(text) for text in several] for several in texts]
     tagged = iter(tagger.tag([words for several in cut for sentences in several for words, _ in sentences]))
     found = []
