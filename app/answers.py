@@ -9,7 +9,7 @@ import streamlit as st
 from app import store
 from app.focus import Focus
 from app.turns import torch_is_here, turn
-from sentviz.errors import InputError
+from sentviz.errors import DataMissingError, InputError
 from sentviz.explain import SCORES, available, explained, supported
 from sentviz.explain import score as score_of
 from sentviz.explain.headline import Chance, chance_of
@@ -44,13 +44,17 @@ def texts(focus: Focus) -> tuple[str, str | None]:
     ours = demo.load()
     if not (found := ours.loc[ours["id"] == focus.row, "text"]).empty:
         return str(found.iloc[0]), None
-    name = source.config["data"]["name"]
-    for split in datasets.info(name).splits:
-        frame = store.split_of(name, split)
+    name, missing = source.config["data"]["name"], None
+    for split in sorted(datasets.info(name).splits, key=lambda split: split != focus.over):
+        try:
+            frame = store.split_of(name, split)
+        except DataMissingError as error:
+            missing = missing or error
+            continue
         rows = frame[frame["id"].astype(str) == focus.row]
         if not rows.empty:
             return str(rows["text"].iloc[0]), str(rows["text_pair"].iloc[0]) if pairs else None
-    raise InputError(f"{name} has no row {focus.row!r}.")
+    raise missing or InputError(f"{name} has no row {focus.row!r}.")
 
 
 def trace(focus: Focus, *, scored: bool = True, exact: bool = False, longest: int = 0) -> Trace:

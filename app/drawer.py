@@ -176,7 +176,7 @@ def end(rows: Rows) -> None:
     if not rows.has_text:
         data = store.run(rows.run).config["data"]["name"]
         st.caption("The texts are not on this machine: rows are shown by id. Getting the data set brings them.")
-        offer(data)
+        offer(data, rows.over)
 
 
 def _filtered(rows: Rows) -> Rows:

@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import streamlit as st
 
 from app import shell, turns
-from sentviz.background import Job, Jobs
+from sentviz.background import Job, Jobs, Work
 
 __all__ = ["wait"]
 
 
-def wait(jobs: Jobs, key: str, title: str, work: Any) -> bool:
-    """Start a job for this visitor, or go on waiting for it; True while there is something to wait for."""
-    who = turns.visitor()
+def wait(jobs: Jobs, key: str, title: str, work: Work, *, button: str = "", icon: str = ":material/play_arrow:") -> bool:
+    """Start a job for this visitor, or go on waiting for it; True while there is something to wait for.
+
+    Args:
+        button: the label of a button that starts it; without one it starts at once.
+    """
+    who, job = turns.visitor(), jobs.get(key)
     stopped: set[str] = st.session_state.setdefault("stopped", set())
-    job = jobs.get(key)
     if job is not None and job.state == "failed":
         st.warning(shell.md(job.error), icon=":material/block:")
-    if key in stopped or (job is not None and job.state == "failed"):
-        st.button(f"Compute {title}", key=f"again-{key}", icon=":material/play_arrow:", on_click=_again, args=(jobs, key, title, work, who))
+    elif job is not None and job.state == "stopped" and job.error:
+        st.info(shell.md(job.error), icon=":material/info:")
+    if key in stopped or (job is not None and job.state == "failed") or (button and (job is None or job.over)):
+        st.button(button or f"Compute {title}", key=f"again-{key}", icon=icon, on_click=_again, args=(jobs, key, title, work, who))
         return False
     _watch(jobs, key, jobs.start(key, title, work, who), who)
     return True
 
 
-def _again(jobs: Jobs, key: str, title: str, work: Any, who: str) -> None:
+def _again(jobs: Jobs, key: str, title: str, work: Work, who: str) -> None:
     st.session_state["stopped"].discard(key)
-    jobs.start(key, title, work, who)
+    jobs.start(key, title, work, who, again=True)
 
 
 def _stop(jobs: Jobs, key: str, who: str) -> None:

@@ -13,8 +13,7 @@ from sentviz.errors import SentvizError
 
 __all__ = ["Job", "Jobs", "Stopped", "Turns"]
 
-Tick = Callable[[float, str], object]
-Work = Callable[[Tick], Any]
+Work = Callable[["Job"], Any]
 
 KEPT = 16  # finished jobs with their results
 AT_ONCE = 2
@@ -87,9 +86,9 @@ class Job:
         self.state = "waiting"  # running, done, stopped, failed
         self.share, self.doing = 0.0, "waiting"
         self.result: Any = None
-        self.error = ""  # one sentence, where it failed
+        self.error = ""  # one sentence, where it failed; where it was stopped, what the work says of that
         self.waiting: set[str] = set()  # who wants the result
-        self._stop = threading.Event()
+        self.stop = threading.Event()  # set when nobody wants it any more
 
     @property
     def over(self) -> bool:
@@ -103,7 +102,7 @@ class Job:
             Stopped: the job was given up.
         """
         self.share, self.doing = min(max(share, 0.0), 1.0), doing
-        if self._stop.is_set():
+        if self.stop.is_set():
             raise Stopped
 
     def run(self, work: Work, turns: Turns) -> None:
@@ -112,10 +111,10 @@ class Job:
             with turns.turn(say=lambda before: self.tick(0.0, f"waiting, {before} before it")):
                 self.tick(0.0, "starting")
                 self.state = "running"
-                self.result = work(self.tick)
+                self.result = work(self)
                 self.state = "done"
-        except Stopped:
-            self.state = "stopped"
+        except Stopped as stopped:
+            self.error, self.state = str(stopped), "stopped"
         except SentvizError as error:
             self.error, self.state = str(error), "failed"
         except Exception as error:  # a page must learn of any end
@@ -134,11 +133,11 @@ class Jobs:
         """The job of a key, whatever its state."""
         return self._jobs.get(key)
 
-    def start(self, key: str, title: str, work: Work, who: str = "") -> Job:
-        """The job of a key for one who waits for it; started where there is none, or where it was stopped or failed."""
+    def start(self, key: str, title: str, work: Work, who: str = "", *, again: bool = False) -> Job:
+        """The job of a key for one who waits for it; started if there is none, if it was stopped or failed, or if it is wanted again."""
         with self._lock:
             job = self._jobs.pop(key, None)
-            fresh = job is None or job.state in ("stopped", "failed") or job._stop.is_set()
+            fresh = job is None or job.state in ("stopped", "failed") or job.stop.is_set() or (again and job.over)
             if job is None or fresh:
                 job = Job(title)
             self._jobs[key] = job  # the latest last
@@ -157,5 +156,5 @@ class Jobs:
             if job is not None:
                 job.waiting.discard(who)
                 if not job.waiting and not job.over:
-                    job._stop.set()
+                    job.stop.set()
                     job.doing = "stopping after this step"

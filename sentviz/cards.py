@@ -230,7 +230,7 @@ def _known(run: Run) -> list[datasets.DatasetInfo]:
     """Its data set, and those that it is a mixture of; empty where it is not known."""
     try:
         item = datasets.info(run.config["data"]["name"])
-        others = dict.fromkeys(part.partition("/")[0] for part in item.needed if "/" in part)
+        others = dict.fromkeys(part.partition("/")[0] for part in item.needed() if "/" in part)
         return [item, *(datasets.info(name) for name in others)]
     except InputError:
         return []

@@ -44,6 +44,7 @@ __all__ = [
     "folders",
     "here",
     "info",
+    "known",
     "load_file",
     "load_split",
     "named",
@@ -135,15 +136,19 @@ class DatasetInfo:
                 found[split] = found.get(split, 0) + rows
         return found
 
-    @property
-    def needed(self) -> tuple[str, ...]:
-        """The parts that its splits are cut from; all of a lexicon."""
-        return tuple(dict.fromkeys(part for cut in self.cuts for part in cut.parts)) or tuple(self.parts)
+    def needed(self, split: str = "") -> tuple[str, ...]:
+        """The parts that a split is cut from, by default those of all splits; all parts of a lexicon. `known` finds a part by its name."""
+        cuts = [cut for cut in self.cuts if split in ("", *cut.into)]
+        return tuple(dict.fromkeys(part for cut in cuts for part in cut.parts)) or tuple(self.parts)
+
+    def missing(self, split: str = "") -> tuple[str, ...]:
+        """The needed parts that are not on this machine."""
+        return tuple(part for part in self.needed(split) if not here(self.name, part))
 
     @property
     def available(self) -> bool:
         """Whether its needed files are on this machine."""
-        return all(here(self.name, part) for part in self.needed)
+        return not self.missing()
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,6 +257,18 @@ def origin(name: str, part: str) -> tuple[str, str]:
     return other or name, own
 
 
+def known(name: str, part: str) -> Part:
+    """What is known of one part of a data set, or of a data set that it is made of, as in ``known("sst5_trees", "sst5/dev")``.
+
+    Raises:
+        InputError: there is no such data set or part.
+    """
+    name, part = origin(name, part)
+    if part not in (parts := info(name).parts):
+        raise InputError(f"The data set {name} has no part {part!r}; it has {', '.join(parts) or 'none of its own'}.")
+    return parts[part]
+
+
 def where(name: str, part: str) -> Path | None:
     """The file of one part; None where it is not on this machine."""
     name, part = origin(name, part)
@@ -337,23 +354,23 @@ def verify(name: str) -> None:
         DataMissingError: a file is not on this machine, or is not the known one.
     """
     item = info(name)
-    for other in sorted({origin(name, part)[0] for part in item.needed} - {name}):
+    for other in sorted({origin(name, part)[0] for part in item.needed()} - {name}):
         verify(other)
-    for part, known in item.parts.items():
-        if part not in item.needed and not here(name, part):
+    for part, expected in item.parts.items():
+        if part not in item.needed() and not here(name, part):
             continue
-        if (not item.made and digest(name, part) == known.sha256) or (known.content and content(load_file(name, part)) == known.content):
+        if not item.made and digest(name, part) == expected.sha256:
+            continue
+        if expected.content and content(load_file(name, part)) == expected.content:
             continue
         what = "makes other rows than those known" if item.made else f"is not the known file (its SHA-256 differs); {_remedy(item, part)}"
         raise DataMissingError(f"{item.made or _path(name, part)} {what}.")
 
 
 def _path(name: str, part: str) -> Path:
-    item = info(name)
-    if part not in item.parts:
-        raise InputError(f"The data set {name} has no part {part!r}; it has {', '.join(item.parts)}.")
+    known(name, part)
     if (path := where(name, part)) is None:
-        raise DataMissingError(f"The data set {name} is not on this machine: {_remedy(item, part)}.")
+        raise DataMissingError(f"The data set {name} is not on this machine: {_remedy(info(name), part)}.")
     return path
 
 
@@ -387,7 +404,7 @@ def load_split(name: str, split: str) -> Split:
         raise InputError(f"The data set {name} has no split {split!r}; it has {', '.join(item.splits) or 'none'}.")
     frame = pd.concat([rows for rows, _ in found], ignore_index=True) if len(found) > 1 else found[0][0]
     if not frame["id"].is_unique:
-        raise SentvizError(f"{name} would hold the same id twice; {_remedy(item, item.needed[0])}.")
+        raise SentvizError(f"{name} would hold the same id twice; {_remedy(item, item.needed()[0])}.")
     return Split(name, split, frame, item.labels, sum(dropped for _, dropped in found), _mark(frame))
 
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 import pytest
 
-from sentviz.background import Jobs, Stopped
+from sentviz.background import Job, Jobs, Stopped
 from sentviz.embeddings.cache import Cache, digest, layer_vectors, pictures, stored_sample
 from sentviz.embeddings.neighbourhood import kept, measures, silhouettes
 from sentviz.embeddings.projection import METHODS, align, inside, nearest, project, simplified
@@ -378,10 +378,10 @@ def test_one_job_for_all_who_wait() -> None:
     """Two visitors share a job; it goes on while one of them stays and stops when both have left."""
     jobs, calls, go = Jobs(), [], threading.Event()
 
-    def work(tick: Any) -> int:
+    def work(job: Job) -> int:
         calls.append(1)
         while not go.is_set():
-            tick(0.5, "waiting")
+            job.tick(0.5, "waiting")
             time.sleep(0.002)
         return 7
 
@@ -403,10 +403,10 @@ def test_one_job_for_all_who_wait() -> None:
 def test_a_failed_job_says_why_and_finished_ones_are_bounded(caplog: pytest.LogCaptureFixture) -> None:
     jobs = Jobs(kept=3)
 
-    def sentence(tick: Any) -> None:
+    def sentence(job: Job) -> None:
         raise SentvizError("No vector is here.")
 
-    def accident(tick: Any) -> None:
+    def accident(job: Job) -> None:
         raise KeyError("x")
 
     jobs.start("a", "a", sentence)
@@ -416,7 +416,7 @@ def test_a_failed_job_says_why_and_finished_ones_are_bounded(caplog: pytest.LogC
     assert waited(jobs, "b") == "failed"
     assert jobs.get("b").error.startswith("the b failed")  # type: ignore[union-attr]
     for i in range(6):
-        jobs.start(str(i), "n", lambda tick: 1)
+        jobs.start(str(i), "n", lambda job: 1)
         waited(jobs, str(i))
     assert jobs.get("a") is None
     assert jobs.get("5") is not None

@@ -104,7 +104,7 @@ def texts_in_focus(run: Run) -> tuple[str, str | None]:
         return answers.texts(shell.focus())
     except SentvizError as error:
         st.warning(shell.md(str(error)), icon=":material/database_off:")
-        offer(run.config["data"]["name"])
+        offer(run.config["data"]["name"], shell.focus().over)
         st.stop()
 
 

@@ -53,8 +53,8 @@ def data_get(name: str, again: bool, quiet: bool) -> None:
             click.echo(f"! {got.remark}", err=True)
     if not fetched:
         click.echo(f"{name} is here already; --again downloads it once more.")
-    if lost := [part for part in item.parts if datasets.where(name, part) is None]:
-        click.echo(f"Not here: {', '.join(lost)}; {item.hub.why}.", err=True)
+    if lost := [part for part in dict.fromkeys([*item.parts, *item.needed()]) if not datasets.here(name, part)]:
+        click.echo(f"Not here: {', '.join(lost)}; {hubdata.reasons(name, lost)}.", err=True)
 
 
 @data.command("verify")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
-__all__ = ["Got", "convert", "get", "lacking", "ours", "url"]
+__all__ = ["Got", "convert", "get", "lacking", "ours", "reasons", "url"]
 
 ENDPOINT = "https://huggingface.co"
 SLACK = 3.0  # times what a data set is known to have, at most, is taken
@@ -39,7 +39,7 @@ LARGEST = 1 << 30  # bytes of one of which that is not known
 class Got:
     """One part as it came."""
 
-    part: str
+    part: str  # with its data set before it, where that is another one, as in "sst5/dev"
     path: Path
     rows: int
     exact: bool  # whether its rows are the known ones
@@ -70,20 +70,25 @@ def _is_server(address: str) -> bool:
 
 
 def lacking(name: str) -> tuple[str, ...]:
-    """The parts of a data set that are not on this machine and that the hub has.
+    """The parts of a data set, or of those that it is made of, that are not on this machine and that the hub has.
 
     Raises:
         InputError: there is no such data set.
     """
-    item = info(name)
-    return tuple(part for part in item.hub.files if where(name, part) is None)
+    return tuple(part for part in _offered(name) if where(name, part) is None)
+
+
+def reasons(name: str, parts: Iterable[str]) -> str:
+    """Why the hub does not have these parts: a half sentence for each data set that they belong to."""
+    owners = dict.fromkeys(origin(name, part)[0] for part in parts)
+    return "; ".join(f"{owner}: {info(owner).hub.why}" if owner != name else info(owner).hub.why for owner in owners)
 
 
 def get(name: str, *, progress: Progress | None = None, stop: threading.Event | None = None, again: bool = False) -> list[Got]:
     """Download what is not on this machine into the user's cache; parts that are there are left alone.
 
     Args:
-        name: data set.
+        name: data set; of a mixture, the parts of the data sets that it is made of.
         progress: called with the bytes done and the bytes altogether, of all files together.
         stop: set it from another thread to stop; the same call goes on from there.
         again: also what is in the cache already.
@@ -95,29 +100,41 @@ def get(name: str, *, progress: Progress | None = None, stop: threading.Event | 
         SentvizError: the disk is full or cannot be written.
         Stopped: `stop` was set.
     """
-    item = info(name)
-    if not item.hub.files:
+    item, offered = info(name), _offered(name)
+    if not offered and item.available and not again:
+        return []
+    if not offered:
         raise DataMissingError(f"{name} is not on the hub: {item.hub.why}; {_layout(item)}.")
-    root = folders()[-1]
-    with _alone(root / name, stop):
-        parts = tuple(item.hub.files) if again else lacking(name)
-        remotes = {part: look(url(item.hub.files[part]), stop=stop) for part in parts}
+    root, owners = folders()[-1], sorted({origin(name, part)[0] for part in offered})
+    with ExitStack() as held:
+        for owner in owners:  # in one order, so that two mixtures never wait for each other
+            held.enter_context(_alone(root / owner, stop))
+        parts = tuple(offered) if again else lacking(name)
+        remotes = {part: look(url(offered[part]), stop=stop) for part in parts}
         whole, before, fetched = sum(remote.size for remote in remotes.values()), 0, []
-        progress = _capped(progress, item)
+        progress = _capped(progress, name, [info(owner).hub.megabytes for owner in owners])
         progress(0, whole)
         for part, remote in remotes.items():
-            fetched.append(_get(item, part, remote, root, _shifted(progress, before, whole), stop))
+            fetched.append(_get(name, part, remote, root, _shifted(progress, before, whole), stop))
             before += remote.size
     return fetched
 
 
-def _get(item: DatasetInfo, part: str, remote: Remote, root: Path, progress: Progress | None, stop: threading.Event | None) -> Got:
-    file = item.hub.files[part]
-    source = root / item.name / f".{part}-{Path(file.path).name}"
+def _offered(name: str) -> dict[str, HubFile]:
+    """What the hub has of a data set's own parts and of those that it is made of."""
+    item = info(name)
+    owned = {part: origin(name, part) for part in (*item.hub.files, *item.needed())}
+    return {part: files[own] for part, (owner, own) in owned.items() if own in (files := info(owner).hub.files)}
+
+
+def _get(name: str, part: str, remote: Remote, root: Path, progress: Progress | None, stop: threading.Event | None) -> Got:
+    owner, own = origin(name, part)
+    item = info(owner)
+    source = root / owner / f".{own}-{Path(item.hub.files[own].path).name}"
     fetch(remote, source, progress=progress, stop=stop)
     try:
-        frame, exact, remark = convert(item, part, source)
-        path = root / item.name / f"{part}.parquet"
+        frame, exact, remark = convert(item, own, source)
+        path = root / owner / f"{own}.parquet"
         with disk(path.parent), replacing(path) as fresh:
             frame.to_parquet(fresh, index=False)
     finally:
@@ -125,14 +142,15 @@ def _get(item: DatasetInfo, part: str, remote: Remote, root: Path, progress: Pro
     return Got(part, path, len(frame), exact, remark)
 
 
-def _capped(progress: Progress | None, item: DatasetInfo) -> Progress:
-    """Progress that ends where much more comes, or is announced, than a data set is known to have."""
-    most = int((SLACK * item.hub.megabytes + 1) * 1e6) if item.hub.megabytes else LARGEST
+def _capped(progress: Progress | None, name: str, megabytes: Sequence[float]) -> Progress:
+    """Progress that ends where much more comes, or is announced, than the data sets are known to have."""
+    known = sum(megabytes)
+    most = int((SLACK * known + 1) * 1e6) if all(megabytes) else LARGEST
 
     def tick(done: int, total: int) -> None:
         if max(done, total) > most:
             raise DataMissingError(
-                f"{item.name} has about {item.hub.megabytes:g} MB; its server sends {max(done, total) / 1e6:,.0f} MB or more,"
+                f"{name} has about {known:g} MB; its server sends {max(done, total) / 1e6:,.0f} MB or more,"
                 " which is something else, so it was not taken."
             )
         if progress is not None:
@@ -146,7 +164,7 @@ def _shifted(progress: Progress, before: int, whole: int) -> Progress:
 
 
 def _layout(item: DatasetInfo) -> str:
-    places = ", ".join("/".join(origin(item.name, part)) + ".parquet" for part in item.needed)
+    places = ", ".join("/".join(origin(item.name, part)) + ".parquet" for part in item.needed())
     columns = "term and polarity" if item.kind == "lexicon" else f"id, text, {'text_pair, ' * item.pair}label"
     return f"make it from {item.source} as {places} (columns {columns}) in a folder that SENTVIZ_DATA names"
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -140,7 +141,7 @@ def test_an_address_that_is_none(address: str, toy: DatasetInfo, monkeypatch: py
     assert failed.exit_code == 1 and "HF_ENDPOINT must be the address of a server" in failed.stderr
 
 
-def test_what_the_hub_does_not_have() -> None:
+def test_what_the_hub_does_not_have(hub: Hub) -> None:
     with pytest.raises(InputError, match="no data set 'sst3'; known are"):
         hubdata.get("sst3")
     with pytest.raises(
@@ -149,6 +150,32 @@ def test_what_the_hub_does_not_have() -> None:
         hubdata.get("yelp_full")
     with pytest.raises(DataMissingError, match=r"columns term and polarity"):
         hubdata.get("lexicon_en_vader")
+    assert hubdata.get("templates") == []  # sentviz makes them
+
+
+@pytest.fixture
+def mixed(toy: DatasetInfo, monkeypatch: pytest.MonkeyPatch) -> DatasetInfo:
+    """A mixture: train of rows that the hub does not have, test of toy's, and templates, which need no file."""
+    cuts = [datasets.Cut((part,), {split: rows}) for part, split, rows in (("yelp_full/train", "train", 9), ("toy/test", "test", 10))]
+    item = replace(
+        toy, name="mixed", parts={}, hub=datasets.Hub({}, "it is made of others"), cuts=(*cuts, datasets.Cut(("templates/train",), {}))
+    )
+    registry = datasets._registry() | {"mixed": item}
+    monkeypatch.setattr(datasets, "_registry", lambda: registry)
+    return item
+
+
+def test_a_mixture_gets_the_parts_of_others(hub: Hub, mixed: DatasetInfo) -> None:
+    """What the hub has of the data sets that it is made of lies in their folders; what it does not have is named with the reason."""
+    assert mixed.missing() == ("yelp_full/train", "toy/test") and mixed.missing("test") == ("toy/test",)
+    assert hubdata.lacking("mixed") == ("toy/test",)
+    done = CliRunner().invoke(main, ["data", "get", "mixed"])
+    assert done.exit_code == 0 and "10 rows" in done.stdout
+    assert "Not here: yelp_full/train; yelp_full: it is put together from smaller extracts" in done.stderr
+    assert hubdata.lacking("mixed") == () and len(datasets.load_split("mixed", "test")) == 10
+    assert hubdata.lacking("toy") == ("train",)
+    with pytest.raises(DataMissingError, match=r"yelp_full is not on this machine"):
+        datasets.load_split("mixed", "train")
 
 
 @pytest.mark.parametrize("item", [info(name) for name in datasets.datasets()["name"]], ids=lambda item: item.name)
@@ -213,12 +240,18 @@ def test_ctrl_c_says_how_to_go_on(toy: DatasetInfo, monkeypatch: pytest.MonkeyPa
     assert ended.exit_code == 130 and "`sentviz data get toy` goes on from here" in ended.stderr
 
 
-def page() -> None:
+def job_ends() -> None:
+    """Wait for the download that the page has begun."""
+    for thread in [thread for thread in threading.enumerate() if thread.name == info("sst2").title]:
+        thread.join(10)
+
+
+def page(name: str = "toy", split: str = "") -> None:
     import streamlit as st
 
     from app.views.getdata_part import offer
 
-    st.write("here" if offer("toy") else "not here")
+    st.write("here" if offer(name, split) else "not here")
 
 
 @pytest.mark.slow
@@ -228,11 +261,10 @@ def test_the_button_fetches(hub: Hub, toy: DatasetInfo, monkeypatch: pytest.Monk
     assert app.markdown[-1].value == "not here" and "About 1 MB" in app.caption[0].value
     remote_get, going = hubdata.get, threading.Event()
     monkeypatch.setattr(hubdata, "get", lambda *args, **rest: going.wait(10) and remote_get(*args, **rest))
-    app.button(key="get-toy").click().run()
+    app.button(key="again-toy").click().run()
     assert app.button(key="stop-toy") and not app.exception
     going.set()
-    for thread in [thread for thread in threading.enumerate() if thread.name == "get-toy"]:
-        thread.join(10)
+    job_ends()
     app.run()
     assert app.markdown[-1].value == "here" and not app.exception and not app.button
 
@@ -244,23 +276,19 @@ def test_the_button_stops_and_says_what_failed(hub: Hub, toy: DatasetInfo, monke
         assert stop.wait(10)
         raise Stopped("Stopped; the same download goes on from here.")
 
-    def thread_ends() -> None:
-        for thread in [thread for thread in threading.enumerate() if thread.name == "get-toy"]:
-            thread.join(10)
-
     with monkeypatch.context() as patch:
         patch.setattr(hubdata, "get", until_stopped)
         app = AppTest.from_function(page, default_timeout=20).run()
-        app.button(key="get-toy").click().run()
+        app.button(key="again-toy").click().run()
         app.button(key="stop-toy").click().run()
-        thread_ends()
+        job_ends()
     app.run()
     assert "goes on from here" in app.info[0].value.replace("\\", "")
     hub.trouble = [404]
-    app.button(key="get-toy").click().run()
-    thread_ends()
+    app.button(key="again-toy").click().run()
+    job_ends()
     app.run()
-    assert "withdrawn" in app.error[0].value and app.button(key="get-toy")
+    assert "withdrawn" in app.warning[0].value and app.button(key="again-toy")
 
 
 def test_much_more_than_is_known_is_not_taken(hub: Hub, toy: DatasetInfo, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -270,6 +298,22 @@ def test_much_more_than_is_known_is_not_taken(hub: Hub, toy: DatasetInfo, monkey
     with pytest.raises(DataMissingError, match=r"toy has about 1 MB; its server sends .* was not taken"):
         hubdata.get("toy")
     assert hub.sent == 0 and not litter()
+
+
+@pytest.mark.slow
+def test_a_page_offers_what_a_mixture_lacks(hub: Hub, mixed: DatasetInfo, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A split that the hub's files complete has a button; one that needs other files says which, and why there is no button."""
+    monkeypatch.setenv("SENTVIZ_ALLOW_DOWNLOAD", "1")
+
+    def opened(split: str) -> AppTest:
+        app = AppTest.from_function(page, kwargs={"name": "mixed", "split": split}, default_timeout=20).run()
+        assert not app.exception and app.markdown[-1].value == "not here"
+        return app
+
+    whole, test, train = opened(""), opened("test"), opened("train")
+    assert whole.button(key="again-mixed") and test.button(key="again-mixed") and not train.button
+    said = train.caption[-1].value.replace("\\", "")
+    assert "yelp_full/train (" in said and "cannot be fetched from here: yelp_full: it is put together" in said and "SENTVIZ_DATA" in said
 
 
 @pytest.mark.parametrize("variable", ["SENTVIZ_NO_DOWNLOAD", ""])

@@ -147,7 +147,7 @@ def _table(first: Rows, second: Rows, other: Run) -> None:
         return
     data = store.run(first.run).config["data"]["name"]
     st.caption("The texts are not on this machine: rows are shown by id. Getting the data set brings them.")
-    offer(data)
+    offer(data, first.over)
 
 
 def _shown(frame: pd.DataFrame, first: Rows, second: Rows, cut: int | None = CUT) -> pd.DataFrame:

@@ -14,7 +14,7 @@ import streamlit as st
 
 from app import answers, shell, store
 from app.waiting import wait
-from sentviz.background import Jobs
+from sentviz.background import Job, Jobs
 from sentviz.embeddings.cache import Cache, digest, layer_vectors, pictures, stored_sample
 from sentviz.embeddings.neighbourhood import measures
 from sentviz.embeddings.projection import METHODS, Projection
@@ -205,8 +205,8 @@ def begun(of: Source, method: str, dims: int, layer: int) -> bool:
     if any(x is None for x in vectors[layer:]):
         return _asked(of, run, cache)
 
-    def work(tick: Any) -> dict[int, Projection]:
-        return pictures(cache, of.key, vectors, method, dims, layer, SEED, disk=of.disk, tick=tick)
+    def work(job: Job) -> dict[int, Projection]:
+        return pictures(cache, of.key, vectors, method, dims, layer, SEED, disk=of.disk, tick=job.tick)
 
     return wait(_jobs(), _key(of, method, dims, layer), f"{METHODS[method]} of {_layer(layer)}", work)
 
@@ -224,11 +224,11 @@ def _asked(of: Source, run: Run, cache: Cache) -> bool:
         return False
     key, frame = digest(of.key, "vectors"), of.rows.frame
 
-    def work(tick: Any) -> npt.NDArray[np.float16]:
+    def work(job: Job) -> npt.NDArray[np.float16]:
         from sentviz.models.loading import load
 
-        tick(0.0, "loading the model")
-        vectors = layer_vectors(load(run), frame, tick)
+        job.tick(0.0, "loading the model")
+        vectors = layer_vectors(load(run), frame, job.tick)
         cache.put(key, {"layers": vectors}, disk=of.disk)
         return vectors
 
@@ -250,12 +250,12 @@ def placed(of: Source, found: dict[int, Projection], text: str, pair: str | None
         st.caption(f"{shell.md(run.name)} ships without weights, so a sentence cannot be placed.")
         return None
 
-    def work(tick: Any) -> dict[int, npt.NDArray[np.float64]]:
+    def work(job: Job) -> dict[int, npt.NDArray[np.float64]]:
         from sentviz.models.loading import load
 
-        tick(0.0, "asking the model about the sentence")
+        job.tick(0.0, "asking the model about the sentence")
         vectors = layer_vectors(load(run), pd.DataFrame({"text": [text]} | ({} if pair is None else {"text_pair": [pair]})))
-        tick(0.5, "placing it among the points")
+        job.tick(0.5, "placing it among the points")
         return {layer: picture.place(vectors[layer])[0] for layer, picture in found.items()}
 
     key = digest(*(_key(of, picture.method, picture.raw.shape[1], layer) for layer, picture in found.items()), "sentence", text, pair)

@@ -48,7 +48,7 @@ def show() -> None:
     key = str(setting)
     job = _jobs().get(key)
     if job is None or job.state != "done":
-        wait(_jobs(), key, "Proposition 2", lambda tick: _separate(setting, tick))
+        wait(_jobs(), key, "Proposition 2", lambda job: _separate(setting, job.tick))
         return
     made: Separation = job.result
     lines = code("all", "separation", positions=setting.positions, longest=setting.longest, seed=setting.seed)
