@@ -21,17 +21,24 @@ from sentviz.training import train
 from tests import makers
 from tests.injected import use_injected_data, write_lexicon
 
+ROOT = Path(__file__).parents[1]
 torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session", autouse=True)
-def packages_are_scanned_once() -> Iterator[None]:
-    """Streamlit's test harness reads the metadata of every installed package for every app that it opens; here for the first one only."""
+def harness() -> Iterator[None]:
+    """Streamlit's test harness with the settings of the app, which it does not look for, and without its second look at packages.
+
+    For every app that it opens it reads the metadata of every installed package; here for the first one only.
+    """
     with pytest.MonkeyPatch.context() as patch:
         if "streamlit.testing.v1" in sys.modules:
+            from streamlit import config
             from streamlit.components.v2 import manifest_scanner
 
             patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
+            patch.setattr(config, "_main_script_path", str(ROOT / "app" / "main.py"))
+            config.get_config_options(force_reparse=True)
         yield
 
 

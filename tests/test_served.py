@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import http.client
+import os
+import socket
+import subprocess
+import sys
+import time
 import tomllib
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,7 +23,7 @@ from app.headers import HEADERS, Signed
 from sentviz.explain import SCORES
 
 ROOT = Path(__file__).parents[1]
-SERVER = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))["server"]
+SERVER = tomllib.loads((ROOT / "app" / ".streamlit" / "config.toml").read_text(encoding="utf-8"))["server"]
 
 
 def test_only_this_machine_is_served_unless_told_otherwise() -> None:
@@ -47,3 +54,47 @@ def test_a_text_has_a_stated_length_typed_or_linked() -> None:
     assert len(Focus().with_(text=long, pair=long).pair) == len(Focus().with_(text=long).text) == LONGEST
     linked, _ = Focus.parse({"text": long, "pair": long, "find": long}, [], SCORES)
     assert len(linked.text) == len(linked.pair) == LONGEST > len(linked.find)
+
+
+def status(address: str, port: int, host: str = "localhost") -> int:
+    """The status of an answer; 0 if nobody answers."""
+    with closing(http.client.HTTPConnection(address, port, timeout=30)) as connection:
+        try:
+            connection.request("GET", "/", headers={"Host": host})
+            return connection.getresponse().status
+        except OSError:
+            return 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="127.0.0.2 is an address of this machine on Linux")
+@pytest.mark.parametrize(("options", "listens"), [([], "127.0.0.1"), (["--server.address=127.0.0.2"], "127.0.0.2")])
+def test_the_command_keeps_its_settings_wherever_it_is_started(options: list[str], listens: str, tmp_path: Path) -> None:
+    """In the folder of another Streamlit project, which listens everywhere: one address, its names, no statistics; options win."""
+    (tmp_path / ".streamlit").mkdir()
+    (tmp_path / ".streamlit" / "config.toml").write_text('[server]\naddress = "0.0.0.0"\nallowedHosts = ["*"]\n', encoding="utf-8")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("STREAMLIT_")}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sentviz", "app", "--no-browser", f"--port={port}", *options],
+        cwd=tmp_path,
+        env=kept | {"PYTHONPATH": str(ROOT), "HOME": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        for _ in range(300):
+            if status(listens, port):
+                break
+            assert process.poll() is None, process.communicate()[0]
+            time.sleep(0.1)
+        answers = {address: status(address, port) for address in ("127.0.0.1", "127.0.0.2")}
+        assert answers == {"127.0.0.1": 0, "127.0.0.2": 0} | {listens: 200}
+        assert status(listens, port, "evil.example") == 400
+    finally:
+        process.terminate()
+        said = process.communicate(timeout=30)[0]
+    assert "usage statistics" not in said and "can now view" in said

@@ -86,9 +86,8 @@ def test_it_holds_all_that_runs_and_no_more(wheel: Path) -> None:
         sizes = {info.filename: info.file_size for info in archive.infolist()}
     assert wheel.stat().st_size < LARGEST
     assert {name.partition("/")[0] for name in sizes} == {"sentviz", f"sentviz-{PROJECT['version']}.dist-info"}
-    tracked = subprocess.run(["git", "ls-files", "sentviz", "app", ".streamlit"], cwd=ROOT, capture_output=True, text=True).stdout.split()
-    placed = {name.replace(".streamlit/", "sentviz/_wheel/app/.streamlit/", 1) for name in tracked if name.startswith(".")}
-    placed |= {f"sentviz/_wheel/{name}" for name in tracked if name.startswith("app/")} | {n for n in tracked if n.startswith("sentviz/")}
+    tracked = subprocess.run(["git", "ls-files", "sentviz", "app"], cwd=ROOT, capture_output=True, text=True).stdout.split()
+    placed = {f"sentviz/_wheel/{name}" for name in tracked if name.startswith("app/")} | {n for n in tracked if n.startswith("sentviz/")}
     assert placed - sizes.keys() == set()
     build = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]
     carried = {name for name in build["only-include"] if name.startswith("checkpoints/")}
