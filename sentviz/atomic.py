@@ -17,8 +17,8 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 from sentviz.errors import InputError
 
@@ -97,7 +97,7 @@ def read_regular(path: str | os.PathLike[str], most: int, name: str = "") -> byt
     return data
 
 
-def open_regular(path: str | os.PathLike[str], most: int, name: str = "") -> BinaryIO:
+def open_regular(path: str | os.PathLike[str], most: int, name: str = "") -> BufferedReader:
     """Open a regular file of at most `most` bytes. What was checked is what is open, whatever the path names later.
 
     Raises:

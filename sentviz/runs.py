@@ -33,10 +33,10 @@ from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sentviz.atomic import hold, restored, writing
-from sentviz.errors import RunError
+from sentviz.atomic import hold, open_regular, read_regular, restored, writing
+from sentviz.errors import InputError, RunError
 from sentviz.home import home, place
-from sentviz.schema import fits_config, fits_metrics, fits_table
+from sentviz.schema import fits_config, fits_metrics, fits_table, read_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,6 +76,8 @@ FILES = (
     "metrics.json",
 )
 EPOCH = re.compile(r"epochs/([1-9]\d*)(\.measured)?\.safetensors")
+MOST = {".json": 1 << 24, ".gz": 1 << 26, ".parquet": 1 << 28, ".safetensors": 1 << 33}  # bytes of a file, by how its name ends
+CONFIG_MOST = 1 << 20  # bytes of config.json; those that ship have 5,000
 PATIENCE = 60.0  # seconds that a table waits for another one to be stored
 
 
@@ -122,13 +124,9 @@ class Run:
     @cached_property
     def config(self) -> dict[str, Any]:
         """config.json as written."""
-        path = self.folder / "config.json"
         try:
-            with path.open("rb", buffering=0) as file:
-                config = json.loads(file.read())
-        except FileNotFoundError:
-            raise RunError(f"{self.name} is not a run: {path.name} is missing.") from None
-        except (OSError, ValueError, RecursionError) as error:
+            config = json.loads(self._config_bytes())
+        except (ValueError, RecursionError) as error:
             raise RunError(f"{self.name}: config.json cannot be read ({error}).") from error
         if not isinstance(config, dict) or not isinstance(config.get("format"), int):
             raise RunError(f"{self.name}: config.json was not written by sentviz (it is no table with a format).")
@@ -139,6 +137,25 @@ class Run:
         except ValueError as error:
             raise RunError(f"{self.name}: config.json is damaged or was not written by sentviz ({error}).") from error
         return config
+
+    def _config_bytes(self) -> bytes:
+        try:
+            return read_regular(self._inside("config.json"), CONFIG_MOST, "config.json")
+        except InputError as error:
+            if isinstance(error.__cause__, FileNotFoundError):
+                raise RunError(f"{self.name} is not a run: config.json is missing.") from None
+            raise RunError(f"{self.name}: {error}") from error
+
+    def _inside(self, file: str) -> Path:
+        """The path of a file in the folder.
+
+        Raises:
+            RunError: it is a link that leads out of the folder.
+        """
+        path = (self.folder / file).resolve()
+        if not path.is_relative_to(self.folder.resolve()):
+            raise RunError(f"{self.name}: {file} is a link to a file elsewhere; all files of a run are in its folder.")
+        return path
 
     @cached_property
     def shape(self) -> ModelConfig:
@@ -163,7 +180,7 @@ class Run:
     def digest(self) -> str:
         """Twelve hex digits that change when anything of the run changes; those of an epoch and of another length are its own."""
         other = self.weights.removeprefix("model.safetensors") + (f"@{self.max_length}" if self.max_length else "")
-        return hashlib.sha256((self.folder / "config.json").read_bytes() + other.encode()).hexdigest()[:12]
+        return hashlib.sha256(self._config_bytes() + other.encode()).hexdigest()[:12]
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -242,13 +259,17 @@ class Run:
         Raises:
             RunError: missing, or not the file that was written with this run.
         """
-        path, wanted = self.folder / file, self.config["files"].get(file)
+        wanted = self.config["files"].get(file)
         if wanted is None and file == "model.safetensors":
             raise RunError(f"{self.name} carries history and measurements only, not its weights; train it to ask it.")
-        if wanted is None or not path.is_file():
+        if wanted is None:
             raise RunError(f"{self.name}: {file} is missing.")
+        path = self._inside(file)
         try:
-            digest = _sha256(path)
+            with open_regular(path, most(file), file) as opened:
+                digest = hashlib.file_digest(opened, "sha256").hexdigest()
+        except InputError as error:
+            raise RunError(f"{self.name}: {error}") from error
         except OSError as error:
             raise RunError(f"{self.name}: {file} cannot be read ({error}).") from error
         if digest != wanted:
@@ -257,11 +278,12 @@ class Run:
 
     def frame(self, file: str) -> pd.DataFrame:
         """A table of the run, its columns as `sentviz.schema` says."""
-        import pandas as pd
-
         path = self.path(file)
         try:
-            frame = pd.read_parquet(path)
+            with open_regular(path, most(file), file) as opened:
+                frame = read_table(opened)
+        except InputError as error:
+            raise RunError(f"{self.name}: {error}") from error
         except (OSError, ValueError, TypeError, LookupError, NotImplementedError) as error:
             raise RunError(f"{self.name}: {file} cannot be read ({error}).") from error
         try:
@@ -320,11 +342,13 @@ def runs(folders: Folders = (), *, shipped_first: bool = False) -> dict[str, Run
 
 @lru_cache(maxsize=4096)
 def _opened(folder: Path, name: str, stamp: tuple[int, int]) -> Run | RunError:
-    """A folder as a run, or what is wrong with it; read again when its config.json is another."""
+    """A folder as a run, or what is wrong with it, whatever that is; read again when its config.json is another."""
     try:
         return Run.open(folder, name)
     except RunError as error:
         return error
+    except Exception as error:  # a fault of one run is that run's alone
+        return RunError(f"{name}: config.json cannot be read ({type(error).__name__}).")
 
 
 @lru_cache(maxsize=1024)
@@ -332,15 +356,20 @@ def _metrics(run: Run, digest: str, stamp: tuple[int, int]) -> str:
     """metrics.json of a run, checked; read again when it is another."""
     path = run.path("metrics.json")
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_regular(path, most(path.name), path.name).decode()
         metrics = json.loads(text)
-    except (OSError, ValueError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise RunError(f"{run.name}: metrics.json cannot be read ({error}).") from error
     try:
         fits_metrics(metrics, len(run.labels))
     except ValueError as error:
         raise RunError(f"{run.name}: metrics.json is damaged: {error}.") from error
     return text
+
+
+def most(file: str) -> int:
+    """How many bytes a file of a run may have, by its name."""
+    return MOST.get(Path(file).suffix, 1 << 26)
 
 
 def stamp(path: Path) -> tuple[int, int]:
@@ -360,7 +389,7 @@ def find(name: str | Path, folders: Folders = ()) -> Run:
     """
     path = Path(name)
     try:
-        if (path / "config.json").is_file():
+        if (path / "config.json").exists():
             return Run.open(path)
     except OSError:  # too long for a path: unknown all the same
         pass

@@ -7,14 +7,25 @@ declared by their columns. What is not declared is read by nothing, so it is not
 from __future__ import annotations
 
 import math
+import re
+import reprlib
 from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, get_args, get_origin, get_type_hints, is_typeddict
+from typing import TYPE_CHECKING, Any, BinaryIO, NotRequired, TypedDict, get_args, get_origin, get_type_hints, is_typeddict
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["TABLES", "Config", "fits", "fits_answers", "fits_config", "fits_metrics", "fits_table"]
+__all__ = ["TABLES", "Config", "fits", "fits_answers", "fits_config", "fits_metrics", "fits_table", "read_table", "short"]
+
+LONGEST = 100_000  # characters of a text
+MOST = 10_000  # entries of a list or a table
+DEEPEST = 16  # lists and tables inside each other, where nothing is declared
+LARGEST = (1 << 63) - 1  # of whole numbers, which tables store in 64 bits
+LABELS = 1_000  # classes
+CELLS, BYTES = 20_000_000, 1 << 28  # of a table
+FILE = re.compile(r"(?:\w[\w.-]{0,100}/)?\w[\w.-]{0,100}")  # a name in a run's folder: it leads nowhere else
+DIGEST = re.compile("[0-9a-f]{64}")
 
 NAMES = {str: "a text", int: "a whole number", float: "a number", bool: "true or false", list: "a list", dict: "a table"}
 
@@ -197,25 +208,44 @@ def _declared(kind: Any) -> tuple[type, Any, dict[str, Any], frozenset[str]]:
 
 
 def fits(value: Any, kind: Any, where: str = "") -> None:
-    """Hold a value of JSON against a type: a `TypedDict`, `list[...]`, `dict[str, ...]`, a plain type or `Any`.
+    """Check a value of JSON: its type (a `TypedDict`, `list[...]`, `dict[str, ...]`, a plain type or `Any`) and the bounds of this module.
 
     Raises:
         ValueError: the first place that does not fit, in a sentence.
     """
+    _bounded(value, where or "it")
     if kind is Any:
+        _shallow(value, where or "it")
         return
     plain, inner, hints, needed = _declared(kind)
     if not _is(value, plain):
-        raise ValueError(f"{where or 'it'} must be {NAMES[plain]}, not {_short(value)}")
+        raise ValueError(f"{where or 'it'} must be {NAMES[plain]}, not {short(value)}")
     if hints:
         if missing := sorted(needed - value.keys()):
             raise ValueError(f"{_at(where, missing[0])} is missing")
         for name, each in hints.items():
             if name in value:
                 fits(value[name], each, _at(where, name))
-    elif inner is not Any:
+    elif plain in (dict, list):
         for place, each in value.items() if plain is dict else enumerate(value):
             fits(each, inner, _at(where, str(place)))
+
+
+def _bounded(value: Any, where: str) -> None:
+    if isinstance(value, str) and len(value) > LONGEST:
+        raise ValueError(f"{where} has {len(value):,} characters, more than {LONGEST:,}")
+    if isinstance(value, list | dict) and len(value) > MOST:
+        raise ValueError(f"{where} has {len(value):,} entries, more than {MOST:,}")
+    if isinstance(value, int) and abs(value) > LARGEST:
+        raise ValueError(f"{where} is {short(value)}, a number that is too large")
+
+
+def _shallow(value: Any, where: str, depth: int = 0) -> None:
+    if depth > DEEPEST:
+        raise ValueError(f"{where} is nested more than {DEEPEST} times")
+    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _bounded(each, where)
+        _shallow(each, where, depth + 1)
 
 
 def fits_config(config: Any) -> None:
@@ -226,10 +256,15 @@ def fits_config(config: Any) -> None:
     """
     fits(config, Config)
     labels = config["labels"]
-    if len(labels) < 2 or len(set(labels)) != len(labels):
-        raise ValueError("labels must name two or more classes, each once")
+    if len(labels) < 2 or len(labels) > LABELS or len(set(labels)) != len(labels):
+        raise ValueError(f"labels must name two or more classes, at most {LABELS:,}, each once")
     if not 0 < config["temperature"] < math.inf:
         raise ValueError(f"temperature must be above 0, not {config['temperature']}")
+    for name, digest in config["files"].items():
+        if not FILE.fullmatch(name):
+            raise ValueError(f"files names {short(name)}, which is no file of a run")
+        if not DIGEST.fullmatch(digest):
+            raise ValueError(f"files.{name} must be 64 hex digits, not {short(digest)}")
 
 
 def fits_metrics(metrics: Any, classes: int) -> None:
@@ -246,6 +281,37 @@ def fits_metrics(metrics: Any, classes: int) -> None:
         counts = part.get("confusion", [[0] * classes] * classes)
         if [len(row) for row in counts] != [classes] * classes:
             raise ValueError(f"{split}.confusion must have {classes} rows of {classes} counts")
+
+
+def read_table(file: BinaryIO) -> pd.DataFrame:
+    """Read a parquet file that takes no more memory than its size promises: a few bytes can stand for millions of cells or long texts.
+
+    Raises:
+        ValueError: it does not, or is no table of plain columns.
+        OSError, TypeError, LookupError, NotImplementedError: it is damaged.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    stored = pq.ParquetFile(file)
+    meta = stored.metadata
+    kinds = {field.name: field.type.value_type if pa.types.is_dictionary(field.type) else field.type for field in stored.schema_arrow}
+    texts = [name for name, kind in kinds.items() if pa.types.is_string(kind) or pa.types.is_large_string(kind)]
+    if odd := [name for name, kind in kinds.items() if name not in texts and not pa.types.is_primitive(kind)]:
+        raise ValueError(f"its column {short(odd[0])} holds neither numbers nor texts")
+    sizes = (meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
+    if max(meta.num_rows, 1) * meta.num_columns > CELLS or sum(sizes) > BYTES:
+        raise ValueError(f"it has {meta.num_rows:,} rows and {meta.num_columns:,} columns, more than can be read")
+    table = pq.ParquetFile(file, metadata=meta, read_dictionary=texts).read(use_threads=False)
+    for place, (name, kind) in enumerate(kinds.items()):
+        parts = [part for part in table[place].chunks if name in texts and pa.types.is_dictionary(part.type)]
+        # a text is stored once, however often it stands there
+        if sum(pc.sum(pc.binary_length(part.dictionary).take(part.indices)).as_py() or 0 for part in parts) > BYTES:
+            raise ValueError(f"the texts of its column {short(name)} are longer than can be read")
+        table = table.set_column(place, name, table[place].cast(kind))
+    frame: pd.DataFrame = table.replace_schema_metadata(None).to_pandas()
+    return frame
 
 
 def fits_table(frame: pd.DataFrame, file: str, labels: tuple[str, ...]) -> None:
@@ -299,6 +365,7 @@ def _at(where: str, name: str) -> str:
     return f"{where}.{name}" if where else name
 
 
-def _short(value: Any) -> str:
-    said = repr(value)
+def short(value: Any) -> str:
+    """A value as it is written, cut where a sentence has no room for it."""
+    said = reprlib.repr(value) if isinstance(value, list | tuple | dict) else repr(value[:40] if isinstance(value, str) else value)
     return said if len(said) <= 40 else f"{said[:39]}…"

@@ -13,6 +13,8 @@ from dataclasses import asdict, dataclass, fields
 from functools import cache, cached_property, lru_cache
 from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
+from sentviz.schema import LABELS, short
+
 __all__ = [
     "CONFIGS",
     "TAGS",
@@ -103,26 +105,40 @@ def lambda_starts(constraint: str, layers: int, components: int) -> tuple[tuple[
     return tuple(tuple((first if layer == 0 else later)[: components - 1]) for layer in range(layers))
 
 
+LISTED, FARTHEST = 1_000, 1 << 17  # entries of a list, and the largest whole number in one
 KINDS: dict[Any, str] = {
     int: "a whole number",
     float: "a finite number",
     bool: "true or false",
-    tuple[int, ...]: "a list of whole numbers",
-    tuple[tuple[float, ...], ...]: "a list of rows of numbers",
+    str: "a text",
+    tuple[int, ...]: f"a list of whole numbers, at most {LISTED:,} and each at most {FARTHEST:,}",
+    tuple[tuple[float, ...], ...]: f"a list of rows of numbers, at most {LISTED:,}",
 }
-LEAST = dict.fromkeys(("vocab_size", "classes", "max_length", "width", "layers", "heads", "components", "ffn_width", "segments"), 1)
-LEAST |= dict.fromkeys(("hidden", "filters"), 1)
-LEAST |= dict.fromkeys(("key_width", "lambda_std", "embedding_scale", "window", "global_drawn", "tags", "dropout"), 0)
+BOUNDS: dict[str, tuple[int, float]] = {  # the least and the most of a setting: nothing is made of a shape that no machine could hold
+    "vocab_size": (1, 1 << 22),
+    "classes": (1, LABELS),
+    "max_length": (1, FARTHEST),
+    **dict.fromkeys(("layers", "heads"), (1, LISTED)),
+    **dict.fromkeys(("components", "segments"), (1, 100)),
+    **dict.fromkeys(("width", "hidden", "filters"), (1, 1 << 16)),
+    "key_width": (0, 1 << 18),
+    "ffn_width": (1, 1 << 18),
+    "window": (0, FARTHEST),
+    **dict.fromkeys(("global_drawn", "tags"), (0, LISTED)),
+    **dict.fromkeys(("lambda_std", "embedding_scale", "dropout"), (0, 1e6)),
+}
 
 
 def _fits(value: Any, kind: Any) -> bool:
     """Whether a value is of a kind of `KINDS`; truth values are no numbers, lists from JSON pass for tuples."""
     if kind is float:
-        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if kind is bool or kind is int:
-        return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
+        return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < math.inf
+    if kind in (bool, int, str):
+        return isinstance(value, kind) and (kind is not int or not isinstance(value, bool))
+    if not isinstance(value, list | tuple) or len(value) > LISTED:
+        return False
     part = get_args(kind)[0]
-    return isinstance(value, list | tuple) and all(_fits(each, part) for each in value)
+    return all(_fits(each, part) and (part is not int or abs(each) <= FARTHEST) for each in value)
 
 
 class Kind:
@@ -137,6 +153,9 @@ class Kind:
     SUBJECT: ClassVar[str] = "sentviz.training.own:OwnSubject"  # is trained by a recipe
     RETIRED: ClassVar[Mapping[str, Any]] = {}  # settings given up, each with the value that every model has now
 
+    def __post_init__(self) -> None:
+        _check(self)
+
 
 @cache
 def _settings(config: type) -> list[tuple[str, Any, tuple[Any, ...]]]:
@@ -146,7 +165,7 @@ def _settings(config: type) -> list[tuple[str, Any, tuple[Any, ...]]]:
 
 
 def _check(config: Any) -> None:
-    """Refuse values of a setting that are not of its type or too small.
+    """Refuse values of a setting that are not of its type, too small or too large.
 
     Raises:
         ValueError: the setting and its value, in one sentence.
@@ -156,13 +175,16 @@ def _check(config: Any) -> None:
         value = getattr(config, name)
         if choices:
             if value not in choices:
-                raise ValueError(f"{name} must be one of {', '.join(choices)}, not {value!r}.")
+                raise ValueError(f"{name} must be one of {', '.join(choices)}, not {short(value)}.")
         elif not _fits(value, kind):
-            raise ValueError(f"{name} must be {KINDS[kind]}, not {value!r}.")
-    for name, least in LEAST.items():
-        if getattr(config, name, least) < least:
-            raise ValueError(f"{name} must be at least {least}, not {getattr(config, name)}.")
-    if config.dropout >= 1:
+            raise ValueError(f"{name} must be {KINDS[kind]}, not {short(value)}.")
+    for name, (least, most) in BOUNDS.items():
+        value = getattr(config, name, least)
+        if value < least:
+            raise ValueError(f"{name} must be at least {least}, not {short(value)}.")
+        if value > most:
+            raise ValueError(f"{name} must be at most {most:,}, not {short(value)}.")
+    if getattr(config, "dropout", 0) >= 1:
         raise ValueError(f"dropout must be below 1, not {config.dropout}.")
 
 
@@ -208,7 +230,7 @@ class EncoderConfig(Kind):
     SUBJECT: ClassVar[str] = "sentviz.training.own:EncoderSubject"
 
     def __post_init__(self) -> None:
-        _check(self)
+        super().__post_init__()
         if not self.key_width:
             object.__setattr__(self, "key_width", self.width // (1 if self.components == 1 else 2))
         if (self.positions == "aware") < (self.tags > 0):
@@ -298,7 +320,10 @@ class HubConfig(Kind):
     }
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         object.__setattr__(self, "windows", tuple(self.windows) or (0,) * self.layers)
+        if len(self.windows) != self.layers:
+            raise ValueError(f"windows needs {self.layers} numbers, not {len(self.windows)}.")
 
     @property
     def key_size(self) -> int:
@@ -347,11 +372,9 @@ class HardmaxConfig(Kind):
     }
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.classes != 2:
             raise ValueError(f"The hardmax classifier tells two classes apart, not {self.classes}.")
-        for name in ("vocab_size", "max_length", "width", "layers"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}.")
 
     @cached_property
     def capabilities(self) -> Capabilities:
@@ -372,9 +395,6 @@ class RecurrentConfig(Kind):
 
     KIND: ClassVar[str] = "recurrent"
     NETWORK: ClassVar[str] = "sentviz.models.baselines:Recurrent"
-
-    def __post_init__(self) -> None:
-        _check(self)
 
     @property
     def width(self) -> int:
@@ -402,7 +422,7 @@ class ConvolutionalConfig(Kind):
     NETWORK: ClassVar[str] = "sentviz.models.baselines:Convolutional"
 
     def __post_init__(self) -> None:
-        _check(self)
+        super().__post_init__()
         object.__setattr__(self, "widths", tuple(self.widths))
         if not self.widths or min(self.widths) < 1:
             raise ValueError(f"widths must be at least one whole number above 0, not {list(self.widths)}.")
@@ -439,8 +459,8 @@ def read_config(stored: dict[str, Any]) -> ModelConfig:
         ValueError: an unknown kind or setting, or values that no model has, in one sentence.
     """
     kind = stored.get("kind", EncoderConfig.KIND)
-    if kind not in CONFIGS:
-        raise ValueError(f"it is of the kind {kind!r}; this version knows {', '.join(CONFIGS)}")
+    if not isinstance(kind, str) or kind not in CONFIGS:
+        raise ValueError(f"it is of the kind {short(kind)}; this version knows {', '.join(CONFIGS)}")
     return _read(CONFIGS[kind], marshal.dumps(stored, 0))  # type: ignore[arg-type]  # a class is hashable
 
 
@@ -453,7 +473,7 @@ def _read(wanted: type[ModelConfig], stored: bytes) -> ModelConfig:
     for name in sorted(values.keys() - known):
         value = values.pop(name)
         if name not in wanted.RETIRED or wanted.RETIRED[name] not in (value, ...):
-            raise ValueError(f"its setting {name!r} = {value!r} means nothing to this version")
+            raise ValueError(f"its setting {short(name)} = {short(value)} means nothing to this version")
     try:
         return wanted(**values)
     except TypeError as error:

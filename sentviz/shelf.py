@@ -66,8 +66,11 @@ def faults(of: Sequence[Run], files: Sequence[str] = ()) -> dict[str, str]:
     """
 
     def fault(run: Run) -> str:
-        asked = files or run.config["files"]
-        return next(filter(None, (_fault(run, run.digest, file, stamp(run.folder / file)) for file in asked)), "")
+        try:
+            asked = files or run.config["files"]
+            return next(filter(None, (_fault(run, run.digest, file, stamp(run.folder / file)) for file in asked)), "")
+        except RunError as error:  # config.json is gone since it was opened
+            return str(error)
 
     with ThreadPoolExecutor(READERS) as pool:
         found = list(pool.map(fault, of))
@@ -83,6 +86,8 @@ def _fault(run: Run, digest: str, file: str, stamp: tuple[int, int]) -> str:
             run.check(file)
     except RunError as error:
         return str(error)
+    except Exception as error:  # a fault of one run is that run's alone
+        return f"{run.name}: {file} cannot be read ({type(error).__name__})."
     return ""
 
 
@@ -108,7 +113,7 @@ def catalog(folders: Folders = ()) -> pd.DataFrame:
             rows.append(_row(run) if isinstance(run, Run) else {"run": name, "problem": str(run)})
         except RunError as error:
             rows.append({"run": name, "problem": str(error)})
-        except (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
+        except Exception as error:  # a fault of one run is that run's alone
             rows.append({"run": name, "problem": f"{name}: config.json or metrics.json was not written by sentviz ({error})."})
     columns = ["run", "weights", "data", "model", "constraint", "components", "accuracy", "low", "high", "n"]
     frame = pd.DataFrame(rows, columns=[*columns, *dict.fromkeys(k for row in rows for k in row if k not in columns)])

@@ -1,0 +1,195 @@
+"""A run that somebody else wrote: whatever is in its folder is refused in one sentence, and no other run notices."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from sentviz import runs as lib
+from sentviz.errors import RunError
+from sentviz.runs import Run, runs
+from sentviz.shapes import BOUNDS, CONFIGS, read_config
+from sentviz.shelf import catalog, faults
+
+pytestmark = pytest.mark.slow
+
+HUGE = 10**12
+
+
+def model(**changes: Any) -> Callable[[dict[str, Any]], object]:
+    return lambda config: config["model"].update(changes)
+
+
+def nested(levels: int) -> list[Any]:
+    inner: list[Any] = []
+    for _ in range(levels):
+        inner = [inner]
+    return inner
+
+
+CONFIGURATIONS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
+    "layers": (model(layers=HUGE), "layers must be at most 1,000, not 1000000000000"),
+    "layers without starts": (model(layers=HUGE, lambda_start=[]), "layers must be at most 1,000"),
+    "a million digits": (model(width=10**4_000), "a number that is too large"),
+    "a long list": (model(global_tokens=[0] * 1_001), "global_tokens must be a list of whole numbers, at most 1,000"),
+    "a far place": (model(global_tokens=[1 << 40]), "each at most 131,072"),
+    "a nested list": (model(lambda_start=nested(200)), "model.lambda_start is nested more than 16 times"),
+    "a kind that is a list": (model(kind=["encoder"]), "it is of the kind ['encoder']"),
+    "an infinite temperature": (lambda config: config.update(temperature=10**400), "temperature is 1000"),
+    "many labels": (lambda config: config.update(labels=[str(i) for i in range(1_001)]), "at most 1,000"),
+    "a long text": (lambda config: config.update(hardware="x" * 100_001), "hardware has 100,001 characters"),
+    "a file above": (
+        lambda config: config["files"].update({"../model.safetensors": "0" * 64}),
+        "files names '../model.safetensors', which",
+    ),
+    "a file at the root": (lambda config: config["files"].update({"/etc/passwd": "0" * 64}), "'/etc/passwd', which is no file of a run"),
+    "another system's file": (lambda config: config["files"].update({"a\\b": "0" * 64}), "which is no file of a run"),
+    "a digest": (lambda config: config["files"].update({"metrics.json": "0"}), "files.metrics.json must be 64 hex digits, not '0'"),
+}
+
+
+def replaced(make: Callable[[Path], object]) -> Callable[[Path], object]:
+    def damage(path: Path) -> None:
+        path.unlink()
+        make(path)
+
+    return damage
+
+
+FILES: dict[str, tuple[Callable[[Path], object], str]] = {
+    "a pipe": (replaced(os.mkfifo), "{file} is a pipe, not a file."),
+    "a folder": (replaced(Path.mkdir), "{file} is a folder, not a file."),
+    "a device": (replaced(lambda path: path.symlink_to("/dev/zero")), "{file} is a link to a file elsewhere"),
+    "a link out": (
+        lambda path: path.rename(path.parents[3] / "it") and path.symlink_to("../../../it"),
+        "{file} is a link to a file elsewhere",
+    ),
+    "without an end": (lambda path: os.truncate(path, 1 << 40), "{file} has 1,099,512 MB; at most"),
+}
+
+
+@pytest.fixture
+def shelf(tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The only runs there are: one to be damaged, and its neighbour."""
+    monkeypatch.setattr(lib, "SHIPPED", tmp_path / "none")
+    monkeypatch.setenv("SENTVIZ_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    for name in ("victim", "neighbour"):
+        shutil.copytree(tiny_run, tmp_path / "runs" / "toy" / name)
+    return tmp_path / "runs" / "toy"
+
+
+def alone(reason: str) -> None:
+    """The victim says why, in one sentence; its neighbour is as before."""
+    found = runs()
+    assert isinstance(found["toy/neighbour"], Run) and set(found) == {"toy/neighbour", "toy/victim"}
+    said = str(found["toy/victim"])
+    assert isinstance(found["toy/victim"], RunError) and reason in said and "\n" not in said and len(said) < 400
+    assert catalog().set_index("run").loc["toy/victim", "problem"] == said
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_a_configuration_that_no_machine_could_hold(name: str, shelf: Path) -> None:
+    path = shelf / "victim" / "config.json"
+    config = json.loads(path.read_text())
+    change, reason = CONFIGURATIONS[name]
+    change(config)
+    path.write_text(json.dumps(config))
+    alone(reason)
+
+
+@pytest.mark.parametrize("kind", CONFIGS)
+def test_every_size_of_every_kind_has_bounds(kind: str) -> None:
+    """Each whole number of a shape is refused above its bound, before anything is made of it; a new setting needs one, too."""
+    sizes = [name for name, hint in CONFIGS[kind].__annotations__.items() if hint == "int"]
+    usual = {"architecture": "bert", "vocab_size": 9, "classes": 2, "max_length": 9, "width": 8, "layers": 1, "heads": 1}
+    known = {name: usual[name] for name in usual if name in CONFIGS[kind].__annotations__}
+    assert read_config({"kind": kind} | known) and set(sizes) <= set(BOUNDS)
+    for name in sizes:
+        with pytest.raises(ValueError, match=f"({name}|width) must be at most"):
+            read_config({"kind": kind} | known | {name: int(BOUNDS[name][1]) + 1})
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, '{"a":' * 100_000, "9" * 10_000, '{"format": 1e999}', "", "\0", "\ud800".encode("utf-8", "surrogatepass")]
+)
+def test_a_configuration_that_is_none(text: str | bytes, shelf: Path) -> None:
+    (shelf / "victim" / "config.json").write_bytes(text if isinstance(text, bytes) else text.encode())
+    alone("config.json")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_configuration_that_is_no_file(name: str, shelf: Path) -> None:
+    damage, reason = FILES[name]
+    damage(shelf / "victim" / "config.json")
+    alone(reason.format(file="config.json"))
+    with pytest.raises(RunError):
+        lib.find(shelf / "victim")
+
+
+@pytest.mark.parametrize("file", ["model.safetensors", "metrics.json", "tokenizer.json", "history.parquet"])
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_that_is_none(name: str, file: str, shelf: Path) -> None:
+    """Told before a byte of it is read, also where the listed digest is that of the file that a link leads to."""
+    damage, reason = FILES[name]
+    damage(shelf / "victim" / file)
+    found = [run for run in runs().values() if isinstance(run, Run)]
+    said = faults(found, [file])
+    assert set(said) == {"toy/victim"} and reason.format(file=file) in said["toy/victim"]
+
+
+@pytest.mark.parametrize("error", [MemoryError, RecursionError, ZeroDivisionError])
+def test_any_fault_of_a_run_is_its_own(error: type[Exception], shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever reading it ends with, be it one that nobody thought of."""
+    (shelf / "victim" / "config.json").write_text((shelf / "victim" / "config.json").read_text() + "\n")
+    (shelf / "victim" / "metrics.json").write_text((shelf / "victim" / "metrics.json").read_text() + "\n")
+    whole = Run.open(shelf / "victim", "toy/victim")
+    usual = Run.shape.func
+
+    def broken(run: Run) -> Any:
+        if run.name == "toy/victim":
+            raise error
+        return usual(run)
+
+    monkeypatch.setattr(Run.shape, "func", broken)
+    alone(f"toy/victim: config.json cannot be read ({error.__name__}).")
+    monkeypatch.setattr(Run, "metrics", lambda run: broken(run))
+    assert faults([whole], ["metrics.json"]) == {"toy/victim": f"toy/victim: metrics.json cannot be read ({error.__name__})."}
+
+
+def bomb(kind: str) -> pa.Table:
+    """A small file that stands for gigabytes."""
+    if kind == "texts":
+        return pa.table({"name": pa.DictionaryArray.from_arrays(pa.array([0] * 100_000, pa.int32()), ["x" * 100_000])})
+    if kind == "lists":
+        return pa.table({"name": pa.array([[0.0] * 1_000_000])})
+    return pa.table({name: pa.DictionaryArray.from_arrays(pa.array([0] * 7_000_000, pa.int8()), [1.0]) for name in "abc"})
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("texts", "the texts of its column 'name' are longer"),
+        ("lists", "its column 'name' holds neither numbers nor texts"),
+        ("numbers", "7,000,000 rows and 3 columns"),
+    ],
+)
+def test_a_small_table_that_stands_for_gigabytes(kind: str, said: str, shelf: Path) -> None:
+    path = shelf / "victim" / "history.parquet"
+    pq.write_table(bomb(kind), path, compression="zstd")
+    assert path.stat().st_size < 1_000_000
+    config = json.loads((shelf / "victim" / "config.json").read_text())
+    config["files"]["history.parquet"] = hashlib.sha256(path.read_bytes()).hexdigest()
+    (shelf / "victim" / "config.json").write_text(json.dumps(config))
+    with pytest.raises(RunError, match=said):
+        Run.open(shelf / "victim").history()
