@@ -10,9 +10,10 @@ from app import store
 from app.focus import Focus
 from app.turns import torch_is_here, turn
 from sentviz.errors import DataMissingError, InputError
+from sentviz.evidence import Chance
 from sentviz.explain import SCORES, available, explained, supported
 from sentviz.explain import score as score_of
-from sentviz.explain.headline import Chance, chance_of
+from sentviz.explain.headline import chance_of
 from sentviz.remarks import reads_pairs
 from sentviz.runs import Run
 from sentviz.trace import Trace

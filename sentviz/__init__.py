@@ -13,6 +13,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from sentviz.late import PLACES
+
 if TYPE_CHECKING:
     from sentviz.errors import DataMissingError, InputError, RunError, SentvizError
     from sentviz.models.loading import load
@@ -55,6 +57,16 @@ _HOME = {
     "preset": "presets",
     "train": "training",
 }
+
+
+PLACES.update(
+    {
+        "figure in a notebook": "sentviz.notebook:figure_bundle",
+        "figures of every paper": "sentviz.studies.figures",
+        "papers": "sentviz.papers",
+        "trace in a notebook": "sentviz.notebook:trace_bundle",
+    }
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -16,6 +16,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from sentviz.errors import InputError, SentvizError
+from sentviz.late import late
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -254,7 +255,7 @@ def _printed(names: tuple[str, ...], dataset: str, preset: str) -> pd.DataFrame:
 def _found() -> tuple[dict[str, Paper], list[str]]:
     from importlib.metadata import entry_points
 
-    here: dict[str, Paper] = {name: import_module(f"sentviz.papers.{name}").PAPER for name in BUILT_IN}
+    here: dict[str, Paper] = {name: import_module(f"{late('papers').__name__}.{name}").PAPER for name in BUILT_IN}
     left_out = []
     for point in entry_points(group=GROUP):
         whose = f"The paper {point.name!r}" + (f" of the package {point.dist.name}" if point.dist else "")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
 
 import torch
 import torch.nn.functional as F
@@ -18,7 +19,10 @@ from torch import Tensor
 
 from sentviz import attention as at
 
-__all__ = ["HeadNorm", "Terms"]
+if TYPE_CHECKING:
+    from sentviz.trace import Trace
+
+__all__ = ["HeadNorm", "Terms", "terms_of"]
 
 
 @dataclass(frozen=True)
@@ -93,3 +97,8 @@ class Terms:
     def after(self, out: Tensor) -> Tensor:
         """The heads' outputs as W_O reads them, (B, H, n, d_v)."""
         return out if self.head_norm is None else self.head_norm(out)
+
+
+def terms_of(trace: Trace) -> tuple[Terms, ...]:
+    """Return the terms of each layer of a trace, (L,); empty for a stored trace."""
+    return cast(tuple[Terms, ...], trace.terms)

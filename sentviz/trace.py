@@ -11,23 +11,23 @@ A *component* is one of the C attention maps that lambda mixes; *attention* is t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import RunError
+from sentviz.evidence import Evidence
+from sentviz.late import late
 from sentviz.text import PADDING
 
 if TYPE_CHECKING:
-    from sentviz.explain.headline import Evidence
-    from sentviz.terms import Terms
+    from torch import Tensor
 
-__all__ = ["Trace"]
+__all__ = ["LayerTerms", "Trace"]
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
@@ -55,6 +55,22 @@ AXES = {  # of stored arrays; n, q, L, H, C and K are counted by their names, m 
     "values": "LHnv",
 }
 BAND_BYTES = 64 << 20
+
+
+class LayerTerms(Protocol):
+    """What a trace needs of a layer to make its maps from Q and K; `sentviz.terms.Terms` has it."""
+
+    def part(self, components: Sequence[int] = (), heads: Sequence[int] = ()) -> LayerTerms:
+        """Return the terms of some components and heads; all of an axis for ()."""
+
+    def reach(self, start: int, stop: int, length: int) -> tuple[Tensor, Tensor]:
+        """Return the query places [start, stop), (rows,), and the keys that any of them may see, (reach,)."""
+
+    def maps(self, q: Tensor, k: Tensor, places: Tensor | None = None, keys: Tensor | None = None, /) -> Tensor:
+        """Return the softmax maps, (B, C, H, n, m)."""
+
+    def mix(self, maps: Tensor, /) -> Tensor:
+        """Return the effective attention, (B, H, n, m)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,8 +116,8 @@ class Trace:
     queries: Floats | None = None  # (L, C, H, n, d_k)
     keys: Floats | None = None  # (L, C, H, m, d_k)
     values: Floats | None = None  # (L, H, m, d_v)
-    evidence: Evidence | None = None  # what the headline rests on (sentviz.explain.headline); never stored
-    terms: tuple[Terms, ...] = ()  # (L) what the layers' maps are made of beside Q and K; a stored trace has none
+    evidence: Evidence | None = None  # what the headline rests on; never stored
+    terms: tuple[LayerTerms, ...] = ()  # (L) what the layers' maps are made of beside Q and K; a stored trace has none
 
     def __post_init__(self) -> None:
         for item in fields(self):
@@ -112,7 +128,7 @@ class Trace:
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
         """How a notebook shows it."""
-        bundle: dict[str, Any] = resolve_name("sentviz.notebook:trace_bundle")(self)
+        bundle: dict[str, Any] = late("trace in a notebook")(self)
         return bundle
 
     @property

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from sentviz.errors import InputError
+from sentviz.evidence import Edit
 from sentviz.explain.bigrams import EDGE, Bigrams, hashed, read_words
-from sentviz.explain.flip import Edit, smallest_flip
+from sentviz.explain.flip import smallest_flip
 from sentviz.explain.swap import in_case, whole_words
 from sentviz.models.model import Model
 from sentviz.tags import TAGS, Tagger

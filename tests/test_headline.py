@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sentviz.evidence import Edit, Evidence, Flip
 from sentviz.explain import explained, headline, reason, supported
-from sentviz.explain.flip import Edit, Flip
-from sentviz.explain.headline import POINTS, RARE, Evidence, chance
+from sentviz.explain.headline import POINTS, RARE, chance
 from sentviz.explain.units import find_units
 from sentviz.models.model import Model
 from sentviz.trace import Trace

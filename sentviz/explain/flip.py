@@ -15,7 +15,7 @@ Beside it: how many of as many random edits flip the answer, of the same number 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby, islice, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
+from sentviz.evidence import MOST, Edit, Flip
 from sentviz.explain.bigrams import Bigrams, hashed, read_words
 from sentviz.explain.gradients import along
 from sentviz.explain.leave_out import log_odds
@@ -34,48 +35,16 @@ from sentviz.trace import Trace
 if TYPE_CHECKING:
     from sentviz.models.model import Model
 
-__all__ = ["MOST", "Edit", "Flip", "smallest_flip"]
+__all__ = ["smallest_flip"]
 
 Floats = npt.NDArray[np.floating[Any]]
-Edits = tuple["Edit", ...]  # in the order of the text
+Edits = tuple[Edit, ...]  # in the order of the text
 
-MOST = 3  # words
 BEAM, BRANCHES = 8, 32  # edits that go on, and further words tried with each
 PLACES = 40  # words of a long text that are edited: those with the strongest gradients
 AHEAD = 1_000  # characters of a long text behind what is read of it: words that go make room for those
 SWAPS = 8  # words tried in each place
 PASSES, DRAWN = 1000, 100  # edited texts that are asked about, and random edits
-
-
-@dataclass(frozen=True, order=True)
-class Edit:
-    """One word left out, or another in its place."""
-
-    place: int  # which of the text's words (`spaced_words`)
-    old: str
-    new: str = ""  # "" = left out
-
-
-@dataclass(frozen=True)
-class Flip:
-    """What was found, and what it took."""
-
-    edits: Edits = ()  # none = nothing was found
-    text: str = ""  # with the edits
-    text_pair: str | None = None
-    label: str = ""  # the model's answer to it
-    probability: float = float("nan")  # of that answer
-    passes: int = 0  # edited texts that the search asked about
-    most: int = MOST  # words that were edited at most: where nothing was found, as far as the passes went
-    random: int = 0  # random edits of as many words that flip the answer ...
-    drawn: int = 0  # ... of so many
-
-    @property
-    def words(self) -> str:
-        """The edit: without “not”; with “good” for “bad”."""
-        gone = " and ".join(f"“{edit.old}”" for edit in self.edits if not edit.new)
-        swaps = " and ".join(f"“{edit.new}” for “{edit.old}”" for edit in self.edits if edit.new)
-        return " and ".join(f"{how} {what}" for how, what in (("without", gone), ("with", swaps)) if what)
 
 
 def smallest_flip(

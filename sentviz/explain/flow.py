@@ -119,10 +119,12 @@ def _solved(maps: Doubles, pooling: str) -> Doubles:
 
 def value_weighted_maps(model: Model, trace: Trace, **change: Any) -> Doubles:
     """(L, n, m) length of what key j adds to query i in the attention's output, in units of the hidden state."""
+    from sentviz.terms import terms_of
+
     whole = model.trace(trace.text, trace.text_pair, maps=False, projections=True, **change)
     assert whole.values is not None
     maps = []
-    for a, v, terms in zip(whole.stack().astype(np.float64), whole.values.astype(np.float64), whole.terms, strict=True):
+    for a, v, terms in zip(whole.stack().astype(np.float64), whole.values.astype(np.float64), terms_of(whole), strict=True):
         if (norm := terms.head_norm) is not None:  # linear once its root mean square is known
             a = a / np.sqrt(((a @ v) ** 2).mean(axis=-1, keepdims=True) + norm.eps) * norm.factor
             v = v * norm.weight.detach().numpy()

@@ -10,14 +10,14 @@ Named is the first of these that is so; what was not asked is not said:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sentviz.errors import InputError
-from sentviz.explain.flip import PASSES, Flip, smallest_flip
+from sentviz.evidence import Chance, Evidence
+from sentviz.explain.flip import PASSES, smallest_flip
 from sentviz.explain.scores import explained, log_odds, percent
 from sentviz.explain.units import find_units, spaced_words
 from sentviz.trace import Trace
@@ -26,22 +26,11 @@ if TYPE_CHECKING:
     from sentviz.models.model import Model
     from sentviz.runs import Run
 
-__all__ = ["Evidence", "answer", "chance", "chance_of", "headline", "reason", "supported"]
+__all__ = ["answer", "chance", "chance_of", "headline", "reason", "supported"]
 
 POINTS, RARE = 0.1, 0.9
 TOKENS, LEAST_PASSES = 32_000, 100  # tokens that the search of a long text may read, and texts that it asks about all the same
 TEXTS = 8  # of our own that a model is asked about
-
-Chance = Mapping[int, float]
-"""Words of a unit -> log-odds; RARE of the units of that size in texts of our own make an answer fall by less."""
-
-
-@dataclass(frozen=True, eq=False)
-class Evidence:
-    """What a reason rests on, beside the scores of units."""
-
-    chance: Chance
-    flip: Flip | None  # None = it could not be searched
 
 
 def chance(model: Model, texts: Sequence[tuple[str, str | None]]) -> Chance:

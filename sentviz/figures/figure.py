@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sentviz.figures.colours import Theme, palette
+from sentviz.late import late
 from sentviz.provenance import Call, Source
 
 __all__ = ["MONOSPACE", "SYMBOLS", "Figure", "base_layout", "file_safe"]
@@ -52,7 +52,7 @@ class Figure:
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
         """How a notebook shows it."""
-        bundle: dict[str, Any] = resolve_name("sentviz.notebook:figure_bundle")(self)
+        bundle: dict[str, Any] = late("figure in a notebook")(self)
         return bundle
 
 

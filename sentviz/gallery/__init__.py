@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import fields, replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from sentviz.errors import InputError, SentvizError
@@ -20,6 +19,7 @@ from sentviz.gallery.registry import FIGURES, Spec, find_figure
 from sentviz.gallery.sentence import strip
 from sentviz.gallery.subjects import Sentence, sourced
 from sentviz.gallery.training import scalar_figure
+from sentviz.late import late
 from sentviz.provenance import Call
 from sentviz.registry import papers
 from sentviz.runs import Run, find
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["FIGURES", "Sentence", "Spec", "code", "draw", "make", "scalar_figure", "sourced", "strip"]
 
 
-import_module("sentviz.studies.figures")  # by name, as those of papers: what is above is found, not imported
+late("figures of every paper")
 for _paper in papers().values():
     with suppress(SentvizError):  # a paper of another package whose figures cannot be loaded has none
         _paper.load("figures", None)

@@ -210,9 +210,11 @@ def _read(trace: Trace, layer: int, head: int, query: int, key: int) -> CellArit
     """The row of the query from its Q, the head's K and the layer's terms, each step by itself."""
     import torch
 
+    from sentviz.terms import terms_of
+
     at, h, row = trace.layer_ids.index(layer), trace.head_ids.index(head), trace.query_ids.index(query)
     assert trace.queries is not None and trace.keys is not None and trace.values is not None
-    terms = trace.terms[at].part(heads=(h,) if len(trace.head_ids) > 1 else ())
+    terms = terms_of(trace)[at].part(heads=(h,) if len(trace.head_ids) > 1 else ())
     n, place = len(trace.tokens), torch.tensor([query])
     structure = terms.structure.part(queries=place)
     with torch.inference_mode():
@@ -304,9 +306,11 @@ def apart(made: CellArithmetic, trace: Trace) -> float:
     """How far the average is from what the fused kernels give for the same row, against its length."""
     import torch
 
+    from sentviz.terms import terms_of
+
     assert trace.queries is not None and trace.keys is not None and trace.values is not None
     at, head = trace.layer_ids.index(made.layer), trace.head_ids.index(made.head)
-    terms = trace.terms[at].part(heads=(head,))
+    terms = terms_of(trace)[at].part(heads=(head,))
     arrays = (trace.queries[at][:, [head]], trace.keys[at][:, [head]], trace.values[at][[head]])
     with torch.inference_mode():
         q, k, v = (torch.from_numpy(array)[None] for array in arrays)

@@ -129,13 +129,15 @@ def row(model: Model, trace: Trace, layer: int, head: int, token: int, component
         raise InputError(f"{trace.run} has no lexicon.")
     import torch
 
+    from sentviz.terms import terms_of
+
     asked: dict[str, Any] = {"layers": (layer,), "heads": (head,), "components": (component,), "queries": (token,), "projections": True}
     change = trace.change | {"heads_off": [pair for pair in trace.heads_off if pair != (layer, head)]}
     seen = model.trace(trace.text, trace.text_pair, scores=True, **asked, **change)
     before = model.trace(trace.text, trace.text_pair, **asked, **(change | {"strength": {**trace.strength, "lexicon": 0.0}}))
     assert seen.scores is not None and seen.queries is not None and seen.keys is not None
     assert seen.components is not None and before.components is not None
-    terms = seen.terms[0]
+    terms = terms_of(seen)[0]
     structure = terms.structure.part(queries=torch.tensor([token]))
     injected = structure.factor or next(bias for bias in structure.biases if bias.name == "lexicon")
     return Row(

@@ -233,7 +233,11 @@ def sight(trace: Trace, units: Units, layer: int) -> Sight | None:
     """
     if layer not in trace.layer_ids:
         raise KeyError(f"the trace holds no layer {layer}")
-    pattern = trace.terms[trace.layer_ids.index(layer)].structure.pattern if trace.terms else None
+    if not trace.terms:
+        return None
+    from sentviz.terms import terms_of
+
+    pattern = terms_of(trace)[trace.layer_ids.index(layer)].structure.pattern
     n = units.tokens
     if pattern is None or pattern.window // 2 >= n - 1:
         return None

@@ -30,10 +30,12 @@ def gates(trace: Trace) -> Floats:
     Raises:
         InputError: the trace has no gates, or was stored without its layers' terms.
     """
+    from sentviz.terms import terms_of
+
     if not trace.terms:
         raise InputError(f"This trace of {trace.run} was made without its layers' terms; `Model.trace(..., projections=True)` keeps them.")
     try:
-        return np.stack([gates_of(terms)[0] for terms in trace.terms])
+        return np.stack([gates_of(terms)[0] for terms in terms_of(trace)])
     except InputError:
         raise InputError(f"{trace.run} has no gates.") from None
 

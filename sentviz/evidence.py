@@ -1,0 +1,50 @@
+"""What the reason for a prediction rests on: plain results of explanations, which a trace carries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+MOST = 3  # words that an edit changes at most
+
+Chance = Mapping[int, float]
+"""Words of a unit -> log-odds; most units of that size in our own example sentences make a prediction fall by less."""
+
+
+@dataclass(frozen=True, order=True)
+class Edit:
+    """One word left out or replaced."""
+
+    place: int  # index of the word in the text, counted from 0
+    old: str
+    new: str = ""  # "" if the word is left out
+
+
+@dataclass(frozen=True)
+class Flip:
+    """The smallest edit that was found to change the predicted class, and what the search cost."""
+
+    edits: tuple[Edit, ...] = ()  # in the order of the text; empty if no edit was found
+    text: str = ""  # the edited text
+    text_pair: str | None = None
+    label: str = ""  # the class predicted for the edited text
+    probability: float = float("nan")  # of that class
+    passes: int = 0  # edited texts that the search predicted
+    most: int = MOST  # largest number of words edited; if no edit was found, as far as the passes reached
+    random: int = 0  # random edits of as many words that change the class ...
+    drawn: int = 0  # ... among this number of random edits
+
+    @property
+    def words(self) -> str:
+        """The edit in words: without “not”; with “good” for “bad”."""
+        gone = " and ".join(f"“{edit.old}”" for edit in self.edits if not edit.new)
+        swaps = " and ".join(f"“{edit.new}” for “{edit.old}”" for edit in self.edits if edit.new)
+        return " and ".join(f"{how} {what}" for how, what in (("without", gone), ("with", swaps)) if what)
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What a reason rests on, besides the scores of units."""
+
+    chance: Chance
+    flip: Flip | None  # None if the search was not possible
