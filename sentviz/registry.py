@@ -70,7 +70,7 @@ class Section:
 
     name: str  # in links
     title: str
-    show: str = ""  # "package.module:function", which draws it with Streamlit from the runs that studies read
+    show: str = ""  # of a paper in another package: "package.module:function", which draws it with Streamlit from the runs of studies
     figures: tuple[str, ...] = ()  # names in the gallery, drawn of all data sets under the words of the items that stand here
 
 

@@ -11,12 +11,12 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from pkgutil import resolve_name
 
 import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+from app.views.papers.own import drawing_of
 from sentviz import registry
 from sentviz.cli import main
 from sentviz.errors import InputError, SentvizError
@@ -200,7 +200,7 @@ def test_the_papers_of_the_house() -> None:
         assert paper.folder == ROOT / "sentviz" / "papers" / name
         assert paper.items() and paper.all_claims() and paper.all_makers()
         for section in paper.page.sections:
-            assert set(section.figures) <= FIGURES.keys() and (section.figures or callable(resolve_name(section.show)))
+            assert set(section.figures) <= FIGURES.keys() and (section.figures or callable(drawing_of(paper, section)))
         assert {claim.shows for claim in paper.all_claims()} <= {section.name for section in paper.page.sections}
         assert {claim.figure for claim in paper.all_claims()} - {""} <= FIGURES.keys()
     code = "import sys; from sentviz.registry import papers; papers(); print(*sorted({m.partition('.')[0] for m in sys.modules}))"

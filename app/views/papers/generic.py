@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pkgutil import resolve_name
 
 import streamlit as st
 
 from app import shell
 from app.views.papers import board_part, items_part
+from app.views.papers.own import drawing_of
 from app.views.papers.shared import digests, picked, studied
 from sentviz.errors import SentvizError
 from sentviz.gallery import code, make
@@ -41,8 +41,8 @@ def show(paper: Paper, runs: Sequence[Run]) -> None:
         items_part.show(paper, runs)
     else:
         section = next(one for one in paper.page.sections if one.name == part)
-        if section.show:
-            resolve_name(section.show)(runs)
+        if drawing := drawing_of(paper, section):
+            drawing(runs)
         else:
             _figures(paper, section, runs)
 

@@ -18,7 +18,7 @@ PAPER = Paper(
     page=Page(
         "arXiv 2407.01602: clusters, leaders, and what they carry.",
         url="hardmax-paper",
-        sections=(Section("pictures", "Leaders and accuracies", "app.views.papers.hardmax.pictures:show"),),
+        sections=(Section("pictures", "Leaders and accuracies"),),
         cannot="The poster prints no accuracies: those of the authors' public code stand in, best test accuracies of theirs against one run"
         " of ours.",
     ),
