@@ -14,7 +14,7 @@ from sentviz.evidence import Chance
 from sentviz.explain import SCORES, available, explained, supported
 from sentviz.explain import score as score_of
 from sentviz.explain.headline import chance_of
-from sentviz.remarks import reads_pairs
+from sentviz.languages import reads_pairs
 from sentviz.runs import Run
 from sentviz.trace import Trace
 

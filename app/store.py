@@ -10,8 +10,8 @@ import sentviz.runs as folders
 from app.focus import Focus
 from app.turns import turn
 from sentviz.errors import InputError, RunError, SentvizError
+from sentviz.languages import language, reads_pairs
 from sentviz.lexicon import Lexicon
-from sentviz.remarks import language, reads_pairs
 from sentviz.runs import Run
 from sentviz.shapes import Capabilities
 from sentviz.testset.rows import Rows

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
@@ -21,8 +21,6 @@ from sentviz.late import late
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sentviz.claim import Claim
-    from sentviz.runs import Run
 
 __all__ = [
     "FIRST",
@@ -163,21 +161,6 @@ class Paper:
             return resolve_name(place) if place else otherwise
         except Exception as error:
             raise SentvizError(f"{what.capitalize()} of {self.short} cannot be loaded: {' '.join(str(error).split())}.") from error
-
-    def all_claims(self) -> Sequence[Claim]:
-        """Its claims, each with its test."""
-        claims: Sequence[Claim] = self.load("claims", ())
-        return claims
-
-    def all_makers(self) -> Mapping[str, Callable[[Sequence[Run]], Sequence[Any]]]:
-        """What draws its items."""
-        makers: Mapping[str, Callable[[Sequence[Run]], Sequence[Any]]] = self.load("makers", {})
-        return makers
-
-    def answer(self, runs: Sequence[Run]) -> list[str]:
-        """Its question, answered from runs in sentences."""
-        said: list[str] = self.load("answers", lambda runs: [])(runs)
-        return said
 
 
 # ---- which papers there are

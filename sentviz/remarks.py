@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sentviz import datasets
-from sentviz.errors import InputError
 from sentviz.examples import EXAMPLES
 from sentviz.explain import percent
+from sentviz.languages import language
 from sentviz.tags import TAGGER, Tagger, known
 from sentviz.text import LONGEST
 from sentviz.trace import Trace
@@ -18,29 +17,13 @@ from sentviz.trace import Trace
 if TYPE_CHECKING:
     from sentviz.runs import Run
 
-__all__ = ["SPOKEN", "language", "reads_pairs", "remarks", "uncounted", "written_in"]
+__all__ = ["SPOKEN", "remarks", "uncounted", "written_in"]
 
 SCRIPTS = {"en": "LATIN", "ko": "HANGUL"}  # as the names of their letters begin, by the language of a data set
 SPOKEN = {"en": "English", "ko": "Korean"}
 
 NAMED = 5  # tokens that a sentence names
 LEAST, KNOWN = 5, 1 / 3  # words from which a language can be told, and the share that an English tagger knows of English
-
-
-def reads_pairs(run: Run) -> bool:
-    """Whether a run was trained on pairs of texts."""
-    try:
-        return datasets.info(run.config["data"]["name"]).pair
-    except InputError:  # a data set that is not known here
-        return run.askable and run.example().text_pair is not None
-
-
-def language(run: Run) -> str:
-    """The language of the texts that a run was trained on, as in "ko"; "en" where its data set is not known here."""
-    try:
-        return datasets.info(run.config["data"]["name"]).language
-    except InputError:
-        return "en"
 
 
 def written_in(text: str) -> str:

@@ -13,11 +13,11 @@ from dataclasses import asdict, dataclass, fields
 from functools import cache, cached_property, lru_cache
 from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
+from sentviz.parts_of_speech import TAGS
 from sentviz.schema import LABELS, short
 
 __all__ = [
     "CONFIGS",
-    "TAGS",
     "Capabilities",
     "ConvolutionalConfig",
     "Dial",
@@ -31,12 +31,6 @@ __all__ = [
     "read_config",
     "stored_config",
 ]
-
-
-SPECIAL = ""  # the tag of [CLS] and [SEP]
-UNIVERSAL = ("ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN", "PUNCT", "SCONJ", "VERB", "X")
-TAGS = (SPECIAL, *UNIVERSAL)
-"""Parts of speech of tokens, which `sentviz.tags` tells apart."""
 
 
 @dataclass(frozen=True)

@@ -122,7 +122,7 @@ class Encoded:
     unknown: Bools  # (n,) not in the vocabulary
     tokens: tuple[str, ...]  # as written in the text, unknown words too; specials by their name
     dropped: int = 0  # tokens cut off at the maximum length, of the first LONGEST characters of each text
-    tags: Ints | None = None  # (n,) part of speech, as places in sentviz.tags.TAGS; None = not asked for
+    tags: Ints | None = None  # (n,) part of speech, as places in sentviz.parts_of_speech.TAGS; None = not asked for
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -13,7 +13,7 @@ from sentviz.figures.board import board
 from sentviz.figures.colours import DEFICIENCIES, THEMES, Theme, palette, simulated
 from sentviz.figures.verdicts import SIGNS, VERDICTS, effect_in_words, verdict_colour
 from sentviz.registry import papers
-from sentviz.studies.claims import judged
+from sentviz.studies.claims import claims_of, judged
 from tests.test_colours import apart
 
 pytestmark = pytest.mark.slow  # trains, or reads the whole shelf
@@ -153,6 +153,6 @@ def test_claims_have_short_rows_and_known_places(ledger: pd.DataFrame) -> None:
     """Words that fit a printed column; keys that name one claim; every figure that shows one is registered, every part is on the page."""
     assert ledger["key"].is_unique and ledger["row"].str.len().max() <= 46
     for paper in papers().values():
-        for claim in paper.all_claims():
+        for claim in claims_of(paper):
             assert claim.against != "runs here" or claim.data, claim.statement
             assert claim.on == "" or len(claim.data) == 1, claim.statement

@@ -15,7 +15,7 @@ from sentviz.registry import papers
 from sentviz.runs import SHIPPED, Run
 from sentviz.shelf import gathered
 from sentviz.studies.against import minus
-from sentviz.studies.claims import BROKEN, judged
+from sentviz.studies.claims import BROKEN, claims_of, judged
 from sentviz.studies.kept import measure, verdicts
 from tests.studies import made_run
 
@@ -97,7 +97,7 @@ def test_without_runs_what_needs_them_cannot_be_judged(tmp_path: Path, monkeypat
     frame = judged([])
     assert not frame["evidence"].str.startswith(BROKEN).any()
     assert set(frame[frame["against"] == "runs here"]["verdict"]) == {"cannot be judged here"}
-    assert len(frame) == sum(len(paper.all_claims()) for paper in papers().values())
+    assert len(frame) == sum(len(claims_of(paper)) for paper in papers().values())
 
 
 def test_with_shipped_runs_every_claim_has_numbers() -> None:

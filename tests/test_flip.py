@@ -13,7 +13,8 @@ from sentviz.explain.bigrams import EDGE, Bigrams, hashed, read_words
 from sentviz.explain.flip import smallest_flip
 from sentviz.explain.swap import in_case, whole_words
 from sentviz.models.model import Model
-from sentviz.tags import TAGS, Tagger
+from sentviz.parts_of_speech import TAGS
+from sentviz.tags import Tagger
 from sentviz.text import Tokenizer
 from tests.makers import gated_model, planted_model, small_model, toy_splits
 

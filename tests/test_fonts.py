@@ -20,8 +20,8 @@ from sentviz import fonts
 from sentviz._browser import find_browser
 from sentviz.export import render
 from sentviz.figures import token_strip
+from sentviz.figures.cloud_layout import layout, unwritable
 from sentviz.figures.words import cloud
-from sentviz.testset.words import layout, unwritable
 
 FAMILIES = "Source Sans, Helvetica Neue, sans-serif"
 korean = pytest.mark.skipif(

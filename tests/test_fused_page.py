@@ -16,6 +16,7 @@ from sentviz.lexicon import Lexicon
 from sentviz.papers.fused import PAPER, coverage
 from sentviz.papers.fused import study as fused
 from sentviz.runs import Run
+from sentviz.studies.claims import claims_of
 from sentviz.training import train
 from tests.makers import toy_recipe, use_toy_data
 from tests.studies import N, made_run, made_seeds, with_heads
@@ -105,7 +106,7 @@ def test_heads_tasks_and_claims_are_on_it(page: Opened, several: Path) -> None:
     assert "A run with weights would show it" in said
     tasks = table(page(several, "tasks"), "injected")
     assert list(tasks["task"]) == ["Hate speech"]
-    claims = {claim.statement: claim.key("fused") for claim in PAPER.all_claims()}
+    claims = {claim.statement: claim.key("fused") for claim in claims_of(PAPER)}
     app = page(several, "claims")
     assert set(claims.values()) <= set(board_keys(app))
     app.selectbox(key="focus-claim").set_value(claims["Table 2 prints standard deviation and variance under σ and σ²"]).run()

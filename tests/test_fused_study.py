@@ -27,7 +27,7 @@ from sentviz.papers.fused.export import cls_figure, gains_figure
 from sentviz.recipe import Recipe
 from sentviz.registry import papers
 from sentviz.runs import Run
-from sentviz.studies.claims import judged
+from sentviz.studies.claims import claims_of, judged
 from sentviz.studies.export_paper import export_paper
 from sentviz.studies.items import makers
 from tests.makers import toy_splits
@@ -302,7 +302,7 @@ def test_claims_about_runs(several: list[Run], tmp_path: Path) -> None:
     assert evidence("Every setting is better than Xia et al.'s product on SST-2", good)[0] == "holds"
     assert evidence("Every setting gains over the baseline on SST-2", good[1:])[0] == "cannot be told"
     frame = judged([], ["fused"])
-    assert len(frame) == len(papers()["fused"].all_claims())
+    assert len(frame) == len(claims_of(papers()["fused"]))
     assert set(frame[frame["against"] == "runs here"]["verdict"]) == {"cannot be judged here"}
 
 

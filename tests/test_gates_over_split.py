@@ -16,7 +16,8 @@ from sentviz.maps.tokenwise import gates_of
 from sentviz.maps.wordclasses import WordClasses, own_lists
 from sentviz.models.model import Model, by_length, collate
 from sentviz.models.protocol import Watch
-from sentviz.tags import TAGS, Tagger
+from sentviz.parts_of_speech import TAGS
+from sentviz.tags import Tagger
 from sentviz.text import Tokenizer
 from tests.makers import BAD, GOOD, LABELS, small_encoder, small_model, toy_splits
 from tests.slow import gate_mean

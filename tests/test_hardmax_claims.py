@@ -15,7 +15,7 @@ from sentviz.papers.hardmax import PAPER, claims, nearness
 from sentviz.papers.hardmax.study import PUBLIC, beside, points, trained
 from sentviz.papers.hardmax.study import surveyed as with_leaders
 from sentviz.runs import Run, runs
-from sentviz.studies.claims import judged
+from sentviz.studies.claims import claims_of, judged
 from tests.studies import as_said, made_run
 
 ROOT = Path(__file__).parents[1]
@@ -41,7 +41,7 @@ def test_no_claim_is_left_out() -> None:
 
 def test_without_runs_only_the_simulated_claim_has_a_verdict() -> None:
     frame = judged([], ["hardmax"])
-    assert len(frame) == len(PAPER.all_claims())
+    assert len(frame) == len(claims_of(PAPER))
     told = frame[frame["verdict"] != "cannot be judged here"]
     assert told["against"].tolist() == ["simulated runs"]
     assert beside([]).empty

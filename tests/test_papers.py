@@ -27,7 +27,7 @@ from sentviz.recipe import Recipe
 from sentviz.registry import Page, Paper, Preset, Section, named, papers, printed, problems, recipes, studies
 from sentviz.runs import Run
 from sentviz.shapes import EncoderConfig
-from sentviz.studies.claims import BROKEN, Finding, judged
+from sentviz.studies.claims import BROKEN, Finding, claims_of, judged
 from sentviz.studies.collected import of_paper
 from sentviz.studies.export_paper import export_paper
 from sentviz.studies.runner import collect, finished, plan, source, training
@@ -198,11 +198,11 @@ def test_the_papers_of_the_house() -> None:
     for name in registry.BUILT_IN:
         paper = papers()[name]
         assert paper.folder == ROOT / "sentviz" / "papers" / name
-        assert paper.items() and paper.all_claims() and paper.all_makers()
+        assert paper.items() and claims_of(paper) and paper.load("makers", {})
         for section in paper.page.sections:
             assert set(section.figures) <= FIGURES.keys() and (section.figures or callable(drawing_of(paper, section)))
-        assert {claim.shows for claim in paper.all_claims()} <= {section.name for section in paper.page.sections}
-        assert {claim.figure for claim in paper.all_claims()} - {""} <= FIGURES.keys()
+        assert {claim.shows for claim in claims_of(paper)} <= {section.name for section in paper.page.sections}
+        assert {claim.figure for claim in claims_of(paper)} - {""} <= FIGURES.keys()
     code = "import sys; from sentviz.registry import papers; papers(); print(*sorted({m.partition('.')[0] for m in sys.modules}))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout.split()
     assert not {"torch", "numpy", "pandas", "plotly", "sklearn", "transformers"} & set(loaded)
@@ -431,18 +431,18 @@ def test_claims_that_cannot_be_loaded_are_said(made_up: Paper, monkeypatch: pyte
     """In the place of their verdicts; the other papers' claims stand."""
     lost = replace(made_up, claims="made_up.work:NOWHERE", makers="made_up.nowhere:MAKERS")
     with pytest.raises(SentvizError, match="Makers of Made-up cannot be loaded"):
-        lost.all_makers()
+        lost.load("makers", {})
     monkeypatch.setitem(papers(), "made-up", lost)
     frame = judged([], ["made-up", "hardmax"])
     assert frame["evidence"].iloc[0].startswith("Claims of Made-up cannot be loaded")
-    assert len(frame) == 1 + len(named("hardmax").all_claims())
+    assert len(frame) == 1 + len(claims_of(named("hardmax")))
 
 
 def test_a_test_that_raises_cannot_be_told(made_up: Paper, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(runs: object) -> Finding:
         raise KeyError("lost")
 
-    (claim,) = made_up.all_claims()
+    (claim,) = claims_of(made_up)
     monkeypatch.setattr("made_up.work.CLAIMS", (replace(claim, test=fails), claim))
     first, second = judged([], ["made-up"])["evidence"]
     assert first == f"{BROKEN} (KeyError: 'lost')" and second == "no run is here"

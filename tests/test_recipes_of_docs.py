@@ -32,7 +32,7 @@ from sentviz.models.model import Model
 from sentviz.recipe import Recipe
 from sentviz.report import report_html
 from sentviz.runs import Run
-from sentviz.studies.claims import judged
+from sentviz.studies.claims import claims_of, judged
 from sentviz.studies.export_paper import export_paper
 from sentviz.studies.figures import drawn
 from sentviz.training import Trainer, subject_of, train
@@ -337,7 +337,7 @@ def test_a_paper_trains_judges_and_writes(mine: registry.Paper, tmp_path: Path, 
     figure = drawn(judged(made, ["mine"]))
     assert figure.frame["on"].tolist() == ["SST-2"] and "Wider is better" in [note.text for note in figure.plot.layout.annotations]
     (section,) = mine.page.sections
-    assert mine.all_claims()[0].shows == section.name and callable(resolve_name(section.show))
+    assert claims_of(mine)[0].shows == section.name and callable(resolve_name(section.show))
     manifest = export_paper("mine", tmp_path / "out", made)
     assert {item["state"] for item in manifest["items"]} == {"written"} and list(manifest["runs"]) == [run.name for run in made]
     assert "mine a wide model beside the usual one" in " ".join(CliRunner().invoke(main, ["study", "--help"]).output.split())

@@ -12,7 +12,8 @@ import sentviz
 import sentviz.remarks
 from sentviz import runs
 from sentviz.errors import RunError
-from sentviz.remarks import reads_pairs, remarks, written_in
+from sentviz.languages import reads_pairs
+from sentviz.remarks import remarks, written_in
 from sentviz.runs import Run
 
 

@@ -15,8 +15,9 @@ from sentviz.errors import InputError, RunError
 from sentviz.models.encoder import AwarePositions, Encoder
 from sentviz.models.model import Model, collate
 from sentviz.models.protocol import SHUT, Change, Inputs, Watch
+from sentviz.parts_of_speech import TAGS
 from sentviz.shapes import EncoderConfig
-from sentviz.tags import TAGS, Tagger
+from sentviz.tags import Tagger
 from sentviz.text import Reading, Tokenizer
 from sentviz.trace import Trace
 from sentviz.words import words_of

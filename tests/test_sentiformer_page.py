@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 from sentviz.papers.sentiformer import PAPER
 from sentviz.papers.sentiformer.study import DATASETS
 from sentviz.runs import Run, attach
+from sentviz.studies.claims import claims_of
 from tests.studies import made_seeds
 from tests.test_app import opened, words
 
@@ -86,7 +87,7 @@ def test_its_questions_are_answered(page: Opened, study: Path) -> None:
         "3 seeds",
     ):
         assert line in said, line
-    key = next(claim.key("sentiformer") for claim in PAPER.all_claims() if claim.statement == "It is worse without gates on SST-5")
+    key = next(claim.key("sentiformer") for claim in claims_of(PAPER) if claim.statement == "It is worse without gates on SST-5")
     app.selectbox(key="focus-claim").set_value(key).run()
     assert app.query_params["claim"] == key and "It is worse without gates on SST-5" in words(app).replace("\\", "")
     app.button(key="claim-open").click().run()

@@ -12,11 +12,12 @@ import sentviz
 from sentviz.errors import RunError
 from sentviz.models.encoder import Encoder
 from sentviz.papers.sentiformer.presets import ABLATIONS
+from sentviz.parts_of_speech import TAGS
 from sentviz.presets import preset
 from sentviz.recipe import Recipe
 from sentviz.registry import named, printed
 from sentviz.runs import Run
-from sentviz.shapes import TAGS, EncoderConfig
+from sentviz.shapes import EncoderConfig
 from sentviz.training import train
 from tests.makers import toy_recipe, use_toy_data
 

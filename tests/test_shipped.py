@@ -14,9 +14,9 @@ import torch
 from sentviz.epochs.course import course, examples
 from sentviz.errors import DataMissingError, InputError
 from sentviz.examples import EXAMPLES
+from sentviz.languages import reads_pairs
 from sentviz.models.model import Model
 from sentviz.models.protocol import Watch
-from sentviz.remarks import reads_pairs
 from sentviz.runs import FILES, Run
 from sentviz.studies.timing import threads
 from tests.shipped import ASKABLE, ROOT, SHIPPED, of_each

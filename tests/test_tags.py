@@ -14,7 +14,8 @@ import sentviz.tags
 import sentviz.text
 from sentviz import datasets, remarks
 from sentviz.errors import DataMissingError, RunError
-from sentviz.tags import AROUND, ENGLISH, TAGS, Tagger, known, pieces, tags_instead, tags_of
+from sentviz.parts_of_speech import TAGS
+from sentviz.tags import AROUND, ENGLISH, Tagger, known, pieces, tags_instead, tags_of
 from sentviz.text import Tokenizer
 
 TEXTS = (

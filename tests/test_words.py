@@ -18,12 +18,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sentviz.errors import InputError, RunError
+from sentviz.figures import cloud_layout
+from sentviz.figures.cloud_layout import layout, unwritable
 from sentviz.figures.colours import palette
 from sentviz.figures.words import PANEL, cloud, word_bars
 from sentviz.runs import Run
 from sentviz.testset import words as lib
 from sentviz.testset.rows import Rows, stored
-from sentviz.testset.words import Counts, counted, keyness, largest, layout, read, stop_words, store, unwritable, words_of
+from sentviz.testset.words import Counts, counted, keyness, largest, read, stop_words, store, words_of
 from tests import makers
 
 VOCABULARY = ["dull", "bright", "garden", "the", "not", "soup", "warm", "isn't", "cold", "영화", "아주", "ключ", "straße", "song"]
@@ -224,7 +226,9 @@ def test_no_two_boxes_of_a_cloud_overlap(seed: int, weights: list[float]) -> Non
         assert one[0] >= other[1] or other[0] >= one[1] or one[2] >= other[3] or other[2] >= one[3]
     heaviest = placed.iloc[0]
     for row in placed.itertuples():
-        assert row.size == pytest.approx(max(lib.SMALLEST, heaviest["size"] * math.sqrt(given[row.word] / given[heaviest["word"]])))
+        assert row.size == pytest.approx(
+            max(cloud_layout.SMALLEST, heaviest["size"] * math.sqrt(given[row.word] / given[heaviest["word"]]))
+        )
     pd.testing.assert_frame_equal(placed, layout(given, *PANEL, seed=seed))
     assert not placed[["x", "y"]].equals(layout(given, *PANEL, seed=seed + 7)[["x", "y"]])
 
@@ -254,13 +258,13 @@ def test_letters_without_a_font_are_named(monkeypatch: pytest.MonkeyPatch) -> No
         answers.append(command[1])
         return type("Done", (), {"stdout": "" if command[1] == ":charset=c601" else "font.ttf"})()
 
-    monkeypatch.setattr(lib.shutil, "which", lambda name: f"/usr/bin/{name}")
-    monkeypatch.setattr(lib.subprocess, "run", asked)
+    monkeypatch.setattr(cloud_layout.shutil, "which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(cloud_layout.subprocess, "run", asked)
     assert unwritable(["영", "dull"]) == "영"
     assert unwritable(["ключ"]) == ""
     answers.clear()
     assert unwritable(["dull", "naïve"]) == "" and not answers
-    monkeypatch.setattr(lib.shutil, "which", lambda name: None)
+    monkeypatch.setattr(cloud_layout.shutil, "which", lambda name: None)
     assert unwritable(["영화"]) == ""
 
 

@@ -47,10 +47,10 @@ def explain(run: str, sentence: str, pair: str | None, score: str) -> None:
     """Why RUN answers as it does to SENTENCE, on the terminal."""
     import numpy as np
 
-    from sentviz import load
     from sentviz.explain import SCORES, agreement, deviation, explained, headline, incomplete, supported
     from sentviz.explain import score as score_of
     from sentviz.explain.headline import chance_of
+    from sentviz.models.loading import load
     from sentviz.remarks import uncounted
 
     found = _reading(run, pair)
@@ -295,7 +295,7 @@ def verify(files: tuple[Path, ...]) -> None:
 
 def _reading(name: str, pair: str | None) -> Run:
     """The run by its name, if it can be asked about a text, or about two where a second one is given."""
-    from sentviz.remarks import reads_pairs
+    from sentviz.languages import reads_pairs
     from sentviz.runs import find
 
     run = find(name)

@@ -52,7 +52,7 @@ def chance_of(model: Model, run: Run) -> Chance:
     """`chance` over our own examples in the language of a run, pairs for one that reads pairs."""
     from sentviz import datasets
     from sentviz.examples import examples_for
-    from sentviz.remarks import reads_pairs
+    from sentviz.languages import reads_pairs
 
     try:
         language = datasets.info(run.config["data"]["name"]).language

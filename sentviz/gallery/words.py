@@ -97,8 +97,8 @@ def _largest(counts: Counts, cell: Cell, by: str, stops: str) -> pd.DataFrame:
 def _cloud(of: Answers, *, between: str = "", by: By = "keyness", stops: str = "drop", theme: Theme = "light") -> Figure:
     import pandas as pd
 
+    from sentviz.figures.cloud_layout import layout
     from sentviz.figures.words import PANEL, cloud
-    from sentviz.testset.words import layout
 
     counts, rows = _counts(of), of.first
     cells = _cells(counts, len(rows.classes), between)

@@ -14,8 +14,9 @@ from torch import Tensor
 from sentviz.errors import InputError, RunError
 from sentviz.models.protocol import Change, Inputs, Network, Output, Watch, network_of
 from sentviz.models.weights import load_weights
+from sentviz.parts_of_speech import TAGS
 from sentviz.runs import Run
-from sentviz.shapes import TAGS, Capabilities, ModelConfig
+from sentviz.shapes import Capabilities, ModelConfig
 from sentviz.tags import TAGGER, Tagger, tags_of
 from sentviz.text import LONGEST, Encoded, Reading, Tokenizer
 from sentviz.trace import Trace

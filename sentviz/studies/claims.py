@@ -7,18 +7,38 @@ from typing import TYPE_CHECKING
 
 from sentviz.claim import Claim, Finding, unjudged
 from sentviz.errors import SentvizError
-from sentviz.registry import named, papers
+from sentviz.registry import Paper, named, papers
 from sentviz.runs import Run
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["BROKEN", "COLUMNS", "Claim", "Finding", "judged", "ledger"]
+__all__ = ["BROKEN", "COLUMNS", "Claim", "Finding", "answers_of", "claims_of", "judged", "ledger"]
 
 BROKEN = "its test failed"
 
 
 COLUMNS = ("paper", "name", "key", "claim", "row", "on", "where", "against", "verdict", "evidence", "parts", "effect")
+
+
+def claims_of(paper: Paper) -> Sequence[Claim]:
+    """Return the claims of a paper, each with its test.
+
+    Raises:
+        SentvizError: they cannot be loaded.
+    """
+    claims: Sequence[Claim] = paper.load("claims", ())
+    return claims
+
+
+def answers_of(paper: Paper, runs: Sequence[Run]) -> list[str]:
+    """Return the answers to a paper's question in sentences, from runs; empty if the paper has none.
+
+    Raises:
+        SentvizError: they cannot be loaded.
+    """
+    answers: list[str] = paper.load("answers", lambda runs: [])(runs)
+    return answers
 
 
 def judged(runs: Iterable[Run], names: Iterable[str] | None = None, known: Mapping[str, Finding] | None = None) -> pd.DataFrame:
@@ -39,7 +59,7 @@ def judged(runs: Iterable[Run], names: Iterable[str] | None = None, known: Mappi
     rows: list[tuple[object, ...]] = []
     for paper in map(named, papers() if names is None else names):
         try:
-            claims = paper.all_claims()
+            claims = claims_of(paper)
         except SentvizError as error:
             lost = Claim("Its claims can be tested", "", "runs here", lambda runs, said=str(error): unjudged(said))  # type: ignore[misc]
             claims = (lost,)

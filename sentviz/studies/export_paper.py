@@ -15,6 +15,7 @@ from sentviz.export import render
 from sentviz.figures.figure import Figure, sentence
 from sentviz.registry import named
 from sentviz.runs import Run, version
+from sentviz.studies.claims import answers_of
 from sentviz.studies.collected import of_paper
 from sentviz.studies.items import makers
 from sentviz.studies.made import Made, Table
@@ -56,7 +57,7 @@ def export_paper(paper: str, folder: Path, runs: Iterable[Run], *, progress: Cal
             "paper": paper,
             "sentviz": version(),
             "runs": {run.name: run.digest for run in of_paper(asked, here)},
-            "answers": asked.answer(here),
+            "answers": answers_of(asked, here),
             "pictures": find_browser() is not None,
             "items": entries,
             "cannot be had": lost,

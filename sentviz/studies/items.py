@@ -10,7 +10,7 @@ from sentviz.figures.figure import file_safe
 from sentviz.gallery import sourced
 from sentviz.registry import Paper, printed
 from sentviz.runs import Run
-from sentviz.studies.claims import judged, ledger
+from sentviz.studies.claims import claims_of, judged, ledger
 from sentviz.studies.collected import configurations, points, summary
 from sentviz.studies.made import Made, Maker, Table
 
@@ -29,11 +29,11 @@ def makers(paper: Paper, theme: Theme = "light") -> dict[str, Maker]:
     Raises:
         SentvizError: its makers or claims cannot be loaded.
     """
-    found: dict[str, Maker] = {**paper.all_makers()}  # type: ignore[dict-item]  # what a paper names is not known before it is loaded
+    found: dict[str, Maker] = {**paper.load("makers", {})}
     if not paper.makers:
         found |= {name: _printed_table(paper, name) for name in paper.tables()}
         found |= {name: _beside(paper, dataset, theme) for name, dataset in measured_items(paper).items()}
-    if paper.all_claims():
+    if claims_of(paper):
         found["claims"] = _claims(paper)
     return found
 

@@ -18,7 +18,7 @@ from sentviz.claim import Effect, Finding
 from sentviz.errors import SentvizError
 from sentviz.registry import BUILT_IN, Paper, named, papers
 from sentviz.runs import SHIPPED, Run
-from sentviz.studies.claims import judged
+from sentviz.studies.claims import claims_of, judged
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,7 +51,7 @@ def verdicts(runs: Iterable[Run], names: Iterable[str] | None = None, *, file: P
 def behind(paper: Paper, runs: Iterable[Run], data: Sequence[str] = ()) -> list[Run]:
     """The runs that a paper's claims on data sets may read: all runs of studies on them; of all its data sets unless told."""
     try:
-        wanted = set(data) or {name for claim in paper.all_claims() for name in claim.data}
+        wanted = set(data) or {name for claim in claims_of(paper) for name in claim.data}
     except SentvizError:
         return []
     return [run for run in runs if run.config["data"]["name"] in wanted]

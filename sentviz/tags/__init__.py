@@ -23,13 +23,13 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import RunError
-from sentviz.shapes import TAGS
+from sentviz.parts_of_speech import TAGS
 from sentviz.text import LONGEST
 
 if TYPE_CHECKING:
     from sentviz.text import Tokenized
 
-__all__ = ["ENGLISH", "TAGGER", "TAGS", "Tagger", "described", "known", "pieces", "tags_instead", "tags_of"]
+__all__ = ["ENGLISH", "TAGGER", "Tagger", "described", "known", "pieces", "tags_instead", "tags_of"]
 
 ENGLISH = Path(__file__).with_name("english.json.gz")
 TAGGER = "tagger.json.gz"  # in the folder of a run that reads tags

@@ -22,9 +22,10 @@ from sentviz.errors import InputError, RunError
 from sentviz.evaluation import confusion, evaluate, fit_calibration, metrics
 from sentviz.explain import explained
 from sentviz.models.loading import load
+from sentviz.parts_of_speech import TAGS
 from sentviz.runs import Run
 from sentviz.shapes import stored_config
-from sentviz.tags import TAGGER, TAGS
+from sentviz.tags import TAGGER
 from sentviz.training.plan import accuracy
 
 if TYPE_CHECKING:

@@ -68,13 +68,14 @@ def commands() -> Part:
 def claims() -> Part:
     """Return statement and stored verdict of each claim by its key."""
     from sentviz.registry import papers
+    from sentviz.studies.claims import claims_of
     from sentviz.studies.kept import FILE
 
     stored = json.loads(FILE.read_text(encoding="utf-8"))
     return {
         key: [claim.statement, stored.get(name, {}).get("found", {}).get(key, {}).get("verdict")]
         for name, paper in papers().items()
-        for claim in paper.all_claims()
+        for claim in claims_of(paper)
         for key in [claim.key(name)]
     }
 

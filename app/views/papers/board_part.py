@@ -19,6 +19,7 @@ from sentviz.gallery import code, make
 from sentviz.gallery.registry import find_figure
 from sentviz.registry import Paper, named, papers
 from sentviz.runs import Run
+from sentviz.studies.claims import claims_of
 from sentviz.studies.figures import drawn
 from sentviz.studies.kept import behind, verdicts
 
@@ -157,7 +158,7 @@ def details(claims: pd.DataFrame, runs: Sequence[Run], *, beside: bool = False) 
     with st.container(key="claim-beside" if beside else "claim-sheet"):
         left, right = (st.container(), st.container()) if beside else shell.halves("claim", 1.0, 1.0)
         paper = named(row["name"])
-        claim = next((one for one in paper.all_claims() if one.key(paper.name) == row["key"]), None)
+        claim = next((one for one in claims_of(paper) if one.key(paper.name) == row["key"]), None)
         with left:
             _words(row, claim, paper)
         if claim is not None:

@@ -17,12 +17,13 @@ from sentviz.gallery.subjects import Study
 from sentviz.registry import FIRST, LAST, Paper, Section, at, papers
 from sentviz.runs import Run
 from sentviz.studies.against import SEEDS_IN_WORDS
+from sentviz.studies.claims import answers_of
 from sentviz.studies.collected import of_paper
 
 
 @st.cache_data(max_entries=16, show_spinner="Comparing the runs")
 def _answers(paper: str, key: tuple[str, ...], _runs: Sequence[Run]) -> list[str]:
-    return papers()[paper].answer(_runs)
+    return answers_of(papers()[paper], _runs)
 
 
 def show(paper: Paper, runs: Sequence[Run]) -> None:

@@ -10,6 +10,7 @@ import streamlit as st
 
 from app import drawer, shell, store
 from sentviz.errors import InputError, SentvizError
+from sentviz.figures.cloud_layout import layout, unwritable
 from sentviz.figures.words import PANEL, By, cloud, word_bars
 from sentviz.gallery import sourced
 from sentviz.gallery.testset import SEED
@@ -60,7 +61,7 @@ def stored(name: str, digest: str, _rows: Rows) -> lib.Counts:
 
 @st.cache_data(max_entries=64, show_spinner="Placing words")
 def placed(words: tuple[str, ...], weights: tuple[float, ...]) -> pd.DataFrame:
-    return lib.layout(dict(zip(words, weights, strict=True)), *PANEL, seed=SEED)
+    return layout(dict(zip(words, weights, strict=True)), *PANEL, seed=SEED)
 
 
 def picked() -> Slice | None:
@@ -147,7 +148,7 @@ def show(counts: lib.Counts, cells: list[lib.Cell], stops: frozenset[str]) -> No
             code=drawer.notebook([rows], "word-cloud", between=between, by=by, stops=focus.stops),
             **on("cloud", cells),
         )
-        if letter := lib.unwritable(words["word"]):
+        if letter := unwritable(words["word"]):
             st.caption(
                 f"No font of this machine has “{shell.md(letter)}”: your browser draws such words with its own fonts, but PNG and PDF files"
                 " would show boxes. On Debian and Ubuntu the package fonts-noto-cjk brings Korean."

@@ -109,7 +109,7 @@ def _hundred(_: Sequence[Run]) -> Finding:
 
 
 def _size(_: Sequence[Run]) -> Finding:
-    from sentviz.shapes import TAGS
+    from sentviz.parts_of_speech import TAGS
 
     d, wide, layers = 256, 1024, 6
     blocks = layers * (4 * d * d + 4 * d + 2 * d * wide + wide + d + 4 * d + d)

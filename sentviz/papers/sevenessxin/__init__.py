@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sentviz.papers.sevenessxin.presets import ADDITIONS, PRESETS, UNMASKED, VERSIONS, both
+from sentviz.papers.sevenessxin.presets import ADDITIONS, LONGER, PRESETS, SIZES, UNMASKED, VERSIONS, both
 from sentviz.registry import Page, Paper, Section, Study
 
 __all__ = ["PAPER"]
 
 DATA = ("sentiment140",)
-SIZES = ("5k", "10k", "20k", "40k", "80k")  # variants
-LONGER = ("6k-updates",)  # variants
 
 PAPER = Paper(
     name="sevenessxin",

@@ -98,9 +98,9 @@ def neutral(model: Model, frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _main() -> None:
-    import sentviz
     from sentviz import datasets
     from sentviz.atomic import replacing
+    from sentviz.models.loading import load
     from sentviz.runs import find
 
     parser = argparse.ArgumentParser(description=__doc__)
@@ -108,7 +108,7 @@ def _main() -> None:
     parser.add_argument("run")
     given = parser.parse_args()
     run = find(given.run)
-    model = sentviz.load(run)
+    model = load(run)
     if given.what == "padding":
         made = padding(model, datasets.load_split(DATASET, "test").frame)
     else:

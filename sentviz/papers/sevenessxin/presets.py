@@ -11,9 +11,11 @@ from typing import Any
 
 from sentviz.registry import Preset
 
-__all__ = ["ADDITIONS", "PRESETS", "ROPE", "TITLES", "UNMASKED", "VERSIONS", "both"]
+__all__ = ["ADDITIONS", "LONGER", "PRESETS", "ROPE", "SIZES", "TITLES", "UNMASKED", "VERSIONS", "both"]
 
 ROPE, UNMASKED = "rope", "unmasked"
+SIZES = ("5k", "10k", "20k", "40k", "80k")  # variants: training rows
+LONGER = ("6k-updates",)  # variants: four times the updates
 ADDITIONS: dict[str, dict[str, Any]] = {  # behind the name of any encoder
     ROPE: {"positions": "rotary", "qk_norm": True},
     UNMASKED: {"masked": False},

@@ -9,8 +9,8 @@ import numpy as np
 
 from sentviz import datasets
 from sentviz.evaluation import RESAMPLES, from_confusion, interval, wilson
-from sentviz.papers.sevenessxin import LONGER, SIZES, prints
-from sentviz.papers.sevenessxin.presets import ROPE, VERSIONS, both
+from sentviz.papers.sevenessxin import prints
+from sentviz.papers.sevenessxin.presets import LONGER, ROPE, SIZES, VERSIONS, both
 from sentviz.papers.sevenessxin.prints import DATASET
 from sentviz.runs import Run
 from sentviz.studies import collected
