@@ -21,6 +21,7 @@ import numpy as np
 
 from sentviz import runs
 from sentviz._page import page
+from sentviz.background import Stopped
 from sentviz.errors import RunError, SentvizError
 from sentviz.explain import SCORES, explained, headline, score, supported
 from sentviz.explain.headline import chance_of
@@ -58,7 +59,9 @@ class Limits:
     rows: int = 256
     characters: int = 20_000  # of a text
     weights: int = 1 << 18  # numbers of all maps of a trace
-    seconds: float = 30.0  # to send it, and to answer it
+    seconds: float = 30.0  # to send the body, to answer, and to take the answer, each
+    head: float = 10.0  # seconds to send the headers
+    connections: int = 64  # at once; one more, and the client that has kept the server waiting longest is cut off
     at_once: int = 2  # that are worked on
     waiting: int = 16  # beside those; whoever comes then is sent away
 
@@ -111,20 +114,15 @@ class Refused(Exception):
 # ---- answers
 
 
-def predicted(model: Model, asked: Predicted, stop: threading.Event) -> dict[str, Any]:
+def predicted(run: Run, model: Model, asked: Predicted) -> dict[str, Any]:
     """An answer to each text; one that cannot be read has none, and a remark that says why."""
-
-    def tick(done: int, total: int) -> None:
-        if stop.is_set():
-            raise Refused(504, "Nobody waits for this answer any more.")
-
-    frame = model.predict(asked.texts, asked.pairs, progress=tick)
+    frame = model.predict(asked.texts, asked.pairs)
     rows = frame[list(model.labels)].to_numpy()
     said = zip(frame["label"], rows, frame["remark"], strict=True)
     return {"answers": [{"label": label, "probabilities": _by_label(model.labels, p), "remark": remark} for label, p, remark in said]}
 
 
-def traced(model: Model, asked: Traced, stop: threading.Event) -> dict[str, Any]:
+def traced(run: Run, model: Model, asked: Traced) -> dict[str, Any]:
     """Tokens, answer, lambdas and, if asked for, the effective maps (L, H, n, n)."""
     trace = model.trace(asked.text, asked.pair, layers=asked.layers, heads=asked.heads, maps=False)
     found = _of(trace) | {"lambdas": _numbers(trace.lambdas), "layers": list(trace.layer_ids), "heads": list(trace.head_ids)}
@@ -137,7 +135,7 @@ def traced(model: Model, asked: Traced, stop: threading.Event) -> dict[str, Any]
     return found
 
 
-def told(run: Run, model: Model, asked: Explained, stop: threading.Event) -> dict[str, Any]:
+def told(run: Run, model: Model, asked: Explained) -> dict[str, Any]:
     """A score for each token, what its sign means, and what the answer rests on."""
     trace = explained(model, model.trace(asked.text, asked.pair), {asked.score})
     values, how = score(trace, asked.score), SCORES[asked.score]
@@ -146,6 +144,11 @@ def told(run: Run, model: Model, asked: Explained, stop: threading.Event) -> dic
         "score": {"name": asked.score, "title": how.title, "high": how.high, "low": how.low, "values": _numbers(values)},
         "headline": headline(trace),
     }
+
+
+def _about(run: Run) -> dict[str, Any]:
+    reads = {"max_length": run.shape.max_length, "pairs": run.capabilities.pairs}
+    return {"run": run.name, "digest": run.digest, "labels": run.labels} | reads
 
 
 def _of(trace: Trace) -> dict[str, Any]:
@@ -194,20 +197,26 @@ class Desk:
         with self._loading:
             return run, self._load(Run(run.name, run.folder), run.digest)
 
-    async def do(self, work: Callable[[threading.Event], Result]) -> Result:
-        """Work on a thread, within the limits."""
+    async def do(self, work: Callable[[Callable[[], None]], Result]) -> Result:
+        """Run `work` on a thread, within the limits. Its argument raises Stopped once nobody waits for the result."""
         with self._counting:
             if self._open >= LIMITS.at_once + LIMITS.waiting:
                 raise Refused(503, "The server is busy; please ask again in a moment.")
             self._open += 1
-        stop = threading.Event()
-        future = self._pool.submit(work, stop)
+        left = threading.Event()
+
+        def check() -> None:
+            if left.is_set():
+                raise Stopped
+
+        future = self._pool.submit(work, check)
         future.add_done_callback(lambda _: self._done())
         try:
             return await asyncio.wait_for(asyncio.wrap_future(future), LIMITS.seconds)
         except TimeoutError:
-            stop.set()
             raise Refused(504, f"This took more than {LIMITS.seconds:g} seconds; please ask about less.") from None
+        finally:
+            left.set()
 
     def _done(self) -> None:
         with self._counting:
@@ -215,7 +224,7 @@ class Desk:
 
 
 class Guard:
-    """Knows by which names it may be called, reads a body within its limits of size and time, wants JSON, and signs every answer."""
+    """Checks the host, size, time and type of a request, signs every answer, and cancels the work for a client that left."""
 
     def __init__(self, app: ASGIApp, hosts: Iterable[str]) -> None:
         self.app, self.hosts = app, frozenset(host.lower() for host in hosts)
@@ -239,12 +248,24 @@ class Guard:
         except Refused as error:
             await _refusal(error.status, str(error))(scope, receive, signed)
         else:
-            whole: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+            await self._answer(scope, body, receive, signed)
 
-            async def replay() -> Message:
-                return whole.pop() if whole else await receive()
+    async def _answer(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
+        whole: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
-            await self.app(scope, replay, signed)
+        async def replay() -> Message:
+            return whole.pop() if whole else await left
+
+        left = asyncio.ensure_future(receive())  # after the body a server sends one more message, when the client is gone
+        answer = asyncio.ensure_future(self.app(scope, replay, send))
+        left.add_done_callback(lambda _: answer.cancel())
+        try:
+            await answer
+        except asyncio.CancelledError:
+            if not left.done():
+                raise
+        finally:
+            left.cancel()
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
         headers: Mapping[bytes, bytes] = dict(scope["headers"])
@@ -293,39 +314,27 @@ def application(names: Iterable[str] = (), hosts: Iterable[str] = LOCAL) -> Fast
         return HTMLResponse(_manual(app.openapi()))
 
     @app.get("/runs", summary="The runs that can be asked: names, digests, class names, tokens read at most, whether they read pairs")
-    async def listed() -> dict[str, Any]:
-        def work(stop: threading.Event) -> list[dict[str, Any]]:
-            return [
-                {
-                    "run": run.name,
-                    "digest": run.digest,
-                    "labels": run.labels,
-                    "max_length": run.shape.max_length,
-                    "pairs": run.capabilities.pairs,
-                }
-                for run in desk.runs().values()
-            ]
+    def listed() -> dict[str, Any]:  # on a thread of its own: it never waits for models
+        return {"runs": [_about(run) for run in desk.runs().values()]}
 
-        return {"runs": await desk.do(work)}
-
-    async def answered(name: str, work: Callable[[Run, Model, threading.Event], dict[str, Any]]) -> dict[str, Any]:
-        def whole(stop: threading.Event) -> dict[str, Any]:
-            run, model = desk.opened(name)
-            return {"run": run.name, "digest": run.digest} | work(run, model, stop)
+    async def answered(work: Callable[[Run, Model, Any], dict[str, Any]], asked: Asked) -> dict[str, Any]:
+        def whole(check: Callable[[], None]) -> dict[str, Any]:
+            run, model = desk.opened(asked.run)
+            return {"run": run.name, "digest": run.digest} | work(run, model.stoppable(check), asked)
 
         return await desk.do(whole)
 
     @app.post("/predict", summary="Class and probabilities of each text")
     async def predict(asked: Predicted) -> dict[str, Any]:
-        return await answered(asked.run, lambda run, model, stop: predicted(model, asked, stop))
+        return await answered(predicted, asked)
 
     @app.post("/trace", summary="One text on its way through the model: tokens, answer, lambdas, attention maps")
     async def trace(asked: Traced) -> dict[str, Any]:
-        return await answered(asked.run, lambda run, model, stop: traced(model, asked, stop))
+        return await answered(traced, asked)
 
     @app.post("/explain", summary="What each token of a text is worth to the answer, and what the answer rests on")
     async def explain(asked: Explained) -> dict[str, Any]:
-        return await answered(asked.run, lambda run, model, stop: told(run, model, asked, stop))
+        return await answered(told, asked)
 
     return app
 

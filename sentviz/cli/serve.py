@@ -22,5 +22,7 @@ def serve(runs: tuple[str, ...], host: str, port: int, allow: tuple[str, ...]) -
     app = application(runs, (*LOCAL, *allow))
     import uvicorn
 
+    from sentviz.connections import SETTINGS
+
     click.echo(f"http://{host}:{port} (Ctrl-C ends it)")
-    uvicorn.run(app, host=host, port=port, log_level="warning", server_header=False, timeout_keep_alive=5, limit_concurrency=64)
+    uvicorn.run(app, host=host, port=port, **SETTINGS)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from sentviz.models.model import Model
-    from sentviz.models.protocol import Change, Inputs, Network
+    from sentviz.models.protocol import Change, Inputs
 
 __all__ = [
     "LONGEST_FLOW",
@@ -125,6 +125,7 @@ def value_weighted_maps(model: Model, trace: Trace, **change: Any) -> Doubles:
     assert whole.values is not None
     maps = []
     for a, v, terms in zip(whole.stack().astype(np.float64), whole.values.astype(np.float64), terms_of(whole), strict=True):
+        model.check()
         if (norm := terms.head_norm) is not None:  # linear once its root mean square is known
             a = a / np.sqrt(((a @ v) ** 2).mean(axis=-1, keepdims=True) + norm.eps) * norm.factor
             v = v * norm.weight.detach().numpy()
@@ -152,9 +153,10 @@ def value_zeroing_maps(model: Model, trace: Trace, **change: Any) -> Doubles:
 
     changed = model.change(**change)
     inputs = model.network.ready(model.inputs(model.encode(trace.text, trace.text_pair, changed)))
+    model.check()
     with torch.inference_mode():
         hidden = model.network(inputs, Watch(maps=False), changed).hidden
-        maps = [_turned(model.network, i, x, out, inputs, changed) for i, (x, out) in enumerate(pairwise(hidden))]
+        maps = [_turned(model, i, x, out, inputs, changed) for i, (x, out) in enumerate(pairwise(hidden))]
         distances: Doubles = torch.stack(maps).numpy()
     return distances
 
@@ -194,7 +196,7 @@ def _shares(values: Doubles) -> Floats:
     return np.asarray(values * (len(values) / total) if total else values, dtype=np.float32)
 
 
-def _turned(network: Network, layer: int, x: Tensor, out: Tensor, inputs: Inputs, change: Change) -> Tensor:
+def _turned(model: Model, layer: int, x: Tensor, out: Tensor, inputs: Inputs, change: Change) -> Tensor:
     """(n, m) how far output i of a layer turns when the value vectors of token j are zero, in double precision."""
     import torch
     import torch.nn.functional as F
@@ -203,7 +205,8 @@ def _turned(network: Network, layer: int, x: Tensor, out: Tensor, inputs: Inputs
 
     n, distances, whole = x.shape[1], [], F.normalize(out.double(), dim=-1)
     for off in torch.split(torch.eye(n, dtype=torch.bool), max(1, TOKENS_PER_BATCH // n)):
+        model.check()
         some = len(off)
-        changed, _ = network.step(layer, x.expand(some, -1, -1), inputs.expand(some), None, replace(change, values_off=off))
+        changed, _ = model.network.step(layer, x.expand(some, -1, -1), inputs.expand(some), None, replace(change, values_off=off))
         distances.append((F.normalize(changed.double(), dim=-1) - whole).square().sum(dim=-1) / 2)  # 1 - cos, exact near 0
     return torch.cat(distances).T

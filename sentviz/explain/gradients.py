@@ -100,6 +100,7 @@ def along(model: Model, trace: Trace, places: npt.NDArray[np.float64], change: M
         path = text * torch.from_numpy(~encoded.specials)[:, None]
         steps = torch.from_numpy(places).to(path)
         for some in torch.split(steps, max(1, TOKENS_PER_BATCH // len(encoded))):
+            model.check()
             tokens = (text - (1 - some[:, None, None]) * path).requires_grad_()
             logits = model.network(replace(inputs.expand(len(some)), vectors=tokens), change=changed).logits
             others = torch.cat([logits[:, :k], logits[:, k + 1 :]], dim=1)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -126,6 +127,7 @@ class Model:
         self.name, self.tokenizer, self.labels, self.tagger = name, tokenizer, tuple(labels), tagger
         self.network = network.eval().requires_grad_(False)
         self.calibration, self.cls = calibration, cls
+        self.check: Callable[[], object] = lambda: None  # called before each batch; see `stoppable`
 
     @classmethod
     def of(cls, run: Run) -> Model:
@@ -148,6 +150,15 @@ class Model:
     def capabilities(self) -> Capabilities:
         """What the model has."""
         return self.network.capabilities
+
+    def stoppable(self, check: Callable[[], object]) -> Self:
+        """Return this model for one piece of work that can be stopped, with the same network and tokenizer.
+
+        Predictions, traces and scores call `check` before each batch; an exception that it raises ends the work. `self` is unchanged.
+        """
+        other = copy(self)
+        other.check = check
+        return other
 
     def encode(self, text: str, text_pair: str | None = None, change: Change | None = None) -> Encoded:
         """Tokens of a text as this model reads it, cut at its maximum length; padding too, where it is read."""
@@ -288,6 +299,7 @@ class Model:
         pooled = np.empty((len(rows), self.config.width), dtype=np.float32)
         done = 0
         for batch in by_length([self._filled(change) or len(row) for row in rows]):
+            self.check()
             with torch.inference_mode():
                 out = self.outputs([rows[i] for i in batch], change)
             logits[batch], pooled[batch] = out.logits.numpy(), out.pooled.numpy()
@@ -310,6 +322,7 @@ class Model:
         texts, pairs = list(texts), None if pairs is None else _as_many(list(pairs), list(texts))
         encoded: list[Encoded] = []
         for place, text in enumerate(texts):
+            self.check()
             try:
                 pair = None if pairs is None else pairs[place]
                 encoded.append(self.tokenizer.encode(text, pair, max_length=self.config.max_length, cls=self.cls))
@@ -391,6 +404,7 @@ class Model:
         Raises:
             InputError: a text that cannot be read, or a choice outside the model.
         """
+        self.check()
         changed = self.change(**change)
         encoded = self.encode(text, text_pair, changed)
         n, has = len(encoded.ids), self.capabilities

@@ -1,0 +1,56 @@
+"""Work on a model can be stopped before each batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
+
+import pytest
+
+from sentviz.background import Stopped
+from sentviz.explain import SCORES, explained, supported
+from sentviz.explain.flip import smallest_flip
+from sentviz.models import model as models
+from sentviz.models.model import Model
+from tests.makers import small_model
+
+TEXT = "what a warm, clever song we saw"
+ASKING = [name for name, how in SCORES.items() if how.ask is not None]
+
+
+def scored(name: str, model: Model) -> object:
+    """One score of the text."""
+    return explained(model, model.trace(TEXT), [name])
+
+
+SLOW = ("evidence", "flip")
+WORK: dict[str, Callable[[Model], object]] = {
+    "predict": lambda model: model.predict([TEXT] * 3),
+    "evidence": lambda model: supported(model, model.trace(TEXT), {}),
+    "flip": lambda model: smallest_flip(model, model.trace(TEXT), drawn=3),
+} | {name: partial(scored, name) for name in ASKING}
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in WORK])
+def test_a_check_comes_before_every_batch(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches of one text: a check before each pass through the first layer. What a check raises ends the work; the model stays."""
+    monkeypatch.setattr(models, "TOKENS_PER_BATCH", 1)
+    monkeypatch.setattr(models.by_length, "__defaults__", (1,))
+    model = small_model(components=2, mixing="free")
+    log: list[str] = []
+    model.network.get_submodule("blocks.0").register_forward_pre_hook(lambda *_: log.append("batch"))
+    WORK[name](model.stoppable(lambda: log.append("check")))
+    assert log.count("batch") >= 2
+    assert all(before == "check" for before, now in pairwise(log) if now == "batch") and log[0] == "check"
+    last = log.count("check")
+    log.clear()
+
+    def stop() -> None:
+        log.append("check")
+        if len(log) - log.count("batch") == last:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        WORK[name](model.stoppable(stop))
+    assert log[-1] == "check" and model.predict([TEXT])["label"].notna().all()
