@@ -17,6 +17,7 @@ from app.views.testset import myfile_part
 from sentviz.errors import SentvizError
 from sentviz.figures import file_safe
 from sentviz.gallery import code
+from sentviz.gallery.subjects import Answers, Statistic, computed
 from sentviz.provenance import Call
 from sentviz.testset.rows import OVER, Rows, unread
 from sentviz.testset.slices import Slice, matching
@@ -82,6 +83,11 @@ def _beside(name: str) -> None:
 
     st.session_state["beside"] = beside
     st.selectbox("Beside it", ["", *others], format_func=lambda other: other or "no second run", key="beside", on_change=take, width=260)
+
+
+def answers_of(runs: Sequence[Rows], statistic: Statistic = computed) -> Answers:
+    """The rows of one run, or of several, as the subject of figures."""
+    return Answers.of(*runs, runs=[store.run(rows.run) for rows in runs], statistic=statistic)
 
 
 def notebook(runs: Sequence[Rows], figure: str, **options: Any) -> Call | None:

@@ -21,6 +21,7 @@ from sentviz.explain import SCORES
 from sentviz.export import FORMATS, Style, render
 from sentviz.export import SIZES as PRINT_SIZES
 from sentviz.figures import Figure, Theme
+from sentviz.gallery.registry import Subject
 from sentviz.provenance import Call
 from sentviz.registry import at
 from sentviz.spreadsheet import as_csv
@@ -251,6 +252,38 @@ def figure(
                 st.caption(md(drawn.caption), width="stretch")
             export_menu(make, drawn.name, key, code=code)
     return drawn
+
+
+def show_figure(
+    name: str,
+    subject: Subject,
+    key: str = "",
+    /,
+    *,
+    slim: bool = False,
+    selected: Any = None,
+    on_select: Callable[[], None] | None = None,
+    **options: Any,
+) -> Figure | None:
+    """Show a registered figure of a subject with caption, export menu and the lines that draw it in a notebook.
+
+    Args:
+        key: of its widgets; the figure's name unless it stands twice on a page.
+        slim, selected: as in `figure` and `sentviz.gallery.make`.
+        on_select: called when points are clicked; they lie under the state's key plot-<key>.
+        options: of the figure; layers, heads, components and tokens count from 0.
+    """
+    from sentviz import gallery
+
+    selecting: dict[str, Any] = {"on_select": on_select, "selection_mode": ("points",)} if on_select else {}
+    return figure(
+        lambda theme: gallery.make(name, subject, selected=selected, **options, theme=theme),
+        key or name,
+        slim=slim,
+        code=gallery.call(name, subject, options),
+        of=subject.digests if selected is None else (),
+        **selecting,
+    )
 
 
 def export_menu(make: Callable[[Theme], Figure], name: str, key: str, *, code: Call | None = None, label: str = "Export") -> None:

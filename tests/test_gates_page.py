@@ -14,11 +14,10 @@ import streamlit as st
 from click.testing import CliRunner
 
 from app import shell
-from app.views.testset import gates_part
 from sentviz import datasets
 from sentviz.cli import main
 from sentviz.errors import InputError
-from sentviz.figures import Figure
+from sentviz.figures import Figure, gate_groups
 from sentviz.figures.gate_groups import gate_grid, gate_lines
 from sentviz.gallery import draw
 from sentviz.maps.gates import FILE, NAMES, Groups, table
@@ -133,7 +132,7 @@ def test_a_figure_of_runs_is_drawn_once_for_all_visitors(folder: Path, monkeypat
         drawn.append(kind)
         return gate_grid(frame, kind=kind, **options)
 
-    monkeypatch.setattr(gates_part, "gate_grid", counting)
+    monkeypatch.setattr(gate_groups, "gate_grid", counting)
     shell._drawn.clear()
     first, second = (opened("cls", run="toy/sentiformer") for _ in range(2))
     assert drawn == ["tag"] and not first.exception and not second.exception

@@ -12,7 +12,7 @@ from app.focus import READERS
 from app.views.getdata_part import offer
 from sentviz.errors import SentvizError
 from sentviz.figures import component_name, heatmap
-from sentviz.gallery import code, sourced
+from sentviz.gallery import Sentence, code, sourced
 from sentviz.glossary import tip
 from sentviz.provenance import Call
 from sentviz.remarks import SPOKEN, written_in
@@ -64,6 +64,13 @@ def attends(run: Run) -> bool:
 def place(value: str) -> int | str:
     """A choice of the focus as the library counts: "1" is 0, words stay."""
     return int(value) - 1 if value.isdecimal() else value
+
+
+def sentence_of(run: Run, trace: Trace) -> Sentence:
+    """The sentence of a trace as the subject of figures; a model is taken from the app's, if a figure needs one."""
+    of = Sentence.of(run, trace)
+    of.load = lambda: store.model(run)
+    return of
 
 
 def notebook(run: Run, figure: str, trace: Trace, **options: Any) -> Call:

@@ -27,7 +27,7 @@ from sentviz.runs import Run, find
 if TYPE_CHECKING:
     from sentviz.figures.figure import Figure
 
-__all__ = ["FIGURES", "Sentence", "Spec", "code", "draw", "make", "scalar_figure", "sourced", "strip"]
+__all__ = ["FIGURES", "Sentence", "Spec", "call", "code", "draw", "make", "scalar_figure", "sourced", "strip"]
 
 
 late("figures of every paper")
@@ -59,25 +59,29 @@ def draw(name: str, figure: str, **options: Any) -> Figure:
     return make(figure, spec.of(name, **subject_options), **own)
 
 
-def make(figure: str, subject: Any, **options: Any) -> Figure:
-    """A figure by name of a subject that is at hand, as `Sentence.of(run, trace)`, with the figure's own options.
+def make(figure: str, subject: Any, *, selected: Any = None, **options: Any) -> Figure:
+    """Draw a figure by name of a given subject, as `Sentence.of(run, trace)`, with the figure's own options.
 
+    Args:
+        selected: what a page marks in the figure, for figures that can mark something; no part of how the figure is drawn again.
     Raises:
         InputError: no such figure or option, or the subject does not hold what is drawn.
     """
     spec = find_figure(figure)
     spec.check(list(options))
     try:
-        made = spec.make(subject, **options)
+        made = spec.make(subject, **options, **({} if selected is None else {"selected": selected}))
     except KeyError as error:
         raise InputError(f"{subject.run.name}: {error.args[0]}.") from error
     made = made if made.source else subject.sourced(made)
-    return replace(made, call=_call(spec, subject, options))
+    return replace(made, call=call(figure, subject, options))
 
 
-def _call(spec: Spec, subject: Any, options: Mapping[str, Any]) -> Call | None:
-    """How a figure of a subject is drawn by name; None where no name stands for what it is of, as for weights of an epoch."""
-    run = getattr(subject, "run", None)
+def call(figure: str, subject: Any, options: Mapping[str, Any]) -> Call | None:
+    """Return how a figure of a subject is drawn again by name; None if nobody else can: weights of an epoch, a visitor's own file."""
+    spec, run = find_figure(figure), getattr(subject, "run", None)
+    if not subject.nameable:
+        return None
     if run is not None and (run.weights, run.max_length) != (Run.weights, Run.max_length):
         return None
     given = {each.name: getattr(subject, each.name) for each in fields(subject) if each.init and each.name not in ("run", "name")}

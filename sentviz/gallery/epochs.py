@@ -38,6 +38,11 @@ class Epochs(Runs):
     text: str | None = None
     pair: str | None = None
 
+    @property
+    def digests(self) -> tuple[str, ...]:
+        """None: a visitor's sentence may decide its figures."""
+        return ()
+
     @cached_property
     def course(self) -> Course:
         """What was measured."""

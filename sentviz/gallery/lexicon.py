@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sentviz.maps.injection import Entries, Row
     from sentviz.trace import Trace
 
-__all__ = ["LEXICON"]
+__all__ = ["LEXICON", "row_of"]
 
 LEXICON = capability("lexicon", "a lexicon", "{run} has no lexicon: a run of the preset cls-last-scaled has one.")
 
@@ -48,7 +48,8 @@ def _polarity_of_token(of: Sentence, *, token: int | None = None, theme: Theme =
     trace = _polar(of)
     place = _token(trace, token)
     assert trace.polarity is not None
-    return polarity_bars(trace.polarity[place], trace.tokens[place], _entries(of, place, bool(trace.specials[place])), theme=theme)
+    found = of.once(("entries", place), lambda: _entries(of, place, bool(trace.specials[place])))
+    return polarity_bars(trace.polarity[place], trace.tokens[place], found, theme=theme)
 
 
 def _entries(of: Sentence, token: int, special: bool) -> Entries | None:
@@ -79,7 +80,7 @@ def _scores(
 ) -> Figure:
     from sentviz.figures.lexicon import score_row
 
-    return score_row(_row(of, layer, head, component, token), theme=theme)
+    return score_row(row_of(of, layer, head, component, token), theme=theme)
 
 
 @figure("lexicon-attention", "One token's attention without and with the lexicon", Sentence, "lexicon:attention_row", LEXICON)
@@ -88,16 +89,18 @@ def _attention(
 ) -> Figure:
     from sentviz.figures.lexicon import attention_row
 
-    return attention_row(_row(of, layer, head, component, token), theme=theme)
+    return attention_row(row_of(of, layer, head, component, token), theme=theme)
 
 
-def _row(of: Sentence, layer: int, head: int, component: int, token: int | None) -> Row:
+def row_of(of: Sentence, layer: int, head: int, component: int, token: int | None) -> Row:
     """One query's row; of the last head that the lexicon reaches unless one was named."""
     from sentviz.maps.injection import reached, row
 
     trace = _polar(of)
     head = reached(of.run.shape)[-1] if head < 0 else head
-    return row(of.model, trace, layer, head, _token(trace, token), component)
+    place = _token(trace, token)
+    made: Row = of.once(("row", layer, head, component, place), lambda: row(of.model, trace, layer, head, place, component))
+    return made
 
 
 @figure("lexicon-difference", "What the lexicon changes in a map", Sentence, "difference:difference_map", LEXICON, MAPS)
@@ -113,5 +116,5 @@ def _difference(
     from sentviz.figures.difference import difference_map
     from sentviz.maps.compare import difference
 
-    changed = difference(of.asked(strength=0.0), of.trace)
+    changed = difference(of.once("without the lexicon", lambda: of.asked(strength=0.0)), of.trace)
     return difference_map(changed, "itself without its lexicon", layer, head, component, side=side, theme=theme)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from inspect import Parameter, signature
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from sentviz.errors import InputError
 from sentviz.runs import Run
@@ -41,15 +41,26 @@ def table(file: str, what: str, command: str) -> Need:
     )
 
 
-class Subject(Protocol):
-    """What a figure is of: a sentence, some runs, answers to rows, a study. Its own parameters are options of the figure."""
+class Subject:
+    """What a figure is of: a sentence, some runs, answers to rows, a study. The parameters of a subject are options of its figures."""
 
-    SAYS: str  # what its figures are, in a list
-    NEEDS: tuple[Need, ...]
-    OF_RUN: bool  # whether it begins with the name of a run
+    SAYS: ClassVar[str]  # describes its figures, in a list
+    NEEDS: ClassVar[tuple[Need, ...]] = ()
+    OF_RUN: ClassVar[bool] = True  # whether it begins with the name of a run
 
     def sourced(self, figure: Figure) -> Figure:
-        """The figure with where it comes from."""
+        """Return the figure with where it comes from."""
+        raise NotImplementedError
+
+    @property
+    def nameable(self) -> bool:
+        """Whether names and options alone say what it is, so that anybody can draw its figures again."""
+        return True
+
+    @property
+    def digests(self) -> tuple[str, ...]:
+        """Digests of its runs, if nothing of a visitor decides its figures: they are then drawn once for all visitors."""
+        return ()
 
 
 @dataclass(frozen=True)
@@ -93,6 +104,8 @@ class Spec:
         if unknown := [name for name in options if name not in self.options]:
             raise InputError(f"The figure {self.name} takes no {unknown[0]}; it takes {', '.join(self.options)}.")
 
+
+OF_A_PAGE = ("theme", "selected")  # parameters of a maker that are no options: a page's theme, and what is marked on it
 
 FIGURES: dict[str, Spec] = {}
 """Every figure by name, in the order of the pages."""
@@ -139,4 +152,4 @@ def find_figure(name: str) -> Spec:
 
 def _defaults(function: Callable[..., Any]) -> dict[str, Any]:
     found = signature(function).parameters.items()
-    return {name: each.default for name, each in found if each.default is not Parameter.empty and name != "theme"}
+    return {name: each.default for name, each in found if each.default is not Parameter.empty and name not in OF_A_PAGE}

@@ -163,7 +163,8 @@ def _smoother(
     from sentviz.figures.smoother import smoother
     from sentviz.maps.arithmetic import cell
 
-    return smoother(cell(of.model, of.trace, layer, head, query, key), top=top, kernel=kernel, theme=theme)
+    made = of.once(("cell", layer, head, query, key), lambda: cell(of.model, of.trace, layer, head, query, key))
+    return smoother(made, top=top, kernel=kernel, theme=theme)
 
 
 @figure("gates", "The gate of each token, layer by layer", Sentence, "gates:gate_cells", GATE)
@@ -221,7 +222,7 @@ def _difference(
 
     if not versus:
         raise InputError("The figure difference compares two models: name the second one with versus.")
-    other = Sentence(find(versus), *of.texts)
+    other = of.once(("versus", versus), lambda: Sentence(find(versus), *of.texts))
     if why := MAPS.lacks(other.run):
         raise InputError(why)
     changed = map_difference(of.trace, other.trace, layer, head, component)

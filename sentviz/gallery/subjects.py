@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from sentviz.errors import InputError
-from sentviz.gallery.registry import Need
+from sentviz.gallery.registry import Need, Subject
 from sentviz.provenance import Source
 from sentviz.runs import Run, find
 from sentviz.testset.rows import OVER, Rows
@@ -29,6 +29,15 @@ def _weightless(run: Run) -> str:
 
 
 WEIGHTS = Need("weights", _weightless)
+
+
+Statistic = Callable[[Callable[..., Any], Rows, Any], Any]
+"""Function of labels, probabilities and an option; rows; the option -> what the function gives."""
+
+
+def computed(function: Callable[..., Any], rows: Rows, option: Any) -> Any:
+    """Compute a statistic of rows."""
+    return function(rows.labels, rows.probabilities, option)
 
 
 NAMED = 8  # runs that a caption names one by one
@@ -74,7 +83,7 @@ def _together(runs: Sequence[Run], split: str) -> str:
 
 
 @dataclass
-class Sentence:
+class Sentence(Subject):
     """A sentence asked of a run, its stored example unless given; what comes after the texts are interventions as in `Model.trace`."""
 
     run: Run
@@ -86,10 +95,11 @@ class Sentence:
     gates_open: Sequence[int] = ()
     gates_shut: Sequence[int] = ()
     held: bool = field(default=False, init=False)  # the trace was given
+    known: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)  # what `once` computed, or a page before it
+    load: Callable[[], Any] | None = field(default=None, init=False, repr=False)  # gives the run's model, if it is loaded already
 
     SAYS: ClassVar[str] = "of a sentence, the run's example unless another is given"
     NEEDS: ClassVar[tuple[Need, ...]] = (WEIGHTS,)
-    OF_RUN: ClassVar[bool] = True
 
     @classmethod
     def of(cls, run: Run, trace: Trace) -> Sentence:
@@ -121,7 +131,7 @@ class Sentence:
         """The run's model."""
         from sentviz.models.loading import load
 
-        return load(self.run)
+        return load(self.run) if self.load is None else self.load()
 
     @cached_property
     def trace(self) -> Trace:
@@ -138,6 +148,12 @@ class Sentence:
             InputError: as `asked`.
         """
         return self.asked()
+
+    def once(self, key: Any, compute: Callable[[], Any]) -> Any:
+        """Return what several figures of the sentence need, computed by the first of them."""
+        if key not in self.known:
+            self.known[key] = compute()
+        return self.known[key]
 
     def asked(self, **change: Any) -> Trace:
         """The trace as the model gives it now, under its own interventions and those given.
@@ -156,15 +172,25 @@ class Sentence:
 
 
 @dataclass
-class Runs:
+class Runs(Subject):
     """A run, with others beside it."""
 
     run: Run
     versus: Sequence[str] = ()
 
     SAYS: ClassVar[str] = "of how a run was trained and what was measured of it"
-    NEEDS: ClassVar[tuple[Need, ...]] = ()
-    OF_RUN: ClassVar[bool] = True
+
+    @classmethod
+    def of(cls, *runs: Run) -> Self:
+        """The subject of these runs, which are not looked up again."""
+        made = cls(runs[0], tuple(run.name for run in runs[1:]))
+        made.sources = list(runs)
+        return made
+
+    @property
+    def digests(self) -> tuple[str, ...]:
+        """Digests of the runs: a figure of runs depends on nothing else."""
+        return tuple(run.digest for run in self.sources)
 
     @cached_property
     def sources(self) -> list[Run]:
@@ -177,17 +203,34 @@ class Runs:
 
 
 @dataclass
-class Answers:
+class Answers(Subject):
     """What a run, and others beside it, say of rows: a stored split, or the demo set, at a threshold for the second of two classes."""
 
     run: Run
     versus: Sequence[str] = ()
     over: str = "test"
     threshold: float = -1.0
+    statistic: Statistic = field(default_factory=lambda: computed, init=False, repr=False)  # `computed`, or a page's, which keeps results
 
     SAYS: ClassVar[str] = "of what a run says of rows"
-    NEEDS: ClassVar[tuple[Need, ...]] = ()
-    OF_RUN: ClassVar[bool] = True
+
+    @classmethod
+    def of(cls, *rows: Rows, runs: Sequence[Run] = (), statistic: Statistic = computed) -> Self:
+        """The subject of rows that were predicted already, the same rows of each run.
+
+        Args:
+            runs: those of the rows; found by name unless given.
+            statistic: computes a statistic of rows, or returns what it computed before.
+        """
+        sources = list(runs) or [find(each.run) for each in rows]
+        made = cls(sources[0], tuple(run.name for run in sources[1:]), rows[0].over, rows[0].threshold)
+        made.sources, made.rows, made.statistic = sources, list(rows), statistic
+        return made
+
+    @property
+    def nameable(self) -> bool:
+        """Rows of a visitor's own file are kept for a visit only."""
+        return self.over != "mine"
 
     @cached_property
     def sources(self) -> list[Run]:
@@ -250,13 +293,12 @@ def answered(run: Run, over: str) -> Rows:
 
 
 @dataclass
-class Study:
+class Study(Subject):
     """A data set of a paper's study, or all of them, from every run at hand."""
 
     name: str
 
     SAYS: ClassVar[str] = "of a paper's study, which take a data set in the place of a run"
-    NEEDS: ClassVar[tuple[Need, ...]] = ()
     OF_RUN: ClassVar[bool] = False
 
     @cached_property

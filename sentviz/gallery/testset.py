@@ -23,16 +23,17 @@ TWO = Need(
 
 
 @figure("confusion", "The confusion matrix", Answers, "confusion:confusion_matrix")
-def _confusion(of: Answers, *, theme: Theme = "light") -> Figure:
+def _confusion(of: Answers, *, selected: tuple[int, int] | None = None, theme: Theme = "light") -> Figure:
     from sentviz.evaluation import confusion
     from sentviz.figures.confusion import confusion_matrix
 
     rows = of.first
-    return confusion_matrix(confusion(rows.labels, rows.predicted, len(rows.classes)), rows.classes, run=rows.run, theme=theme)
+    counts = confusion(rows.labels, rows.predicted, len(rows.classes))
+    return confusion_matrix(counts, rows.classes, run=rows.run, selected=selected, theme=theme)
 
 
 @figure("agreement", "Which of two runs is right", Answers, "confusion:agreement_matrix")
-def _agreement(of: Answers, *, theme: Theme = "light") -> Figure:
+def _agreement(of: Answers, *, selected: tuple[int, int] | None = None, theme: Theme = "light") -> Figure:
     from sentviz.figures.confusion import agreement_matrix
     from sentviz.testset.operating import agreement
 
@@ -40,7 +41,8 @@ def _agreement(of: Answers, *, theme: Theme = "light") -> Figure:
         raise InputError("The figure agreement compares two runs: name the second one with versus.")
     first, second = of.rows
     found = agreement(first.frame["right"].to_numpy(bool), second.frame["right"].to_numpy(bool))
-    return agreement_matrix([[found.both_right, found.only_a], [found.only_b, found.neither]], (first.run, second.run), theme=theme)
+    cells = [[found.both_right, found.only_a], [found.only_b, found.neither]]
+    return agreement_matrix(cells, (first.run, second.run), selected=selected, theme=theme)
 
 
 @figure("classes", "Precision, recall and F1 of each class", Answers, "confusion:class_scores")
@@ -68,8 +70,8 @@ def _one_vs_rest(of: Answers, kind: Literal["roc", "pr"], theme: Theme) -> Figur
     from sentviz.testset import operating
 
     classes = of.first.classes
-    lines = {rows.run: operating.curves(rows.labels, rows.probabilities, classes) for rows in of.rows}
-    areas = {rows.run: operating.areas(rows.labels, rows.probabilities, classes) for rows in of.rows}
+    lines = {rows.run: of.statistic(operating.curves, rows, classes) for rows in of.rows}
+    areas = {rows.run: of.statistic(operating.areas, rows, classes) for rows in of.rows}
     said = {rows.run: operating.said(rows.labels, rows.predicted, classes) for rows in of.rows}
     panels = [classes[1]] if kind == "roc" else [classes[1], classes[0]]
     if len(classes) > 2:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import streamlit as st
 
 from app import shell
-from sentviz.gallery import code, draw
+from sentviz.gallery.subjects import Study
 
 shell.intro(
     "A colour says the same on every page and in every exported figure, in light and in dark.",
     "No figure says a thing by colour alone: symbols, signs, words or lengths do as well, so that a print in grey can be read.",
 )
-shell.figure(lambda theme: draw("all", "colours", theme=theme), "colours", code=code("all", "colours"))
+shell.show_figure("colours", Study("all"))
 st.markdown(
     "- **Classes**: orange is negative, grey neutral, blue positive; stars and degrees lie in between. Classes that are no sentiments"
     " (a paraphrase, an entailment) have the colours of series.\n"

@@ -7,13 +7,11 @@ from dataclasses import replace
 import streamlit as st
 
 from app import answers, shell
-from app.views.parts import asked, attends, sentence_box, texts_in_focus
+from app.views.parts import asked, attends, sentence_box, sentence_of, texts_in_focus
 from app.views.sentence import compare_maps, compare_rows, why_part
 from app.views.sentence.compare_pick import pick
 from sentviz.errors import SentvizError
 from sentviz.explain import SCORES, answer, available
-from sentviz.figures import probability_bars
-from sentviz.gallery import code, sourced, strip
 from sentviz.remarks import remarks
 
 focus = shell.focus()
@@ -43,19 +41,9 @@ for column, each, trace, side in zip(shell.halves("compare"), (run, other), trac
     with column:
         st.markdown(f"##### {shell.md(each.name)}\n{shell.md(answer(trace))}")
         places.append(why_part.place(f"reason-{side}", trace))
-        shell.figure(
-            lambda theme, trace=trace, each=each: sourced(  # type: ignore[misc]
-                probability_bars(trace.labels, trace.probabilities, theme=theme), each, trace=trace
-            ),
-            f"verdict-{side}",
-            slim=True,
-            code=code(each.name, "verdict", text=text, pair=pair),
-        )
-        shell.figure(
-            lambda theme, trace=trace, each=each: sourced(strip(trace, score, theme), each, trace=trace),  # type: ignore[misc]
-            f"strip-{side}",
-            code=code(each.name, "strip", text=text, pair=pair, score=score),
-        )
+        of = sentence_of(each, trace)
+        shell.show_figure("verdict", of, f"verdict-{side}", slim=True, answered=False)
+        shell.show_figure("strip", of, f"strip-{side}", score=score)
         st.caption("  \n".join(remark for kind, remark in remarks(trace, each) if kind != "changed"))
 st.selectbox("Tokens coloured by", scores, format_func=lambda name: SCORES[name].title, width=280, **shell.bound("score", score))
 if run.labels == other.labels:

@@ -7,11 +7,10 @@ from typing import Any
 import streamlit as st
 
 from app import shell
-from app.views.parts import head_title, place
+from app.views.parts import head_title, place, sentence_of
 from sentviz.errors import SentvizError
-from sentviz.figures import component_name, heatmap
-from sentviz.figures.difference import difference_map
-from sentviz.gallery import code, scalar_figure, sourced
+from sentviz.figures import component_name
+from sentviz.gallery.subjects import Runs
 from sentviz.glossary import tip
 from sentviz.maps.compare import map_difference
 from sentviz.runs import Run
@@ -29,13 +28,8 @@ def show(first: Trace, second: Trace, run: Run, other: Run) -> None:
     for column, trace, source, side in zip(shell.halves("compare-maps"), (first, second), (run, other), ("first", "second"), strict=True):
         with column:
             st.markdown(f"**{shell.md(source.name)}**")
-            shell.figure(
-                lambda theme, trace=trace, source=source: sourced(  # type: ignore[misc]
-                    heatmap(trace, layer, head, component, side=400, theme=theme), source, trace=trace
-                ),
-                f"map-{side}",
-                code=code(source.name, "attention", text=trace.text, pair=trace.text_pair, layer=layer, head=head, component=component),
-            )
+            of = sentence_of(source, trace)
+            shell.show_figure("attention", of, f"map-{side}", layer=layer, head=head, component=component, side=400)
     changes, lambdas = shell.halves("compare-difference")
     with changes:
         _difference(first, second, run, other, layer, head, component)
@@ -75,12 +69,10 @@ def _difference(first: Trace, second: Trace, run: Run, other: Run, layer: int, h
         st.caption(shell.md(str(error.args[0] if error.args else error)))
         return
 
-    def draw(theme: Any) -> Any:
-        figure = difference_map(changed.trace, run.name, layer, head, component, pieces=changed.kind, side=400, theme=theme)
-        return sourced(figure, run, other)
-
-    options = {"text": first.text, "pair": first.text_pair, "layer": layer, "head": head, "component": component, "side": 400}
-    shell.figure(draw, "map-difference", code=code(run.name, "difference", versus=other.name, **options))
+    of = sentence_of(run, first)
+    of.known["versus", other.name] = sentence_of(other, second)
+    options: dict[str, Any] = {"versus": other.name, "layer": layer, "head": head, "component": component, "side": 400}
+    shell.show_figure("difference", of, "map-difference", **options)
     if changed.kind == "words":
         st.caption("The two models cut the text into different tokens, so it is compared word by word.")
     if changed.left_out:
@@ -95,9 +87,4 @@ def _lambdas(run: Run, other: Run) -> None:
         if each not in learned:
             st.caption(f"{shell.md(each.name)} has one map and no lambda.")
     if learned:
-        shell.figure(
-            lambda theme: scalar_figure(learned, ("lambda",), theme=theme),
-            "compare-lambda",
-            code=code(learned[0].name, "lambda", versus=tuple(each.name for each in learned[1:])),
-            of=tuple(each.digest for each in learned),
-        )
+        shell.show_figure("lambda", Runs.of(*learned), "compare-lambda")

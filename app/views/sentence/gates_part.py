@@ -5,13 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from app import answers, shell, store
-from app.views.parts import gate_switches, notebook, strength
-from sentviz.figures.gates import gate_cells
-from sentviz.figures.positions import position_signals
-from sentviz.gallery import sourced
-from sentviz.gallery.sentence import tagger
+from app.views.parts import gate_switches, sentence_of, strength
 from sentviz.glossary import tip
-from sentviz.maps.tokenwise import signals
 from sentviz.runs import Run
 from sentviz.shapes import GATE
 from sentviz.trace import Trace
@@ -70,22 +65,10 @@ def _gates(trace: Trace, run: Run) -> None:
             now[place] = NEXT[now.get(place, "")]
             shell.go(gates=tuple(sorted((at, state) for at, state in now.items() if state)))
 
-    about, lines = tagger(run), notebook(run, "gates", trace)
-    shell.figure(
-        lambda theme: sourced(gate_cells(trace, tagger=about, theme=theme), run, trace=trace),
-        "gates",
-        code=lines,
-        on_select=take,
-        selection_mode=("points",),
-    )
+    shell.show_figure("gates", sentence_of(run, trace), on_select=take)
     st.caption("Click a token: its gate is shut, at the next click open, then again as trained.", help=tip("gate"))
 
 
 def _positions(trace: Trace, run: Run) -> None:
-    found, about = signals(store.model(run), trace), tagger(run)
-    shell.figure(
-        lambda theme: sourced(position_signals(trace, found, tagger=about, theme=theme), run, trace=trace),
-        "positions",
-        code=notebook(run, "positions", trace),
-    )
+    shell.show_figure("positions", sentence_of(run, trace))
     st.caption("Added to the embedding of each token before the first layer.", help=f"{tip('aware-positions')}\n\n{tip('tag')}")

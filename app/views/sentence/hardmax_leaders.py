@@ -8,10 +8,9 @@ import streamlit as st
 from app import shell
 from app.views.sentence.hardmax_parts import hardmax_run, model, runs, without_runs
 from sentviz.errors import SentvizError
-from sentviz.figures.clustering import layer_bands, leader_bars, vocabulary_map
-from sentviz.gallery import code, sourced
+from sentviz.gallery.subjects import Runs
 from sentviz.runs import Run
-from sentviz.testset.leaders import CONFIDENCES, FILE, frequent, leading, per_layer
+from sentviz.testset.leaders import CONFIDENCES, FILE, leading, per_layer
 
 __all__ = ["show"]
 
@@ -66,15 +65,10 @@ def _lists(run: Run) -> None:
             )
         with st.container(width=220):
             top = st.slider("Words", 5, 30, 15, key="leaders-top")
-    rows = frequent(frame, asked.vocabulary, asked.decision[0], distance=distance, confidence=confidence, top=top)
     for column, label in zip(shell.halves("hardmax-lists"), run.labels, strict=False):
         with column:
-            shell.figure(
-                lambda theme, label=label: sourced(leader_bars(rows, label, theme=theme), run),  # type: ignore[misc]
-                f"leaders-{label}",
-                code=code(run.name, "leaders", label=label, distance=distance, confidence=confidence, top=top),
-                of=(run.digest,),
-            )
+            key = f"leaders-{label}"
+            shell.show_figure("leaders", Runs(run), key, label=label, distance=distance, confidence=confidence, top=top)
     st.caption(
         "A word leads a review when at some layer it is the only one furthest in its own direction."
         " Do these words convey sentiment? Judge for yourself."
@@ -93,19 +87,9 @@ def _depth(run: Run) -> None:
     )
     left, right = shell.halves("hardmax-depth")
     with left:
-        shell.figure(
-            lambda theme: sourced(layer_bands(layers, "clusters", "Places that hold the words", theme=theme), run),
-            "depth-places",
-            code=code(run.name, "leaders-depth"),
-            of=(run.digest,),
-        )
+        shell.show_figure("leaders-depth", Runs(run), "depth-places")
     with right:
-        shell.figure(
-            lambda theme: sourced(layer_bands(layers, "at leaders", "Share of words at a leader", share=True, theme=theme), run),
-            "depth-share",
-            code=code(run.name, "leaders-depth", measure="at leaders"),
-            of=(run.digest,),
-        )
+        shell.show_figure("leaders-depth", Runs(run), "depth-share", measure="at leaders")
 
 
 def _map(run: Run) -> None:
@@ -115,12 +99,7 @@ def _map(run: Run) -> None:
     if run.shape.width != 2:
         st.caption("The map of the vocabulary shows an embedding of two dimensions; choose a model with d = 2.")
         return
-    shell.figure(
-        lambda theme: sourced(vocabulary_map(words, asked.decision, run.labels, theme=theme), run),
-        "vocabulary",
-        code=code(run.name, "vocabulary"),
-        of=(run.digest,),
-    )
+    shell.show_figure("vocabulary", Runs(run))
     led = words[words["leads"] > 0]
     size = float(np.linalg.norm(asked.decision[0]))
     st.caption(

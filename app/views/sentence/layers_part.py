@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from app import shell, store
-from app.views.parts import component_choice, notebook, place
-from sentviz.figures.layers import head_table, verdict_lines
-from sentviz.gallery import sourced
-from sentviz.maps.layers import head_patterns, verdict_by_layer
+from app import shell
+from app.views.parts import component_choice, place, sentence_of
 from sentviz.runs import Run
 from sentviz.trace import Trace
 
@@ -15,19 +12,10 @@ __all__ = ["show"]
 
 def show(trace: Trace, run: Run) -> None:
     """The classifier on every layer's states, and the habits of the heads of the component in focus."""
-    component = place(shell.focus().component)
+    of = sentence_of(run, trace)
     left, right = shell.halves("layers", 0.9, 1.0)
     with left:
-        shares = verdict_by_layer(store.model(run), trace)
-        shell.figure(
-            lambda theme: sourced(verdict_lines(trace.labels, shares, theme=theme), run, trace=trace),
-            "verdict-by-layer",
-            code=notebook(run, "verdict-by-layer", trace),
-        )
+        shell.show_figure("verdict-by-layer", of)
     with right:
         component_choice(trace)
-        shell.figure(
-            lambda theme: sourced(head_table(head_patterns(trace, component), theme=theme), run, trace=trace),
-            "head-habits",
-            code=notebook(run, "head-habits", trace, component=component),
-        )
+        shell.show_figure("head-habits", of, component=place(shell.focus().component))

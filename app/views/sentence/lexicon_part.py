@@ -9,17 +9,13 @@ import numpy as np
 import streamlit as st
 
 from app import answers, shell, store
-from app.views.parts import head_title, map_controls, map_figure, notebook, place, strength
+from app.views.parts import head_title, map_controls, map_figure, place, sentence_of, strength
 from sentviz.errors import SentvizError
-from sentviz.figures import Figure, Theme
-from sentviz.figures.difference import difference_map
-from sentviz.figures.lexicon import attention_row, polarity_bars, polarity_strip, score_row, sigma_map
-from sentviz.gallery import sourced
+from sentviz.gallery.lexicon import row_of
 from sentviz.glossary import tip
 from sentviz.lexicon import SIDES
 from sentviz.maps.arithmetic import plain
-from sentviz.maps.compare import difference
-from sentviz.maps.injection import Entries, Row, by_accident, described, neutral, reached, row
+from sentviz.maps.injection import Entries, Row, by_accident, described, neutral, reached
 from sentviz.runs import Run
 from sentviz.shapes import LEXICON
 from sentviz.trace import Trace
@@ -68,9 +64,7 @@ def strip_figure(trace: Trace, run: Run, key: str, token: int | None = None) -> 
         if points:
             shell.go(token=int(points[0]["point_index"]) + 1)
 
-    selecting: dict[str, Any] = {} if token is None else {"on_select": take, "selection_mode": ("points",)}
-    lines = notebook(run, "polarity", trace, token=token)
-    shell.figure(lambda theme: sourced(polarity_strip(trace, token=token, theme=theme), run), key, code=lines, **selecting)
+    shell.show_figure("polarity", sentence_of(run, trace), key, on_select=None if token is None else take, token=token)
 
 
 def _accidents(trace: Trace) -> None:
@@ -112,38 +106,31 @@ def _walk(trace: Trace, run: Run, token: int) -> None:
             **shell.bound("token", token + 1),
         )
     left, right = shell.halves("lexicon-entries")
+    of = sentence_of(run, trace)
     with left:
-        found = _entries(trace, run, token)
+        of.known["entries", token] = _entries(trace, run, token)
     with right:
         st.markdown("**2 · What they come to: λ**")
-        assert trace.polarity is not None
-        shares = trace.polarity[token]
-        shell.figure(
-            lambda theme: sourced(polarity_bars(shares, trace.tokens[token], found, theme=theme), run),
-            "lexicon-lambda",
-            code=notebook(run, "polarity-of-token", trace, token=token),
-        )
+        shell.show_figure("polarity-of-token", of, "lexicon-lambda", token=token)
     focus = shell.focus()
     heads = reached(run.shape)
     head, component = place(focus.head), place(focus.component)
     head = heads[-1] if isinstance(head, str) else head
     component = 0 if isinstance(component, str) else component
     try:
-        made = row(store.model(run), trace, focus.layer - 1, head, token, component)
+        made = row_of(of, focus.layer - 1, head, component, token)
     except SentvizError as error:
         st.warning(shell.md(str(error)), icon=":material/block:")
         return
     _remarks(trace, run, made)
     scores, attention = shell.halves("lexicon-rows", 1.2, 1.0)
-    of_row = {"layer": made.layer, "head": made.head, "component": made.component, "token": token}
+    of_row: dict[str, Any] = {"layer": made.layer, "head": made.head, "component": made.component, "token": token}
     with scores:
         st.markdown("**3 · σ, and the scores before softmax**")
-        lines = notebook(run, "lexicon-scores", trace, **of_row)
-        shell.figure(lambda theme: sourced(score_row(made, theme=theme), run), "lexicon-scores", code=lines)
+        shell.show_figure("lexicon-scores", of, **of_row)
     with attention:
         st.markdown("**4 · Attention, without and with the lexicon**")
-        lines = notebook(run, "lexicon-attention", trace, **of_row)
-        shell.figure(lambda theme: sourced(attention_row(made, theme=theme), run), "lexicon-attention", code=lines)
+        shell.show_figure("lexicon-attention", of, **of_row)
 
 
 def _entries(trace: Trace, run: Run, token: int) -> Entries | None:
@@ -210,20 +197,16 @@ def _maps(trace: Trace, run: Run) -> None:
     focus = shell.focus()
     layer, head, component = focus.layer - 1, place(focus.head), place(focus.component)
     before = answers.trace(replace(focus, strength=(("lexicon", 0.0),)), scored=False)
-    changed = difference(before, trace)
-
-    def draw(theme: Theme) -> Figure:
-        return sourced(difference_map(changed, "itself without its lexicon", layer, head, component, side=SIDE, theme=theme), run)
-
+    of = sentence_of(run, trace)
+    of.known["without the lexicon"] = before
     apart, similar = shell.halves("lexicon-sigma")
     with apart:
         st.markdown("**What it changes: with − without**")
-        lines = notebook(run, "lexicon-difference", trace, layer=layer, head=head, component=component)
-        shell.figure(draw, "lexicon-difference", code=lines)
+        options: dict[str, Any] = {"layer": layer, "head": head, "component": component, "side": SIDE}
+        shell.show_figure("lexicon-difference", of, **options)
     with similar:
         st.markdown("**What is put in: σ**")
-        lines = notebook(run, "sigma", trace)
-        shell.figure(lambda theme: sourced(sigma_map(trace, side=SIDE, theme=theme), run), "lexicon-sigma", code=lines)
+        shell.show_figure("sigma", of, "lexicon-sigma", side=SIDE)
     both = st.expander("Both maps, without and with", key="lexicon-both", on_change="rerun")
     if not both.open:
         return

@@ -11,13 +11,12 @@ from typing import Any, TypeVar
 import numpy as np
 import streamlit as st
 
-from app import answers, shell, store
+from app import answers, shell
 from app.components.attention_map import Layer, attention_map, picked
-from app.views.parts import map_controls, notebook, place
+from app.views.parts import map_controls, notebook, place, sentence_of
 from sentviz.errors import SentvizError
 from sentviz.figures import Figure, Theme, component_name, file_safe, heatmap
 from sentviz.figures.maps import component_slug, head_slug
-from sentviz.figures.smoother import smoother
 from sentviz.gallery import sourced
 from sentviz.maps import longmap
 from sentviz.maps.arithmetic import CellArithmetic, cell, plain
@@ -210,14 +209,14 @@ def _arithmetic(trace: Trace, run: Run, view: _View, units: Units, source: Sourc
         return
     query, key, note = _token_cell(source, units, longmap.units(trace), at)
     head, more = _head(trace, view, query, key)
-    made = cell(store.model(run), trace, view.layer, head, query, key)
+    of = sentence_of(run, trace)
+    made = of.known["cell", view.layer, head, query, key] = cell(of.model, trace, view.layer, head, query, key)
     tokens = [f"“{shell.md(trace.tokens[i])}”" for i in (query, key)]
     st.markdown(f"##### {'' if clicked else 'The strongest cell: '}{tokens[0]} → {tokens[1]}")
     for remark in filter(None, (note, more)):
         st.caption(shell.md(remark))
     _steps(made)
-    lines = notebook(run, "smoother", trace, layer=view.layer, head=head, query=query, key=key)
-    shell.figure(lambda theme: sourced(smoother(made, theme=theme), run), "smoother", code=None if run.max_length else lines)
+    shell.show_figure("smoother", of, layer=view.layer, head=head, query=query, key=key)
 
 
 def _token_cell(source: Source, units: Units, tokens: Units, at: tuple[int, int]) -> tuple[int, int, str]:

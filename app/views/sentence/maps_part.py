@@ -6,9 +6,7 @@ import streamlit as st
 
 from app import shell
 from app.focus import choices
-from app.views.parts import map_controls, map_figure, notebook, place
-from sentviz.figures import small_multiples
-from sentviz.gallery import sourced
+from app.views.parts import map_controls, map_figure, place, sentence_of
 from sentviz.runs import Run
 from sentviz.trace import Trace
 
@@ -18,15 +16,10 @@ __all__ = ["show"]
 def show(trace: Trace, run: Run) -> None:
     """Overview and detail of the component in focus."""
     focus = shell.focus()
-    shown = place(focus.component)
     overview, detail = shell.halves("maps", 0.85, 1.0)
     with overview:
         st.markdown("##### All heads")
-        shell.figure(
-            lambda theme: sourced(small_multiples(trace, shown, theme=theme), run, trace=trace),
-            "overview",
-            code=notebook(run, "overview", trace, component=shown),
-        )
+        shell.show_figure("overview", sentence_of(run, trace), component=place(focus.component))
     with detail:
         map_controls(trace)
         n, top = len(trace.tokens), None

@@ -5,11 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from app import answers, shell
-from app.views.parts import notebook
+from app.views.parts import sentence_of
 from sentviz.errors import SentvizError
 from sentviz.explain import SCORES
-from sentviz.gallery import sourced, strip
-from sentviz.gallery.sentence import methods
 from sentviz.glossary import tip
 from sentviz.runs import Run
 from sentviz.trace import Trace
@@ -32,7 +30,8 @@ def show(trace: Trace, run: Run) -> None:
     except SentvizError as error:
         st.info(shell.md(str(error)), icon=":material/info:")
         return
-    shell.figure(lambda theme: sourced(methods(full, theme), run, trace=full), "methods", code=notebook(run, "methods", full))
+    of = sentence_of(run, full)
+    shell.show_figure("methods", of)
     st.dataframe(table, hide_index=True, placeholder="–", column_config=COLUMNS, height="content")
     st.caption(
         "Comprehensiveness: how far the answer falls when the named words go (higher is better). Sufficiency: how far it falls on them"
@@ -44,9 +43,4 @@ def show(trace: Trace, run: Run) -> None:
     if shown:
         if SCORES[shown].about:
             st.caption(shell.md(SCORES[shown].about))
-        shell.figure(
-            lambda theme: sourced(strip(full, shown, theme), run, trace=full),
-            f"side-{shown}",
-            slim=True,
-            code=notebook(run, "strip", full, score=shown),
-        )
+        shell.show_figure("strip", of, f"side-{shown}", slim=True, score=shown)

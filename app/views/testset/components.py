@@ -7,8 +7,7 @@ import streamlit as st
 
 from app import shell, store
 from sentviz.figures.maps import component_name
-from sentviz.figures.specialise import entropies, likeness, word_shares
-from sentviz.gallery import code, sourced
+from sentviz.gallery.subjects import Runs
 from sentviz.glossary import tip
 from sentviz.maps.specialise import FILE, verdict
 from sentviz.maps.wordclasses import own_lists
@@ -53,27 +52,12 @@ st.caption(
     f" The maps are measured before mixing. A₁ enters with weight 1; {weights.replace('-', '−')}.{minus}"
 )
 
-shell.figure(
-    lambda theme: sourced(word_shares(frame, run=run.name, theme=theme), run),
-    "component-words",
-    code=code(run.name, "component-words"),
-    of=(run.digest,),
-)
+shell.show_figure("component-words", Runs(run))
 left, right = shell.halves("components")
 with left:
-    shell.figure(
-        lambda theme: sourced(likeness(frame, run=run.name, theme=theme), run),
-        "component-likeness",
-        code=code(run.name, "component-likeness"),
-        of=(run.digest,),
-    )
+    shell.show_figure("component-likeness", Runs(run))
 with right:
-    shell.figure(
-        lambda theme: sourced(entropies(frame, run=run.name, theme=theme), run),
-        "component-entropy",
-        code=code(run.name, "component-entropy"),
-        of=(run.digest,),
-    )
+    shell.show_figure("component-entropy", Runs(run))
 
 cells = frame[frame["component"] == -1]
 table = pd.DataFrame({"habit": [name or "entropy" for name in cells["word_class"]], "layer": cells["layer"].to_numpy() + 1}).join(

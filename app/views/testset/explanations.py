@@ -8,8 +8,8 @@ import streamlit as st
 from app import shell, store
 from sentviz.explain import SCORES
 from sentviz.explain.measured import faithfulness_of, flips_of
-from sentviz.figures.ranking import ranking
-from sentviz.gallery import code, sourced
+from sentviz.gallery.subjects import Runs
+from sentviz.gallery.training import RANKED
 from sentviz.glossary import tip
 
 shell.intro(
@@ -24,11 +24,6 @@ if frame.empty:
     st.info(f"This run has no measured faithfulness yet. `sentviz faithfulness {run.name}` measures it.", icon=":material/science:")
     st.stop()
 frame = frame.assign(method=[SCORES[name].title if name in SCORES else name for name in frame["method"]])
-PANELS = (
-    ("comprehensiveness", "Comprehensiveness", "higher"),
-    ("sufficiency", "Sufficiency", "lower"),
-    ("size", "Rank correlation with the size of word removal's effect", "higher"),
-)
 
 
 def of(metric: str) -> pd.DataFrame:
@@ -36,15 +31,9 @@ def of(metric: str) -> pd.DataFrame:
 
 
 left, right = shell.halves("faithfulness")
-for column, (metric, title, better) in zip((left, right, left), PANELS, strict=True):
+for column, metric in zip((left, right, left), RANKED, strict=True):
     with column:
-        shell.figure(
-            lambda theme, metric=metric, title=title, better=better: sourced(  # type: ignore[misc]
-                ranking(of(metric), title=title, better=better, theme=theme), run
-            ),
-            f"ranking-{metric}",
-            code=code(run.name, "faithfulness", metric=metric),
-        )
+        shell.show_figure("faithfulness", Runs(run), f"ranking-{metric}", metric=metric)
 with right:
     others = of("comprehensiveness").query("method != 'random' and method != 'Word removal'").sort_values("value", ascending=False)
     best = others.iloc[0]

@@ -8,8 +8,8 @@ import pandas as pd
 import streamlit as st
 
 from app import shell
-from sentviz.figures.gate_groups import KINDS, gate_grid, gate_lines
-from sentviz.gallery import code, sourced
+from sentviz.figures.gate_groups import KINDS
+from sentviz.gallery.subjects import Runs
 from sentviz.glossary import tip
 from sentviz.maps.gates import FILE, verdict
 from sentviz.runs import Run
@@ -51,20 +51,10 @@ def show(run: Run) -> None:
     st.markdown("\n".join(f"- {shell.md(line)}" for line in verdict(frame)))
     left, right = shell.halves("gates")
     with left:
-        shell.figure(
-            lambda theme: sourced(gate_lines(frame, run=run.name, theme=theme), run),
-            "gate-lines",
-            code=code(run.name, "gate-lines"),
-            of=(run.digest,),
-        )
+        shell.show_figure("gate-lines", Runs(run))
     with right:
         kind = _kind()
-        shell.figure(
-            lambda theme: sourced(gate_grid(frame, kind=kind, run=run.name, theme=theme), run),
-            "gate-grid",
-            code=code(run.name, "gate-grid", kind=kind),
-            of=(run.digest,),
-        )
+        shell.show_figure("gate-grid", Runs(run), kind=kind)
     with st.expander("Every number", on_change="rerun", key="gates-numbers") as more:
         if more.open:
             rows = frame[frame["kind"] == kind].sort_values(["layer", "value"], kind="stable")

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import streamlit as st
 
-from app import drawer, shell, store
+from app import drawer, shell
 from sentviz.errors import SentvizError
 from sentviz.evaluation import confusion
-from sentviz.figures.confusion import agreement_matrix, class_scores, confusion_matrix
-from sentviz.gallery import sourced
-from sentviz.testset.operating import Paired, agreement, per_class
+from sentviz.testset.operating import Paired, agreement
 from sentviz.testset.rows import Rows
 from sentviz.testset.slices import AGREE, Slice
 
@@ -90,41 +87,20 @@ def _picks(key: str, name: Callable[[int, int], Slice]) -> Callable[[], None]:
 
 def _matrix(rows: Rows, key: str, cell: tuple[int, ...] | None = None) -> None:
     """A matrix; clickable where a cell, or none, is chosen."""
-    counts = confusion(rows.labels, rows.predicted, len(rows.classes))
-    chosen = (cell[0], cell[1]) if cell else None
-    selecting: dict[str, Any] = {}
-    if cell is not None:
-        selecting = {"on_select": _picks(key, lambda i, j: Slice("cell", f"{i},{j}")), "selection_mode": ("points",)}
-    run = store.run(rows.run)
-    shell.figure(
-        lambda theme: sourced(confusion_matrix(counts, rows.classes, run=rows.run, selected=chosen, theme=theme), run, rows=rows),
-        key,
-        code=drawer.notebook([rows], "confusion"),
-        **selecting,
-    )
+    picks = None if cell is None else _picks(key, lambda i, j: Slice("cell", f"{i},{j}"))
+    shell.show_figure("confusion", drawer.answers_of([rows]), key, selected=cell or None, on_select=picks)
 
 
 def _classes(runs: Sequence[Rows]) -> None:
-    tables = {rows.run: per_class(rows.labels, rows.predicted, rows.classes) for rows in runs}
-    sources = [store.run(rows.run) for rows in runs]
-    shell.figure(
-        lambda theme: sourced(class_scores(tables, theme=theme), *sources, rows=runs[0]), "classes", code=drawer.notebook(runs, "classes")
-    )
+    shell.show_figure("classes", drawer.answers_of(runs))
 
 
 def _agreement(first: Rows, second: Rows, chosen: str) -> None:
     """Who is right where, and whether the two can be told apart."""
     found = agreement(first.frame["right"].to_numpy(bool), second.frame["right"].to_numpy(bool))
-    cells = [[found.both_right, found.only_a], [found.only_b, found.neither]]
     place = next((cell for cell, name in PLACES.items() if name == chosen), None)
-    sources = store.run(first.run), store.run(second.run)
-    shell.figure(
-        lambda theme: sourced(agreement_matrix(cells, (first.run, second.run), selected=place, theme=theme), *sources, rows=first),
-        "agreement",
-        code=drawer.notebook([first, second], "agreement"),
-        on_select=_picks("agreement", lambda i, j: Slice("agree", PLACES[i, j])),
-        selection_mode=("points",),
-    )
+    picks = _picks("agreement", lambda i, j: Slice("agree", PLACES[i, j]))
+    shell.show_figure("agreement", drawer.answers_of([first, second]), selected=place, on_select=picks)
     st.markdown(_verdict(shell.md(first.run), shell.md(second.run), found))
 
 

@@ -4,74 +4,48 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from app import drawer, shell, store
 from app.views.testset import matrix_part
-from sentviz.evaluation import Floats
-from sentviz.figures.operating import one_vs_rest, reliability_diagram, threshold_lines
-from sentviz.gallery import sourced
+from sentviz.gallery.testset import STEPS
 from sentviz.glossary import tip
 from sentviz.testset import operating
-from sentviz.testset.operating import MACRO
 from sentviz.testset.rows import Rows
 from sentviz.testset.slices import Slice
 
 __all__ = ["calibration", "curves"]
 
-STEPS = {"width": "Steps of equal width", "mass": "Steps with equally many rows"}
 KEPT = 8  # results over a visitor's own file
 
 
 def curves(runs: Sequence[Rows]) -> None:
     """ROC and precision-recall of every class, the runs overlaid; for two classes what the threshold trades."""
-    lines = {rows.run: _kept(operating.curves, rows, rows.classes) for rows in runs}
-    areas = {rows.run: _kept(operating.areas, rows, rows.classes) for rows in runs}
+    of = drawer.answers_of(runs, _kept)
     left, right = shell.halves("curves")
     with left:
-        _panels("roc", runs, lines, areas)
+        shell.show_figure("roc", of)
     with right:
-        _panels("pr", runs, lines, areas)
+        shell.show_figure("precision-recall", of, "pr")
     if len(runs[0].classes) == 2:
         _threshold(runs)
 
 
-def _panels(kind: Literal["roc", "pr"], runs: Sequence[Rows], lines: dict[str, pd.DataFrame], areas: dict[str, pd.DataFrame]) -> None:
-    classes = runs[0].classes
-    said = {rows.run: operating.said(rows.labels, rows.predicted, classes) for rows in runs}
-    panels = [classes[1]] if kind == "roc" else [classes[1], classes[0]]
-    if len(classes) > 2:
-        lines = {run: pd.concat([line, operating.macro(line, kind)]) for run, line in lines.items()}
-        panels = [MACRO, *classes]
-    sources = [store.run(rows.run) for rows in runs]
-    shell.figure(
-        lambda theme: sourced(one_vs_rest(lines, areas, said, kind=kind, classes=panels, theme=theme), *sources, rows=runs[0]),
-        kind,
-        code=drawer.notebook(runs, "roc" if kind == "roc" else "precision-recall"),
-    )
-
-
 def _threshold(runs: Sequence[Rows]) -> None:
     tables = {rows.run: operating.thresholds(rows.labels, rows.probabilities[:, 1]) for rows in runs}
-    now, classes, sources = shell.focus().threshold, runs[0].classes, [store.run(rows.run) for rows in runs]
-    at = 0.5 if now < 0 else now
     left, right = shell.halves("threshold")
     with left:
-        shell.figure(
-            lambda theme: sourced(threshold_lines(tables, classes, threshold=at, theme=theme), *sources, rows=runs[0]),
-            "threshold",
-            code=drawer.notebook(runs, "threshold"),
-        )
+        shell.show_figure("threshold", drawer.answers_of(runs))
         for run, table in tables.items():
             accuracy, places = table["accuracy"].to_numpy(), table["threshold"].to_numpy()
             st.markdown(
                 f"{shell.md(run)}: accuracy {accuracy[len(places) // 2]:.1%} from 0.50 on; the highest on these rows is"
                 f" {accuracy.max():.1%}, from {places[accuracy.argmax()]:.2f} on."
             )
-        _band(classes[1])
+        _band(runs[0].classes[1])
     with right:
         matrix_part.matrix(runs[0])
 
@@ -98,10 +72,9 @@ def calibration(runs: Sequence[Rows]) -> None:
         name = f"logits / {factor:.2f}"
         errors = _kept(operating.calibration, rows, factor)
         st.markdown(_sentence(shell.md(rows.run), factor, errors), help=tip("calibration"))
-        shares = {"as it is": rows.probabilities, name: operating.calibrated(rows.probabilities, factor)}
         for column, by in zip(shell.halves(f"reliability-{place}"), STEPS, strict=True):
             with column:
-                _reliability(rows, shares, by, f"reliability-{place}-{by}")
+                shell.show_figure("reliability", drawer.answers_of([rows]), f"reliability-{place}-{by}", by=by)
         tables.append(errors.assign(run=rows.run, state=errors["state"].replace("calibrated", name)))
     table = pd.concat(tables)
     percent = {name: st.column_config.NumberColumn(format="percent") for name in ("confidence", "accuracy")}
@@ -114,17 +87,6 @@ def calibration(runs: Sequence[Rows]) -> None:
     st.caption(
         f"Expected calibration error over {operating.BINS} steps: the distance of confidence and accuracy, weighted by rows, with its 95%"
         " bootstrap interval. It is never 0: *if calibrated* is what a perfectly calibrated run would show by chance on as many rows."
-    )
-
-
-def _reliability(rows: Rows, shares: dict[str, Floats], by: str, key: str) -> None:
-    bins = {name: operating.reliability(rows.labels, share, by=by) for name, share in shares.items()}
-    spread = {name: operating.reliability(rows.labels, share) for name, share in shares.items()}
-    title, run = f"{rows.run}: {STEPS[by].lower()}", store.run(rows.run)
-    shell.figure(
-        lambda theme: sourced(reliability_diagram(bins, spread, title=title, start=1 / len(rows.classes), theme=theme), run, rows=rows),
-        key,
-        code=drawer.notebook([rows], "reliability", by=by),
     )
 
 

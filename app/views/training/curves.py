@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import streamlit as st
 
 from app import shell, store
 from app.focus import choices
 from app.views.runpick import readable, several
-from sentviz.gallery import code, make
 from sentviz.gallery.subjects import Runs
 from sentviz.runs import Run
 
@@ -31,9 +28,6 @@ with st.container(horizontal=True, gap="medium"):
     titles = {"lines": "One line a run", "bands": "Seeds as bands"}
     shell.choose(st.segmented_control, "Seeds", "seeds", choices("seeds"), format_func=titles.get, label_visibility="collapsed")
 bands = shell.focus().seeds == "bands"
-axis: Literal["epoch", "step"] = "step" if shell.focus().axis == "step" else "epoch"
+axis = "step" if shell.focus().axis == "step" else "epoch"
 shown = readable(seeds_of(chosen), "history.parquet") if bands else chosen
-of = Runs(shown[0], tuple(run.name for run in shown[1:]))
-of.sources = shown
-lines = code(shown[0].name, "curves", versus=of.versus, x=axis, bands=bands)
-shell.figure(lambda theme: make("curves", of, x=axis, bands=bands, theme=theme), "curves", code=lines)
+shell.show_figure("curves", Runs.of(*shown), x=axis, bands=bands)

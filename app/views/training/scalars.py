@@ -8,7 +8,7 @@ from app import shell, store
 from app.focus import choices
 from app.views.papers.ndt import lambdas
 from app.views.runpick import several
-from sentviz.gallery import code, scalar_figure
+from sentviz.gallery.subjects import Runs
 from sentviz.papers.ndt.study import DATASETS
 
 shell.intro(
@@ -19,10 +19,7 @@ shell.intro(
 chosen = several([run for run in store.runs().values() if run.capabilities.scalars], "a learned scalar")
 titles = {"value": "Value", "change": "Change from the start"}
 shell.choose(st.segmented_control, "Scale", "scale", choices("scale"), format_func=titles.get, label_visibility="collapsed")
-change = shell.focus().scale == "change"
-lines = code(chosen[0].name, "scalars", versus=tuple(run.name for run in chosen[1:]), change=change)
-of = tuple(run.digest for run in chosen)
-shell.figure(lambda theme: scalar_figure(chosen, change=change, theme=theme), "lambda", code=lines, of=of)
+shell.show_figure("scalars", Runs.of(*chosen), "lambda", change=shell.focus().scale == "change")
 dataset = store.run(shell.focus().run).config["data"]["name"]
 if dataset in DATASETS:
     st.markdown(f"##### λ of all NDT configurations on {DATASETS[dataset]}")

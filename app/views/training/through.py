@@ -16,7 +16,6 @@ from sentviz.epochs.course import PICTURES
 from sentviz.errors import SentvizError
 from sentviz.figures.figure import file_safe
 from sentviz.figures.maps import component_name
-from sentviz.gallery import code
 from sentviz.glossary import tip
 from sentviz.through import through_data, through_html
 from sentviz.through.gif import film_gif
@@ -89,4 +88,4 @@ with st.container(key="figure-through", gap="small"):
         st.download_button("GIF", gif, f"{name}.gif", "image/gif", icon=":material/gif_box:", key="export-through-gif", **common)
 
 with st.expander("The same as figures, an epoch beside the other", icon=":material/view_module:"):
-    figures(run, film, focus, code)
+    figures(run, film, focus)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,10 +13,7 @@ from app.focus import Focus
 from app.views.parts import place
 from sentviz.epochs.course import Course, asked_of, course, examples, missing
 from sentviz.errors import SentvizError
-from sentviz.figures import Figure, Theme
-from sentviz.gallery import make
 from sentviz.gallery.epochs import Epochs
-from sentviz.provenance import Call
 from sentviz.runs import Run
 from sentviz.through import Film
 from sentviz.trace import Trace
@@ -153,7 +150,7 @@ def _texts(name: str, split: str) -> dict[str, str]:
     return dict(zip(frame["id"].astype(str), both.astype(str), strict=True))
 
 
-def figures(run: Run, film: Film, focus: Focus, code: Callable[..., Call]) -> None:
+def figures(run: Run, film: Film, focus: Focus) -> None:
     """One of the registered figures of the epochs, by choice, as all figures are shown."""
     able = [name for name in FIGURES if film.first is not None or name not in ("epoch-maps", "epoch-answers")]
     able = [name for name in able if run.capabilities.maps or name not in ("epoch-maps", "epoch-heads")]
@@ -170,11 +167,7 @@ def figures(run: Run, film: Film, focus: Focus, code: Callable[..., Call]) -> No
     if name == "epoch-heads":
         measures = list(dict.fromkeys(film.seen.heads["measure"]))
         options = {"measure": st.selectbox("Measure", measures, key="through-measure", width=200)}
-    of = Epochs(run)
+    own = bool(focus.text) and name in ("epoch-maps", "epoch-answers")
+    of = Epochs(run, text=focus.text if own else None, pair=(focus.pair or None) if own else None)
     of.course, of.traces = film.seen, dict(film.traces)
-    asked = {"text": focus.text, "pair": focus.pair or None} if focus.text and name in ("epoch-maps", "epoch-answers") else {}
-
-    def drawn(theme: Theme) -> Figure:
-        return make(name, of, **options, theme=theme)
-
-    shell.figure(drawn, name, code=code(run.name, name, **asked, **options))
+    shell.show_figure(name, of, **options)
