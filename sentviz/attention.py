@@ -12,9 +12,11 @@
 | SentiFormer             | 1     | 1                         | key gate, window and globals | 1         |
 | Sentiment-Fused         | 1     | 1                         | lexicon similarity, rank 3   | 1         |
 | Xia et al. 2021         | 1     | 1                         | padding                      | rank 3    |
+| MPNet                   | 1     | 1                         | padding, distance            | 1         |
 
-B and M are structured, never a dense n x m: a vector over keys, or low-rank factors. Both ride along as extra features of Q and K
-(`fold`), so the same structure runs through the fused kernel and the banded one; `scores` writes the same thing out term by term.
+B and M are structured: a vector over keys, low-rank factors, or a value for each distance. The first two are extra features of Q and K
+(`fold`), so the same structure runs through the fused kernel and the banded one. A term of distances is made dense for the rows that are
+computed and is a mask of the fused kernel. `scores` writes the same sum out term by term.
 
 Shapes: q, k (B, C, H, n|m, d_k); v (B, H, m, d_v); lambdas (C,).
 """
@@ -27,7 +29,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-__all__ = ["KeyTerm", "LowRank", "Pattern", "Structure", "attend", "fold", "lexicon_factor", "maps", "mix", "scores"]
+__all__ = ["Distance", "KeyTerm", "LowRank", "Pattern", "Structure", "attend", "fold", "lexicon_factor", "maps", "mix", "scores"]
 
 
 Some = Tensor | None  # places along an axis (k,); None = all
@@ -84,6 +86,28 @@ class LowRank:
 
 
 @dataclass(frozen=True)
+class Distance:
+    """A term that depends on the distance from query to key only: MPNet's relative position bias."""
+
+    name: str
+    values: Tensor  # (B|1, 1|C, 1|H, 2 N - 1) of the distances j - i from 1 - N to N - 1, in a text of N tokens
+    queries: Tensor  # (n,) places i
+    keys: Tensor  # (m,) places j
+
+    def dense(self) -> Tensor:
+        """(B|1, 1|C, 1|H, n, m)."""
+        return self.values[..., self.keys[None, :] - self.queries[:, None] + self.values.shape[-1] // 2]
+
+    def part(self, components: Some, heads: Some, queries: Some, keys: Some) -> Distance:
+        """The term of some components, heads, queries and keys."""
+        places = (x if chosen is None else x[chosen] for x, chosen in ((self.queries, queries), (self.keys, keys)))
+        return Distance(self.name, some(self.values, components, heads), *places)
+
+
+Term = KeyTerm | LowRank | Distance
+
+
+@dataclass(frozen=True)
 class Pattern:
     """Each token sees its window and the global tokens (SentiFormer, section III-D): |i - j| <= window // 2 or j global."""
 
@@ -112,7 +136,7 @@ class Structure:
     """Everything of the scores that is neither Q nor K."""
 
     padding: Tensor | None = None  # (B, m) True = a real token; None = no padding
-    biases: tuple[KeyTerm | LowRank, ...] = ()
+    biases: tuple[Term, ...] = ()
     factor: LowRank | None = None
     pattern: Pattern | None = None
 
@@ -124,6 +148,15 @@ class Structure:
         biases = tuple(bias.part(components, heads, queries, keys) for bias in self.biases)
         factor = None if self.factor is None else self.factor.part(components, heads, queries, keys)
         return Structure(padding, biases, factor, self.pattern)
+
+    @property
+    def dense(self) -> Tensor | None:
+        """(B|1, 1|C, 1|H, n, m) the sum of the terms of distances, which `fold` leaves out; None if there is no such term."""
+        added: Tensor | None = None
+        for bias in self.biases:
+            if isinstance(bias, Distance):
+                added = bias.dense() if added is None else added + bias.dense()
+        return added
 
 
 PLAIN = Structure()
@@ -175,14 +208,13 @@ def mix(a: Tensor, lambdas: Tensor, out: Tensor | None = None) -> Tensor:
 
 
 def fold(q: Tensor, k: Tensor, scale: Tensor | float, structure: Structure) -> tuple[Tensor, Tensor]:
-    """q', k' with q' k'^T = S exactly: biases are appended features, the factor a row-wise Kronecker product."""
+    """q', k' with q' k'^T = S but for terms of distances: biases are appended features, the factor a row-wise Kronecker product."""
     q = q * scale
     if structure.factor is not None:
         left, right = structure.factor.features(q.shape[-2])
         q = (q.unsqueeze(-1) * left.unsqueeze(-2)).flatten(-2)
         k = (k.unsqueeze(-1) * right.unsqueeze(-2)).flatten(-2)
-    if structure.biases:
-        sides = [bias.features(q.shape[-2]) for bias in structure.biases]
+    if sides := [bias.features(q.shape[-2]) for bias in structure.biases if not isinstance(bias, Distance)]:
         fill = q.new_zeros(-(q.shape[-1] + sum(left.shape[-1] for left, _ in sides)) % EVEN)
         q, k = (
             torch.cat([x, *(side.expand(*x.shape[:-1], -1) for side in (*each, fill))], dim=-1)
@@ -211,6 +243,9 @@ def attend(q: Tensor, k: Tensor, v: Tensor, lambdas: Tensor, scale: Tensor | flo
     q, k = fold(q, k, scale, structure)
     _, components, heads, n, _ = q.shape
     m, pattern = k.shape[-2], structure.pattern
+    if (added := structure.dense) is not None:
+        seen = visible(structure, *(torch.arange(size, device=q.device) for size in (n, m)))
+        return _fused(q, k, v, lambdas, added if seen is None else added.masked_fill(~seen, torch.finfo(added.dtype).min))
     if pattern is None:
         mixed = components > 1 and not torch.is_grad_enabled() and q.device.type == "cpu"
         if mixed and components * heads * n * m <= MIXED_ELEMENTS:
@@ -230,9 +265,9 @@ def _fused(q: Tensor, k: Tensor, v: Tensor, lambdas: Tensor, seen: Tensor | None
     q, k, v = (F.pad(x, (0, size - x.shape[-1])) if x.shape[-1] < size else x for x in (q, k, v))
     if seen is not None and seen.dim() == 2:
         seen = seen[:, None, None, :]
-    mask = None if seen is None else seen.flatten(1, 2) if seen.dim() == 5 else seen
     out: Tensor | None = None
     for c in range(q.shape[1]):
+        mask = seen if seen is None or seen.dim() < 5 else seen[:, min(c, seen.shape[1] - 1)]
         part = F.scaled_dot_product_attention(q[:, c], k[:, c], v, attn_mask=mask, scale=1.0)
         out = part * lambdas[c] if out is None else torch.addcmul(out, part, lambdas[c])
     assert out is not None

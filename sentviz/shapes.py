@@ -44,6 +44,7 @@ class Dial:
 
 GATE = Dial("gate", "what if it were wider open, or not there?", "gate")
 LEXICON = Dial("lexicon", "what if it were stronger, or not there?", "polarity")
+DISTANCE = Dial("distance", "what if nearness counted for more, or for nothing?", "distance-bias")
 MASK = Dial("mask", "what if padding was read, as in the published code of 7ess-Xin?", "padding")
 
 
@@ -117,6 +118,10 @@ BOUNDS: dict[str, tuple[int, float]] = {  # the least and the most of a setting:
     **dict.fromkeys(("width", "hidden", "filters"), (1, 1 << 16)),
     "key_width": (0, 1 << 18),
     "ffn_width": (1, 1 << 18),
+    "embedding_width": (0, 1 << 16),
+    "norm_eps": (0, 1),
+    "relative": (0, 1 << 12),
+    "relative_reach": (2, FARTHEST),
     "window": (0, FARTHEST),
     **dict.fromkeys(("global_drawn", "tags"), (0, LISTED)),
     **dict.fromkeys(("lambda_std", "embedding_scale", "dropout"), (0, 1e6)),
@@ -218,6 +223,12 @@ class EncoderConfig(Kind):
     lexicon_scaled: bool = False  # sigma / sqrt(d_k)
     masked: bool = True  # False: texts are filled up to max_length with padding, which is read like any token (7ess-Xin's published code)
     dropout: float = 0.2  # on the embedding and on each residual branch, never on attention
+    norm_eps: float = 0.0  # added to the variance; 0 = 1e-6 of "rms", 1e-5 of "layer"
+    embedding_width: int = 0  # e, brought to d by a linear map as in ELECTRA; 0 = d, without a map
+    embedding_norm: bool = False  # LayerNorm of the embedding, as in BERT
+    relative: int = 0  # buckets of MPNet's relative position bias, one value per head and bucket, shared by the layers; 0 = none
+    relative_reach: int = 128  # tokens from which on all distances are in one bucket
+    head: Literal["none", "tanh", "relu", "gelu"] = "none"  # a dense layer between pooling and classifier, and its activation
 
     KIND: ClassVar[str] = "encoder"
     NETWORK: ClassVar[str] = "sentviz.models.encoder:Encoder"
@@ -233,6 +244,12 @@ class EncoderConfig(Kind):
             object.__setattr__(self, "tags", len(TAGS))
         if not self.embedding_scale:
             object.__setattr__(self, "embedding_scale", math.sqrt(self.width))
+        if not self.embedding_width:
+            object.__setattr__(self, "embedding_width", self.width)
+        if self.relative % 4 or (self.relative and self.relative_reach <= self.relative // 4):
+            raise ValueError(
+                f"{self.relative} buckets for distances up to {self.relative_reach} cannot be shared out; MPNet has 32 and 128."
+            )
         if (self.mixing == "none") != (self.components == 1):
             raise ValueError(f"A mixing of {self.mixing!r} does not fit {self.components} components.")
         starts = tuple(tuple(row) for row in self.lambda_start)
@@ -275,8 +292,8 @@ class EncoderConfig(Kind):
             pairs=self.segments > 1,
             pattern=self.window > 0,
             extends=self.positions != "learned",
-            dials=(GATE,) * self.gate + (LEXICON,) * (self.lexicon != "none"),
-            switches=(MASK,) * (self.masked and self.segments == 1),
+            dials=(GATE,) * self.gate + (LEXICON,) * (self.lexicon != "none") + (DISTANCE,) * (self.relative > 0),
+            switches=(MASK,) * (self.masked and self.segments == 1 and not self.embedding_norm),  # padding is id 0 in our own vocabularies
             scalars=("lambda",) * self.mixes + ("temperature",) * self.qk_norm + ("alpha", "beta", "gamma") * (self.positions == "aware"),
         )
 

@@ -36,6 +36,8 @@ FORMS: dict[str, dict[str, Any]] = {
     "gate and window": {"components": 2, "mixing": "unit", "gate": True, "window": 4, "global_tokens": (0, -1, 5)},
     "lexicon": {"lexicon": "add", "lexicon_heads": "last", "lexicon_scaled": True},
     "factor": {"lexicon": "multiply", "window": 2},
+    "distance": {"relative": 8, "relative_reach": 6, "components": 2, "mixing": "free"},
+    "distance and window": {"relative": 8, "relative_reach": 6, "window": 4},
 }
 
 

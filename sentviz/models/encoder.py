@@ -3,9 +3,9 @@
 Architectural choices:
     - one attention equation (sentviz.attention), C components mixed by lambda, one projection for all of Q, K and V
     - pre- or post-norm, RMSNorm or LayerNorm, SwiGLU, ReLU or GELU, biases everywhere
-    - sinusoidal, learned, rotary or aware positions (SentiFormer's); QK-norm with a learned temperature
+    - sinusoidal, learned, rotary or aware positions (SentiFormer's), relative position bias (MPNet's); QK-norm with a learned temperature
     - key gate, window, global tokens and drawn ones, lexicon similarity or factor: structured terms of the scores
-    - masked mean or [CLS] pooling, one linear classifier
+    - masked mean or [CLS] pooling, one linear classifier, a dense layer before it where a pretrained head has one
     - nothing seen is kept on a module: maps are returned, interventions are arguments
 """
 
@@ -21,11 +21,14 @@ from torch import Tensor, nn
 
 from sentviz import attention as at
 from sentviz.models.mixing import mixing
+from sentviz.models.pretrained.grid import CodedEmbedding
 from sentviz.models.protocol import Change, Inputs, LayerSeen, Network, Scalar, Watch, look
 from sentviz.shapes import EncoderConfig, HubConfig
 from sentviz.terms import HeadNorm, Terms
 
-__all__ = ["Attention", "AwarePositions", "Block", "Encoder", "injection"]
+__all__ = ["Attention", "AwarePositions", "Block", "Encoder", "bucket", "injection"]
+
+BENDS = {"tanh": torch.tanh, "relu": torch.relu, "gelu": F.gelu}
 
 
 class Attention(nn.Module):
@@ -91,7 +94,7 @@ class Attention(nn.Module):
     def terms(self, x: Tensor, inputs: Inputs, change: Change) -> Terms:
         """Everything of this layer's attention but Q, K and V, of what it reads, (B, n, d)."""
         config = self.config
-        biases: list[at.KeyTerm | at.LowRank] = []
+        biases: list[at.Term] = []
         factor, pattern = None, None
         if self.gate is not None:
             term = change.of("gate") * F.logsigmoid(self.gate(x)).squeeze(-1)
@@ -101,6 +104,10 @@ class Attention(nn.Module):
             injected = injection(config, inputs.polarity.to(x), change.of("lexicon"), config.key_size**-0.5)
             factor = injected if config.lexicon == "multiply" else None
             biases += [] if factor else [injected]
+        if config.relative:
+            assert inputs.distances is not None
+            places = torch.arange(x.shape[1], device=x.device)
+            biases.append(at.Distance("distance", change.of("distance") * inputs.distances[:, None].to(x), places, places))
         if config.window:
             pattern = at.Pattern(config.window, self._globals(inputs))
         norm = None
@@ -153,6 +160,17 @@ def injection(config: EncoderConfig | HubConfig, polarity: Tensor, strength: flo
     if config.lexicon == "multiply":
         return at.lexicon_factor(polarity, of_head)
     return at.LowRank("lexicon", polarity * ((scale if config.lexicon_scaled else 1.0) * of_head)[:, None, None], polarity)
+
+
+def bucket(distances: Tensor, count: int, reach: int) -> Tensor:
+    """The bucket of each distance j - i, counted from 0: half of them for j <= i, half for j > i (Raffel et al. 2020, section 2.1).
+
+    Of each half the first half is one distance each; the others grow by a constant factor up to `reach`, and the last has all beyond.
+    """
+    half, exact = count // 2, count // 4
+    size = distances.abs()
+    wide = torch.log(size.clamp(min=1).float() / exact) / math.log(reach / exact) * (half - exact)
+    return (distances > 0) * half + torch.where(size < exact, size, (exact + wide.long()).clamp(max=half - 1))
 
 
 def _rotate(x: Tensor) -> Tensor:
@@ -238,14 +256,16 @@ class AwarePositions(nn.Module):
 def _norm(config: EncoderConfig) -> nn.Module:
     if config.norm == "none":
         return nn.Identity()
-    return nn.RMSNorm(config.width, eps=1e-6) if config.norm == "rms" else nn.LayerNorm(config.width)
+    if config.norm == "rms":
+        return nn.RMSNorm(config.width, eps=config.norm_eps or 1e-6)
+    return nn.LayerNorm(config.width, eps=config.norm_eps or 1e-5)
 
 
 def _sinusoid(length: int, width: int) -> Tensor:
     """Vaswani et al. 2017, section 3.5: (n, d)."""
-    place = torch.arange(length)[:, None]
-    rate = torch.exp(torch.arange(0, width, 2) * (-math.log(10000.0) / width))
-    table = torch.zeros(length, width)
+    place = torch.arange(length, device="cpu")[:, None]
+    rate = torch.exp(torch.arange(0, width, 2, device="cpu") * (-math.log(10000.0) / width))
+    table = torch.zeros(length, width, device="cpu")
     table[:, 0::2], table[:, 1::2] = torch.sin(place * rate), torch.cos(place * rate)[:, : width // 2]
     return table
 
@@ -258,31 +278,37 @@ class Encoder(Network):
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
         self.config = config
-        self.embedding = nn.Embedding(config.vocab_size, config.width, padding_idx=0 if config.masked else None)
-        nn.init.normal_(self.embedding.weight, std=0.02)
+        e, d = config.embedding_width, config.width
+        table = nn.Embedding(config.vocab_size, e, padding_idx=0 if config.masked else None)
+        nn.init.normal_(table.weight, std=0.02)
         with torch.no_grad():
-            self.embedding.weight[0] = 0
+            table.weight[0] = 0
+        self.embedding: nn.Embedding | CodedEmbedding = table
         self.polarity: Tensor
         self.position: nn.Parameter | Tensor | None
         if config.positions == "learned":
-            self.position = nn.Parameter(torch.randn(config.max_length, config.width) * 0.02)
+            self.position = nn.Parameter(torch.randn(config.max_length, e) * 0.02)
         else:
-            table = _sinusoid(config.max_length, config.width) if config.positions == "sinusoid" else None
-            self.register_buffer("position", table, persistent=False)
+            waves = _sinusoid(config.max_length, e) if config.positions == "sinusoid" else None
+            self.register_buffer("position", waves, persistent=False)
         self.aware = AwarePositions(config) if config.positions == "aware" else None
-        self.segment = nn.Embedding(config.segments, config.width) if config.segments > 1 else None
+        self.segment = nn.Embedding(config.segments, e) if config.segments > 1 else None
+        self.embedding_norm = nn.LayerNorm(e, eps=config.norm_eps or 1e-5) if config.embedding_norm else None
+        self.widen = nn.Linear(e, d) if e != d else None
+        self.relative = nn.Parameter(torch.randn(config.relative, config.heads) * 0.02) if config.relative else None
         if config.lexicon != "none":  # lambda(x) of every vocabulary entry, neutral until a lexicon is put in; a constant of the model
             self.register_buffer("polarity", torch.full((config.vocab_size, 3), 1 / 3))
         self.dropout = nn.Dropout(config.dropout)
         self.blocks = nn.ModuleList(Block(config, layer) for layer in range(config.layers))
         self.final_norm = _norm(config) if config.norm_first else nn.Identity()
-        self.classifier = nn.Linear(config.width, config.classes)
+        self.dense = nn.Linear(d, d) if config.head != "none" else None
+        self.classifier = nn.Linear(d, config.classes)
         nn.init.xavier_uniform_(self.classifier.weight)
         nn.init.zeros_(self.classifier.bias)
 
     @property
     def table(self) -> Tensor:
-        """(V, d)."""
+        """(V, e)."""
         return self.embedding.weight
 
     def signals(self, inputs: Inputs) -> Mapping[str, Tensor]:
@@ -290,10 +316,15 @@ class Encoder(Network):
         return {} if self.aware is None else self.aware.parts(inputs)
 
     def ready(self, inputs: Inputs) -> Inputs:
-        """The inputs with the polarities of their tokens where a lexicon is injected."""
-        if self.config.lexicon == "none" or inputs.polarity is not None:
-            return inputs
-        return replace(inputs, polarity=self.polarity[inputs.ids])
+        """The inputs with the polarities of their tokens and the bias of each distance, where the layers read them."""
+        if self.config.lexicon != "none" and inputs.polarity is None:
+            inputs = replace(inputs, polarity=self.polarity[inputs.ids])
+        if self.relative is not None and inputs.distances is None:
+            n = inputs.ids.shape[1]
+            distances = torch.arange(1 - n, n, device=self.relative.device)
+            of_each = self.relative[bucket(distances, self.config.relative, self.config.relative_reach)]
+            inputs = replace(inputs, distances=of_each.T[None])
+        return inputs
 
     def embed(self, inputs: Inputs) -> Tensor:
         """Token, position and segment embeddings, (B, n, d)."""
@@ -304,7 +335,10 @@ class Encoder(Network):
             x = x + self.aware(inputs)
         if self.segment is not None:
             x = x + (self.segment.weight[0] if inputs.segments is None else self.segment(inputs.segments))
-        return self.dropout(x)  # type: ignore[no-any-return]
+        if self.embedding_norm is not None:
+            x = self.embedding_norm(x)
+        x = self.dropout(x)
+        return x if self.widen is None else self.widen(x)
 
     def step(self, layer: int, x: Tensor, inputs: Inputs, watch: Watch | None, change: Change) -> tuple[Tensor, LayerSeen | None]:
         """One block."""
@@ -317,11 +351,18 @@ class Encoder(Network):
     def pool(self, x: Tensor, mask: Tensor | None) -> Tensor:
         """What the classifier reads of a layer's states: [CLS] or the mean, (B, n, d) -> (B, d)."""
         x = self.final_norm(x)
-        return x[:, 0] if self.config.pooling == "cls" else super().pool(x, mask)
+        x = x[:, 0] if self.config.pooling == "cls" else super().pool(x, mask)
+        return x if self.config.head == "none" else BENDS[self.config.head](self.dense(x))  # type: ignore[misc]
+
+    def parameters_count(self) -> int:
+        """Parameters, those of a coded table too."""
+        coded = math.prod(self.embedding.shape) if isinstance(self.embedding, CodedEmbedding) else 0
+        return super().parameters_count() + coded
 
     def lambdas(self) -> Tensor:
         """(L, C) the learned mixing, lambda_1 = 1."""
-        return torch.stack([block.attention.lambdas(self.table, Change()) for block in self.blocks])  # type: ignore[union-attr,operator]
+        like = self.classifier.weight
+        return torch.stack([block.attention.lambdas(like, Change()) for block in self.blocks])  # type: ignore[union-attr,operator]
 
     def scalars(self) -> Iterator[Scalar]:
         """Every lambda but the first, the temperatures of QK-norm, and alpha, beta and gamma of aware positions."""

@@ -32,6 +32,7 @@ class Inputs:
     tags: Tensor | None = None  # (B, n) part of speech
     places: Tensor | None = None  # (B, n) of tokens in the text as it was asked, where some were left out of it
     polarity: Tensor | None = None  # (B, n, 3) lambda(x) of each token, instead of the network's own table
+    distances: Tensor | None = None  # (B|1, H, 2 n - 1) a bias for each distance from query to key, 1 - n to n - 1; a network makes it
     vectors: Tensor | None = None  # (B, n, e) rows in place of those of the embedding table, for gradients
 
     @property

@@ -14,7 +14,7 @@ import torch
 from sentviz.errors import InputError, RunError
 from sentviz.models.hub.encoder import ARCHITECTURES, IMPLEMENTATION, HubEncoder, register, transformers
 from sentviz.models.hub.model import LONGEST, HubModel, brief, fuse, injected, shape
-from sentviz.models.hub.tokens import HubTokenizer
+from sentviz.models.pretrained.tokens import PretrainedTokenizer
 
 if TYPE_CHECKING:
     from sentviz.lexicon import Lexicon
@@ -31,7 +31,7 @@ class Opened:
 
     name: str
     model: Any
-    tokenizer: HubTokenizer
+    tokenizer: PretrainedTokenizer
     tokenizer_limit: int
     labels: tuple[str, ...]
     source: str  # its whole name on the hub; of a folder the last part, since a path is nobody else's business
@@ -95,7 +95,7 @@ def opened(name_or_folder: str | Path, *, labels: Sequence[str] = (), allow_pick
     if words.get_vocab_size(with_added_tokens=True) > rows:
         raise RunError(f"{name}: its tokenizer knows {words.get_vocab_size():,} tokens, its model {rows:,}; they do not belong together.")
     try:
-        tokenizer = HubTokenizer(words, vocab_size=rows, special_ids=backend.all_special_ids, unknown=backend.unk_token_id)
+        tokenizer = PretrainedTokenizer(words, vocab_size=rows, special_ids=backend.all_special_ids, unknown=backend.unk_token_id)
     except RunError as error:
         raise RunError(f"{name}: {error}") from error
     named = tuple(str(model.config.id2label.get(k, "")) for k in range(model.config.num_labels))

@@ -11,8 +11,8 @@ import torch
 from sentviz.errors import InputError, RunError
 from sentviz.lexicon import NEUTRAL
 from sentviz.models.hub.encoder import ARCHITECTURES, IMPLEMENTATION, HubEncoder, register, transformers
-from sentviz.models.hub.tokens import HubTokenizer
 from sentviz.models.model import Model, fill
+from sentviz.models.pretrained.tokens import PretrainedTokenizer
 from sentviz.presets import injections
 from sentviz.shapes import HubConfig
 
@@ -28,10 +28,12 @@ LONGEST = 512  # tokens read at most, also where a model could read more: a map 
 class HubModel(Model):
     """A Hugging Face classifier with its tokenizer and labels. One attention map a head, so that there is no lambda to set."""
 
-    tokenizer: HubTokenizer
+    tokenizer: PretrainedTokenizer
     network: HubEncoder
 
-    def __init__(self, name: str, network: HubEncoder, tokenizer: HubTokenizer, labels: Sequence[str], *, calibration: float = 1.0) -> None:
+    def __init__(
+        self, name: str, network: HubEncoder, tokenizer: PretrainedTokenizer, labels: Sequence[str], *, calibration: float = 1.0
+    ) -> None:
         super().__init__(name, network, tokenizer, labels, calibration=calibration, cls=True)
 
     @classmethod
@@ -64,7 +66,9 @@ class HubModel(Model):
         except Exception as error:  # transformers raises kinds of its own, and numbers that do not fit any kind at all
             raise RunError(f"{run.name}: config.json describes no Hugging Face model that this version knows ({brief(error)}).") from error
         fill(network, run)
-        tokenizer = HubTokenizer.read(run.path("tokenizer.json"), vocab_size=config.vocab_size, special_ids=special_ids, unknown=unknown)
+        tokenizer = PretrainedTokenizer.read(
+            run.path("tokenizer.json"), vocab_size=config.vocab_size, special_ids=special_ids, unknown=unknown
+        )
         return cls(run.name, network, tokenizer, run.labels, calibration=run.calibration)
 
 
@@ -119,7 +123,7 @@ def shape(inner: Any, tokenizer_limit: int, **changes: Any) -> HubConfig:
     return HubConfig(**(settings | changes))
 
 
-def fuse(network: HubEncoder, tokenizer: HubTokenizer, lexicon: Lexicon) -> None:
+def fuse(network: HubEncoder, tokenizer: PretrainedTokenizer, lexicon: Lexicon) -> None:
     """Put a lexicon's polarities into a network that was made with an injection; specials stay neutral."""
     table = lexicon.polarity(tokenizer)
     table[list(tokenizer.special_ids)] = NEUTRAL

@@ -1,7 +1,8 @@
-"""A Hugging Face tokenizer as the library's: ids, offsets into the text as written, segments, specials by their name."""
+"""The tokenizer of a pretrained encoder: ids, offsets into the text as written, segments, specials by their name."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ import numpy.typing as npt
 from sentviz.errors import InputError, RunError
 from sentviz.text import Bools, Encoded, Ints, Kind, Scalar, Tokenizer, _truncate
 
-__all__ = ["HubTokenizer"]
+__all__ = ["PretrainedTokenizer"]
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Frame:
 STRANGE = "\U00010380"  # a letter of Ugarit, which hardly a vocabulary has
 
 
-class HubTokenizer(Tokenizer):
+class PretrainedTokenizer(Tokenizer):
     """A fast tokenizer of Hugging Face; immutable and shared like its base.
 
     A text that spells a special is read as plain text, unlike there. `vocab_size` is the number of rows of the model's table, which may
@@ -73,12 +74,31 @@ class HubTokenizer(Tokenizer):
         except Exception as error:  # the library raises bare Exception
             raise RunError(f"its tokenizer cannot read every text ({error}).") from error
         self._backend.encode_special_tokens = True
-        self._vocab_size, self.unknown_id = vocab_size, unknown
+        self._vocab_size, self.unknown_id, self._space = vocab_size, unknown, None
         self.special_ids = tuple(sorted(set(special_ids)))
         self.frame_ids = tuple(sorted({i for frame in self._frames for i in (*frame.before, *frame.between, *frame.after)}))
 
     @classmethod
-    def read(cls, path: Path, **settings: Any) -> HubTokenizer:
+    def of_file(cls, path: Path, vocab_size: int) -> PretrainedTokenizer:
+        """A tokenizer.json that says itself which entries are special and which one stands for unknown words.
+
+        Raises:
+            RunError: missing, damaged, or with other entries than rows of the model's table.
+        """
+        try:
+            stored = json.loads(path.read_text(encoding="utf-8"))
+            special = [int(entry["id"]) for entry in stored["added_tokens"] if entry["special"]]
+            words = stored["model"]
+            unknown = words["unk_id"] if "unk_id" in words else words["vocab"].get(words.get("unk_token"))
+            size = max(len(words["vocab"]), 1 + max(special, default=0))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise RunError(f"{path.name} is not a tokenizer ({type(error).__name__}: {error}).") from error
+        if size > vocab_size:
+            raise RunError(f"{path.name} knows {size:,} tokens, the model {vocab_size:,}; they do not belong together.")
+        return cls.read(path, vocab_size=vocab_size, special_ids=special, unknown=unknown)
+
+    @classmethod
+    def read(cls, path: Path, **settings: Any) -> PretrainedTokenizer:
         """A tokenizer.json.
 
         Raises:

@@ -1,0 +1,238 @@
+"""A pretrained encoder in the Hugging Face layout as a shape and weights of our own encoder. Needs no transformers.
+
+All of them are post-norm with learned positions and exact GELU or ReLU. What differs is a switch of `EncoderConfig` or is settled here:
+positions that begin behind that of the padding (RoBERTa, MPNet) are cut to those of tokens, and one token type for all (RoBERTa) is added
+to the positions.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from sentviz.errors import RunError
+
+__all__ = ["ARCHITECTURES", "Checkpoint", "read_checkpoint", "settings_of", "weights_of"]
+
+LAYERS = 1_000  # of an encoder at most
+NUMBERS = {  # our setting: names in config.json
+    "vocab_size": ("vocab_size",),
+    "width": ("hidden_size", "dim"),
+    "layers": ("num_hidden_layers", "n_layers"),
+    "heads": ("num_attention_heads", "n_heads"),
+    "ffn_width": ("intermediate_size", "hidden_dim"),
+    "max_length": ("max_position_embeddings",),
+}
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """Names of the tensors of an architecture, those of a layer behind `layer`."""
+
+    title: str
+    prefix: str  # before all but the head, in a checkpoint that has one
+    dense: str  # the layer between pooling and classifier, in a checkpoint with a head
+    classifier: str
+    head: str  # its activation
+    layer: str = "encoder.layer.{}."
+    attention: tuple[str, str, str, str] = ("attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense")
+    attention_norm: str = "attention.output.LayerNorm"
+    ffn: tuple[str, str] = ("intermediate.dense", "output.dense")
+    ffn_norm: str = "output.LayerNorm"
+    types: bool = True  # token types
+    behind_padding: bool = False  # positions begin behind that of the padding
+
+
+_OUT = "classifier.out_proj"
+_ROBERTA = Architecture("RoBERTa", "roberta", "classifier.dense", _OUT, "tanh", behind_padding=True)
+ARCHITECTURES = {
+    "bert": Architecture("BERT", "bert", "bert.pooler.dense", "classifier", "tanh"),
+    "electra": Architecture("ELECTRA", "electra", "classifier.dense", _OUT, "gelu"),
+    "roberta": _ROBERTA,
+    "xlm-roberta": _ROBERTA,
+    "camembert": _ROBERTA,
+    "distilbert": Architecture(
+        "DistilBERT",
+        "distilbert",
+        "pre_classifier",
+        "classifier",
+        "relu",
+        layer="transformer.layer.{}.",
+        attention=("attention.q_lin", "attention.k_lin", "attention.v_lin", "attention.out_lin"),
+        attention_norm="sa_layer_norm",
+        ffn=("ffn.lin1", "ffn.lin2"),
+        ffn_norm="output_layer_norm",
+        types=False,
+    ),
+    "mpnet": Architecture(
+        "MPNet",
+        "mpnet",
+        "classifier.dense",
+        _OUT,
+        "tanh",
+        attention=("attention.attn.q", "attention.attn.k", "attention.attn.v", "attention.attn.o"),
+        attention_norm="attention.LayerNorm",
+        types=False,
+        behind_padding=True,
+    ),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """A pretrained encoder: settings of `EncoderConfig`, weights by the names of our encoder, and the tokenizer's file."""
+
+    settings: dict[str, Any]  # without classes; with "head" if the checkpoint has a classification head
+    weights: dict[str, Tensor]
+    tokenizer: Path
+
+
+def read_checkpoint(folder: str | Path, *, head: bool = False) -> Checkpoint:
+    """Read a Hugging Face folder: config.json, model.safetensors and tokenizer.json.
+
+    Args:
+        folder: where the three files are.
+        head: also read the classification head.
+    Raises:
+        RunError: a file is missing or damaged, the architecture is unknown, or a tensor is missing, of another shape or not finite.
+    """
+    folder = Path(folder)
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        if not isinstance(config, dict):
+            raise ValueError("it is no table")
+    except (OSError, ValueError, RecursionError) as error:
+        raise RunError(f"{folder.name}: config.json cannot be read ({error}).") from error
+    try:
+        settings = settings_of(config)
+        with safe_open(folder / "model.safetensors", framework="pt") as file:
+            names = set(file.keys())
+            weights = weights_of(config, settings, lambda name: file.get_tensor(name) if name in names else None, head=head)
+    except (OSError, SafetensorError) as error:
+        raise RunError(f"{folder.name}: model.safetensors cannot be read ({error}).") from error
+    except ValueError as error:
+        raise RunError(f"{folder.name}: {error}") from error
+    if not (folder / "tokenizer.json").is_file():
+        raise RunError(f"{folder.name}: tokenizer.json is missing.")
+    return Checkpoint(settings | ({"head": ARCHITECTURES[config["model_type"]].head} if head else {}), weights, folder / "tokenizer.json")
+
+
+def settings_of(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of `EncoderConfig` of a config.json, without classes and head.
+
+    Raises:
+        ValueError: an encoder that ours cannot compute, in a sentence.
+    """
+    kind = config.get("model_type")
+    if not isinstance(kind, str) or kind not in ARCHITECTURES:
+        known = ", ".join(dict.fromkeys(one.title for one in ARCHITECTURES.values()))
+        raise ValueError(f"config.json describes a model of the kind {kind!r}; a base is one of {known}.")
+    if config.get("is_decoder") or config.get("position_embedding_type", "absolute") != "absolute":
+        raise ValueError("config.json describes a decoder or other positions than learned ones; a base has neither.")
+    architecture, settings = ARCHITECTURES[kind], {}
+    for name, theirs in NUMBERS.items():
+        settings[name] = _number(config, theirs)
+    if settings["layers"] > LAYERS:
+        raise ValueError(f"config.json names {settings['layers']:,} layers; a base has at most {LAYERS:,}.")
+    bend = config.get("hidden_act", config.get("activation", "gelu"))
+    if bend not in ("gelu", "relu"):
+        raise ValueError(f"config.json names the activation {bend!r}; a base has gelu or relu.")
+    settings["max_length"] -= _offset(config, architecture)
+    if settings["max_length"] < 1:
+        raise ValueError("config.json leaves no position for a token.")
+    relative = _number(config, ("relative_attention_num_buckets",)) if kind == "mpnet" else 0
+    return settings | {
+        "ffn": bend,
+        "norm": "layer",
+        "norm_first": False,
+        "norm_eps": float(config.get("layer_norm_eps", 1e-12)),
+        "embedding_scale": 1.0,
+        "embedding_norm": True,
+        "embedding_width": _number(config, ("embedding_size",)) if kind == "electra" else settings["width"],
+        "segments": _number(config, ("type_vocab_size",)) if architecture.types else 1,
+        "relative": relative,
+        "pooling": "cls",
+        "dropout": 0.0,
+    }
+
+
+def weights_of(
+    config: Mapping[str, Any], settings: Mapping[str, Any], tensor: Callable[[str], Tensor | None], *, head: bool = False
+) -> dict[str, Tensor]:
+    """Weights by the names of our encoder, in single precision (double stays double).
+
+    Args:
+        config: of the checkpoint. settings: those of `settings_of`.
+        tensor: a tensor of the checkpoint by its name; None if there is none.
+        head: also the classification head, whose number of classes is that of the checkpoint.
+    Raises:
+        ValueError: a tensor is missing, of another shape or holds values that are not numbers, in a sentence.
+    """
+    known = ARCHITECTURES[config["model_type"]]
+    words = "embeddings.word_embeddings.weight"
+    prefix = "" if tensor(words) is not None else f"{known.prefix}."
+    d, e, wide, length = (settings[name] for name in ("width", "embedding_width", "ffn_width", "max_length"))
+
+    def take(name: str, *shape: int) -> Tensor:
+        found = tensor(name)
+        if found is None:
+            raise ValueError(f"model.safetensors has no tensor {name}, which config.json asks for.")
+        if len(found.shape) != len(shape) or any(want not in (-1, have) for have, want in zip(found.shape, shape, strict=True)):
+            said = " x ".join("K" if want < 0 else str(want) for want in shape)
+            raise ValueError(f"{name} is {' x '.join(map(str, found.shape))}; config.json asks for {said}.")
+        if not bool(torch.isfinite(found).all()):
+            raise ValueError(f"{name} holds values that are not numbers.")
+        return found if found.dtype == torch.float64 else found.float()
+
+    def both(name: str, ours: str, *shape: int) -> dict[str, Tensor]:
+        return {f"{ours}.weight": take(f"{name}.weight", *shape), f"{ours}.bias": take(f"{name}.bias", shape[0])}
+
+    offset = _offset(config, known)
+    weights = {
+        "embedding.weight": take(prefix + words, settings["vocab_size"], e),
+        "position": take(f"{prefix}embeddings.position_embeddings.weight", length + offset, e)[offset:],
+        **both(f"{prefix}embeddings.LayerNorm", "embedding_norm", e),
+    }
+    if known.types:
+        types = take(f"{prefix}embeddings.token_type_embeddings.weight", settings["segments"], e)
+        if settings["segments"] > 1:
+            weights["segment.weight"] = types
+        else:
+            weights["position"] = weights["position"] + types
+    if e != d:
+        weights |= both(f"{prefix}embeddings_project", "widen", d, e)
+    if settings["relative"]:
+        weights["relative"] = take(f"{prefix}encoder.relative_attention_bias.weight", settings["relative"], settings["heads"])
+    for layer in range(settings["layers"]):
+        here, ours = prefix + known.layer.format(layer), f"blocks.{layer}."
+        projected = [both(here + name, "x", d, d) for name in known.attention[:3]]
+        weights |= {f"{ours}attention.project.{part}": torch.cat([one[f"x.{part}"] for one in projected]) for part in ("weight", "bias")}
+        weights |= both(here + known.attention[3], f"{ours}attention.output", d, d)
+        weights |= both(here + known.attention_norm, f"{ours}attention_norm", d)
+        weights |= both(here + known.ffn[0], f"{ours}ffn.up", wide, d)
+        weights |= both(here + known.ffn[1], f"{ours}ffn.down", d, wide)
+        weights |= both(here + known.ffn_norm, f"{ours}ffn_norm", d)
+    if head:
+        weights |= both(known.dense, "dense", d, d)
+        weights["classifier.weight"] = take(f"{known.classifier}.weight", -1, d)
+        weights["classifier.bias"] = take(f"{known.classifier}.bias", len(weights["classifier.weight"]))
+    return weights
+
+
+def _offset(config: Mapping[str, Any], architecture: Architecture) -> int:
+    return _number(config, ("pad_token_id",), least=0) + 1 if architecture.behind_padding else 0
+
+
+def _number(config: Mapping[str, Any], names: tuple[str, ...], least: int = 1) -> int:
+    """A whole number of config.json, under whichever of some names it has."""
+    value = next((config[name] for name in names if name in config), None)
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise ValueError(f"config.json must name {names[0]}, a whole number of at least {least}, not {value!r}.")
+    return value
