@@ -14,7 +14,7 @@ from sentviz.errors import InputError
 from sentviz.registry import Preset, papers
 from sentviz.shapes import CONFIGS, ModelConfig
 
-__all__ = ["CONSTRAINT_SIGNS", "additions", "check_shape", "injections", "named", "preset", "presets", "split"]
+__all__ = ["CONSTRAINT_SIGNS", "additions", "check_shape", "injections", "named", "on_base", "preset", "presets", "split"]
 
 CONSTRAINT_SIGNS = {"unit": "[0,1]", "symmetric": "[-1,1]", "nonneg": "[0,inf)", "free": "(-inf,inf)"}  # of a mixing
 
@@ -58,6 +58,22 @@ def named(name: str) -> Preset:
             f" {', '.join(endings)}."
         )
     return replace(found, shape={**found.shape, **settings}) if behind else found
+
+
+def on_base(name: str, base: str) -> dict[str, Any]:
+    """What stands behind the name of a base, as in `e5-last-scaled`: settings of the shape of a run on it.
+
+    Raises:
+        InputError: a name that does not begin with the base's, or an ending that does not exist.
+    """
+    known, rest, settings = {**injections(), **additions()}, name.removeprefix(base), dict[str, Any]()
+    while rest:
+        ending = next((one for one in sorted(known, key=len, reverse=True) if (rest + "-").startswith(f"-{one}-")), "")
+        if not ending or not name.startswith(base):
+            raise InputError(f"A run on the base {base} is called {base}, or {base}- with {', '.join(known)} behind; not {name!r}.")
+        settings |= known[ending]
+        rest = rest.removeprefix(f"-{ending}")
+    return settings
 
 
 def preset(name: str, *, vocab_size: int, classes: int, max_length: int, **changes: Any) -> ModelConfig:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sentviz.errors import InputError, RunError
-from sentviz.presets import check_shape, named
+from sentviz.presets import check_shape, named, on_base
 from sentviz.registry import recipes
 from sentviz.runs import Run, restored
 from sentviz.shapes import HardmaxConfig
@@ -40,8 +40,12 @@ class Recipe:
     rows: int = 0  # of train, as many of each class; 0 = all
     mixing_temperature: float = 0.0  # T: an epoch draws from a mixture's n rows of a data set in proportion to n^(1/T); 0 = all once
     transfer: str = ""  # a data set of the same labels whose test split is asked as well
-    source: str = ""  # a Hugging Face encoder that is trained on instead of a preset, and a digest of its weights
-    weights: str = ""
+    source: str = ""  # a Hugging Face encoder that is trained on instead of a preset
+    base: str = ""  # a base (sentviz.models.pretrained) that is trained on instead of a preset; `model` is its name, with endings
+    weights: str = ""  # digest of the encoder or the base
+    adapter_rank: int = 0  # on a base: rank of the change of each matrix; 0 = the matrices themselves are trained
+    adapter_alpha: float = 16.0  # a change is multiplied by alpha / rank
+    adapter_layers: int = 0  # so many of the upper layers are trained; 0 = all
     # text
     tokenizer: str = "words"  # words | bpe | tweets | english
     min_count: int = 5
@@ -92,7 +96,9 @@ class Recipe:
             raise InputError(f"There is no recipe {str(source)!r}; those that ship: {', '.join(recipe_names())}.") from None
         except (OSError, ValueError) as error:
             raise InputError(f"The recipe {path.name} cannot be read ({error}).") from error
-        if changes.get("model", written := values.get("model", cls.model)) != written:
+        if changes.get("base") and not values.get("base"):  # a recipe of another kind of model: only its data and example count
+            values = {name: values[name] for name in ("dataset", "example", "example_pair", "transfer") if name in values}
+        elif changes.get("model", written := values.get("model", cls.model)) != written:
             values |= usual(changes)
         values |= changes
         return cls.of(values | varied(values.get("variant", ""), values.get("model", cls.model)))
@@ -130,6 +136,10 @@ class Recipe:
             raise InputError(f"The recipe's seed cannot be {recipe.seed}.")
         if recipe.source:  # its shape is the encoder's own
             return recipe
+        if recipe.base:
+            if on_base(recipe.model, recipe.base).get("lexicon", "none") != "none" and not recipe.lexicon:
+                raise InputError(f"{recipe.model} injects a lexicon, and the recipe names none.")
+            return recipe
         check_shape(recipe.model, recipe.shape)
         if named(recipe.model).shape.get("lexicon", "none") != "none" and not recipe.lexicon:
             raise InputError(f"{recipe.model} injects a lexicon, and the recipe names none.")
@@ -153,7 +163,7 @@ class Recipe:
         return dataclasses.asdict(self)
 
 
-POSITIVE = {"epochs", "batch_size", "learning_rate", "max_length", "evaluations", "log_every"}
+POSITIVE = {"adapter_alpha", "epochs", "batch_size", "learning_rate", "max_length", "evaluations", "log_every"}
 SHARES = {"warmup", "dropout", "label_smoothing"}
 CHOICES = {"tokenizer": ("words", "bpe", "tweets", "english"), "schedule": SCHEDULES, "select": SELECTIONS, "precision": PRECISIONS}
 FOREIGN: dict[str, Any] = {  # settings of a recipe that are usual for a Hugging Face encoder
@@ -167,6 +177,22 @@ FOREIGN: dict[str, Any] = {  # settings of a recipe that are usual for a Hugging
     "warmup": 0.1,
     "schedule": "linear",
     "patience": 3,
+}
+BASED: dict[str, Any] = {  # settings of a recipe that are usual for a base
+    "tokenizer": "bpe",
+    "cls": True,
+    "max_length": 64,
+    "epochs": 1,
+    "batch_size": 16,
+    "learning_rate": 1e-3,
+    "lambda_rate": 1e-3,
+    "weight_decay": 0.0,
+    "warmup": 0.06,
+    "schedule": "linear",
+    "dropout": 0.0,
+    "evaluations": 4,
+    "patience": 0,
+    "adapter_rank": 8,
 }
 KINDS = {str: "a text", dict: "a table", bool: "true or false", int: "a whole number", float: "a number"}
 
@@ -200,6 +226,8 @@ def usual(values: Mapping[str, Any]) -> dict[str, Any]:
     """
     if values.get("source"):
         return FOREIGN
+    if base := values.get("base"):
+        return BASED | {"model": base}
     model = values.get("model")
     return dict(named(model).recipe) if isinstance(model, str) else {}
 

@@ -66,6 +66,7 @@ Folders = str | Path | Iterable[str | Path]
 
 SHIPPED = place("checkpoints")
 FORMAT = 2  # what is written; lower ones are read as well
+BASES = "bases"  # the folder of pretrained encoders beside the runs (sentviz.models.pretrained.base)
 FILES = (
     "model.safetensors",
     "tokenizer.json",
@@ -226,7 +227,9 @@ class Run:
     def keeping(self) -> str:
         """The command that trains a run like it which keeps the weights after its epochs."""
         recipe = self.config["recipe"]
-        what = "--hub FOLDER" if recipe.get("source") else f"--model {recipe['model']}"
+        what = (
+            "--hub FOLDER" if recipe.get("source") else f"--base {recipe['base']}" if recipe.get("base") else f"--model {recipe['model']}"
+        )
         return f"sentviz train {recipe['dataset']} {what} --keep-epochs {recipe.get('epochs', 3)}"
 
     def at(self, epoch: int) -> Run:
@@ -334,7 +337,7 @@ def runs(folders: Folders = (), *, shipped_first: bool = False) -> dict[str, Run
     searched = sorted(roots(folders), key=lambda root: shipped_first and root.resolve() != SHIPPED.resolve())
     for path in (path for root in searched for path in sorted(root.glob("*/*/"), key=lambda path: path.parts)):
         name = "/".join(path.parts[-2:])
-        if name in found or ".tmp-" in path.parts[-1] or path.parts[-1].startswith("."):
+        if name in found or ".tmp-" in path.parts[-1] or path.parts[-1].startswith(".") or path.parts[-2] == BASES:
             continue
         found[name] = _opened(path.resolve(), name, stamp(path / "config.json"))
     return found

@@ -109,6 +109,13 @@ class Settings(TypedDict):
     shape: NotRequired[dict[str, Any]]
 
 
+class OnBase(TypedDict):
+    """The base of a run that is an adapter (`sentviz.models.pretrained.base`)."""
+
+    name: str
+    digest: str
+
+
 class Config(TypedDict):
     """config.json."""
 
@@ -129,6 +136,7 @@ class Config(TypedDict):
     created: str
     files: dict[str, str]
     hub: NotRequired[dict[str, Any]]
+    base: NotRequired[OnBase]
     tagger: NotRequired[Tagger]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,7 @@ def _studies() -> list[tuple[str, str]]:
 @click.option("--model", help="Preset instead of the recipe's, as listed below.")
 @click.option("--seed", type=click.IntRange(0, (1 << 63) - 1), help="Seed instead of the recipe's.")
 @click.option("--variant", help="A change by name: equal, swapped or frozen (how lambda starts), 512 (tokens), epochs (keeps all).")
+@click.option("--base", help="Train an adapter on this base, as in minilm; RECIPE is one for a base, or the name of a data set.")
 @click.option("--hub", help="Fine-tune this Hugging Face encoder, a name or a folder, on the data set RECIPE.")
 @click.option("--injection", help="Of a lexicon into that encoder: xia, all, all-scaled, last, last-scaled.")
 @click.option("--lexicon", help="Whose polarities a model with an injection gets, as in lexicon_ko_knu.")
@@ -50,6 +52,7 @@ def train(
     model: str | None,
     seed: int | None,
     variant: str | None,
+    base: str | None,
     hub: str | None,
     injection: str | None,
     lexicon: str | None,
@@ -69,7 +72,7 @@ def train(
         torch.set_num_threads(threads)
     run: Run
     if hub:
-        _refuse("A Hugging Face model", model=model, variant=variant)
+        _refuse("A Hugging Face model", model=model, variant=variant, base=base)
         from sentviz.training import finetune
 
         settings: dict[str, Any] = {name: value for name, value in (("seed", seed), ("keep_epochs", keep_epochs)) if value is not None}
@@ -79,11 +82,11 @@ def train(
         from sentviz.recipe import finished
 
         given = {"variant": variant, "injection": injection, "lexicon": lexicon, "device": "" if device == "cpu" else device}
-        if model:
+        if model and not base:
             _refuse(model, **{name: value for name, value in given.items() if name in named(model).without})
         if injection:
             raise click.UsageError("--injection goes with --hub; a preset has it in its name, as in --model cls-last-scaled.")
-        wanted = _recipe(recipe, model=model, seed=seed, variant=variant, lexicon=lexicon, keep_epochs=keep_epochs)
+        wanted = _recipe(recipe, model=model, seed=seed, variant=variant, base=base, lexicon=lexicon, keep_epochs=keep_epochs)
         if there := finished(wanted, out):
             say_metrics(there.name, there.metrics())
             click.echo(f"{there.folder} was trained by this recipe already; move it away to train it again.")
@@ -107,11 +110,15 @@ def _refuse(what: str, **options: str | None) -> None:
 
 def _recipe(source: str, **changes: Any) -> Recipe:
     """The recipe with its changes, refused here where training would fail or pass over one of them."""
-    from sentviz.presets import named
+    from sentviz.models.pretrained.base import find_base
+    from sentviz.presets import named, on_base
     from sentviz.recipe import Recipe
 
     wanted = Recipe.read(source, **changes)
-    if changes["lexicon"] and named(wanted.model).shape.get("lexicon", "none") == "none":
+    if wanted.base:
+        wanted = replace(wanted, weights=find_base(wanted.base, wanted.weights).digest)
+    shape = on_base(wanted.model, wanted.base) if wanted.base else named(wanted.model).shape
+    if changes["lexicon"] and shape.get("lexicon", "none") == "none":
         raise click.UsageError(f"{wanted.model} does not take --lexicon: it has no injection, as cls-last-scaled has.")
     return wanted
 

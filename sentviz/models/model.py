@@ -14,7 +14,7 @@ from torch import Tensor
 
 from sentviz.errors import InputError, RunError
 from sentviz.models.protocol import Change, Inputs, Network, Output, Watch, network_of
-from sentviz.models.weights import load_weights
+from sentviz.models.weights import load_weights, whole_shares
 from sentviz.parts_of_speech import TAGS
 from sentviz.runs import Run
 from sentviz.shapes import Capabilities, ModelConfig
@@ -134,9 +134,16 @@ class Model:
         """The model of a run whose network its configuration alone describes; `sentviz.load` opens every kind."""
         if not run.shape.NETWORK:
             raise RunError(f"{run.name} is not made of its configuration alone; `sentviz.load` opens it.")
-        network = network_of(run.shape)
-        fill(network, run)
-        tokenizer = cls.TOKENIZER.load(run.path("tokenizer.json"))
+        network: Network
+        tokenizer: Tokenizer
+        if "base" in run.config:
+            from sentviz.models.pretrained.adapter import adapted
+
+            network, tokenizer = adapted(run)
+        else:
+            network = network_of(run.shape)
+            fill(network, run)
+            tokenizer = cls.TOKENIZER.load(run.path("tokenizer.json"))
         cls_token = bool(run.config["tokenizer"].get("cls", False))
         tagger = Tagger.load(run.path(TAGGER)) if run.shape.capabilities.tags else None
         return cls(run.name, network, tokenizer, run.labels, calibration=run.calibration, cls=cls_token, tagger=tagger)
@@ -498,9 +505,7 @@ def fill(network: Network, run: Run) -> None:
         load_weights(network, run.path(run.weights))
     except RunError as error:
         raise error if str(error).startswith(run.name) else RunError(f"{run.name}: {error}") from error
-    if network.capabilities.lexicon:  # sums of exactly 1, whatever the stored precision, so that a neutral row stays constant
-        polarity = network.get_buffer("polarity")
-        polarity /= polarity.sum(dim=-1, keepdim=True)
+    whole_shares(network)
 
 
 def _choice(wanted: Sequence[int], size: int, axis: str) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from sentviz.errors import RunError
 
-__all__ = ["coarser", "in_8_bits", "load_weights", "pack", "save_weights", "unpack"]
+__all__ = ["coarser", "in_8_bits", "load_weights", "pack", "read_weights", "save_weights", "unpack", "whole_shares"]
 
 LARGE = 1 << 15  # entries
 WIDE = 16  # columns; a scale per row of three polarities would save little and cost most of their precision
@@ -69,20 +69,36 @@ def save_weights(module: nn.Module, path: Path) -> None:
     save_file(pack(module.state_dict()), path)
 
 
+def read_weights(path: Path) -> dict[str, Tensor]:
+    """Stored weights in single precision.
+
+    Raises:
+        RunError: damaged, or values that are not numbers.
+    """
+    try:
+        state = unpack(load_file(path))
+    except (OSError, SafetensorError, KeyError, RuntimeError) as error:
+        raise RunError(f"{path.name} cannot be read ({error}).") from error
+    if not all(bool(torch.isfinite(tensor).all()) for tensor in state.values()):
+        raise RunError(f"{path.name} holds values that are not numbers.")
+    return state
+
+
 def load_weights(module: nn.Module, path: Path) -> None:
     """Read stored weights into a module, strictly.
 
     Raises:
         RunError: damaged, or of another shape than the configuration says.
     """
-    try:
-        state = unpack(load_file(path))
-    except (OSError, SafetensorError, KeyError, RuntimeError) as error:
-        raise RunError(f"{path.name} cannot be read ({error}).") from error
+    state = read_weights(path)
     own = module.state_dict()
     wrong = sorted(own.keys() ^ state.keys()) or sorted(k for k in own if own[k].shape != state[k].shape)
     if wrong:
         raise RunError(f"{path.name} does not fit the configuration: {wrong[0]} is missing, extra or of another shape.")
-    if not all(bool(torch.isfinite(tensor).all()) for tensor in state.values()):
-        raise RunError(f"{path.name} holds values that are not numbers.")
     module.load_state_dict(state)
+
+
+def whole_shares(module: nn.Module) -> None:
+    """Bring a lexicon's polarities to sums of exactly 1, whatever the stored precision, so that a neutral row stays constant."""
+    if (polarity := dict(module.named_buffers()).get("polarity")) is not None:
+        polarity /= polarity.sum(dim=-1, keepdim=True)

@@ -123,7 +123,8 @@ def finish(
     try:
         with runs.writing(folder) as fresh:
             save_file(dict(weights), fresh / "model.safetensors")
-            tokenizer.save(fresh / "tokenizer.json")
+            if "base" not in config:  # a base has the tokenizer of its runs
+                tokenizer.save(fresh / "tokenizer.json")
             if model.tagger is not None:
                 model.tagger.save(fresh / TAGGER)
             for epoch, state in sorted((epochs or {}).items()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from pkgutil import resolve_name
 
@@ -10,10 +11,12 @@ import torch
 
 from sentviz import runs
 from sentviz.errors import InputError, RunError
+from sentviz.models.pretrained.base import find_base
 from sentviz.presets import named
 from sentviz.recipe import Recipe, finished
 from sentviz.runs import Run
 from sentviz.shapes import CONFIGS
+from sentviz.training.based import BasedSubject
 from sentviz.training.subject import Subject
 from sentviz.training.trainer import Trainer
 
@@ -28,6 +31,8 @@ def train(recipe: Recipe, root: str | Path, *, device: str = "", progress: bool 
         RunError: something else is in its place, a resume point of another recipe, or a folder that cannot be written.
         KeyboardInterrupt: after saving a resume point.
     """
+    if recipe.base:  # runs and resume points on another base are others
+        recipe = replace(recipe, weights=find_base(recipe.base, recipe.weights).digest)
     kind = _kind(recipe)
     kind.check(recipe)
     if recipe.pretrain and not kind.masks:
@@ -81,5 +86,7 @@ def completed(
 def _kind(recipe: Recipe) -> type[Subject]:
     if recipe.source:
         raise InputError(f"{recipe.model} is a Hugging Face encoder: `finetune`, or `sentviz train` with --hub, trains it.")
+    if recipe.base:
+        return BasedSubject
     subject: type[Subject] = resolve_name(CONFIGS[named(recipe.model).kind].SUBJECT)
     return subject

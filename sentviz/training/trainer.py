@@ -17,7 +17,6 @@ from torch import Tensor
 from sentviz.atomic import uninterrupted
 from sentviz.datasets import MIDDLE, Split
 from sentviz.evaluation import evaluate
-from sentviz.models.weights import pack
 from sentviz.runs import Run
 from sentviz.training import resuming
 from sentviz.training.finishing import finish, hardware
@@ -121,7 +120,7 @@ class Trainer:
 
     def _keep(self) -> None:
         """The weights after this epoch, of the last `keep_epochs`."""
-        self.epochs[self.at.step // self.steps_per_epoch] = pack(self.subject.network.state_dict())
+        self.epochs[self.at.step // self.steps_per_epoch] = self.subject.stored(self.subject.network.state_dict())
         for epoch in sorted(self.epochs)[: -self.recipe.keep_epochs or None]:
             del self.epochs[epoch]
 

@@ -1,0 +1,206 @@
+"""Low-rank changes to the matrices of a base (LoRA, Hu et al. 2021, arXiv 2106.09685): trained beside it, folded into it at loading.
+
+    y = W x + b + (alpha / r) B A x        W, b: the base's, frozen    A: (r, m)    B: (N, r), 0 at the start
+
+A projection of several parts (Q, K and V) has an A and a B for each. What a run stores is A and (alpha / r) B in half precision, with every
+weight that the base lacks (classifier, lambdas, gate, polarities). A loaded model has plain weights: W + (alpha / r) B A.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from sentviz.errors import RunError
+from sentviz.models.encoder import Attention, Encoder
+from sentviz.models.pretrained.base import Base, find_base
+from sentviz.models.pretrained.grid import Coded, CodedEmbedding
+from sentviz.models.weights import pack, read_weights, whole_shares
+from sentviz.shapes import EncoderConfig
+
+if TYPE_CHECKING:
+    from sentviz.models.pretrained.tokens import PretrainedTokenizer
+    from sentviz.runs import Run
+
+__all__ = ["Adapted", "adapt", "adapted", "based", "fold", "merged", "stored"]
+
+MATRICES = ("attention.project", "attention.output", "ffn.up", "ffn.down")  # of a layer, that are adapted
+
+
+class Adapted(nn.Module):
+    """A linear map of a base with a trained change of low rank."""
+
+    def __init__(self, linear: nn.Linear, parts: tuple[int, ...], rank: int, scale: float) -> None:
+        super().__init__()
+        self.parts, self.scale = parts, scale
+        self.weight, self.bias = linear.weight, linear.bias
+        self.a = nn.Parameter(torch.empty(len(parts) * rank, linear.in_features))
+        self.b = nn.Parameter(torch.zeros(linear.out_features, rank))
+        nn.init.kaiming_uniform_(self.a, a=math.sqrt(5))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(.., m) -> (.., N)."""
+        inner = (F.linear(x, self.a) * self.scale).chunk(len(self.parts), dim=-1)
+        moved = [F.linear(one, b) for one, b in zip(inner, torch.split(self.b, list(self.parts)), strict=True)]
+        return F.linear(x, self.weight, self.bias) + (torch.cat(moved, dim=-1) if len(moved) > 1 else moved[0])
+
+
+def parts_of(network: Encoder, name: str) -> tuple[int, ...]:
+    """Rows of each part of a matrix: those of Q, K and V of a projection."""
+    if name.endswith(".project"):
+        attention = network.get_submodule(name.removesuffix(".project"))
+        assert isinstance(attention, Attention)
+        return attention.widths
+    linear = network.get_submodule(name)
+    assert isinstance(linear, nn.Linear)
+    return (linear.out_features,)
+
+
+def product(a: Tensor, b: Tensor, parts: tuple[int, ...]) -> Tensor:
+    """B A of each part, one below the other, (N, m)."""
+    return torch.cat([each_b @ each_a for each_b, each_a in zip(torch.split(b, list(parts)), a.chunk(len(parts)), strict=True)])
+
+
+def based(base: Base, config: EncoderConfig, *, empty: bool = False) -> tuple[Encoder, frozenset[str]]:
+    """A network of a shape with the weights of a base, and the names of these weights.
+
+    Args:
+        empty: the weights that the base lacks have no values yet; by default they are drawn.
+    Raises:
+        RunError: the base is damaged, or its weights are not those of the shape.
+    """
+    with torch.device("meta" if empty else "cpu"):
+        network = Encoder(config)
+    own, state = network.state_dict(), dict[str, Tensor]()
+    for name, tensor in base.weights():
+        if name == "embedding.weight" and isinstance(tensor, Coded):
+            if tensor.shape != own[name].shape:
+                raise RunError(f"The base {base.name} does not fit this model: {name} is of another shape.")
+            network.embedding = CodedEmbedding(tensor)
+            continue
+        state[name] = tensor.expanded() if isinstance(tensor, Coded) else tensor
+    if "position" in state:
+        state["position"] = state["position"][: config.max_length]
+    if config.segments == 1 and "segment.weight" in state:
+        state["position"] = state["position"] + state.pop("segment.weight")[0]
+    if config.components > 1:
+        _repeat(state, config)
+    if wrong := sorted(name for name, tensor in state.items() if name not in own or own[name].shape != tensor.shape):
+        raise RunError(f"The base {base.name} does not fit this model: {wrong[0]} is extra or of another shape.")
+    if broken := sorted(name for name, tensor in state.items() if not bool(torch.isfinite(tensor).all())):
+        raise RunError(f"The base {base.name} holds values that are not numbers ({broken[0]}).")
+    network.load_state_dict(state, strict=False, assign=True)
+    return network, frozenset(state)
+
+
+def _repeat(state: dict[str, Tensor], config: EncoderConfig) -> None:
+    """Q and K once for each component."""
+    for layer in range(config.layers):
+        for part in ("weight", "bias"):
+            name = f"blocks.{layer}.attention.project.{part}"
+            q, k, v = state[name].chunk(3)
+            state[name] = torch.cat([*[q] * config.components, *[k] * config.components, v])
+
+
+# ---- training
+
+
+def adapt(network: Encoder, of_base: frozenset[str], *, rank: int, alpha: float, upper: int = 0) -> None:
+    """Make a network of `based` one in training: what is frozen is no parameter and in no state of it.
+
+    Args:
+        rank: r of the change of each matrix; 0 = all weights of the adapted layers are trained instead.
+        upper: how many of the upper layers are adapted; 0 = all.
+    """
+    layers = range(network.config.layers - upper if upper else 0, network.config.layers)
+    learned = () if rank else tuple(f"blocks.{layer}." for layer in layers)
+    for layer in layers if rank else ():
+        for matrix in MATRICES:
+            name, _, last = f"blocks.{layer}.{matrix}".rpartition(".")
+            parts = parts_of(network, f"{name}.{last}")
+            linear = network.get_submodule(f"{name}.{last}")
+            setattr(network.get_submodule(name), last, Adapted(linear, parts, rank, alpha / rank))  # type: ignore[arg-type]
+    for name in sorted(of_base):
+        if name.startswith(learned) and learned:
+            continue
+        where, _, last = name.rpartition(".")
+        module = network.get_submodule(where)
+        weights = module._parameters.pop(last)
+        assert weights is not None
+        module.register_buffer(last, weights.detach(), persistent=False)
+
+
+def merged(network: Encoder) -> Encoder:
+    """The plain network that one in training computes, on the CPU. What is frozen is shared, not copied."""
+    with torch.device("meta"):
+        plain = Encoder(network.config)
+    plain.embedding = network.embedding
+    state = {
+        f"{name}.weight": (module.weight + module.scale * product(module.a, module.b, module.parts)).detach().cpu()
+        for name, module in network.named_modules()
+        if isinstance(module, Adapted)
+    }
+    for name, tensor in (*network.named_parameters(), *network.named_buffers()):
+        state.setdefault(name, tensor.detach().cpu())
+    plain.load_state_dict({name: state[name] for name in plain.state_dict()}, assign=True)
+    return plain
+
+
+def stored(network: Encoder, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """A state of a network in training as its run keeps it: changes in half precision, (alpha / r) B; the rest as in any run."""
+    scales = {f"{name}.b": module.scale for name, module in network.named_modules() if isinstance(module, Adapted)}
+    changes = {name for b in scales for name in (b, b.removesuffix("b") + "a")}
+    low = {name: (state[name] * scales.get(name, 1.0)).detach().cpu().half().contiguous() for name in sorted(changes)}
+    return low | pack({name: tensor for name, tensor in state.items() if name not in changes})
+
+
+# ---- loading
+
+
+def adapted(run: Run) -> tuple[Encoder, PretrainedTokenizer]:
+    """The network and the tokenizer of a run on a base; the network has plain weights.
+
+    Raises:
+        RunError: the base or the run is damaged, or they do not belong together.
+    """
+    config, named = run.shape, run.config["base"]
+    assert isinstance(config, EncoderConfig)
+    try:
+        base = find_base(named["name"], named["digest"])
+        tokenizer = base.tokenizer()
+        network, of_base = based(base, config, empty=True)
+        fold(network, of_base, read_weights(run.path(run.weights)))
+        whole_shares(network)
+    except RunError as error:
+        raise error if str(error).startswith(run.name) else RunError(f"{run.name}: {error}") from error
+    return network, tokenizer
+
+
+def fold(network: Encoder, of_base: frozenset[str], changes: Mapping[str, Tensor]) -> None:
+    """Put the weights of a run into the network of its base.
+
+    Args:
+        network, of_base: from `based`. changes: `<matrix>.a` and `<matrix>.b`, and whole tensors by name, in single precision.
+    Raises:
+        RunError: something is missing, extra or of another shape.
+    """
+    own = network.state_dict()
+    low = {name.removesuffix(".a") for name in changes if name.endswith(".a")}
+    plain = {name: tensor for name, tensor in changes.items() if name.removesuffix(".a").removesuffix(".b") not in low}
+    wrong = [name for name, tensor in plain.items() if name not in own or own[name].shape != tensor.shape]
+    wrong += [name for name in own if name not in of_base and name not in plain]
+    for name in sorted(low):
+        a, b, weight = changes[f"{name}.a"], changes.get(f"{name}.b"), own.get(f"{name}.weight")
+        parts = () if weight is None else parts_of(network, name)
+        if b is None or weight is None or a.shape != (len(parts) * b.shape[-1], weight.shape[1]) or len(b) != len(weight):
+            wrong.append(name)
+        else:
+            weight += product(a, b, parts)
+    if wrong:
+        raise RunError(f"its weights do not fit its base: {sorted(wrong)[0]} is missing, extra or of another shape.")
+    network.load_state_dict(plain, strict=False, assign=True)

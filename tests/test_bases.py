@@ -1,0 +1,363 @@
+"""A base is stored once, rounded; a run on it is an adapter that is folded in when it is loaded."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from click.testing import CliRunner
+from safetensors.torch import load_file, save_file
+
+from sentviz.cli import main
+from sentviz.errors import InputError, RunError
+from sentviz.explain import explained
+from sentviz.models.encoder import Encoder
+from sentviz.models.loading import load
+from sentviz.models.pretrained.adapter import based, merged
+from sentviz.models.pretrained.base import Base, add_base, bases, find_base
+from sentviz.models.pretrained.checkpoint import read_checkpoint
+from sentviz.models.pretrained.grid import Coded, CodedEmbedding, code, exact
+from sentviz.models.pretrained.tokens import PretrainedTokenizer
+from sentviz.models.protocol import Change, Inputs
+from sentviz.runs import Run, runs, seal
+from sentviz.shapes import EncoderConfig
+from sentviz.training import Trainer, train
+from sentviz.training.based import BasedSubject
+from tests.bases import based_recipe, bert_folder, toy_base
+from tests.makers import use_toy_data
+
+# ---- rounding
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+def test_rounded_weights_are_near_and_rows_are_those_of_the_whole(bits: int) -> None:
+    """8 bits: within half a step of a row's largest entry. 4 bits: nearer, in squares, than the plain scale; a block of zeros stays so."""
+    weights = torch.randn(40, 64, generator=torch.Generator().manual_seed(1))
+    weights[3, :32] = 0
+    coded = code(weights, bits)
+    table = coded.expanded()
+    if bits == 8:
+        assert (abs(table - weights) <= weights.abs().amax(dim=1, keepdim=True) / 127 * 0.51).all()
+    else:
+        blocks = weights.reshape(-1, 32)
+        scale = blocks.gather(1, blocks.abs().argmax(dim=1, keepdim=True)) / -8
+        plain = (blocks / scale.where(scale != 0, torch.ones(()))).round().clamp(-8, 7) * scale
+        assert (table - weights).square().sum() < 0.95 * (plain - blocks).square().sum()
+    assert not table[3, :32].any()
+    rows = torch.tensor([[7, 0], [39, 7]])
+    assert torch.equal(CodedEmbedding(coded)(rows), table[rows])
+
+
+def test_weights_on_a_grid_keep_their_codes_and_scales() -> None:
+    """As those of a 4-bit release in half precision: the largest of a block is -8 steps."""
+    rng = torch.Generator().manual_seed(2)
+    codes = torch.randint(-8, 8, (6, 32), generator=rng)
+    codes[:, 5] = -8
+    scale = (torch.rand(6, 1, generator=rng) / 50 + 0.003).half()
+    coded = code((codes * scale.float()).half().float(), 4)
+    assert torch.equal(coded.scale, scale)
+    assert torch.equal(coded.expanded(), codes * scale.float())
+
+
+def test_what_is_not_a_matrix_is_stored_exactly() -> None:
+    third = torch.tensor([1 / 3, 0.5])
+    assert exact(third).dtype == torch.float32 and exact(third.half().float()).dtype == torch.float16
+    with pytest.raises(InputError, match="divide a width of 48; store this base in 8 bits"):
+        code(torch.ones(4, 48), 4)
+    with pytest.raises(InputError, match="in 4 or 8 bits, not 3"):
+        code(torch.ones(4, 32), 3)
+
+
+# ---- bases
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the base `tiny`. Read-only: copy it to change it."""
+    root = tmp_path_factory.mktemp("based")
+    toy_base(root)
+    return root
+
+
+@pytest.fixture(autouse=True)
+def here(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Runs and bases of this file only."""
+    monkeypatch.setattr("sentviz.runs.SHIPPED", root / "nowhere")
+    monkeypatch.setenv("SENTVIZ_RUNS", str(root))
+    monkeypatch.delenv("SENTVIZ_MODELS", raising=False)
+    monkeypatch.chdir(root)
+    use_toy_data(monkeypatch)
+    yield
+
+
+@pytest.fixture(scope="module")
+def trained(root: Path) -> Run:
+    """The run toy/tiny, an adapter. Read-only: copy it to change it."""
+    with pytest.MonkeyPatch.context() as patch:
+        use_toy_data(patch)
+        patch.setenv("SENTVIZ_RUNS", str(root))
+        return train(based_recipe(keep_epochs=1), root, progress=False)
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+def test_a_base_computes_with_the_rounded_weights_of_its_folder(bits: int, tmp_path: Path) -> None:
+    """Matrices rounded, everything else exact; the positions hold the type of the first text."""
+    base = toy_base(tmp_path, bits)
+    read = read_checkpoint(tmp_path / "folders" / "tiny")
+    settings = read.settings | {"pooling": "mean", "classes": 2}
+    plain = Encoder(EncoderConfig(**settings)).eval()
+    matrices = {name for name, tensor in read.weights.items() if tensor.ndim == 2 and name not in ("position", "segment.weight")}
+    rounded = {name: code(tensor, bits).expanded() if name in matrices else tensor for name, tensor in read.weights.items()}
+    plain.load_state_dict(rounded, strict=False)
+    network, of_base = based(base, EncoderConfig(**(settings | {"segments": 1})))
+    assert of_base | {"embedding.weight", "segment.weight"} == set(read.weights)
+    network.classifier.load_state_dict(plain.classifier.state_dict())
+    ids = torch.tensor([[2, 9, 20, 11, 3]])
+    with torch.inference_mode():
+        np.testing.assert_allclose(network.eval()(Inputs(ids)).logits, plain(Inputs(ids)).logits, atol=1e-6)
+    assert network.parameters_count() == plain.parameters_count() - 2 * plain.config.width
+    assert all(path.stat().st_mode & 0o044 == 0o044 for path in base.folder.iterdir())
+
+
+def test_two_components_begin_as_two_copies_of_q_and_k(root: Path) -> None:
+    """With a lambda of 0 the network is the base's, exactly."""
+    base, ids = find_base("tiny"), torch.tensor([[2, 9, 20, 11, 3]])
+    settings = base.settings | {"classes": 2, "segments": 1}
+    more = {"components": 2, "mixing": "free", "lambda_start": ((0.0,),) * 3, "lambda_std": 0.0}
+    one, two = (based(base, EncoderConfig(**(settings | each)))[0].eval() for each in ({}, more))
+    two.classifier.load_state_dict(one.classifier.state_dict())
+    with torch.inference_mode():
+        np.testing.assert_allclose(two(Inputs(ids)).logits, one(Inputs(ids)).logits, atol=1e-6)
+
+
+def test_bases_are_found_by_name_and_are_no_runs(root: Path, trained: Run) -> None:
+    assert list(bases()) == ["tiny"] and "bases/tiny" not in runs()
+    assert find_base("tiny").digest == trained.config["base"]["digest"]
+    found = CliRunner().invoke(main, ["base", "list"])
+    assert found.exit_code == 0 and "nobody/tiny" in found.output and "3 layers, width 32" in found.output
+
+
+def test_the_command_makes_a_base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its folder by a name below SENTVIZ_MODELS; a remark may be corrected, and the digest stays."""
+    bert_folder(tmp_path / "models" / "some-bert")
+    monkeypatch.setenv("SENTVIZ_MODELS", str(tmp_path / "models"))
+    made = CliRunner().invoke(main, ["base", "add", "some-bert", "other", "--bits", "4", "--license", "MIT", "-o", str(tmp_path / "bases")])
+    assert made.exit_code == 0, made.output
+    base = Base("other", tmp_path / "bases" / "other")
+    assert base.digest in made.output and base.settings["pooling"] == "mean" and base.card["license"] == "MIT"
+    (base.folder / "base.json").write_text(json.dumps(base.card | {"remark": "as published"}))
+    assert Base("other", base.folder).digest == base.digest
+    lost = CliRunner().invoke(main, ["base", "add", "nowhere", "other", "-o", str(tmp_path)])
+    assert lost.exit_code == 1 and "There is no pretrained encoder 'nowhere'" in lost.output
+
+
+# ---- adapters
+
+
+@pytest.mark.slow
+def test_a_run_on_a_base_is_an_adapter(trained: Run) -> None:
+    """Changes of every matrix in half precision, with the classifier; no tokenizer, which lies with the base. It learned."""
+    weights = load_file(trained.folder / "model.safetensors")
+    changed = {f"blocks.{layer}.{part}" for layer in range(3) for part in ("attention.project", "attention.output", "ffn.up", "ffn.down")}
+    assert set(weights) == {f"{name}.{side}" for name in changed for side in "ab"} | {"classifier.weight", "classifier.bias"}
+    assert {tensor.dtype for tensor in weights.values()} == {torch.float16}
+    assert weights["blocks.0.attention.project.a"].shape == (12, 32) and weights["blocks.0.attention.project.b"].shape == (96, 4)
+    assert "tokenizer.json" not in trained.config["files"]
+    assert trained.metrics()["test"]["accuracy"]["value"] > 0.9
+    assert trained.epochs == (3,) and set(load_file(trained.folder / "epochs" / "3.safetensors")) == set(weights)
+
+
+@pytest.mark.slow
+def test_a_loaded_run_has_plain_weights(trained: Run) -> None:
+    """W + B A of each part, by the file's numbers; traces, explanations and predictions go on from them."""
+    model, weights = load(trained), load_file(trained.folder / "model.safetensors")
+    network = based(find_base("tiny"), trained.shape)[0].requires_grad_(False)
+    a, b = (weights[f"blocks.1.attention.project.{side}"].float() for side in "ab")
+    for part in range(3):
+        rows = slice(32 * part, 32 * part + 32)
+        change = b[rows] @ a[4 * part : 4 * part + 4]
+        ours = dict(model.network.named_parameters())["blocks.1.attention.project.weight"][rows]
+        np.testing.assert_allclose(ours, network.blocks[1].attention.project.weight[rows] + change, atol=1e-6)
+        assert abs(change).max() > 1e-3
+    trace = explained(model, model.trace("what a warm, clever song we saw!", projections=True))
+    assert trace.label == "positive" and trace.tokens[0] == "[CLS]" and trace.token_scores
+    assert load(trained.at(3)).predict(["a dull, cold garden"])["label"].tolist() == ["negative"]
+    assert trained.config["parameters"] == model.network.parameters_count()
+
+
+@pytest.mark.slow
+def test_stopped_and_resumed_is_equal_bit_for_bit(tmp_path: Path) -> None:
+    """With only the upper layer adapted: nothing below it has a gradient, and resume points hold what is learned only."""
+    recipe = replace(based_recipe(adapter_layers=1), weights=find_base("tiny").digest)
+    whole = Trainer(BasedSubject(recipe), tmp_path / "whole")
+    whole.fit(progress=False)
+    first = Trainer(BasedSubject(recipe), tmp_path / "parts")
+    first.fit(progress=False, until=13)
+    second = Trainer(BasedSubject(recipe), tmp_path / "parts")
+    assert second.resume()
+    second.fit(progress=False)
+    ours, theirs = second.subject.network.state_dict(), whole.subject.network.state_dict()
+    assert all(torch.equal(tensor, theirs[name]) for name, tensor in ours.items()) and set(ours) == set(theirs)
+    assert all(name.startswith(("blocks.2.", "classifier.")) for name in ours)
+    network, change = whole.subject.network, Change()
+    batch = network.ready(whole.subject.batch(np.arange(4)))
+    x = network.embed(batch)
+    for layer in (0, 1):
+        x, _ = network.step(layer, x, batch, None, change)
+    assert not x.requires_grad and network.step(2, x, batch, None, change)[0].requires_grad
+    assert torch.equal(merged(network).blocks[0].ffn.up.weight, network.blocks[0].ffn.up.weight)
+
+
+@pytest.mark.slow
+def test_all_weights_of_the_upper_layers_can_be_trained(root: Path, tmp_path: Path) -> None:
+    """Without a rank: whole matrices instead of changes, the rest still the base's."""
+    run = train(based_recipe(adapter_rank=0, adapter_layers=2, learning_rate=2e-3), tmp_path, progress=False)
+    names = {name.split(".int8")[0].split(".scale")[0] for name in load_file(run.folder / "model.safetensors")}
+    assert {name.split(".")[1] for name in names if name.startswith("blocks.")} == {"1", "2"}
+    assert run.metrics()["test"]["accuracy"]["value"] > 0.8
+
+
+@pytest.mark.slow
+def test_a_lexicon_enters_the_scores_of_a_base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the ending of its name; polarities lie with the run, specials are neutral."""
+    from sentviz.lexicon import Lexicon
+
+    terms = Lexicon("lexicon_en_vader", ("warm", "dull"), np.array([[2.0, 0, 0], [0, 0, 2.0]]))
+    monkeypatch.setattr(Lexicon, "load", classmethod(lambda cls, name: terms))
+    run = train(based_recipe(model="tiny-last-scaled", lexicon="lexicon_en_vader", epochs=1), tmp_path, progress=False)
+    model = load(run)
+    assert run.name == "toy/tiny-last-scaled" and run.capabilities.lexicon and run.shape.lexicon_heads == "last"
+    table = model.network.polarity
+    np.testing.assert_allclose(table[[0, 1, 2, 3]], 1 / 3, atol=1e-6)
+    warm = model.tokenizer.encode("warm").ids[0]
+    assert table[warm, 0] > 0.5 and model.trace("warm", strength={"lexicon": 0}).strength == {"lexicon": 0}
+
+
+# ---- what does not belong together
+
+
+def _run(trained: Run, to: Path, change: Callable[[dict[str, Any], dict[str, torch.Tensor]], object]) -> Run:
+    """A copy of the run with its config or weights changed, sealed again."""
+    shutil.copytree(trained.folder, to)
+    config, weights = json.loads((to / "config.json").read_text()), load_file(to / "model.safetensors")
+    change(config, weights)
+    save_file(weights, to / "model.safetensors")
+    seal(to, {name: value for name, value in config.items() if name != "files"})
+    return Run.open(to, "toy/changed")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda config, weights: config["base"].update(name="mpnet"), "The base 'mpnet' is not here"),
+        (lambda config, weights: config["base"].update(digest="0" * 12), "is another one"),
+        (lambda config, weights: weights.pop("classifier.bias"), "classifier.bias is missing, extra or of another shape"),
+        (lambda config, weights: weights.pop("blocks.1.ffn.up.b"), "blocks.1.ffn.up is missing, extra"),
+        (lambda config, weights: weights.update({"blocks.1.ffn.up.a": torch.zeros(4, 33).half()}), "blocks.1.ffn.up is missing, extra"),
+        (lambda config, weights: weights.update({"blocks.7.ffn.up.weight": torch.zeros(2, 2).half()}), "blocks.7.ffn.up.weight is"),
+        (lambda config, weights: weights["classifier.bias"].fill_(float("nan")), "holds values that are not numbers"),
+        (lambda config, weights: config["model"].update(ffn_width=65), "does not fit this model: blocks.0.ffn"),
+    ],
+)
+def test_a_run_that_does_not_fit_its_base_is_refused_in_a_sentence(change: Any, said: str, trained: Run, tmp_path: Path) -> None:
+    with pytest.raises(RunError) as error:
+        load(_run(trained, tmp_path / "toy" / "changed", change))
+    assert str(error.value).startswith("toy/changed: ") and said in str(error.value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("damage", ["weights-1.safetensors", "tokenizer.json", "base.json", "all"])
+def test_a_damaged_base_is_said_of_the_runs_that_need_it_and_of_no_other(
+    damage: str, trained: Run, tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(trained.folder.parent.parent / "bases", tmp_path / "bases")
+    shutil.copytree(trained.folder, tmp_path / "toy" / "tiny")
+    shutil.copytree(tiny_run, tmp_path / "toy" / "ndt-unit-2")
+    monkeypatch.setenv("SENTVIZ_RUNS", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    if damage == "all":
+        shutil.rmtree(tmp_path / "bases")
+    else:
+        file = tmp_path / "bases" / "tiny" / damage
+        file.write_bytes(file.read_bytes()[:-9])
+    with pytest.raises(RunError, match=r"toy/tiny: The base .*tiny.*(damaged|not here|cannot be read)"):
+        load("toy/tiny")
+    assert load("toy/ndt-unit-2").predict(["a warm song"])["label"].notna().all()
+    assert all(isinstance(run, Run) for run in runs().values())
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"max_length": 600}, "reads 600 tokens; the base tiny has positions for 24"),
+        ({"adapter_layers": 4}, "trains 4 layers; the base tiny has 3"),
+        ({"base": "mpnet", "model": "mpnet"}, "The base 'mpnet' is not here"),
+        ({"weights": "0" * 12}, "is another one"),
+        ({"shape": {"mixing": "free"}}, "does not fit 1 components"),
+        ({"shape": {"depth": 3}}, "depth"),
+    ],
+)
+def test_a_recipe_that_its_base_cannot_follow_is_refused(changes: dict[str, Any], said: str, tmp_path: Path) -> None:
+    with pytest.raises((InputError, RunError)) as error:
+        train(based_recipe(**changes), tmp_path, progress=False)
+    assert said in str(error.value) and not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"model": "minilm"}, "A run on the base tiny is called tiny, or tiny- with"),
+        ({"model": "tiny-faster"}, "not 'tiny-faster'"),
+        ({"model": "tiny-last-scaled"}, "tiny-last-scaled injects a lexicon, and the recipe names none"),
+    ],
+)
+def test_a_run_on_a_base_is_called_after_it(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError) as error:
+        based_recipe(**changes)
+    assert said in str(error.value)
+
+
+def test_a_tokenizer_that_does_not_fit_is_refused(tmp_path: Path) -> None:
+    """More entries than the table has rows; a file that is none."""
+    folder = bert_folder(tmp_path / "other")
+    with pytest.raises(RunError, match="they do not belong together"):
+        PretrainedTokenizer.of_file(folder / "tokenizer.json", 20)
+    (folder / "tokenizer.json").write_text('{"model": 1}')
+    with pytest.raises(RunError, match=r"tokenizer.json is not a tokenizer"):
+        add_base(folder, "other", tmp_path / "bases", bits=8)
+    assert not (tmp_path / "bases" / "other").exists()
+
+
+@pytest.mark.slow
+def test_long_texts_and_unknown_letters_are_said(trained: Run) -> None:
+    """600 words for 24 positions are cut and counted; a letter that the vocabulary lacks is an unknown token, at its place in the text."""
+    model = load(trained)
+    trace = model.trace("warm " * 600)
+    assert len(trace.tokens) == 24 and trace.dropped == 600 - 22
+    trace = model.trace("warm 정원 song")
+    assert trace.unknown.tolist() == [False, False, True, False, False] and trace.tokens[2] == "정원"
+
+
+def test_a_recipe_takes_only_data_and_example_from_one_of_another_kind(tmp_path: Path) -> None:
+    from sentviz.recipe import Recipe
+
+    file = tmp_path / "mine.toml"
+    file.write_text('dataset = "toy"\nmodel = "ndt-unit-2"\nexample = "a warm song"\nlearning_rate = 0.5\nmax_length = 9\n')
+    recipe = Recipe.read(file, base="tiny")
+    assert (recipe.model, recipe.name, recipe.example) == ("tiny", "toy/tiny", "a warm song")
+    assert (recipe.learning_rate, recipe.max_length, recipe.adapter_rank) == (1e-3, 64, 8)
+    file.write_text('dataset = "toy"\nbase = "tiny"\nlearning_rate = 0.5\n')
+    assert Recipe.read(file).learning_rate == 0.5 and Recipe.read(file).name == "toy/tiny"
+
+
+def test_codes_say_their_shape() -> None:
+    assert code(torch.ones(3, 64), 4).shape == code(torch.ones(3, 64), 8).shape == (3, 64)
+    assert Coded(torch.zeros(3, 32, dtype=torch.uint8), torch.zeros(3, 2)).shape == (3, 64)
