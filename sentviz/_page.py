@@ -8,14 +8,24 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from sentviz.figures.colours import Palette
+from sentviz.figures.colours import Palette, Theme, palette
+from sentviz.kit import front
 
-__all__ = ["inert_json", "page"]
+__all__ = ["inert_json", "page", "standalone"]
 
 _OPENING = re.compile(r"<(?=/script|!--)", re.IGNORECASE)
 _MARKUP = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&"})
+
+
+_AROUND = """
+body { margin: 0; padding: 16px; }
+main { max-width: WIDTHpx; margin: 0 auto; }
+h1 { margin: 0 0 10px; font-size: 19px; font-weight: 600; overflow-wrap: anywhere; }
+.about { margin-top: 10px; color: var(--muted); font-size: 13px; overflow-wrap: anywhere; }
+"""
 
 
 def page(
@@ -70,6 +80,25 @@ body {{ background: var(--paper); color: var(--ink); font: 14px/1.5 "Source Sans
 {body}
 """
     return _utf8("\n".join([markup, *parts, "</body>\n</html>\n"]))
+
+
+def standalone(
+    folder: Path, name: str, data: Mapping[str, Any], *, data_id: str, title: str, heading: str, about: str, width: int, theme: Theme
+) -> str:
+    """Return a view of the browser as one page that needs no network; the same bytes for the same data.
+
+    Args:
+        folder, name: where the view's files are, as `sentviz.kit.front` takes them.
+        data, data_id: what the view draws, and the id of the element that its script reads.
+        title: of the document. heading: above the view, none if empty. about: a line below the view. All three are plain text.
+        width: of the page in pixels, at most.
+    """
+    colours = palette(theme)
+    markup, style, script = front(folder, name, page=data_id)
+    above = f'<h1 dir="auto">{html.escape(heading)}</h1>\n' if heading else ""
+    look = f":root {{ --accent: {colours.accent}; color-scheme: {theme}; }}\n{style}\n{_AROUND.replace('WIDTH', str(width))}"
+    body = f'<main>\n{above}{markup}<p class="about" dir="auto">{html.escape(about)}</p>\n</main>'
+    return page(title, body, colours=colours, style=look, scripts=(script,), data={data_id: data})
 
 
 def inert_json(value: Any) -> str:

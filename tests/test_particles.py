@@ -22,10 +22,11 @@ from sentviz.figures import Figure
 from sentviz.figures.clustering import layer_bands, layer_lines, leader_bars, vocabulary_map
 from sentviz.figures.particles import NEAR, Scene, hull, label_places, particles, seen, together
 from sentviz.figures.token_step import token_step
+from sentviz.gif import MILLISECONDS, TWEENS
 from sentviz.hardmax import Clustering, simulate, weights
 from sentviz.hardmax.polytope import limit
 from sentviz.particles import animation_html, limits, look_at, positions_frame, scene_data, scene_of
-from sentviz.particles.gif import END, MILLISECONDS, REST, TWEENS, animation_gif
+from sentviz.particles.gif import END, REST, animation_gif
 
 HOSTILE = (
     "</script><script>window.hacked=true</script>",

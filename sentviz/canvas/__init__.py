@@ -7,7 +7,6 @@ heads and its part of the answer light up: all of it is in the data, nothing is 
 from __future__ import annotations
 
 import hashlib
-import html
 import tomllib
 from base64 import b64encode
 from collections.abc import Sequence
@@ -19,15 +18,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sentviz._page import page
+from sentviz._page import standalone
 from sentviz.errors import InputError
 from sentviz.explain import log_odds
 from sentviz.figures.colours import THEMES, Theme, class_colours, palette
 from sentviz.figures.maps import component_name
 from sentviz.figures.text import visible
 from sentviz.glossary import glossary
-from sentviz.kit import front
 from sentviz.maps.longmap import Packed, pack
+from sentviz.packing import short
 from sentviz.shapes import Capabilities
 from sentviz.trace import Trace
 
@@ -147,17 +146,17 @@ def canvas_data(scene: Scene, *, acts: bool = False, greets: bool = False) -> di
         "unknown": np.flatnonzero(trace.unknown[:count]).tolist(),
         "second": int(np.argmax(trace.segments[:count])) if trace.text_pair is not None else 0,
         "units": [list(map(int, unit)) for unit in scene.units],
-        "scores": None if scene.scores is None else _short(scene.scores[:count]),
-        "tones": None if scene.tones is None else _short(scene.tones[:count]),
+        "scores": None if scene.scores is None else short(scene.scores[:count]),
+        "tones": None if scene.tones is None else short(scene.tones[:count]),
         "scale": None if scene.scale is None else asdict(scene.scale),
-        "falls": None if scene.falls is None else _short(scene.falls),
+        "falls": None if scene.falls is None else short(scene.falls),
         "labels": [visible(label)[:LETTERS] for label in trace.labels],
-        "probabilities": _short(trace.probabilities),
+        "probabilities": short(trace.probabilities),
         "best": best,
         "odds": float(f"{float(log_odds(trace.logits, best)):.6g}"),
-        "before": None if scene.before is None else _short(scene.before),
+        "before": None if scene.before is None else short(scene.before),
         "maps": _maps(trace, scene.has) if trace.has_maps else None,
-        "heads": None if scene.heads is None else _short(scene.heads),
+        "heads": None if scene.heads is None else short(scene.heads),
         "off": [list(pair) for pair in trace.heads_off],
         "pick": _places(scene.pick),
         "acts": acts and scene.has.silence,
@@ -194,7 +193,7 @@ def _maps(trace: Trace, has: Capabilities) -> dict[str, Any]:
         "names": [visible(trace.tokens[place])[:LETTERS] for place in shown],
         "hidden": float(f"{1 - received[shown].sum() / received.sum():.4g}") if n > most and received.sum() else 0.0,
         "codes": [_coded(one) for one in packed],
-        "lambdas": [_short(row) for row in trace.lambdas],
+        "lambdas": [short(row) for row in trace.lambdas],
     }
 
 
@@ -214,26 +213,9 @@ def _coded(packed: Packed) -> dict[str, Any]:
     return {"codes": b64encode(packed.codes.tobytes()).decode(), "scale": packed.scale, "signed": packed.signed}
 
 
-def _short(values: npt.NDArray[Any]) -> Any:
-    """Lists of plain numbers of five digits; what is no number is null."""
-    if values.ndim > 1:
-        return [_short(row) for row in values]
-    return [float(f"{value:.5g}") if np.isfinite(value) else None for value in values.tolist()]
-
-
 def _colours(theme: Theme, labels: Sequence[str]) -> dict[str, Any]:
     look = palette(theme)
     return {name: getattr(look, name) for name in ("sequential", "signed", "neutral", "muted")} | {"classes": class_colours(labels, theme)}
-
-
-# ---- a file of its own
-
-_STYLE = """
-body { margin: 0; padding: 16px; }
-main { max-width: 900px; margin: 0 auto; }
-h1 { margin: 0 0 10px; font-size: 19px; font-weight: 600; overflow-wrap: anywhere; }
-.about { margin-top: 10px; color: var(--muted); font-size: 13px; overflow-wrap: anywhere; }
-"""
 
 
 def canvas_html(scene: Scene, *, about: str = "", theme: Theme = "light") -> str:
@@ -243,14 +225,7 @@ def canvas_html(scene: Scene, *, about: str = "", theme: Theme = "light") -> str
         about: where it comes from; plain text below the picture.
         theme: of the page.
     """
-    colours = palette(theme)
-    markup, style, script = front(HERE, "canvas", page="scene")
-    heading = f'<main>\n<h1 dir="auto">{html.escape(visible(scene.title))}</h1>\n'
-    return page(
-        scene.title,
-        f'{heading}{markup}<p class="about" dir="auto">{html.escape(about)}</p>\n</main>',
-        colours=colours,
-        style=f":root {{ --accent: {colours.accent}; color-scheme: {theme}; }}\n{style}\n{_STYLE}",
-        scripts=(script,),
-        data={"scene": canvas_data(scene)},
+    title = visible(scene.title)
+    return standalone(
+        HERE, "canvas", canvas_data(scene), data_id="scene", title=scene.title, heading=title, about=about, width=900, theme=theme
     )

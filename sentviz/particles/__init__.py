@@ -6,8 +6,6 @@ particles.js and the modules that it imports draw it, in the app and in a file o
 from __future__ import annotations
 
 import hashlib
-import html
-from base64 import b64encode
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from sentviz._page import page
+from sentviz._page import standalone
 from sentviz.figures.colours import THEMES, Theme, palette
 from sentviz.figures.particles import NEAR, Scene, hull
 from sentviz.figures.text import visible
-from sentviz.kit import front
+from sentviz.packing import packed, short
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -242,22 +240,22 @@ def scene_data(scene: Scene, *, chosen: int | None = None, adding: bool = False,
         "layers": scene.layers,
         "dimension": scene.positions.shape[-1],
         "words": [visible(word[:WORD]) for word in scene.words],
-        "positions": _packed(scene.positions, "<f4"),
+        "positions": packed(scene.positions, "<f4"),
         "adding": adding,
         "named": named,
         "near": NEAR,
-        "groups": _packed(scene.groups, "<i4"),
+        "groups": packed(scene.groups, "<i4"),
         "clusters": scene.clusters.tolist(),
         "leaders": list(scene.leaders),
         "since": list(scene.since),
         "pinned": list(scene.pinned),
         "axes": list(scene.axes),
-        "toward": None if scene.toward is None else _packed(scene.toward, "<i4"),
-        "corners": [] if scene.corners is None else _rounded(scene.corners),
+        "toward": None if scene.toward is None else packed(scene.toward, "<i4"),
+        "corners": [] if scene.corners is None else short(scene.corners, 7),
         "edges": [list(edge) for edge in scene.edges],
-        "means": None if scene.means is None else _rounded(scene.means),
-        "probabilities": None if scene.probabilities is None else _rounded(scene.probabilities),
-        "decision": None if scene.decision is None else {"w": _rounded(scene.decision[0]), "b": float(f"{scene.decision[1]:.7g}")},
+        "means": None if scene.means is None else short(scene.means, 7),
+        "probabilities": None if scene.probabilities is None else short(scene.probabilities, 7),
+        "decision": None if scene.decision is None else {"w": short(scene.decision[0], 7), "b": float(f"{scene.decision[1]:.7g}")},
         "exact": scene.exact,
         "labels": [visible(label) for label in scene.labels],
         "palettes": palettes(),
@@ -273,22 +271,6 @@ def palettes() -> dict[Theme, dict[str, tuple[str, ...]]]:
     return {theme: {"probability": palette(theme).probability, "lines": palette(theme).lines} for theme in THEMES}
 
 
-def _packed(values: npt.NDArray[Any], kind: str) -> str:
-    return b64encode(np.ascontiguousarray(values, dtype=kind).tobytes()).decode()
-
-
-def _rounded(values: npt.NDArray[np.float64]) -> Any:
-    return np.vectorize(lambda value: float(f"{value:.7g}"))(values).tolist() if values.size else values.tolist()
-
-
-_STYLE = """
-body { margin: 0; padding: 16px; }
-main { max-width: 1060px; margin: 0 auto; }
-h1 { margin: 0 0 10px; font-size: 19px; font-weight: 600; overflow-wrap: anywhere; }
-.about { margin-top: 10px; color: var(--muted); font-size: 13px; overflow-wrap: anywhere; }
-"""
-
-
 def animation_html(scene: Scene, *, about: str = "", theme: Theme = "light") -> str:
     """The whole animation as one page that needs no network; the same bytes for the same scene.
 
@@ -297,19 +279,8 @@ def animation_html(scene: Scene, *, about: str = "", theme: Theme = "light") -> 
         about: where it comes from; plain text below the picture.
         theme: of the page.
     """
-    colours = palette(theme)
-    markup, style, script = front(HERE, "particles", page="scene")
-    heading = f'<main>\n<h1 dir="auto">{html.escape(visible(scene.title))}</h1>\n{markup}'
-    foot = " ".join(filter(None, (scene.note, about)))
-    style = f":root {{ --accent: {colours.accent}; color-scheme: {theme}; }}\n{style}\n{_STYLE}"
-    return page(
-        scene.title,
-        f'{heading}<p class="about" dir="auto">{html.escape(foot)}</p>\n</main>',
-        colours=colours,
-        style=style,
-        scripts=(script,),
-        data={"scene": scene_data(scene)},
-    )
+    data, title, foot = scene_data(scene), visible(scene.title), " ".join(filter(None, (scene.note, about)))
+    return standalone(HERE, "particles", data, data_id="scene", title=scene.title, heading=title, about=foot, width=1060, theme=theme)
 
 
 def positions_frame(clustering: Clustering, words: Sequence[str]) -> pd.DataFrame:

@@ -7,8 +7,6 @@ points.js and the modules that it imports draw it, in the app and in a file of i
 from __future__ import annotations
 
 import hashlib
-import html
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,13 +15,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from sentviz._page import page
+from sentviz._page import standalone
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.scale import SCALES, scaled
 from sentviz.figures.scatter import COLOURS, HOVER, groups, point_size, ring, strength
 from sentviz.figures.scatter import FADED as FAINT
 from sentviz.figures.text import visible
-from sentviz.kit import front
+from sentviz.packing import packed
 
 __all__ = ["HERE", "points_data", "points_html"]
 
@@ -92,18 +90,18 @@ def points_data(
         "layers": list(layers),
         "layer": layer,
         "more": more,
-        "places": _packed(at, "<f4"),
+        "places": packed(at, "<f4"),
         "groups": [{"name": visible(part.name[:NAME]), "colour": part.colour, "symbol": part.symbol} for part in parts],
-        "of": _packed(of, "u1"),
+        "of": packed(of, "u1"),
         "colour": colour,
         "scale": scale and {"title": COLOURS[colour], "stops": scale.stops, "ticks": scale.ticks},
-        "values": scale and _packed(scale.places, "<f4"),
+        "values": scale and packed(scale.places, "<f4"),
         "rings": rings,
-        "marks": _packed(marks, "u1"),
+        "marks": packed(marks, "u1"),
         "classes": [visible(name[:NAME]) for name in classes],
-        "labels": _packed(frame["label"].to_numpy(), "i1"),
-        "said": _packed(frame["predicted"].to_numpy(), "i1"),
-        "sure": _packed(np.rint(100 * frame["confidence"].to_numpy()), "u1"),
+        "labels": packed(frame["label"].to_numpy(), "i1"),
+        "said": packed(frame["predicted"].to_numpy(), "i1"),
+        "sure": packed(np.rint(100 * frame["confidence"].to_numpy()), "u1"),
         "words": [[str(row)[:NAME], text] for row, text in zip(frame["id"], _texts(frame), strict=True)] if told else None,
         "axes": {str(k): list(names) for k, names in (axes or {}).items() if any(names)},
         "outline": None if outline is None else {"layer": outline[0], "corners": np.asarray(outline[1], dtype=float).round(6).tolist()},
@@ -126,21 +124,8 @@ def _texts(frame: pd.DataFrame) -> list[str]:
     return [text if len(text) <= TEXT else f"{text[: TEXT - 1]}…" for text in frame["text"].astype(str)]
 
 
-def _packed(values: npt.NDArray[Any], kind: str) -> str:
-    return b64encode(np.ascontiguousarray(values, dtype=kind).tobytes()).decode()
-
-
 def _digest(text: str) -> str:
     return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
-
-
-# ---- a file of its own
-
-_STYLE = """
-body { margin: 0; padding: 16px; }
-main { max-width: 900px; margin: 0 auto; }
-.about { margin-top: 10px; color: var(--muted); font-size: 13px; overflow-wrap: anywhere; }
-"""
 
 
 def points_html(data: Mapping[str, Any], *, about: str = "", theme: Theme = "light") -> str:
@@ -151,13 +136,5 @@ def points_html(data: Mapping[str, Any], *, about: str = "", theme: Theme = "lig
         about: where they come from; plain text below the picture.
         theme: of the page.
     """
-    colours = palette(theme)
-    markup, style, script = front(HERE, "points", page="points")
-    return page(
-        str(data["title"]),
-        f'<main>\n{markup}<p class="about" dir="auto">{html.escape(about)}</p>\n</main>',
-        colours=colours,
-        style=f":root {{ --accent: {colours.accent}; color-scheme: {theme}; }}\n{style}\n{_STYLE}",
-        scripts=(script,),
-        data={"points": {**data, "more": False}},
-    )
+    shown, title = {**data, "more": False}, str(data["title"])
+    return standalone(HERE, "points", shown, data_id="points", title=title, heading="", about=about, width=900, theme=theme)

@@ -7,8 +7,6 @@ Between two epochs, maps, answers and places are drawn on the straight way from 
 from __future__ import annotations
 
 import hashlib
-import html
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from sentviz._page import page
+from sentviz._page import standalone
 from sentviz.epochs.course import KINDS, PICTURES, Course, events, pictures
 from sentviz.figures.colours import THEMES, Theme, class_colours, palette
 from sentviz.figures.heads import MEASURE_TITLES
 from sentviz.figures.maps import component_name
 from sentviz.figures.scalars import scalar_label
 from sentviz.figures.text import visible
-from sentviz.kit import front
+from sentviz.packing import packed, short
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,9 +112,9 @@ def through_data(film: Film, *, texts: Mapping[str, str] | None = None, asks: bo
         "n": len(rows),
         "m": m,
         "split": seen.first.split,
-        "labels": _packed(seen.first.labels, "u1"),
-        "said": _packed(seen.said, "u1"),
-        "places": _packed(film.places(), "<f4"),
+        "labels": packed(seen.first.labels, "u1"),
+        "said": packed(seen.said, "u1"),
+        "places": packed(film.places(), "<f4"),
         "picture": PICTURES[film.how],
         "rows": rows,
         "asks": asks,
@@ -145,7 +143,7 @@ def _sentence(film: Film) -> dict[str, Any] | None:
         maps = film.maps()
         peak, signed = float(np.abs(maps).max()) or 1.0, bool(maps.min() < 0)
         zero, steps = (128, 127) if signed else (0, 255)
-        data |= {"maps": _packed(np.rint(zero + steps * maps / peak), "u1"), "peak": peak, "signed": signed}
+        data |= {"maps": packed(np.rint(zero + steps * maps / peak), "u1"), "peak": peak, "signed": signed}
     return data
 
 
@@ -157,47 +155,29 @@ def line_groups(film: Film) -> list[dict[str, Any]]:
         mean = heads[(heads["measure"] == measure) & (heads["head"] < 0)].sort_values("epoch")
         parts = {layer: mean[mean["layer"] == layer] for layer in sorted(mean["layer"].unique().tolist())}
         lines = [
-            {"name": f"layer {layer + 1}", "x": part["epoch"].tolist(), **{to: _short(part[of]) for to, of in LINE.items()}}
+            {"name": f"layer {layer + 1}", "x": part["epoch"].tolist(), **{to: short(part[of]) for to, of in LINE.items()}}
             for layer, part in parts.items()
         ]
         groups.append({"panel": "heads", "title": MEASURE_TITLES.get(measure, measure), "lines": lines})
     history = film.history
     for title, names in CURVES.items():
         found = {name: history[history["name"] == name] for name in names if (history["name"] == name).any()}
-        lines = [{"name": names[name], "x": _short(part["epoch"]), "y": _short(part["value"])} for name, part in found.items()]
+        lines = [{"name": names[name], "x": short(part["epoch"]), "y": short(part["value"])} for name, part in found.items()]
         groups.append({"panel": "curves", "title": title, "lines": lines})
     scalars = history[history["name"].isin(film.scalars) & ~((history["name"] == "lambda") & (history["component"] == 0))]
     lines = []
     for _, part in scalars.groupby(["name", "layer", "component"], sort=True):
         name, layer, component = (part[column].iloc[0] for column in ("name", "layer", "component"))
         said = scalar_label(str(name), int(component)) + (f", layer {layer + 1}" if layer >= 0 else "")
-        lines.append({"name": said, "x": _short(part["epoch"]), "y": _short(part["value"])})
+        lines.append({"name": said, "x": short(part["epoch"]), "y": short(part["value"])})
     groups.append({"panel": "scalars", "title": "Learned scalars", "lines": lines})
     return [group for group in groups if group["lines"]]
-
-
-def _short(values: pd.Series) -> list[float]:
-    return [float(f"{value:.5g}") for value in values]
 
 
 def _colours(theme: Theme, classes: Sequence[str]) -> dict[str, Any]:
     look = palette(theme)
     scales = {name: list(getattr(look, name)) for name in ("sequential", "signed", "judged", "lines")}
     return scales | {"classes": class_colours(classes, theme)}
-
-
-def _packed(values: npt.NDArray[Any], kind: str) -> str:
-    return b64encode(np.ascontiguousarray(values, dtype=kind).tobytes()).decode()
-
-
-# ---- a file of its own
-
-_STYLE = """
-body { margin: 0; padding: 16px; }
-main { max-width: 1280px; margin: 0 auto; }
-h1 { margin: 0 0 10px; font-size: 19px; font-weight: 600; overflow-wrap: anywhere; }
-.about { margin-top: 10px; color: var(--muted); font-size: 13px; overflow-wrap: anywhere; }
-"""
 
 
 def through_html(film: Film, *, about: str = "", theme: Theme = "light") -> str:
@@ -207,14 +187,7 @@ def through_html(film: Film, *, about: str = "", theme: Theme = "light") -> str:
         about: where it comes from; plain text below the picture.
         theme: of the page.
     """
-    colours = palette(theme)
-    markup, style, script = front(HERE, "through", page="film")
-    heading = f'<main>\n<h1 dir="auto">{html.escape(visible(film.title))}</h1>\n'
-    return page(
-        film.title,
-        f'{heading}{markup}<p class="about" dir="auto">{html.escape(about)}</p>\n</main>',
-        colours=colours,
-        style=f":root {{ --accent: {colours.accent}; color-scheme: {theme}; }}\n{style}\n{_STYLE}",
-        scripts=(script,),
-        data={"film": through_data(film)},
+    title = visible(film.title)
+    return standalone(
+        HERE, "through", through_data(film), data_id="film", title=film.title, heading=title, about=about, width=1280, theme=theme
     )

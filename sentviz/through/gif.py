@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from typing import Any
 
 import numpy as np
@@ -11,16 +10,15 @@ import numpy.typing as npt
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, blend, class_colours, ink_on, palette
 from sentviz.figures.text import visible
-from sentviz.particles.gif import MILLISECONDS, font, rgb
+from sentviz.gif import SCALE, font, gif, moments, rgb
 from sentviz.through import Film, line_groups
 
 __all__ = ["film_gif"]
 
 Doubles = npt.NDArray[np.float64]
 
-TWEENS, REST, END = 8, 6, 24  # pictures from epoch to epoch, at an epoch, at the end
+REST, END = 6, 24  # pictures at an epoch, at the end
 MOST = 24  # epochs
-SCALE = 2  # drawn larger, then averaged: smooth edges
 NAMED = 32  # tokens that have their names
 
 
@@ -33,28 +31,11 @@ def film_gif(film: Film, *, width: int = 960, height: int = 420, theme: Theme = 
     Raises:
         InputError: an impossible size.
     """
-    from PIL import Image
-
     if not (480 <= width <= 1600 and 240 <= height <= 1200):
         raise InputError("A film can be 480 to 1,600 pixels wide and 240 to 1,200 high.")
-    last = min(len(film.seen.epochs), MOST) - 1
-    part = np.arange(1, TWEENS + 1) / TWEENS
-    times = [0.0] * REST
-    for k in range(last):
-        times += [*(k + part**2 * (3 - 2 * part)), *[k + 1.0] * REST]
-    times += [float(last)] * END
+    states = min(len(film.seen.epochs), MOST)
     stage = _Stage(film, width * SCALE, height * SCALE, theme)
-    pictures: list[Any] = []
-    colours: Any = None
-    for time, before in zip(times, [-1.0, *times], strict=False):
-        if time != before:
-            now = stage.picture(time).reduce(SCALE)
-            colours = colours or now.quantize(255, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
-            kept = now.quantize(palette=colours, dither=Image.Dither.NONE)
-        pictures.append(kept)
-    file = io.BytesIO()
-    pictures[0].save(file, "GIF", save_all=True, append_images=pictures[1:], duration=MILLISECONDS, loop=0, optimize=False, disposal=1)
-    return file.getvalue()
+    return gif(moments(states, REST, END), lambda time: stage.picture(time).reduce(SCALE))
 
 
 class _Stage:
