@@ -6,12 +6,13 @@ import streamlit as st
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-from app import arenas
+from app import arenas, files
 from app.boundary import shown
 from app.headers import Signed
 from app.visits import sweeping
 
 arenas.share()
+files.guard()
 known = st.get_option("server.allowedHosts")
 app = st.App(
     "pages.py",

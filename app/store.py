@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -18,6 +19,7 @@ from sentviz.testset.rows import Rows
 from sentviz.trace import Trace
 
 if TYPE_CHECKING:
+    from app.views.testset.myfile_part import MyFile
     from sentviz.maps.injection import Entries
     from sentviz.shelf import Gathered
 
@@ -43,6 +45,7 @@ __all__ = [
 ]
 
 KEPT_TABLES = 4
+MOVES = 0.1  # seconds between two states of a bar
 
 
 def _searched() -> tuple[str, ...]:
@@ -199,21 +202,31 @@ def table_of(of: Run, focus: Focus) -> Rows:
     asked: dict[Any, Rows] = st.session_state.setdefault("mine-rows", {})
     key = (of.digest, mine.key)
     if key not in asked:
-        from sentviz.testset.rows import predicted
-
-        bar = st.progress(0.0, f"Asking {of.name} about {len(mine.frame):,} rows")
-
-        def tick(done: int, total: int) -> None:
-            bar.progress(done / total)
-
-        try:
-            with turn():
-                asked[key] = predicted(model(of), of.digest, mine.rows(of.labels), "mine", tick)
-        finally:
-            bar.empty()
+        asked[key] = _answered(of, mine)
         while len(asked) > KEPT_TABLES:
             asked.pop(next(iter(asked)))
     return asked[key]
+
+
+def _answered(of: Run, mine: MyFile) -> Rows:
+    """What a run says of a visitor's own file, between other work."""
+    from sentviz.testset.rows import predicted
+
+    bar = st.progress(0.0, f"Asking {of.name} about {len(mine.frame):,} rows")
+    shown = time.monotonic()
+    try:
+        with turn(long=True) as step:
+
+            def tick(done: int, total: int) -> None:
+                nonlocal shown
+                step()
+                if time.monotonic() > shown + MOVES:
+                    shown = time.monotonic()
+                    bar.progress(done / total)
+
+            return predicted(model(of), of.digest, mine.rows(of.labels), "mine", tick)
+    finally:
+        bar.empty()
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)

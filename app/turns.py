@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import sys
 import threading
-import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
 import streamlit as st
+from streamlit import runtime
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from sentviz.background import Turns
 
-__all__ = ["torch_is_here", "turn", "turns", "visitor", "warm", "warming"]
+__all__ = ["here", "torch_is_here", "turn", "turns", "visitor", "warm", "warming"]
 
 
 def visitor() -> str:
     """A name for whoever looks, for this visit."""
-    who: str = st.session_state.setdefault("visitor", uuid.uuid4().hex)
-    return who
+    context = get_script_run_ctx()
+    return context.session_id if context else ""
+
+
+def here(who: str) -> bool:
+    """Whether the visitor of that name has not closed the page. One who comes back within the time for that asks anew."""
+    return not who or not runtime.exists() or runtime.get_instance().is_active_session(who)
 
 
 @st.cache_resource(show_spinner=False)
@@ -30,19 +36,43 @@ def turns(work: str) -> Turns:
 
 
 @contextmanager
-def turn(work: str = "model") -> Iterator[None]:
-    """This visitor's turn at such work; the page says how many are before. Not to be asked for within a turn."""
+def turn(work: str = "model", *, long: bool = False) -> Iterator[Callable[[], None]]:
+    """This visitor's turn at such work; the page says how many are before. Not to be asked for within a turn.
+
+    Long work calls what this yields between its steps: others go first there, and the work of a visitor who has left ends.
+    """
     shown: list[Any] = []
+    told: list[int] = []
+    who = visitor()
 
     def say(before: int) -> None:
+        _leave(who)
         if not shown:
             shown.append(st.empty())
-        shown[0].caption(f":material/hourglass_empty: {before} before you")
+        if told[-1:] != [before]:
+            told.append(before)
+            shown[0].caption(f":material/hourglass_empty: {before} before you")
 
-    with turns(work).turn(visitor(), say):
-        if shown:
-            shown[0].empty()
-        yield
+    with turns(work).turn(who, say, long=long) as rest:
+
+        def step() -> None:
+            _leave(who)
+            rest()
+            clear()
+
+        def clear() -> None:
+            if told:
+                shown[0].empty()
+                told.clear()
+
+        clear()
+        yield step
+
+
+def _leave(who: str) -> None:
+    """End this run of a page whose visitor has left."""
+    if not here(who):
+        st.stop()
 
 
 def warming() -> bool:

@@ -27,31 +27,47 @@ class Stopped(Exception):
 @dataclass(frozen=True, eq=False)
 class _Ticket:
     who: str
+    long: bool
 
 
 class Turns:
-    """So many pieces of work at a time, of a visitor one; who asks first comes first. Safe to share between visitors."""
+    """A queue for work that takes the machine: so many pieces at a time, one for each visitor. Safe to share between visitors.
+
+    Who asks first comes first, but short work comes before long work. Long work leaves one place free, and lets others go first between its
+    steps.
+    """
 
     def __init__(self, at_once: int = AT_ONCE) -> None:
         self._at_once, self._line, self._busy = at_once, list[_Ticket](), list[_Ticket]()
         self._free = threading.Condition()
 
     @contextmanager
-    def turn(self, who: str = "", say: Callable[[int], object] = lambda before: None) -> Iterator[None]:
+    def turn(
+        self, who: str = "", say: Callable[[int], object] = lambda before: None, *, long: bool = False
+    ) -> Iterator[Callable[[], None]]:
         """Wait for a turn, hold it, and give it back. A turn is not asked for within a turn.
 
         Args:
             who: asks; one who has no name may hold several.
-            say: called with how many are before, at first and whenever that changes; what it raises ends the waiting.
+            say: called with how many are before, again and again while waiting; what it raises ends the waiting.
+            long: whether the work takes long. It has to call what this yields between its steps, which waits while others go first.
         """
-        ticket, said = _Ticket(who), -1
+        ticket = _Ticket(who, long)
+
+        def step() -> None:
+            with self._free:
+                self._busy.remove(ticket)
+                self._line.append(ticket)
+                if self._comes(ticket):
+                    return
+                self._free.notify_all()
+            self._wait(ticket, say)
+
         with self._free:
             self._line.append(ticket)
         try:
-            while (before := self._before(ticket)) is not None:
-                if before != said:
-                    say(said := before)
-            yield
+            self._wait(ticket, say)
+            yield step
         finally:
             with self._free:
                 for held in (self._line, self._busy):
@@ -59,30 +75,44 @@ class Turns:
                         held.remove(ticket)
                 self._free.notify_all()
 
+    def _wait(self, ticket: _Ticket, say: Callable[[int], object]) -> None:
+        while (before := self._before(ticket)) is not None:
+            say(before)
+
     def _before(self, ticket: _Ticket) -> int | None:
         """How many are before a ticket, after a while of waiting for a change; None where its turn has come."""
         with self._free:
             if self._comes(ticket):
                 return None
-            before = len(self._busy) + self._line.index(ticket)
+            line = self._ordered()
+            before = len(self._busy) + line.index(ticket)
             self._free.wait(WAIT)
             return None if self._comes(ticket) else before
 
+    def _ordered(self) -> list[_Ticket]:
+        return sorted(self._line, key=lambda ticket: ticket.long)
+
+    def _able(self, ticket: _Ticket) -> bool:
+        """Whether a ticket's visitor holds no turn, and there is a place for such work."""
+        long = sum(other.long for other in self._busy)
+        free = len(self._busy) < self._at_once and (not ticket.long or long < max(1, self._at_once - 1))
+        return free and not (ticket.who and any(other.who == ticket.who for other in self._busy))
+
     def _comes(self, ticket: _Ticket) -> bool:
-        busy = {other.who for other in self._busy if other.who}
-        able = (other for other in self._line if other.who not in busy)
-        if len(self._busy) >= self._at_once or next(able, None) is not ticket:
+        if next(filter(self._able, self._ordered()), None) is not ticket:
             return False
         self._line.remove(ticket)
         self._busy.append(ticket)
+        self._free.notify_all()
         return True
 
 
 class Job:
     """One piece of work on its own thread; its fields may be read at any time."""
 
-    def __init__(self, title: str) -> None:
-        self.title = title
+    def __init__(self, title: str, here: Callable[[str], bool] = lambda who: True) -> None:
+        """`here` says whether one who wants the result still waits for it."""
+        self.title, self._here = title, here
         self.state = "waiting"  # running, done, stopped, failed
         self.share, self.doing = 0.0, "waiting"
         self.result: Any = None
@@ -102,7 +132,7 @@ class Job:
             Stopped: the job was given up.
         """
         self.share, self.doing = min(max(share, 0.0), 1.0), doing
-        if self.stop.is_set():
+        if self.stop.is_set() or not any(map(self._here, tuple(self.waiting))):
             raise Stopped
 
     def run(self, work: Work, turns: Turns) -> None:
@@ -123,10 +153,12 @@ class Job:
 
 
 class Jobs:
-    """Jobs by key. Safe to share between visitors; a job goes on while one of them waits for it."""
+    """Jobs by key. Safe to share between visitors; a job goes on while one of them waits for it and is still here."""
 
-    def __init__(self, kept: int = KEPT, at_once: int = AT_ONCE) -> None:
+    def __init__(self, kept: int = KEPT, at_once: int = AT_ONCE, here: Callable[[str], bool] = lambda who: True) -> None:
+        """`here` says of one who waits whether they have not left."""
         self._jobs: dict[str, Job] = {}
+        self._here = here
         self._lock, self._turns, self._kept = threading.Lock(), Turns(at_once), kept
 
     def get(self, key: str) -> Job | None:
@@ -139,7 +171,7 @@ class Jobs:
             job = self._jobs.pop(key, None)
             fresh = job is None or job.state in ("stopped", "failed") or job.stop.is_set() or (again and job.over)
             if job is None or fresh:
-                job = Job(title)
+                job = Job(title, self._here)
             self._jobs[key] = job  # the latest last
             job.waiting.add(who)
             over = [k for k, other in self._jobs.items() if other.over]

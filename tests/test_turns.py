@@ -8,13 +8,13 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from sentviz.background import Turns
+from sentviz.background import Job, Jobs, Turns
 
 SOON = 20.0  # seconds, after which a test has failed
 
 
 @contextmanager
-def asking(turns: Turns, who: str, order: list[str], told: list[int]) -> Iterator[threading.Thread]:
+def asking(turns: Turns, who: str, order: list[str], told: list[int], *, long: bool = False) -> Iterator[threading.Thread]:
     """A visitor on a thread of their own who asks for a turn; waited for until they stand in the line."""
     there, waits = threading.Event(), threading.Event()
 
@@ -23,7 +23,7 @@ def asking(turns: Turns, who: str, order: list[str], told: list[int]) -> Iterato
             told.append(before)
             waits.set()
 
-        with turns.turn(who, say):
+        with turns.turn(who, say, long=long):
             order.append(who)
             there.set()
 
@@ -68,3 +68,60 @@ def test_a_visitor_who_leaves_the_line_leaves_no_gap() -> None:
         raise ZeroDivisionError
     with turns.turn("d", lambda before: pytest.fail("nobody is before")):
         pass
+
+
+def test_long_work_leaves_a_place_and_lets_others_go_first_between_its_steps() -> None:
+    """Of two places long work takes one; between steps the other long work has its turn, and short work comes before both."""
+    turns, order = Turns(2), list[str]()
+    with ExitStack() as stack, turns.turn("first", long=True) as step:
+        step()  # nobody waits
+        stack.enter_context(asking(turns, "second", order, [], long=True))
+        with turns.turn("short", lambda before: pytest.fail("a place was kept for it")):
+            assert not order
+        step()
+        assert order == ["second"]
+
+
+@pytest.mark.slow
+def test_short_work_comes_before_long_work_that_waits_longer() -> None:
+    turns, order = Turns(1), list[str]()
+    with ExitStack() as stack, turns.turn("before"):
+        stack.enter_context(asking(turns, "long", order, [], long=True))
+        stack.enter_context(asking(turns, "short", order, []))
+    assert order == ["short", "long"]
+
+
+@pytest.mark.slow
+def test_who_leaves_while_waiting_is_asked_again_and_again() -> None:
+    """The one before stays; what `say` raises later ends the waiting all the same."""
+    turns, told = Turns(1), list[int]()
+
+    def say(before: int) -> None:
+        told.append(before)
+        if len(told) == 3:
+            raise LookupError
+
+    with turns.turn("a"), pytest.raises(LookupError), turns.turn("b", say):
+        pytest.fail("it was not its turn")
+    assert told == [1, 1, 1]
+
+
+def test_a_job_ends_when_all_who_wait_for_it_have_left() -> None:
+    jobs, gone, started, go_on = Jobs(here=lambda who: who not in gone), set[str](), threading.Event(), threading.Event()
+
+    def work(job: Job) -> None:
+        started.set()
+        while go_on.wait(SOON):
+            job.tick(0.5, "a step")
+
+    jobs.start("key", "Work", work, "a")
+    job = jobs.start("key", "Work", work, "b")
+    assert started.wait(SOON)
+    gone.add("a")
+    go_on.set()
+    assert job.state == "running"
+    gone.add("b")
+    for thread in threading.enumerate():
+        if thread.name == "Work":
+            thread.join(SOON)
+    assert job.state == "stopped"

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import io
 import json
+import signal
+import subprocess
+import sys
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import sentviz.testset.upload
 from sentviz.errors import InputError
 from sentviz.testset.table import Limits, parsed
 from sentviz.testset.upload import LIMITS, guess, labelled, read_table
@@ -21,14 +25,14 @@ TABLE = pd.DataFrame({"id": ["7", "8", "9"], "review": ["Ein schöner Film.", " 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
 @pytest.mark.parametrize("mark", [",", ";", "\t"])
 def test_a_csv_is_read_whatever_its_encoding_and_separator(encoding: str, mark: str) -> None:
-    frame, remarks = parsed(TABLE.to_csv(index=False, sep=mark).encode(encoding), "mine.csv", LIMITS)
-    pd.testing.assert_frame_equal(frame, TABLE, check_dtype=False)
+    table, remarks = parsed(TABLE.to_csv(index=False, sep=mark).encode(encoding), "mine.csv", LIMITS)
+    pd.testing.assert_frame_equal(table.to_pandas(), TABLE, check_dtype=False)
     assert bool(remarks) == (encoding in ("utf-16", "cp1252"))
 
 
 def test_korean_in_its_old_encoding_is_read() -> None:
-    frame, remarks = parsed("text,label\n정말 재미있는 영화,1\n".encode("cp949"), "k.csv", LIMITS)
-    assert frame.loc[0, "text"] == "정말 재미있는 영화"
+    table, remarks = parsed("text,label\n정말 재미있는 영화,1\n".encode("cp949"), "k.csv", LIMITS)
+    assert table["text"].to_pylist() == ["정말 재미있는 영화"]
     assert "cp949" in remarks[0]
 
 
@@ -39,7 +43,7 @@ def parquet(table: pd.DataFrame | pa.Table) -> bytes:
 
 
 def test_a_parquet_is_read_and_a_damaged_one_named() -> None:
-    assert parsed(parquet(TABLE), "mine.parquet", LIMITS)[0].equals(TABLE)
+    assert parsed(parquet(TABLE), "mine.parquet", LIMITS)[0].to_pandas().equals(TABLE)
     with pytest.raises(InputError, match=r"mine\.parquet is a damaged parquet file"):
         parsed(parquet(TABLE)[:200], "mine.parquet", LIMITS)
 
@@ -47,7 +51,7 @@ def test_a_parquet_is_read_and_a_damaged_one_named() -> None:
 def test_parquet_files_that_others_write() -> None:
     """Metadata of pandas that names a column which is not there, and a text that is not UTF-8."""
     named = pa.table({"text": ["a"]}).replace_schema_metadata({"pandas": json.dumps({"index_columns": ["gone"], "columns": []})})
-    assert parsed(parquet(named), "x.parquet", LIMITS)[0]["text"].tolist() == ["a"]
+    assert parsed(parquet(named), "x.parquet", LIMITS)[0]["text"].to_pylist() == ["a"]
     broken = pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\2\0\0\0"), pa.py_buffer(b"\xff\xfe")])
     with pytest.raises(InputError, match="a text in it is not UTF-8"):
         parsed(parquet(pa.table({"text": broken})), "x.parquet", LIMITS)
@@ -61,8 +65,17 @@ def test_parquet_files_that_others_write() -> None:
         (b",".join(b"c%d" % i for i in range(20_000)) + b"\n1\n", "20,000 columns; files of at most 200"),
         (parquet(pa.table({f"c{i}": [1] for i in range(300)})), "300 columns"),
         (parquet(pa.Table.from_arrays([pa.array(["a"])] * 2, names=["t", "t"])), "several columns named 't'"),
+        (b"t,label,t\na,b,c\n", "several columns named 't'"),
+        (b"text,label\na film, warm, and long,positive\nb,c\n", "Row 2 of x.csv has 4 fields and its header 2"),
+        (b"text,label\n" + b"a,b\n" * 3_000 + b"a,b,c\n", "Row 3,002 of x.csv has 3 fields and its header 2"),
+        (b"text,label\na,b,\n" + b"a,b\n" * 3_000 + b"a,b,c\n", "Row 3,003 of x.csv has 3 fields and its header 2"),
+        (b"text,label\n" + b",".join([b"a"] * 1_000) + b"\n", "Row 2 of x.csv has 1,000 fields and its header 2"),
+        (b'text,label\n"a,b\n', "quotation mark in row 1 is never closed"),
     ],
-    ids=["nothing", "blank", "header", "bytes", "quote", "wide", "wide parquet", "twice"],
+    ids=[
+        *("nothing", "blank", "header", "bytes", "quote", "wide", "wide parquet", "twice", "twice in CSV"),
+        *("a comma in the first text", "in a later one", "after an empty field", "a wide row", "an open quote"),
+    ],
 )
 def test_what_is_no_table_is_one_sentence(data: bytes, said: str) -> None:
     with pytest.raises(InputError, match=said) as error:
@@ -70,10 +83,52 @@ def test_what_is_no_table_is_one_sentence(data: bytes, said: str) -> None:
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("data", [b"t" + b",a" * 300 + b"\n", b"t,u\n" + b"a," * 300 + b"\n"], ids=["header", "row"])
+def test_a_shape_that_no_table_has_is_refused_before_anything_heavy_is_loaded(data: bytes) -> None:
+    """In a process of its own, which says what it has loaded."""
+    code = (
+        "import sys\nfrom sentviz.testset.table import Limits, parsed\n"
+        f"try:\n    parsed({data!r}, 'x.csv', Limits())\nexcept ValueError:\n    print(sorted({{'pandas', 'numpy'}} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_fields_without_a_name_hold_nothing_and_a_text_a_line_may_hold_any_sign() -> None:
+    assert parsed(b"text,label\na,b,,\nc,d\n", "x.csv", LIMITS)[0].to_pydict() == {"text": ["a", "c"], "label": ["b", "d"]}
+    assert parsed(b'text\na film, warm; long\n\n"b"\n', "x.txt", LIMITS)[0].to_pydict() == {"text": ["a film, warm; long", "b"]}
+
+
+TEXTS = ["\U0001f600" * 9, "warm", None, "e\u0301" * 4]
+
+
+@pytest.mark.parametrize("kind", ["csv", "string", "large_string", "dictionary", "list"])
+def test_cells_are_cut_where_they_are_read(kind: str) -> None:
+    """At 6 characters, whatever holds the text; how many were cut is said."""
+    if kind == "csv":
+        data = pd.DataFrame({"text": TEXTS, "n": "1234567"}).to_csv(index=False).encode()
+    else:
+        texts = pa.array([text and [text] for text in TEXTS]) if kind == "list" else pa.array(TEXTS)
+        column = texts.dictionary_encode() if kind == "dictionary" else texts if kind == "list" else texts.cast(kind)
+        data = parquet(pa.table({"text": column, "n": [12345678] * 4}))
+    table, remarks = parsed(data, "x", Limits(cell=6))
+    want = ["['" + (text or "")[:4] if kind == "list" else (text or "")[:6] for text in TEXTS]
+    want[2] = table["text"][2].as_py() or ""
+    assert [text or "" for text in table["text"].to_pylist()] == want
+    cut = (4 if kind == "csv" else 0) + 2 + (kind == "list")
+    assert remarks == [f"{cut} cells have more than 6 characters; what follows those is not read."]
+
+
+def test_texts_of_any_frame_are_cut_and_counted() -> None:
+    made, remarks = labelled(pd.DataFrame({"t": ["a" * 20_001, "b" * 20_000]}), "t", "", CLASSES)
+    assert made["text"].str.len().tolist() == [20_000, 20_000]
+    assert remarks == ["1 cell has more than 20,000 characters; what follows those is not read."]
+
+
 def test_too_large_and_too_long_files() -> None:
     data = TABLE.to_csv(index=False).encode()
-    frame, remarks = parsed(data, "x.csv", Limits(rows=2))
-    assert len(frame) == 2
+    table, remarks = parsed(data, "x.csv", Limits(rows=2))
+    assert len(table) == 2
     assert "first 2 rows" in remarks[0]
     assert len(parsed(parquet(pd.concat([TABLE] * 1_000)), "x.parquet", Limits(rows=2))[0]) == 2
     with pytest.raises(InputError, match="at most"):
@@ -102,8 +157,8 @@ def test_a_file_is_read_apart_and_comes_back_whole() -> None:
 
 @pytest.mark.slow
 def test_quotes_that_take_a_sniffer_for_ever_are_read_at_once() -> None:
-    data = b'text,label\n,"a",b\n,' + b'"' * 2_300 + b"x"
-    assert list(read_table(data, "quotes.csv", Limits(seconds=60))[0].columns) == ["text", "label"]
+    data = b'text,label,more\n,"a",b\n,' + b'"' * 2_300 + b"x"
+    assert list(read_table(data, "quotes.csv", Limits(seconds=60))[0].columns) == ["text", "label", "more"]
 
 
 @pytest.mark.slow
@@ -111,8 +166,27 @@ def test_what_takes_too_long_or_too_much_is_ended() -> None:
     data = TABLE.to_csv(index=False).encode()
     with pytest.raises(InputError, match=r"takes longer than 0\.01 seconds"):
         read_table(data, "x.csv", Limits(seconds=0.01))
-    with pytest.raises(InputError, match="takes more than 100 MB of memory"):
-        read_table(data, "x.csv", Limits(memory=100 * 2**20))
+    large = parquet(pa.table({"text": ["good film " * 25_000_000]}))
+    with pytest.raises(InputError, match="takes more than 700 MB of memory"):
+        read_table(large, "x.parquet", Limits(memory=700 * 2**20))
+
+
+@pytest.mark.parametrize(
+    ("status", "wrote", "said"),
+    [
+        (-signal.SIGXCPU, "", "takes longer than 10 seconds"),
+        (-signal.SIGKILL, "", "takes more than 1,280 MB of memory"),
+        (-signal.SIGABRT, "terminate called after throwing an instance of 'std::bad_alloc'", "takes more than 1,280 MB of memory"),
+        (-signal.SIGSEGV, "", r"its reader broke off \(Segmentation fault\)\. The file is damaged, or"),
+        (1, "Traceback\nKeyError: 'x'", r"its reader broke off \(KeyError: 'x'\)"),
+    ],
+)
+def test_why_a_reader_ended_is_said(status: int, wrote: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = subprocess.CompletedProcess([], status, b"", wrote.encode())
+    monkeypatch.setattr(sentviz.testset.upload.subprocess, "run", lambda *args, **settings: done)
+    with pytest.raises(InputError, match=rf"^x\.csv .*{said}") as error:
+        read_table(b"text\na\n", "x.csv")
+    assert "\n" not in str(error.value)
 
 
 def test_columns_are_guessed_by_name_then_by_length() -> None:

@@ -140,14 +140,14 @@ def predicted(model: Model, digest: str, frame: pd.DataFrame, over: str, progres
 
     if frame.empty:
         raise InputError("There is no row to ask about.")
-    readings, why = model.sift(frame)
+    readings, why = model.sift(frame, None if progress is None else lambda: progress(0, len(frame)))
     unread = {str(frame["id"].iloc[place]): reason for place, reason in why.items()}
     if len(why) == len(frame):
         raise InputError(f"{model.name} can read none of these rows. {next(iter(why.values()))}")
     frame = frame[[row is not None for row in readings]]
     logits, _ = model.forward([row for row in readings if row is not None], progress=progress)
     columns: dict[str, Any] = {"id": frame["id"].astype(str).to_numpy(), "label": np.full(len(frame), -1)}
-    columns |= {name: frame[name].to_numpy() for name in ("label", "text", "text_pair", "tag") if name in frame}
+    columns |= {name: frame[name].array for name in ("label", "text", "text_pair", "tag") if name in frame}
     rows = answered(model.name, digest, over, model.labels, columns, softmax(logits).astype(np.float64))
     return replace(rows, unread=unread)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+import signal
 import subprocess
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
-from sentviz.testset.table import REFUSED, Limits, arguments
+from sentviz.testset.table import CUT, REFUSED, Limits, arguments, cut, too_large, too_slow
 from sentviz.text import is_blank
 
 if TYPE_CHECKING:
@@ -20,7 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["LIMITS", "codes", "guess", "labelled", "read_table"]
 
 LIMITS = Limits()
-CUT = "Cut it down or save it as CSV (UTF-8)."
+SHORT = ("MemoryError", "bad_alloc", "out of memory", "Cannot allocate")  # what programs say that get no more memory
+WAIT = 4  # times `Limits.seconds` that a reader has by the clock, since answers go before its work
 TEXT_NAMES = ("text", "sentence", "review", "document", "comment", "content", "tweet", "body", "message")
 LABEL_NAMES = ("label", "sentiment", "polarity", "class", "target", "rating", "stars", "y")
 
@@ -38,16 +41,30 @@ def read_table(data: bytes, name: str, limits: Limits = LIMITS) -> tuple[pd.Data
     if len(data) > limits.size:
         raise InputError(f"{name} has {len(data) / 2**20:,.0f} MB; files of at most {limits.size // 2**20} MB are read.")
     try:
-        done = subprocess.run(arguments(name, limits), input=data, capture_output=True, timeout=limits.seconds, check=False)
+        done = subprocess.run(arguments(name, limits), input=data, capture_output=True, timeout=WAIT * limits.seconds, check=False)
     except subprocess.TimeoutExpired:
-        raise InputError(f"{name} takes longer than {limits.seconds:g} seconds to read: is it a table? {CUT}") from None
+        raise InputError(too_slow(name, limits)) from None
     if done.returncode == REFUSED:
         raise InputError(done.stdout.decode())
     if done.returncode:
-        raise InputError(f"{name} takes more than {limits.memory // 2**20:,} MB of memory to read. {CUT}")
+        raise InputError(_ended(name, limits, done.returncode, done.stderr.decode(errors="replace")))
     with pa.ipc.open_stream(done.stdout) as stream:
         table = stream.read_all()
     return table.to_pandas(), json.loads(table.schema.metadata[b"remarks"])
+
+
+def _ended(name: str, limits: Limits, status: int, said: str) -> str:
+    """Why a reader gave no answer, from its exit status (below 0: the signal that ended it) and what it wrote before."""
+    if status == -getattr(signal, "SIGKILL", 0) or any(
+        sign in said for sign in ("MemoryError", "bad_alloc", "out of memory", "Cannot allocate")
+    ):
+        return too_large(name, limits)
+    if status == -getattr(signal, "SIGXCPU", 0):
+        return too_slow(name, limits)
+    logging.getLogger(__name__).warning("The reader of a file ended with status %d: %s", status, said)
+    how = signal.strsignal(-status) if status < 0 else (said.splitlines() or [f"exit status {status}"])[-1]
+    most = f"{limits.memory // 2**20:,} MB"
+    return f"{name} cannot be read: its reader broke off ({how}). The file is damaged, or takes more than {most} of memory. {CUT}"
 
 
 def guess(frame: pd.DataFrame, labels: bool = False) -> str:
@@ -71,6 +88,8 @@ def codes(labels: Iterable[Any], classes: Sequence[str]) -> npt.NDArray[np.int64
 def labelled(frame: pd.DataFrame, text: str, label: str, classes: tuple[str, ...]) -> tuple[pd.DataFrame, list[str]]:
     """Rows to ask about: id (the place in the file, from 1), text, label (class, -1 = none), and remarks on what was left out.
 
+    Texts are cut at `LIMITS.cell` characters.
+
     Raises:
         InputError: a column that is not there, or no readable text.
     """
@@ -80,12 +99,16 @@ def labelled(frame: pd.DataFrame, text: str, label: str, classes: tuple[str, ...
         if column not in frame:
             raise InputError(f"The file has no column {column!r}; it has {', '.join(map(str, frame.columns))}.")
     texts = frame[text].astype("string").fillna("").astype(str)
+    longer = int((texts.str.len() > LIMITS.cell).sum())
+    texts = texts.str.slice(0, LIMITS.cell) if longer else texts
     kept = np.array([not is_blank(entry) for entry in texts], dtype=bool)
     if not kept.any():
         raise InputError(f"No row has a text in the column {text!r}.")
     labels = codes(frame[label], classes) if label else np.full(len(frame), -1)
     made = pd.DataFrame({"id": [str(i + 1) for i in range(len(frame))], "text": texts.to_numpy(), "label": labels})[kept]
     remarks = [f"{int((~kept).sum()):,} rows without a text are left out."] if not kept.all() else []
+    if longer:
+        remarks.append(cut(longer, LIMITS.cell))
     if label and (unknown := int((made["label"] < 0).sum())):
         remarks.append(
             f"{unknown:,} labels are none of {', '.join(classes)} (nor 0 to {len(classes) - 1}); those rows count as unlabelled."

@@ -13,6 +13,7 @@ import pandas as pd
 import streamlit as st
 
 from app import answers, shell, store
+from app.turns import here
 from app.waiting import wait
 from sentviz.background import Job, Jobs
 from sentviz.embeddings.cache import Cache, digest, layer_vectors, pictures, stored_sample
@@ -47,7 +48,7 @@ SEED = 0
 
 @st.cache_resource(show_spinner=False)
 def _jobs() -> Jobs:
-    return Jobs()
+    return Jobs(here=here)
 
 
 def _cache() -> Cache:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pandas as pd
 import streamlit as st
 
 from app import shell
+from app.turns import turn
 from sentviz.errors import SentvizError
 from sentviz.runs import Run
 from sentviz.testset.upload import guess, labelled, read_table
+
+if TYPE_CHECKING:
+    from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 __all__ = ["MyFile", "chosen", "unlabelled"]
 
@@ -45,24 +50,32 @@ def unlabelled(over: str, classes: tuple[str, ...]) -> str:
     return "None of these rows has a label."
 
 
+def _refused(file: UploadedFile) -> str:
+    """Read a file that was chosen, once; why it cannot be read, "" where it was read."""
+    last: tuple[str, str] = st.session_state.get("mine-last", ("", ""))
+    if last[0] == file.file_id:
+        return last[1]
+    data, why = file.getvalue(), ""
+    try:
+        with st.spinner("Reading your file"), turn("file"):
+            frame, remarks = read_table(data, file.name)
+        digest = hashlib.sha256(data).hexdigest()[:16]
+        st.session_state["mine"] = MyFile(file.name, frame, guess(frame), guess(frame, labels=True), digest)
+        st.session_state["mine-remarks"] = remarks
+    except SentvizError as error:
+        why = str(error)
+    st.session_state["mine-last"] = file.file_id, why
+    return why
+
+
 def chosen(run: Run) -> bool:
     """The uploader and the choice of columns; whether there is a file to ask about."""
     with st.expander("Your file", icon=":material/upload_file:", expanded="mine" not in st.session_state):
         st.caption("A CSV or parquet file with a column of texts and, if you have them, labels. It stays in memory for this visit only.")
         file = st.file_uploader("File", type=["csv", "tsv", "txt", "parquet"], key="mine-file", label_visibility="collapsed")
-        if file is not None:
-            data = file.getvalue()
-            digest = hashlib.sha256(data).hexdigest()[:16]
-            kept: MyFile | None = st.session_state.get("mine")
-            if kept is None or kept.digest != digest:
-                try:
-                    with st.spinner("Reading your file"):
-                        frame, remarks = read_table(data, file.name)
-                except SentvizError as error:
-                    st.warning(shell.md(str(error)), icon=":material/block:")
-                    return False
-                st.session_state["mine"] = MyFile(file.name, frame, guess(frame), guess(frame, labels=True), digest)
-                st.session_state["mine-remarks"] = remarks
+        if file is not None and (refused := _refused(file)):
+            st.warning(shell.md(refused), icon=":material/block:")
+            return False
         mine: MyFile | None = st.session_state.get("mine")
         if mine is None:
             return False

@@ -10,6 +10,7 @@ import streamlit as st
 from app import shell
 from app.fields import LARGEST
 from app.focus import choices
+from app.turns import here
 from app.waiting import wait
 from sentviz.background import Jobs
 from sentviz.errors import SentvizError
@@ -30,7 +31,7 @@ POSITIONS = {"aware": "SentiFormer's", "learned": "learned", "sinusoid": "sinuso
 
 @st.cache_resource(show_spinner=False)
 def _jobs() -> Jobs:
-    return Jobs(kept=8, at_once=1)
+    return Jobs(kept=8, at_once=1, here=here)
 
 
 def show() -> None:

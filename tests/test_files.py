@@ -1,0 +1,127 @@
+"""Files of visitors: where exported ones lie, how many uploads a visit keeps, how often one is read, and who waits for it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pandas as pd
+import pytest
+from streamlit.runtime import memory_media_file_storage as media
+from streamlit.runtime.media_file_storage import MediaFileKind
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.uploaded_file_manager import UploadedFileRec
+from streamlit.testing.v1 import AppTest
+
+from app import files
+from app.turns import turns
+from sentviz.errors import InputError
+
+ROOT = Path(__file__).parents[1]
+FILE = UploadedFileRec("a", "mine.csv", "text/csv", b"text\nwarm\n")
+
+
+@pytest.fixture
+def guarded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Streamlit's own ways come back after the test."""
+    monkeypatch.setattr(media, "create_fast_hasher", media.create_fast_hasher)
+    monkeypatch.setattr(MemoryUploadedFileManager, "add_file", MemoryUploadedFileManager.add_file)
+    files.guard()
+
+
+def stored(storage: media.MemoryMediaFileStorage) -> str:
+    return storage.load_and_get_id(b"text,label\nwarm,positive\n", "text/csv", MediaFileKind.DOWNLOADABLE, "rows.csv")
+
+
+def test_nobody_computes_the_address_of_a_file_from_its_content(guarded: None) -> None:
+    """The same file has one address in a process, for whoever exports it, and another one in each other process."""
+    first, again = (stored(media.MemoryMediaFileStorage("/media")) for _ in range(2))
+    files.guard()
+    assert first == again != stored(media.MemoryMediaFileStorage("/media"))
+
+
+def test_a_visit_keeps_its_last_upload_only(guarded: None) -> None:
+    uploads = MemoryUploadedFileManager("/upload")
+    for session, name in (("s", "a"), ("other", "a"), ("s", "b")):
+        uploads.add_file(session, FILE._replace(file_id=name))
+    assert [file.file_id for file in uploads.get_files("s", ["a", "b"])] == ["b"]
+    assert uploads.get_files("other", ["a"]) and uploads._total_bytes == 2 * len(FILE.data)
+
+
+@pytest.mark.slow
+def test_the_app_is_served_so() -> None:
+    code = "import app.main\nfrom streamlit.runtime import memory_media_file_storage as m\nprint(m.create_fast_hasher.__module__)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split()[-1] == "app.files"
+
+
+# ---- the page
+
+
+def page() -> None:
+    from app.views.testset import myfile_part
+    from sentviz.runs import runs
+
+    myfile_part.chosen(next(iter(runs().values())))
+
+
+class Chosen(SimpleNamespace):
+    """What the uploader gives."""
+
+    def getvalue(self) -> bytes:
+        return FILE.data
+
+
+@pytest.mark.slow
+def test_a_file_is_read_once_in_its_turn_whether_it_is_a_table_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    from app.views.testset import myfile_part
+
+    read, busy = list[str](), list[int]()
+
+    def reading(data: bytes, name: str) -> tuple[pd.DataFrame, list[str]]:
+        read.append(name)
+        busy.append(len(turns("file")._busy))
+        if name == "bad.csv":
+            raise InputError("bad.csv is no table.")
+        return pd.DataFrame({"text": ["warm"]}), []
+
+    chosen: dict[str, Any] = {"file": Chosen(file_id="1", name="bad.csv")}
+    monkeypatch.setattr(myfile_part, "read_table", reading)
+    monkeypatch.setattr(myfile_part.st, "file_uploader", lambda *args, **settings: chosen["file"])
+    app = AppTest.from_function(page, default_timeout=60).run().run()
+    assert not app.exception and [warning.value for warning in app.warning] == ["bad\\.csv is no table\\."] and read == ["bad.csv"]
+    chosen["file"] = Chosen(file_id="2", name="good.csv")
+    app.run().run()
+    assert not app.warning and read == ["bad.csv", "good.csv"] and busy == [1, 1] and app.session_state["mine"].text == "text"
+
+
+def working() -> None:
+    import streamlit as st
+
+    from app.turns import turn
+
+    with turn(long=True) as step:
+        st.markdown("begun")
+        step()
+        st.markdown("went on")
+
+
+@pytest.mark.parametrize("here", [True, False])
+def test_the_work_of_a_visitor_who_left_ends_at_its_next_step(here: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    import app.turns
+
+    monkeypatch.setattr(app.turns, "here", lambda who: here)
+    shown = AppTest.from_function(working, default_timeout=60).run()
+    assert not shown.exception and [item.value for item in shown.markdown] == ["begun", "went on"][: 1 + here]
+    assert not turns("model")._busy
+
+
+def test_who_is_here_is_who_has_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    import app.turns
+
+    monkeypatch.setattr(app.turns.runtime, "exists", lambda: True)
+    monkeypatch.setattr(app.turns.runtime, "get_instance", lambda: SimpleNamespace(is_active_session=lambda who: who == "a"))
+    assert [app.turns.here(who) for who in ("a", "b", "")] == [True, False, True]
