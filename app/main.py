@@ -9,6 +9,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from app import arenas, files
 from app.boundary import shown
 from app.headers import Signed
+from app.rooted import Rooted
 from app.visits import sweeping
 
 arenas.share()
@@ -16,7 +17,11 @@ files.guard()
 known = st.get_option("server.allowedHosts")
 app = st.App(
     "pages.py",
-    middleware=[Middleware(Signed), Middleware(TrustedHostMiddleware, allowed_hosts=known or ["*"], www_redirect=False)],
+    middleware=[
+        Middleware(Signed),
+        Middleware(TrustedHostMiddleware, allowed_hosts=known or ["*"], www_redirect=False),
+        Middleware(Rooted),
+    ],
     on_script_error=shown,
     lifespan=sweeping,
 )

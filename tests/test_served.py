@@ -14,12 +14,13 @@ from pathlib import Path
 
 import pytest
 from starlette.middleware.trustedhost import TrustedHostMiddleware
-from starlette.responses import PlainTextResponse
+from starlette.responses import HTMLResponse, PlainTextResponse
 from starlette.testclient import TestClient
 
 from app.fields import LONGEST
 from app.focus import Focus
 from app.headers import HEADERS, Signed
+from app.rooted import HEAD, SAID, Rooted
 from sentviz.explain import SCORES
 
 ROOT = Path(__file__).parents[1]
@@ -46,6 +47,16 @@ def test_a_name_that_is_not_ours_is_refused(host: str, status: int) -> None:
 def test_an_answer_keeps_headers_of_its_own() -> None:
     app = Signed(PlainTextResponse("here", headers={"Referrer-Policy": "no-referrer"}))
     assert TestClient(app).get("/").headers.get_list("referrer-policy") == ["no-referrer"]
+
+
+def test_a_page_is_told_where_its_server_is() -> None:
+    """In a page that a browser opens, with its length; not in another answer, nor in a page that a program reads."""
+    page = "<html><head><title>x</title></head></html>"
+    opened, read = {"accept": "text/html,*/*"}, {"accept": "*/*"}
+    answer = TestClient(Rooted(HTMLResponse(page))).get("/", headers=opened)
+    assert answer.content == page.encode().replace(HEAD, HEAD + SAID) and int(answer.headers["content-length"]) == len(answer.content)
+    assert TestClient(Rooted(HTMLResponse(page))).get("/", headers=read).text == page
+    assert TestClient(Rooted(PlainTextResponse(page))).get("/", headers=opened).text == page
 
 
 def test_a_text_has_a_stated_length_typed_or_linked() -> None:

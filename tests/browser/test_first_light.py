@@ -9,6 +9,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tests.browser.conftest import listening
+
 ROOT = Path(__file__).parents[2]
 pytestmark = [
     pytest.mark.browser,
@@ -111,9 +113,12 @@ def test_a_visitors_text_is_never_markup(page: Any, server: str) -> None:
 
 
 def test_the_focus_travels_and_a_link_reproduces_the_view(page: Any, server: str) -> None:
-    """A link opens the same run and component on another page; the page switch keeps them."""
-    page.goto(f"{server}/attention?run=sst2%2Fdiff&component=2")
-    page.wait_for_selector(".st-key-figure-detail .main-svg", timeout=60_000)
+    """A link opens the same run and component on another page, and asks for nothing that is not there; the page switch keeps them."""
+    refused: list[str] = []
+    with listening(page, response=lambda answer: refused.append(answer.url) if answer.status >= 400 else None):
+        page.goto(f"{server}/attention?run=sst2%2Fdiff&component=2")
+        page.wait_for_selector(".st-key-figure-detail .main-svg", timeout=60_000)
+    assert not refused
     assert "A₂" in page.locator(".st-key-figure-detail").inner_text()
     page.get_by_text("Training", exact=True).click()
     page.get_by_text("Learned scalars").click()
