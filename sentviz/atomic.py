@@ -29,7 +29,11 @@ OPENING = sum(getattr(os, name, 0) for name in ("O_RDONLY", "O_BINARY", "O_NOCTT
 
 @contextmanager
 def hold(folder: Path, patience: float = 0.0, cancelled: Callable[[], bool] | None = None) -> Iterator[bool]:
-    """Hold a folder for this process: False where another still holds it after `patience` seconds (-1: for ever), or once `cancelled`."""
+    """Hold a folder for this process: False where another still holds it after `patience` seconds (-1: for ever), or once `cancelled`.
+
+    Raises:
+        OSError: the folder around it cannot be written.
+    """
     with _locked(_lock(folder), patience, cancelled) as mine:
         if mine is not False:
             restored(folder)
@@ -74,6 +78,10 @@ def replacing(path: Path) -> Iterator[Path]:
     try:
         yield fresh
         fresh.replace(path)
+    except OSError as error:
+        if error.filename == os.fspath(fresh):
+            error.filename = os.fspath(path)
+        raise
     finally:
         fresh.unlink(missing_ok=True)
 
@@ -184,6 +192,12 @@ def _locked(file: Path, patience: float = -1.0, cancelled: Callable[[], bool] | 
     """Hold a lock file, which goes when it is given back: False where another holds it, None where the system has no locks."""
     from filelock import FileLock, Timeout
 
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o644))  # filelock would try again for ever where no file can be made, as in /proc
+    except OSError as error:
+        error.filename = os.fspath(file.parent)
+        raise
     lock = FileLock(file, fallback_to_soft=False)
     try:
         lock.acquire(timeout=patience, cancel_check=cancelled)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["home", "place"]
+__all__ = ["home", "is_path", "place"]
 
 CARRIED = Path(__file__).with_name("_wheel")  # in a wheel: the app and some runs, as a checkout has them beside the package
 
@@ -21,3 +21,8 @@ def home() -> Path:
 def place(name: str) -> Path:
     """Where ``app`` or ``checkpoints`` is, in a checkout and in a wheel."""
     return (CARRIED if CARRIED.is_dir() else CARRIED.parents[1]) / name
+
+
+def is_path(name: str) -> bool:
+    """Whether a name can only be a path: no run, and no model of the Hugging Face hub, is called like this."""
+    return name.startswith((".", "~")) or Path(name).is_absolute() or name.replace(os.sep, "/").count("/") > 1

@@ -29,13 +29,14 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sentviz.atomic import hold, open_regular, read_regular, restored, writing
 from sentviz.errors import InputError, RunError
-from sentviz.home import home, place
+from sentviz.home import home, is_path, place
 from sentviz.schema import fits_config, fits_metrics, fits_table, read_table
 
 if TYPE_CHECKING:
@@ -388,7 +389,7 @@ def find(name: str | Path, folders: Folders = ()) -> Run:
     """A run by name (`sst2/ndt-unit-2`) or by folder.
 
     Raises:
-        RunError: unknown or unreadable; the message names what there is.
+        RunError: unknown or unreadable; the message names the nearest names.
     """
     path = Path(name)
     try:
@@ -403,7 +404,19 @@ def find(name: str | Path, folders: Folders = ()) -> Run:
         case RunError() as error:
             raise error
         case _:
-            raise RunError(f"There is no run {str(name)!r}; there are: {', '.join(known) or 'none'}.")
+            raise RunError(_unknown(str(name), list(known)))
+
+
+def _unknown(name: str, known: list[str]) -> str:
+    """What to do about a name or folder that is no run."""
+    if is_path(name):
+        folder = os.path.isdir(name)  # noqa: PTH112 - pathlib raises for a path that is too long
+        return f"There is no run in {name}: {'config.json is missing' if folder else 'there is no such folder'}."
+    near = [one for one in known if one.rpartition("/")[2] == name][:3] or get_close_matches(name, known, 3, 0.5)
+    hint = f"nearest are {', '.join(near)}; " if near else ""
+    return (
+        f"There is no run {name!r} here; {hint}`sentviz catalog` lists all {len(known):,}, `sentviz runs list` those that can be fetched."
+    )
 
 
 def write(folder: Path, config: dict[str, Any], writers: Mapping[str, Callable[[Path], object]]) -> None:

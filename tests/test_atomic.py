@@ -206,6 +206,20 @@ def test_a_file_system_without_locks_is_no_other_process(tmp_path: Path, number:
         assert mine is got
 
 
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="no /proc")
+def test_a_folder_where_nothing_can_be_made_is_no_other_process() -> None:
+    """Neither "another process" nor waiting for ever: the system's own reason, about the path that was asked for."""
+    for patience in (0.0, -1.0):
+        with pytest.raises(OSError) as error, hold(Path("/proc/x"), patience):
+            pass
+        assert error.value.filename == "/proc"
+    with pytest.raises(OSError) as error, writing(Path("/proc/x")):
+        pass
+    with pytest.raises(OSError) as error, replacing(Path("/proc/x.html")) as fresh:
+        fresh.write_text("x", encoding="utf-8")
+    assert error.value.filename == "/proc/x.html"
+
+
 def test_a_regular_file_is_read_to_its_last_byte(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"four")
     assert read_regular(tmp_path / "a", 4) == b"four"

@@ -299,15 +299,20 @@ def test_a_pickle_is_never_opened(root: Path, tmp_path: Path) -> None:
 
 
 def test_find_by_name_by_folder_and_not_at_all(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Names below the roots, paths, SENTVIZ_RUNS; unknown names list what there is."""
+    """Names below the roots, paths, SENTVIZ_RUNS; unknown names are answered with the nearest ones."""
     assert find("toy/ndt-unit-2", [root]).folder == (root / "toy/ndt-unit-2").resolve()
     assert find(root / "toy/ndt-unit-2").name == "toy/ndt-unit-2"
     assert find(str(root / "toy/vanilla-matched")).config["preset"] == "vanilla-matched"
-    with pytest.raises(RunError, match=r"no run 'toy/none'.*toy/ndt-unit-2"):
-        find("toy/none", [root])
+    with pytest.raises(RunError, match=r"no run 'toy/ndt-unti-2' here; nearest are toy/ndt-unit-2.*`sentviz catalog` lists all"):
+        find("toy/ndt-unti-2", [root])
+    with pytest.raises(RunError, match=r"no run 'ndt-unit-2' here; nearest are (\S+/ndt-unit-2[,;] )+`sentviz catalog`") as error:
+        find("ndt-unit-2", [root])
+    assert len(str(error.value)) < 300
+    with pytest.raises(RunError, match=r"no run in \./toy/none: there is no such folder"):
+        find("./toy/none", [root])
     monkeypatch.setenv("SENTVIZ_RUNS", f"{root / 'nowhere'}{os.pathsep}{root}")
     assert find("toy/ndt-unit-2").configuration == "ndt-unit-2"
-    for strange in ("", "../..", "x" * 3000, "a\x00b"):
+    for strange in ("", "../..", "x" * 3000, "/" + "x" * 3000, "a\x00b"):
         with pytest.raises(RunError, match="no run"):
             find(strange)
 

@@ -57,7 +57,7 @@ def command(function: Callable[..., Any]) -> Callable[..., Any]:
             sys.stdout = None
             sys.exit(0)
         except OSError as error:
-            raise click.ClickException(f"{error.strerror or error}: {error.filename or 'the disk'}.") from error
+            raise click.ClickException(f"{error.filename or 'The disk'} cannot be used ({error.strerror or error}).") from error
 
     return wrapped
 

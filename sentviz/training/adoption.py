@@ -16,7 +16,7 @@ from sentviz.evaluation import evaluate
 from sentviz.examples import examples_for
 from sentviz.lexicon import Lexicon
 from sentviz.models.hub.encoder import transformers
-from sentviz.models.hub.loading import Opened, opened, short_name
+from sentviz.models.hub.loading import Opened, opened, reachable, short_name
 from sentviz.models.hub.model import HubModel
 from sentviz.runs import Run
 from sentviz.training.finishing import asked, finish, hardware
@@ -54,13 +54,20 @@ def adopt(
         example: the sentence that opens its pages, and the second of a pair; one of ours in the data set's language unless given.
     Raises:
         RunError: as `load`, classes that are not the data set's, or a run of another model in its place.
-        InputError: a data set without classes. DataMissingError: the data set is not here.
+        InputError: a data set without classes, or labels that are not one for each class of the model.
+        DataMissingError: the data set is not here.
     """
+    reachable(name_or_folder)
     test = datasets.load_split(classified(dataset), "test")
     read = opened(name_or_folder, allow_pickle=allow_pickle)
     name = f"{dataset}/{configuration(name_or_folder, injection)}"
     folder = Path(out) / name
     model = read.wrapped(Lexicon.load(lexicon) if lexicon else None, injection)
+    if labels and len(labels) != len(model.labels):
+        raise InputError(
+            f"{read.name} tells {len(model.labels)} classes apart ({', '.join(model.labels)}), and {len(labels)} labels are given"
+            f" ({', '.join(labels)}); name one for each, in its order."
+        )
     _reorder(model, _order(labels or model.labels, test.labels, read.name))
     model.name, model.labels = name, tuple(test.labels)
     recipe = {"dataset": dataset, "model": configuration(name_or_folder, injection), "lexicon": lexicon, "seed": 0}
@@ -146,7 +153,8 @@ def _order(own: Sequence[str], wanted: Sequence[str], name: str) -> list[int]:
         found = [[k for label, k in pairs if full.startswith(label) or label.startswith(full)] for full in map(str.casefold, wanted)]
         if all(len(places) == 1 for places in found) and len({places[0] for places in found}) == len(own):
             return [places[0] for places in found]
-    raise RunError(f"{name} tells {', '.join(own)} apart, the data set {', '.join(wanted)}; say which is which with labels.")
+    what = "say which is which with labels" if len(own) == len(wanted) else "both need the same number of classes"
+    raise RunError(f"{name} tells {', '.join(own)} apart, the data set {', '.join(wanted)}; {what}.")
 
 
 def _reorder(model: HubModel, order: Sequence[int]) -> None:

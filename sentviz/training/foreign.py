@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from sentviz.lexicon import Lexicon
-from sentviz.models.hub.loading import opened
+from sentviz.models.hub.loading import opened, reachable
 from sentviz.models.hub.model import HubModel
 from sentviz.recipe import Recipe
 from sentviz.training.adoption import classified, configuration, entries, occupied, opening
@@ -84,6 +84,7 @@ def finetune(
         DataMissingError: the data set is not here. RunError: as `load`, or a run or resume point of another model or recipe.
         InputError: a setting that does not exist, or a data set without classes. KeyboardInterrupt: after saving a resume point.
     """
+    reachable(name_or_folder)
     named = {"dataset": dataset, "model": configuration(name_or_folder, injection), "lexicon": lexicon, "source": str(name_or_folder)}
     recipe = Recipe.of(named | settings)
     text, pair = example or opening(classified(dataset))

@@ -138,7 +138,7 @@ def test_odd_files_and_names(folders: dict[str, Path], tmp_path: Path) -> None:
         hub.load(changed(folders["bert"], tmp_path / "counted", id2label={"1": "a", "2": "b", "3": "c"}))
     with pytest.raises(RunError, match="There is no folder"):
         hub.load("/" + 300 * "a")
-    with pytest.raises(RunError, match="The hub has no model") as error:
+    with pytest.raises(RunError, match="the hub has no model") as error:
         hub.load(300 * "a")
     sentence(error)
     broken = changed(folders["bert"], tmp_path / "words")

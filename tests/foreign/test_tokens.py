@@ -172,12 +172,30 @@ def test_the_hub_away_a_name_unknown_and_transformers_missing(monkeypatch: pytes
     answer = SimpleNamespace(status_code=404, headers={}, request=None)
     for cause, sentence in (
         (errors.LocalEntryNotFoundError("away"), "the hub cannot be reached"),
-        (errors.RepositoryNotFoundError("none", response=answer), "The hub has no model 'someone/model'"),  # type: ignore[arg-type]
+        (errors.RepositoryNotFoundError("none", response=answer), "the hub has no model of this name"),  # type: ignore[arg-type]
         (errors.GatedRepoError("closed", response=answer), "asks for an agreement"),  # type: ignore[arg-type]
     ):
-        monkeypatch.setattr(transformers.PreTrainedConfig, "get_config_dict", refuse(cause))
+        monkeypatch.setattr("huggingface_hub.get_hf_file_metadata", refuse(cause))
         with pytest.raises(RunError, match=sentence):
             hub.load("someone/model")
+
+    from huggingface_hub import constants
+
+    asked: list[str] = []
+
+    def head(url: str, **_: Any) -> Any:
+        asked.append(url)
+        raise OSError("no route")
+
+    monkeypatch.setattr("huggingface_hub.get_hf_file_metadata", head)
+    for name, sentence in (("./nowhere", "There is no folder ./nowhere"), ("/no/such", "There is no folder"), ("so/me/where", "no folder")):
+        with pytest.raises(RunError, match=sentence):
+            hub.load(name)
+    assert asked == []
+    with pytest.raises(RunError, match="cannot be read"):
+        hub.load("someone/model")
+    assert asked == [f"{constants.ENDPOINT}/someone/model/resolve/main/config.json"]  # once
+    monkeypatch.setattr("huggingface_hub.get_hf_file_metadata", lambda *_, **__: None)
 
     import sentviz.models.hub.encoder as encoder
 

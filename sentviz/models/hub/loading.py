@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from sentviz.errors import InputError, RunError
+from sentviz.home import is_path
 from sentviz.models.hub.encoder import ARCHITECTURES, IMPLEMENTATION, HubEncoder, register, transformers
 from sentviz.models.hub.model import LONGEST, HubModel, brief, fuse, injected, shape
 from sentviz.models.pretrained.tokens import PretrainedTokenizer
@@ -19,10 +20,11 @@ from sentviz.models.pretrained.tokens import PretrainedTokenizer
 if TYPE_CHECKING:
     from sentviz.lexicon import Lexicon
 
-__all__ = ["Opened", "load", "opened", "short_name"]
+__all__ = ["Opened", "load", "opened", "reachable", "short_name"]
 
 PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 LAYERS = 1_000  # of a model at most
+TIMEOUT = 10.0  # seconds that the hub has for its first answer
 
 
 @dataclass(frozen=True)
@@ -83,8 +85,9 @@ def opened(name_or_folder: str | Path, *, labels: Sequence[str] = (), allow_pick
     Raises:
         RunError: as `load`.
     """
-    register()
     name = str(name_or_folder)
+    reachable(name)
+    register()
     kind = _checked(name, _settings(name), classifies=not labels)
     with _quiet():
         _configured(name)
@@ -115,13 +118,30 @@ def _is_folder(name: str | Path) -> bool:
         return False
 
 
+def reachable(name_or_folder: str | Path) -> None:
+    """Refuse, before anything is loaded, what leads to no model: the hub is asked once, transformers would ask it for half a minute.
+
+    Raises:
+        RunError: a path to no folder, a folder without config.json, or a name that the hub does not have, or does not give now.
+    """
+    from huggingface_hub import get_hf_file_metadata, hf_hub_url, try_to_load_from_cache
+
+    name = str(name_or_folder)
+    if _is_folder(name):
+        if not (Path(name) / "config.json").is_file():
+            raise RunError(f"{name} is no Hugging Face model: config.json is missing.")
+        return
+    if is_path(name):
+        raise RunError(f"There is no folder {name}.")
+    try:
+        if not isinstance(try_to_load_from_cache(name, "config.json"), str):
+            get_hf_file_metadata(hf_hub_url(name, "config.json"), timeout=TIMEOUT)
+    except Exception as error:  # whatever keeps the hub from answering
+        raise RunError(_unreachable(name, error)) from error
+
+
 def _settings(name: str) -> dict[str, Any]:
     """config.json as it is, without running anything of it."""
-    folder = _is_folder(name)
-    if folder and not (Path(name) / "config.json").is_file():
-        raise RunError(f"{name} is no Hugging Face model: config.json is missing.")
-    if not folder and (Path(name).is_absolute() or name.startswith((".", "~")) or name.count("/") > 1):
-        raise RunError(f"There is no folder {name}.")
     try:
         with _quiet():
             settings, _ = transformers().PreTrainedConfig.get_config_dict(name)
@@ -152,8 +172,8 @@ def _unreachable(name: str, error: BaseException) -> str:
     if "GatedRepoError" in kinds:
         return f"{name} asks for an agreement on the hub: accept it there, and set HF_TOKEN."
     if kinds & {"RepositoryNotFoundError", "HFValidationError", "EntryNotFoundError"} and "LocalEntryNotFoundError" not in kinds:
-        return f"The hub has no model {name!r}, or it is private."
-    if kinds & {"LocalEntryNotFoundError", "OfflineModeIsEnabled", "ConnectionError", "TimeoutError"}:
+        return f"{name!r} is not a folder, and the hub has no model of this name, or it is private."
+    if kinds & {"LocalEntryNotFoundError", "OfflineModeIsEnabled", "ConnectionError", "TransportError", "TimeoutError"}:
         return f"{name!r} is not a folder, nothing of it was kept from earlier, and the hub cannot be reached."
     return f"{name}: config.json cannot be read ({brief(error)})."
 
