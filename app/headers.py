@@ -1,13 +1,22 @@
-"""Headers of every answer, which keep other sites out of the app and the app out of other sites."""
+"""Headers of every answer, which keep other sites out of the app and the app out of other sites; addresses for this machine alone."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["HEADERS", "Signed"]
+__all__ = ["HEADERS", "Private", "Signed", "own_machine"]
+
+HERE = ("localhost", "127.0.0.1", "::1")
+FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP")  # what a proxy says of whom it asks for
+PRIVATE = ("/_stcore/metrics",)  # ends of addresses
 
 POLICY = {
     "default-src": "'self'",
@@ -49,3 +58,23 @@ class Signed:
             await send(message)
 
         await self.app(scope, receive, signed if scope["type"] == "http" else send)
+
+
+class Private:
+    """Answers 404 at the addresses of `PRIVATE`, except to whoever sits at the machine that serves."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        secret = scope["type"] == "http" and scope["path"].rstrip("/").endswith(PRIVATE)
+        client = scope.get("client") or (None,)
+        app = self.app if not secret or own_machine(client[0], Headers(scope=scope)) else PlainTextResponse("Not Found", 404)
+        await app(scope, receive, send)
+
+
+def own_machine(address: str | None, headers: Mapping[str, str]) -> bool:
+    """Whether who asks sits at the machine that serves: not the address of another one (None = not known), and no proxy between."""
+    host = urlsplit(f"//{headers.get('Host', 'localhost')}").hostname
+    return address in (None, *HERE) and host in HERE and not any(name in headers for name in FORWARDED)

@@ -8,7 +8,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from app import arenas, files
 from app.boundary import shown
-from app.headers import Signed
+from app.headers import Private, Signed
 from app.rooted import Rooted
 from app.visits import sweeping
 
@@ -20,6 +20,7 @@ app = st.App(
     middleware=[
         Middleware(Signed),
         Middleware(TrustedHostMiddleware, allowed_hosts=known or ["*"], www_redirect=False),
+        Middleware(Private),
         Middleware(Rooted),
     ],
     on_script_error=shown,

@@ -16,8 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from app.headers import HEADERS
-from app.views.getdata_part import own_machine
+from app.headers import HEADERS, own_machine
 from tests.browser.conftest import ROOT, serving
 
 HOST = "sentviz.example.org"
@@ -28,6 +27,7 @@ NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
     ("address", "headers", "own"),
     [
         (None, {}, True),
+        ("127.0.0.1", {"Host": "127.0.0.1:8501"}, True),
         (None, {"Host": "localhost:8501"}, True),
         (None, {"Host": HOST}, False),
         (None, {"Host": "127.0.0.1:8501", "X-Forwarded-For": "10.0.0.7"}, False),
@@ -36,6 +36,16 @@ NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
 )
 def test_only_who_sits_at_the_machine_is_its_own_user(address: str | None, headers: dict[str, str], own: bool) -> None:
     assert own_machine(address, headers) == own
+
+
+@pytest.mark.slow
+def test_the_metrics_are_for_this_machine_alone() -> None:
+    """Whoever comes through a proxy, or calls the app by another name, gets as much as where there is nothing."""
+    with serving(STREAMLIT_SERVER_ALLOWED_HOSTS=f"{HOST} localhost") as address:
+        port = int(address.rpartition(":")[2])
+        for path in ("/_stcore/metrics", "/_stcore/metrics?families=active_sessions", "//_stcore/metrics", "/%5Fstcore/metrics"):
+            assert asked(port, path, Host=HOST)[0] != 200 and asked(port, path, Host="localhost", X_Forwarded_For="10.0.0.7")[0] != 200
+        assert asked(port, "/_stcore/metrics", Host="localhost")[0] == asked(port, "/_stcore/health", Host=HOST)[0] == 200
 
 
 @pytest.fixture

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
-from urllib.parse import urlsplit
+from collections.abc import Sequence
 
 import streamlit as st
 
+from app.headers import own_machine
 from app.shell import md
 from app.waiting import wait
 from sentviz.background import Job, Jobs
 from sentviz.datasets import DatasetInfo, info, known, origin
 from sentviz.fetch import hubdata
 
-__all__ = ["offer", "own_machine"]
-
-FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP")  # what a proxy says of whom it asks for
+__all__ = ["offer"]
 
 
 @st.cache_resource(show_spinner=False)
@@ -53,12 +51,6 @@ def offer(name: str, split: str = "") -> bool:
     else:
         wait(_jobs(), name, item.title, lambda job: _fetched(name, job), button="Get data", icon=":material/cloud_download:")
     return False
-
-
-def own_machine(address: str | None, headers: Mapping[str, str]) -> bool:
-    """Whether who looks sits at the machine that serves: no address of another one (as Streamlit tells it), no proxy between."""
-    host = urlsplit(f"//{headers.get('Host', 'localhost')}").hostname
-    return address is None and host in ("localhost", "127.0.0.1", "::1") and not any(name in headers for name in FORWARDED)
 
 
 def _set(variable: str) -> bool:
