@@ -121,12 +121,17 @@ class Visitor:
                     return
 
 
+def free_port() -> int:
+    """A port of this machine where nobody listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
 @contextmanager
 def served(folder: Path) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
     """The app as the README starts it, on a free port of this machine."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "-m", "streamlit", "run", "app/main.py", "--server.headless=true", f"--server.port={port}"]
     process = subprocess.Popen(
         [*command, "--server.address=127.0.0.1"],

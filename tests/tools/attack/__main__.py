@@ -1,0 +1,60 @@
+"""`python -m tests.tools.attack`: hostile inputs against library, app and server of a checkout on this machine, as one table."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from tests.tools.attack.case import Case, Outcome, sentence, table
+from tests.tools.attack.library import LIBRARY
+from tests.tools.attack.pages import APP
+from tests.tools.attack.runner import attacked
+from tests.tools.attack.server import SERVER
+
+ROOT = Path(__file__).parents[3]
+CASES: tuple[Case, ...] = (*LIBRARY, *SERVER, *APP)
+
+
+def chosen(patterns: list[str]) -> list[Case]:
+    """Cases by name or `against/name`, where * means any letters; all without a pattern."""
+    return [case for case in CASES if not patterns or any(fnmatchcase(name, one) for name in (case.name, full(case)) for one in patterns)]
+
+
+def full(case: Case) -> str:
+    """A name that no other case has."""
+    return f"{case.against}/{case.name}"
+
+
+def tell(outcome: Outcome) -> None:
+    """A line as soon as a case is over."""
+    said = f"{outcome.against}/{outcome.name}: {outcome.verdict} ({outcome.seconds:.1f} s, {outcome.peak:,.0f} MB) {sentence(outcome.said)}"
+    print(said, file=sys.stderr, flush=True)  # noqa: T201 - a command
+
+
+def main() -> int:
+    """The command; 1 if a case falls."""
+    parser = argparse.ArgumentParser(prog="python -m tests.tools.attack", description=__doc__)
+    parser.add_argument("--list", action="store_true", help="the cases")
+    parser.add_argument("--only", action="append", default=[], metavar="NAME", help="as listed, * for any letters; several times")
+    parser.add_argument("--root", type=Path, default=ROOT, metavar="CHECKOUT", help="whose code is attacked; this one by default")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="where the outcomes are written, too")
+    asked = parser.parse_args()
+    cases = chosen(asked.only)
+    if asked.list or not cases:
+        print("\n".join(map(full, cases)) or "There is no such case; --list names them.")  # noqa: T201 - a command
+        return int(not cases)
+    outcomes = attacked(cases, asked.root.resolve(), tell)
+    print(table(outcomes))  # noqa: T201 - a command
+    if asked.json:
+        asked.json.write_text(
+            json.dumps([asdict(one) | {"said": one.said[:2000], "verdict": one.verdict} for one in outcomes], indent=1), encoding="utf-8"
+        )
+    return int(any(one.falls for one in outcomes))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

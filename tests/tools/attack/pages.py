@@ -1,0 +1,240 @@
+"""Attacks on the app, by visitors who send files, links, messages and requests."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import secrets
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from urllib.parse import quote
+
+from streamlit.proto.BackMsg_pb2 import BackMsg
+
+from tests.tools.attack.case import Attack, Case, Judge, Made, never, nothing, says
+from tests.tools.attack.folders import BAD, CONFIGS
+from tests.tools.attack.guests import App
+from tests.tools.attack.inputs import RUN, long_cells, markup, repeated
+
+__all__ = ["APP"]
+
+MINE = f"run={RUN}&over=mine"
+FAULTS = r"fault of sentviz|Traceback|\bErrno\b"
+TIDY = never(FAULTS)
+STRANGER = {"X-Forwarded-For": "203.0.113.7", "X-Forwarded-Proto": "https"}
+WITH_FILES = ("confusion", "words", "embeddings")
+
+
+def _about(said: str, pattern: str = r"rows|read|column|table|MB|characters|upload") -> str:
+    """Of all that a page says, the lines about a file; what shows a fault is kept."""
+    lines = [line for line in said.splitlines() if re.search(FAULTS, line) or re.search(pattern, line)]
+    mine = [line for line in lines if re.search(FAULTS, line) or re.search(r"\.(csv|parquet)|upload is", line)]
+    return "\n".join(mine or lines[:3])
+
+
+def uploading(page: str = "confusion", visitors: int = 1) -> Attack:
+    """Visitors who send the input to a page at the same time, read what it says, and leave."""
+
+    async def one(app: App, path: Path) -> str:
+        async with app.guest() as guest:
+            await guest.open(page, MINE)
+            return _about(await guest.upload(path.name, path.read_bytes()) + guest.faults)
+
+    async def run(app: App, made: Made) -> str:
+        said = await asyncio.gather(*(one(app, Path(made["input"])) for _ in range(visitors)))
+        return "\n".join(dict.fromkeys(said))
+
+    return run
+
+
+async def abandoned(app: App, made: Made) -> str:
+    """A visitor who sends the input and leaves before it is answered."""
+    path = Path(made["input"])
+    async with app.guest() as guest:
+        await guest.open("confusion", MINE)
+        sending = asyncio.create_task(guest.upload(path.name, path.read_bytes()))
+        await asyncio.sleep(2)
+        sending.cancel()
+    await asyncio.sleep(15)
+    return "left after 2 s"
+
+
+def typing(characters: int) -> Attack:
+    """A visitor who pastes a text of so many characters into the sentence."""
+
+    async def run(app: App, made: Made) -> str:
+        from streamlit.proto.WidgetStates_pb2 import WidgetState
+
+        async with app.guest() as guest:
+            await guest.open(query=f"run={RUN}")
+            text = ("good film " * (characters // 10 + 1))[:characters]
+            said = await guest.run(WidgetState(id=guest.ids["Sentence"], string_value=text))
+            shown = [line for line in said if re.search(FAULTS, line) or re.search(r"^### |characters", line)]
+            return "\n".join([*shown, guest.faults]) or "nothing"
+
+    return run
+
+
+def _fields(root: Path) -> list[str]:
+    """The names of the focus."""
+    text = (root / "app" / "focus.py").read_text().partition("class Focus:")[2].partition("def ")[0]
+    return re.findall(r"^    (\w+): [^=\n]+ = ", text, re.MULTILINE)
+
+
+def linked(value: str, *, together: bool = False) -> Attack:
+    """Links with a hostile value in one field after another, or in all; all that the pages say of them."""
+
+    async def run(app: App, made: Made) -> str:
+        fields, said = _fields(app.root), []
+        queries = ["&".join(f"{name}={value}" for name in fields)] if together else [f"{name}={value}" for name in fields]
+        async with app.guest() as guest:
+            await guest.run()
+            pages = [*guest.pages] if together else [""]
+            for page in pages:
+                for query in queries:
+                    said += [line for line in (await guest.open(page, query)).splitlines() if re.search(FAULTS, line)]
+            return "\n".join([*said, guest.faults]).strip() or f"{len(queries)} links on {len(pages)} pages open"
+
+    return run
+
+
+async def opened(app: App, made: Made) -> str:
+    """Every page with the default run, then of the hostile one; pages that show a fault."""
+    wrong = []
+    async with app.guest() as guest:
+        await guest.run()
+        for page in guest.pages:
+            for run in (RUN, made.get("run", RUN)):
+                said = await guest.open(page, f"run={run}")
+                wrong += [f"{page or 'explore'} of {run}: {line}" for line in said.splitlines() if re.search(FAULTS, line)]
+        return "\n".join([*wrong, guest.faults]).strip() or f"{len(guest.pages)} pages open"
+
+
+async def clearing(app: App, made: Made) -> str:
+    """A visitor whose messages ask, again and again, to empty the caches of all."""
+    message = BackMsg(clear_cache=True)
+    async with app.guest() as guest:
+        await guest.open(query=f"run={RUN}")
+        for _ in range(20):
+            await guest.socket.send(message.SerializeToString())
+            await asyncio.sleep(0.3)
+    return "sent"
+
+
+async def metrics(app: App, made: Made) -> str:
+    """Somebody who comes through a proxy asks for the process's numbers."""
+    status, said = await asyncio.to_thread(app.get, "/_stcore/metrics", headers=STRANGER)
+    return f"{status} {said[:80]}"
+
+
+async def media(app: App, made: Made) -> str:
+    """A visitor's address is guessed by another, and asked after its owner left."""
+    async with app.guest() as owner:
+        await owner.open("confusion", MINE)
+        await owner.upload("mine.csv", b"text,label\na warm song,positive\na dull song,negative\n")
+        session = owner.session
+        guesses = ["media/", "media/../media/", f"media/{secrets.token_hex(28)}.csv", "_stcore/upload_file/", "_stcore/upload_file/x/1"]
+        guesses += [f"_stcore/upload_file/{session}/{k}" for k in range(3)] + ["media/%2e%2e/%2e%2e/app/main.py", "media//etc/passwd"]
+        start = (await asyncio.to_thread(app.get, "/"))[1]
+        answers = {path: await asyncio.to_thread(app.get, path) for path in guesses}
+        given = [path for path, (status, words) in answers.items() if status == 200 and words != start]
+        taken = await asyncio.to_thread(app.put, f"_stcore/upload_file/{secrets.token_hex(16)}/1", "x.csv", b"text\n")
+        return f"gives {given}" if given else f"takes a file for nobody ({taken})" if taken < 400 else f"none of {len(guesses)} guesses"
+
+
+async def marked(app: App, made: Made) -> str:
+    """A file of markup, looked at in a browser on each page that shows rows; whether any of it ran or became elements."""
+    from playwright.async_api import async_playwright
+
+    from sentviz._browser import find_browser
+    from tests.browser.conftest import QUIET
+
+    path, said = find_browser(), []
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=path, args=QUIET.split())
+        tab = await browser.new_page()
+        for page in (*WITH_FILES, "explanations"):
+            await tab.goto(f"{app.address}/{page}?{MINE}")
+            uploader = tab.locator("[data-testid=stFileUploader] input[type=file]")
+            try:
+                await uploader.first.wait_for(state="attached", timeout=60_000 if page in WITH_FILES else 5_000)
+                await uploader.first.set_input_files(made["input"])
+                await tab.wait_for_timeout(8_000)
+            except Exception as error:
+                if page in WITH_FILES:
+                    said.append(f"{page}: {type(error).__name__}")
+            found = await tab.evaluate(
+                "[window.hit === undefined ? '' : 'ran', ...document.querySelectorAll('[data-testid=stMain] img[src=x],"
+                " [data-testid=stMain] a[href^=javascript]')].filter(x => x).map(String)"
+            )
+            words = await tab.locator("[data-testid=stMain]").inner_text()
+            said += [f"{page}: {', '.join(found)}"] if found else []
+            said += [f"{page}: {line}" for line in words.splitlines() if re.search(FAULTS, line)]
+        await browser.close()
+    return "\n".join(said) or f"no markup on {len(WITH_FILES) + 1} pages"
+
+
+def all_runs(folder: Path, root: Path) -> Made:
+    """Every hostile run in one folder."""
+    for number, make in enumerate(CONFIGS.values()):
+        own = folder / str(number)
+        own.mkdir()
+        made = make(own, root)
+        target = folder / "runs" / "sst2" / f"hostile-{number}"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(Path(made["folder_of_runs"]) / BAD, target)
+    return {"run": "sst2/hostile-0", "SENTVIZ_RUNS": str(folder / "runs")}
+
+
+def on_disk(content: Callable[[], bytes]) -> Callable[[Path, Path], Made]:
+    """A file to send, while home and temporary files are on the small disk."""
+    return lambda folder, root: {
+        **repeated("large.csv", content)(folder, root),
+        "SENTVIZ_HOME": str(folder / "disk" / "home"),
+        "TMPDIR": str(folder / "disk"),
+    }
+
+
+async def sent_and_opened(app: App, made: Made) -> str:
+    """A file is sent, then every page is opened."""
+    return "\n".join([await uploading()(app, made), await opened(app, made)])
+
+
+def _case(name: str, make: Callable[[Path, Path], Made], run: Attack, must: Judge = TIDY, **more: object) -> Case:
+    return Case(name, "app", make, run, must, **more)  # type: ignore[arg-type]
+
+
+WIDE = repeated("wide.csv", lambda: b"text" + b",x" * 10**6 + b"\n")
+LARGE: Callable[[], bytes] = lambda: b"text,label\n" + b"a warm song,positive\na dull song,negative\n" * 80_000  # noqa: E731
+LINKS: Mapping[str, str] = {
+    "1e5 characters": "x" * 100_000,
+    "markup": quote("<script>window.hit=1</script><img src=x onerror=window.hit=1>"),
+    "NUL": "a%00b",
+    "half a character": "%ed%a0%80",
+    "a huge number": "9" * 5_000,
+    "a thousand parts": quote(",".join(["1:1:1"] * 1000)),
+}
+APP = (
+    _case("five cells of 46 MB", long_cells, uploading(), says("characters|MB")),
+    _case("five cells of 46 MB, left at once", long_cells, abandoned),
+    _case("four visitors with 1e6 fields", WIDE, uploading(visitors=4), says("columns")),
+    _case("duplicate columns", repeated("two.csv", lambda: b"text,text\na,b\n"), uploading(), says("several|twice|same name")),
+    _case("a file of NULs", repeated("nul.csv", lambda: b"\0" * 20_000_000), uploading()),
+    _case("a file of quotes", repeated("quotes.csv", lambda: b'text\n"' + b'""' * 5_000_000), uploading()),
+    _case("50,000 rows of markup", repeated("rows.csv", lambda: markup() * 1200), uploading("embeddings")),
+    _case("markup in a file, in a browser", repeated("markup.csv", markup), marked, never("ran|img|javascript|fault|Error"), shared=True),
+    _case("a text of 1e5 characters", nothing, typing(100_000)),
+    _case("a text of 7.9 MB", nothing, typing(7_900_000)),
+    _case("a text of 40 MB", nothing, typing(40_000_000)),
+    *(_case(f"link, field by field: {name}", nothing, linked(value), seconds=300) for name, value in LINKS.items()),
+    *(_case(f"link, all fields: {name}", nothing, linked(value, together=True), seconds=300) for name, value in LINKS.items()),
+    _case("caches emptied by a visitor", nothing, clearing),
+    _case("metrics for a stranger", nothing, metrics, says("^40")),
+    _case("media of another visitor", nothing, media, says("^none")),
+    _case("run beside: 1e12 layers", CONFIGS["1e12 layers"], opened, seconds=300),
+    _case("run beside: no lambda_start", CONFIGS["no lambda_start"], opened, seconds=300),
+    _case("every hostile run beside", all_runs, opened, seconds=400),
+    _case("a full disk", on_disk(LARGE), sent_and_opened, mount="size=100k", seconds=300),
+    _case("a read-only disk", on_disk(LARGE), sent_and_opened, mount="size=100k,ro", seconds=300),
+)

@@ -1,0 +1,173 @@
+"""A process that serves, attacked, and another visitor, who asks ordinary things meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, contextmanager, suppress
+from pathlib import Path
+
+from websockets.exceptions import ConnectionClosed
+
+from tests.soak import free_port
+from tests.tools.attack.case import Case, Outcome
+from tests.tools.attack.watch import Watch, environment
+
+__all__ = ["RUN", "Ask", "Target", "targets"]
+
+RUN = "sst2/ndt-unit-2"
+AFTER = 4.0  # seconds that are watched after the attacker left
+ALONE = 8  # ordinary answers before the attack
+PAUSE = 0.2  # seconds between two ordinary questions
+ENDED = (OSError, EOFError, http.client.HTTPException, ConnectionClosed)
+Ask = Callable[[], Awaitable[None]]
+
+
+class Target:
+    """A process that serves, attacked case by case."""
+
+    def __init__(self, root: Path, made: Mapping[str, str]) -> None:
+        self.root, self.port = root, free_port()
+        self._home = tempfile.TemporaryDirectory(prefix="attack-home-")
+        self._log = Path(self._home.name) / "log"
+        with self._log.open("wb") as log:
+            env = environment(root, Path(self._home.name), made)
+            self.process = subprocess.Popen(
+                [sys.executable, *self.command()], cwd=root, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            )
+        self.made = {name: value for name, value in made.items() if name.isupper()}
+        self._ready()
+
+    def command(self) -> list[str]:
+        """Words after the interpreter's."""
+        raise NotImplementedError
+
+    def other(self) -> AbstractAsyncContextManager[Ask]:
+        """An ordinary visitor: a context that gives a coroutine function, which asks once."""
+        raise NotImplementedError
+
+    health = "/"
+
+    @property
+    def address(self) -> str:
+        """Where it listens."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process runs."""
+        return self.process.poll() is None
+
+    def _ready(self, patience: float = 120.0) -> None:
+        end = time.monotonic() + patience
+        while time.monotonic() < end and self.alive:
+            with suppress(OSError, http.client.HTTPException):
+                urllib.request.urlopen(self.address + self.health, timeout=30).close()
+                return
+            time.sleep(0.2)
+        self.close()
+        raise RuntimeError(f"it did not start: {self._log.read_text(errors='replace')[-500:]}")
+
+    def close(self) -> None:
+        """End it."""
+        Watch(self.process.pid).kill()
+        self.process.wait(30)
+        self._home.cleanup()
+
+    async def attacked(self, case: Case, made: Mapping[str, str], outcome: Outcome) -> tuple[str, str]:
+        """Carry an attack out and measure it; what was said to the attacker, and what the process logged meanwhile."""
+        async with self.other() as ask:
+            outcome.rest = await _rest(ask)
+            watch, begin, logged = Watch(self.process.pid), time.monotonic(), self._log.stat().st_size
+            watch.start()
+            meanwhile = Meanwhile(ask)
+            asking = asyncio.create_task(meanwhile.go_on())
+            said = ""
+            try:
+                said = await asyncio.wait_for(case.run(self, made), case.seconds)
+            except TimeoutError:
+                outcome.falls.append(f"not done after {case.seconds:g} s")
+            except ENDED as error:
+                said = f"The connection ended ({type(error).__name__} {error})."
+            except Exception as error:
+                outcome.falls.append(f"not carried out ({type(error).__name__}: {error})"[:120])
+            outcome.seconds = time.monotonic() - begin
+            await asyncio.sleep(AFTER)
+            asking.cancel()
+            outcome.felt = meanwhile.slowest()
+            with suppress(asyncio.CancelledError):
+                await asking
+        if self.alive:
+            async with self.other() as ask:
+                outcome.rest = max(outcome.rest, await _rest(ask))
+        outcome.peak = watch.stop()
+        outcome.falls += [f"another: {meanwhile.lost}"] if meanwhile.lost else []
+        if watch.killed:
+            outcome.falls.append("killed")
+        elif not self.alive:
+            outcome.falls.append(f"died ({self.process.returncode})")
+        return said, self._log.read_text(errors="replace")[logged:]
+
+
+async def _rest(ask: Ask) -> float:
+    """Seconds of the slowest of a few answers, without the first two."""
+    seconds = []
+    for _ in range(ALONE):
+        begin = time.monotonic()
+        await ask()
+        seconds.append(time.monotonic() - begin)
+        await asyncio.sleep(PAUSE)
+    return max(seconds[2:])
+
+
+class Meanwhile:
+    """What an ordinary visitor waits for, again and again, until cancelled."""
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask, self._seconds, self._since, self.lost = ask, [0.0], 0.0, ""
+
+    async def go_on(self) -> None:
+        """Ask, until something goes wrong."""
+        while True:
+            self._since = time.monotonic()
+            try:
+                await self._ask()
+            except (*ENDED, RuntimeError) as error:
+                self.lost = self.lost or f"{type(error).__name__} {error}"[:80].strip()
+                if isinstance(error, ConnectionClosed):
+                    return
+            self._seconds.append(time.monotonic() - self._since)
+            self._since = 0.0
+            await asyncio.sleep(PAUSE)
+
+    def slowest(self) -> float:
+        """Seconds of the slowest answer, also of one that has not come yet."""
+        return max(*self._seconds, time.monotonic() - self._since if self._since else 0.0)
+
+
+@contextmanager
+def targets(root: Path, kinds: Mapping[str, type[Target]]) -> Iterator[Callable[[str, Mapping[str, str]], Target]]:
+    """Gives the process to attack, one at a time: the one that runs, if it is of the right kind and environment, else a fresh one."""
+    standing: Target | None = None
+
+    def found(against: str, made: Mapping[str, str]) -> Target:
+        nonlocal standing
+        kind = kinds[against]
+        wanted = {name: value for name, value in made.items() if name.isupper()}
+        if standing is None or not standing.alive or type(standing) is not kind or standing.made != wanted:
+            if standing is not None:
+                standing.close()
+            standing = kind(root, made)
+        return standing
+
+    try:
+        yield found
+    finally:
+        if standing is not None:
+            standing.close()
