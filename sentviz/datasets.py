@@ -99,12 +99,14 @@ class Hub:
 class Cut:
     """Some parts, joined, and the splits they are divided into. A part may be another data set's, as in ``"sst5/dev"``.
 
+    Rows of the split "" are left out. With `even` only as many rows of each label are taken, drawn at random, as the rarest has.
     Where several cuts go into one split, it is a mixture: the ids of its rows begin with the data set that they are from.
     """
 
     parts: tuple[str, ...]
     into: Mapping[str, int]  # split -> rows
     relabel: tuple[int, ...] = ()  # our label for each of those that the parts have, LEFT_OUT and MIDDLE too; empty = as they are
+    even: bool = False
 
 
 @dataclass(frozen=True)
@@ -124,7 +126,7 @@ class DatasetInfo:
     parts: Mapping[str, Part]
     cuts: tuple[Cut, ...]
     hub: Hub
-    made: str = ""  # "package.module:function" that makes the rows of its one part, which then needs no file
+    made: str = ""  # "package.module:function" that makes the rows of its one part, or of the part it is given; it needs no file then
     cleaning: str = ""  # one of sentviz.cleaning, of which something has to be left of a row; "" = anything that can be seen will do
 
     @property
@@ -132,7 +134,7 @@ class DatasetInfo:
         """Rows of every split that `load_split` gives; empty for lexicons."""
         found: dict[str, int] = {}
         for cut in self.cuts:
-            for split, rows in cut.into.items():
+            for split, rows in ((split, rows) for split, rows in cut.into.items() if split):
                 found[split] = found.get(split, 0) + rows
         return found
 
@@ -296,7 +298,7 @@ def load_file(name: str, part: str) -> pd.DataFrame:
     name, part = origin(name, part)
     item = info(name)
     if item.made:
-        return named(pkgutil.resolve_name(item.made)(), part)
+        return named(pkgutil.resolve_name(item.made)(*[part] * (len(item.parts) > 1)), part)
     path = _path(name, part)
     if (name, part) not in _cut():
         columns, types = None, {}
@@ -399,7 +401,7 @@ def load_split(name: str, split: str) -> Split:
     import pandas as pd
 
     item = info(name)
-    found = [_rows(item, cut, split) for cut in item.cuts if split in cut.into]
+    found = [_rows(item, cut, split) for cut in item.cuts if split in cut.into and split]
     if not found:
         raise InputError(f"The data set {name} has no split {split!r}; it has {', '.join(item.splits) or 'none'}.")
     frame = pd.concat([rows for rows, _ in found], ignore_index=True) if len(found) > 1 else found[0][0]
@@ -423,6 +425,9 @@ def _rows(item: DatasetInfo, cut: Cut, split: str) -> tuple[pd.DataFrame, int]:
     if cut.relabel:
         frame = frame.assign(label=np.array(cut.relabel, dtype=np.int64)[frame["label"]])
         frame = frame[frame["label"] != LEFT_OUT].reset_index(drop=True)
+    if cut.even:
+        kept = _even(frame["label"].to_numpy(), np.random.default_rng(_SEED))
+        frame = frame.iloc[kept].reset_index(drop=True)
     _check(item, cut, frame)
 
     rng = np.random.default_rng(_SEED)
@@ -433,6 +438,12 @@ def _rows(item: DatasetInfo, cut: Cut, split: str) -> tuple[pd.DataFrame, int]:
     if split == "train":
         rows = rng.permutation(rows)
     return frame.iloc[rows].reset_index(drop=True), int((~seen).sum())
+
+
+def _even(labels: npt.NDArray[np.integer[Any]], rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    """Ascending row numbers, as many of each label as the rarest has."""
+    pools = [rng.permutation(np.flatnonzero(labels == label)) for label in np.unique(labels)]
+    return np.sort(np.concatenate([pool[: min(map(len, pools))] for pool in pools]))
 
 
 def _file(item: DatasetInfo, part: str, mixture: bool) -> pd.DataFrame:

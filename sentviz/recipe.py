@@ -33,6 +33,7 @@ class Recipe:
 
     dataset: str
     model: str = "vanilla-matched"  # a preset of sentviz.presets
+    folder: str = ""  # the first part of the run's name; "" = the data set
     variant: str = ""  # a name of sentviz.variants; the settings below hold what it changed
     seed: int = 0
     example: str = ""  # the sentence whose trace ships with the run
@@ -150,8 +151,8 @@ class Recipe:
 
     @property
     def name(self) -> str:
-        """`<data set>/<model>`, with `-<variant>` where there is one and `-s<seed>` where the seed is not 0."""
-        return f"{self.dataset}/{self.configuration}" + (f"-s{self.seed}" if self.seed else "")
+        """`<data set or folder>/<model>`, with `-<variant>` where there is one and `-s<seed>` where the seed is not 0."""
+        return f"{self.folder or self.dataset}/{self.configuration}" + (f"-s{self.seed}" if self.seed else "")
 
     @property
     def configuration(self) -> str:

@@ -40,7 +40,7 @@ REGISTRY: list[DatasetInfo] = [info(name) for name in datasets()["name"]]
 
 def test_overview_has_a_row_for_every_data_set() -> None:
     frame = datasets().set_index("name")
-    assert len(frame) == 27 and frame.index.is_unique
+    assert len(frame) == 29 and frame.index.is_unique
     assert frame.loc["sst2", "labels"] == "negative, positive"
     assert frame.loc["sst2", "splits"] == "train 47,754, validation 10,233, test 10,234, official_test 1,821"
     assert frame["available"].dtype == bool
@@ -57,9 +57,9 @@ def test_registry_is_consistent(item: DatasetInfo) -> None:
     for cut in item.cuts:  # no row is lost but the empty ones of nsmc, those that cleaning empties, and those whose label is left out
         whole = sum(info(other).parts[part].rows for other, part in (origin(item.name, part) for part in cut.parts))
         assert not cut.relabel or set(cut.relabel) - {LEFT_OUT, MIDDLE} == set(range(len(item.labels)))
-        assert MIDDLE not in cut.relabel or list(cut.into) == ["train"]
-        if LEFT_OUT in cut.relabel:
-            assert whole > sum(cut.into.values())
+        assert MIDDLE not in cut.relabel or set(cut.into) - {""} == {"train"}
+        if LEFT_OUT in cut.relabel or cut.even:
+            assert whole >= sum(cut.into.values())
             continue
         empty = whole - sum(cut.into.values())
         if item.cleaning:
@@ -131,7 +131,7 @@ def made_up(rows: int, labels: int = 2) -> pd.DataFrame:
 
 def test_missing_data_says_how_to_get_it(root: Path) -> None:
     assert not info("sst2").available
-    assert set(datasets().query("available")["name"]) == {"templates"}
+    assert set(datasets().query("available")["name"]) == {"templates", "template_halves"}
     calls = [
         lambda: load_split("sst2", "official_test"),
         lambda: load_file("sst2", "test"),
@@ -256,9 +256,10 @@ def test_splits(item: DatasetInfo) -> None:
     for cut in item.cuts:  # stratified: the same proportions in all splits of a cut
         if len(cut.into) > 1:
             whose = tuple("/".join(origin(item.name, part)) + "-" for part in cut.parts) if split_by_several(item) else ""
-            labels = {name: splits[name].frame.loc[splits[name].frame["id"].str.startswith(whose), "label"] for name in cut.into}
+            kept = {name: rows for name, rows in cut.into.items() if name}
+            labels = {name: splits[name].frame.loc[splits[name].frame["id"].str.startswith(whose), "label"] for name in kept}
             whole = pd.concat(labels.values()).value_counts(normalize=True)
-            for name, rows in cut.into.items():
+            for name, rows in kept.items():
                 assert len(labels[name]) == rows
                 assert (abs(labels[name].value_counts() - whole * rows) < len(cut.into)).all()
 
@@ -329,3 +330,20 @@ def test_a_data_set_made_of_others_asks_for_their_files(root: Path) -> None:
     write(root, "yelp_full", "test", frame)
     with pytest.raises(SentvizError, match=r"^yelp_full/test\.parquet should hold 4,455 texts, not 4"):
         load_split("yelp_polarity", "test")
+
+
+@needs_data
+@pytest.mark.slow
+def test_a_balanced_mixture_has_as_many_of_each_label() -> None:
+    """Of the sources that are drawn evenly; rows of the split "" are in no split, and the test half of the templates is nowhere."""
+    item = info("english_balanced")
+    splits = {name: load_split(item.name, name).frame for name in item.splits}
+    assert set(splits) == {"train", "validation", "test"}
+    train = splits["train"].assign(source=splits["train"]["id"].str.partition("/")[0])
+    counts = train.groupby(["source", "label"]).size().unstack(fill_value=0)
+    assert counts.loc["tweeteval_sentiment"].tolist() == [4000] * 3 and counts.loc["sst5_phrases"].tolist() == [0, 10000, 10000]
+    assert counts.loc["yelp_full"].nunique() == 1
+    told = set(load_split("template_halves", "test").frame["text"])
+    assert not any(told & set(frame["text"]) for frame in splits.values())
+    both = set(train["text"]) & set(splits["test"]["text"])  # the official files of IMDb share a few reviews
+    assert len(both) == 4 and set(train.loc[train["text"].isin(both), "source"]) == {"imdb"}

@@ -50,3 +50,50 @@ def test_words_of_a_template_sentence_do_not_meet_in_the_demo_set() -> None:
     judged = [each for text in demo.load()["text"] if len(each := words(text) & filled) > 1]
     made = [words(text) & filled for text in FRAME["text"]]
     assert not {tuple(sorted(one & other)) for one in made for other in judged if len(one & other) > 1}
+
+
+# ---- halves
+
+
+def test_the_halves_share_neither_templates_nor_words() -> None:
+    """Templates are compared without the names of their slots, entries by their last word; nothing is in no half but what the other has."""
+    (ours, own), (others, theirs) = (templates.half(part) for part in templates.HALVES)
+    for key, made in templates.patterns().items():
+        assert sorted(ours[key] + others[key]) == sorted(made)
+    bare = [{re.sub(r"\{[^}]*\}", "*", pattern).casefold() for each in half.values() for pattern in each} for half in (ours, others)]
+    assert not bare[0] & bare[1] and min(map(len, bare)) > 90
+    for name, entries in own.items():
+        assert entries and theirs[name]
+    last = [{entry.split()[-1].strip(",").casefold() for each in half.values() for entry in each if entry} for half in (own, theirs)]
+    assert not last[0] & last[1]
+
+
+@pytest.mark.slow
+def test_the_halves_share_no_sentence_and_are_balanced() -> None:
+    """Both have every kind in both classes; the same each time."""
+    frames = {part: templates.halves(part) for part in templates.HALVES}
+    texts = [set(frame["text"].str.casefold().str.rstrip(".")) for frame in frames.values()]
+    assert not texts[0] & texts[1]
+    for part, frame in frames.items():
+        assert frame.equals(templates.halves(part)) and frame["id"].is_unique
+        assert abs((frame["label"] == 0).mean() - (frame["label"] == 1).mean()) < 0.05
+        kinds = frame.groupby(frame["id"].str.partition("-")[0])["label"].agg(set)
+        assert {"negation", "contrast", "implied", "comparison", "degree", "idiom"} <= set(kinds.index) and all(
+            {0, 1} <= each for each in kinds
+        )
+        assert not frame["text"].str.contains(r"[{}]|\ba [aeiou]|\s\s|^\s|\s$", case=False).any()
+
+
+@pytest.mark.slow
+def test_no_sentence_of_the_halves_is_one_of_the_demo_set() -> None:
+    """Nor has it five words in a row from one, in the kinds that only the halves have."""
+
+    def runs_of_five(text: str) -> set[tuple[str, ...]]:
+        said = re.findall(r"[\w']+", text.casefold())
+        return set(zip(*(said[i:] for i in range(5)), strict=False))
+
+    judged = set().union(*map(runs_of_five, demo.load()["text"]))
+    for part in templates.HALVES:
+        frame = templates.halves(part)
+        for text in frame.loc[frame["id"].str.startswith(("implied", "idiom")), "text"]:
+            assert not runs_of_five(text) & judged, text
