@@ -23,6 +23,7 @@ import uvicorn
 
 from sentviz.connections import SETTINGS
 
+pytestmark = pytest.mark.slow
 RUN = "toy/ndt-unit-2"
 GOOD = {"run": RUN, "texts": ["a warm song"]}
 LONG = {"run": RUN, "text": "a warm, clever song " * 12}
