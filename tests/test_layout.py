@@ -1,4 +1,4 @@
-"""Figures fit to print: a sample of `python -m tests.layout`, and planted faults that it has to find."""
+"""Figures fit to print: a sample of `python -m tests.tools.layout`, and planted faults that it has to find."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from sentviz.gallery import FIGURES
 from sentviz.registry import papers
 from sentviz.runs import Run
 from sentviz.shelf import gathered
-from tests import layout
-from tests.layout import drawn, names, of_pdf, of_png, of_svg
-from tests.picture import Reader, reader
+from tests.tools import layout
+from tests.tools.layout import drawn, names, of_pdf, of_png, of_svg
+from tests.tools.picture import Reader, reader
 
 pytestmark = [
     pytest.mark.browser,

@@ -26,8 +26,8 @@ from sentviz.figures.layers import head_table, verdict_lines
 from sentviz.figures.ranking import ranking
 from sentviz.figures.separation import accuracy_by_length
 from tests.fakes import fake_trace
-from tests.layout import of_svg
-from tests.picture import reader
+from tests.tools.layout import of_svg
+from tests.tools.picture import reader
 
 pytestmark = pytest.mark.slow
 

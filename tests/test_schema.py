@@ -13,7 +13,7 @@ import pytest
 from sentviz.errors import RunError
 from sentviz.runs import Run, runs
 from sentviz.schema import TABLES, fits, fits_config, fits_metrics, fits_table
-from tests.damage import BROKEN, Damage, damages, visited
+from tests.tools.damage import BROKEN, Damage, damages, visited
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def test_what_does_not_fit_is_named(tiny_run: Path) -> None:
 
 @pytest.mark.slow
 def test_no_page_meets_a_traceback_and_no_innocent_run_is_hurt() -> None:
-    """A few cells of `python -m tests.damage`, drawn anew by each version of what is tested here."""
+    """A few cells of `python -m tests.tools.damage`, drawn anew by each version of what is tested here."""
     seen = visited(4, seed=len(BROKEN) + len(TABLES))
     assert list(seen["error"]) == [""] * len(seen)
     assert not seen[seen["down"] & (seen["focus"] != seen["run"])].shape[0]

@@ -1,4 +1,4 @@
-"""A sample of `python -m tests.accessible`: pages held to WCAG 2.2 AA by axe-core, at 200 % too, and a walk by keyboard alone."""
+"""A sample of `python -m tests.tools.accessible`: pages held to WCAG 2.2 AA by axe-core, at 200 % too, and a walk by keyboard alone."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.accessible import findings, overflowing, settled_at
+from tests.tools.accessible import findings, overflowing, settled_at
 
 pytestmark = pytest.mark.browser
 pytest.importorskip("axe_playwright_python", reason="axe-core is not installed")

@@ -16,8 +16,8 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.asyncio.client import connect
 
-from tests.soak import SENTENCES, Seen, Visitor
 from tests.tools.attack.served import RUN, Ask, Target
+from tests.tools.soak import SENTENCES, Seen, Visitor
 
 __all__ = ["App", "Guest"]
 

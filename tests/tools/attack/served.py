@@ -15,9 +15,9 @@ from pathlib import Path
 
 from websockets.exceptions import ConnectionClosed
 
-from tests.soak import free_port
 from tests.tools.attack.case import Case, Outcome
 from tests.tools.attack.watch import Watch, environment
+from tests.tools.soak import free_port
 
 __all__ = ["RUN", "Ask", "Target", "targets"]
 

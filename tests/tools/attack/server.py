@@ -10,10 +10,10 @@ import urllib.request
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from tests.soak import SENTENCES
 from tests.tools.attack.case import Attack, Case, Made, never, nothing, says
 from tests.tools.attack.folders import CONFIGS
 from tests.tools.attack.served import RUN, Ask, Target
+from tests.tools.soak import SENTENCES
 
 __all__ = ["SERVER", "Server"]
 

@@ -1,6 +1,6 @@
 """What a damaged run does to pages: every file, every kind of damage, every page, seen from the run itself and from one beside it.
 
-`python -m tests.damage` runs the matrix whole, `--cells N` draws N damages and one page for each; both print a table.
+`python -m tests.tools.damage` runs the matrix whole, `--cells N` draws N damages and one page for each; both print a table.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 INNOCENT = "sst2/vanilla-matched"
 SHELF = (
     INNOCENT,

@@ -1,4 +1,4 @@
-/** What a browser draws of an SVG, read back with its places: words line by line, and marks. Asked by tests/picture.py. */
+/** What a browser draws of an SVG, read back with its places: words line by line, and marks. Asked by tests/tools/picture.py. */
 async (svg) => {
   document.body.innerHTML = svg;
   await document.fonts.ready;

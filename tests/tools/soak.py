@@ -1,6 +1,6 @@
 """Visitors, uploads, connections cut and damaged runs on the app as it is served, all on this machine and for so many minutes.
 
-`python -m tests.soak --minutes 3 --visitors 20` prints how often what was done, answers that were wrong, memory, and how long answers
+`python -m tests.tools.soak --minutes 3 --visitors 20` prints how often what was done, answers that were wrong, memory, and how long answers
 took: a visitor alone, then all of them with two seconds between their actions.
 """
 
@@ -32,7 +32,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.asyncio.client import ClientConnection, connect
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 RUNS = ("sst2/ndt-unit-2", "sst2/vanilla-matched")
 WORDS = ("warm", "dull", "clever", "hollow", "tender", "clumsy", "bright", "dreadful", "splendid", "cold")
 SENTENCES = [f"a {one} story with a {other} end" for one, other in itertools.permutations(WORDS, 2)]

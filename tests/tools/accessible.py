@@ -1,6 +1,6 @@
-"""`python -m tests.accessible`: every page and sub-view of the app, in light and dark, held to WCAG 2.2 AA by axe-core in a real Chromium.
+"""`python -m tests.tools.accessible`: every page and sub-view, in light and dark, held to WCAG 2.2 AA by axe-core in a real Chromium.
 
-    python -m tests.accessible [WORD ...] [--theme light dark] [--width 1440] [--zoom]
+    python -m tests.tools.accessible [WORD ...] [--theme light dark] [--width 1440] [--zoom]
 
 Words keep the views that have one of them in their addresses. It prints a line for each finding, by view, with the elements it is about,
 and exits with 1 if one is serious or critical. With ``--zoom`` the window is as wide as at 200 %, 720 of 1440 pixels, and must not scroll
@@ -125,7 +125,7 @@ def main(arguments: Sequence[str]) -> int:
     """Print what is found; 1 where something is serious."""
     from playwright.sync_api import TimeoutError
 
-    parser = argparse.ArgumentParser(prog="python -m tests.accessible")
+    parser = argparse.ArgumentParser(prog="python -m tests.tools.accessible")
     parser.add_argument("words", nargs="*")
     parser.add_argument("--theme", nargs="+", choices=("light", "dark"), default=("light", "dark"))
     parser.add_argument("--width", type=int, default=1440)

@@ -1,6 +1,6 @@
-"""`python -m tests.layout`: every figure in every size, drawn by a browser and held to what a page of print asks of it.
+"""`python -m tests.tools.layout`: every figure in every size, drawn by a browser and held to what a page of print asks of it.
 
-    python -m tests.layout [--figure NAME] [--size column wide slide web] [--format svg pdf png] [--theme light dark] [--keep FOLDER]
+    python -m tests.tools.layout [--figure NAME] [--size column wide slide web] [--format svg pdf png] [--theme light dark] [--keep FOLDER]
 
 It prints a table of faults and exits with 1 if there is one. Every registered figure is drawn, and what the papers' items are made
 as, so that a new one is in by itself; each of the first shipped run that has what it needs. Tolerances are in pixels of a layout whose
@@ -48,7 +48,7 @@ from sentviz.registry import papers
 from sentviz.runs import Run
 from sentviz.shelf import gathered
 from sentviz.studies.items import makers
-from tests.picture import Box, Corners, Mark, Picture, Reader, Word, reader
+from tests.tools.picture import Box, Corners, Mark, Picture, Reader, Word, reader
 
 __all__ = ["ALL_SIZES", "Fault", "drawn", "faults", "names", "of_pdf", "of_svg", "poppler"]
 
@@ -288,7 +288,7 @@ WAYS = {"svg": of_svg, "pdf": of_pdf, "png": of_png}
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; 1 if there is a fault."""
-    parser = argparse.ArgumentParser(prog="python -m tests.layout", description="Every figure in every size, held to what print asks.")
+    parser = argparse.ArgumentParser(prog="python -m tests.tools.layout", description="Every figure in every size, as print asks.")
     parser.add_argument("--figure", nargs="+", default=names(), metavar="NAME")
     parser.add_argument("--size", nargs="+", default=ALL_SIZES, choices=ALL_SIZES)
     parser.add_argument("--format", nargs="+", default=tuple(WAYS), choices=tuple(WAYS))

@@ -1,7 +1,7 @@
 """Mutants of the code that gives verdicts: does a test fall when it is changed?
 
-`python -m venv mutants && mutants/bin/pip install cosmic-ray`, then `python -m tests.mutants --cosmic-ray mutants/bin`. Works on a copy of
-the tree; each mutant is asked of the tests of its module only. A sample by default: `--sample 0` takes all, which takes hours.
+`python -m venv mutants && mutants/bin/pip install cosmic-ray`, then `python -m tests.tools.mutants --cosmic-ray mutants/bin`. Works on a
+copy of the tree; each mutant is asked of the tests of its module only. A sample by default: `--sample 0` takes all, which takes hours.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 TESTS = {  # module -> the tests that should fall with it
     "sentviz/claim.py": ("test_claim",),
     "sentviz/papers/ndt/claims.py": ("test_ndt_claims",),
