@@ -51,4 +51,5 @@ class Rooted:
 
 def _is_page(start: Message) -> bool:
     """Whether an answer is HTML."""
-    return dict(start.get("headers", ())).get(b"content-type", b"").startswith(b"text/html")
+    headers: dict[bytes, bytes] = dict(start.get("headers", ()))
+    return headers.get(b"content-type", b"").startswith(b"text/html")

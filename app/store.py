@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sentviz.shelf import Gathered
 
 __all__ = [
+    "changed",
     "demo_rows",
     "entries",
     "example",
@@ -68,6 +69,12 @@ def _gathered(searched: tuple[str, ...]) -> Gathered:
 def gathered() -> Gathered:
     """The runs that studies read, and what they leave out."""
     return _gathered(_searched())
+
+
+def changed() -> None:
+    """Read the folders of runs anew: one of them was written."""
+    _all_runs.clear()
+    _gathered.clear()
 
 
 def runs() -> dict[str, Run]:

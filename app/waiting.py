@@ -10,11 +10,12 @@ from sentviz.background import Job, Jobs, Work
 __all__ = ["wait"]
 
 
-def wait(jobs: Jobs, key: str, title: str, work: Work, *, button: str = "", icon: str = ":material/play_arrow:") -> bool:
+def wait(jobs: Jobs, key: str, title: str, work: Work, *, button: str = "", icon: str = ":material/play_arrow:", place: str = "") -> bool:
     """Start a job for this visitor, or go on waiting for it; True while there is something to wait for.
 
     Args:
         button: the label of a button that starts it; without one it starts at once.
+        place: tells the places of a page apart that wait for the same job.
     """
     who, job = turns.visitor(), jobs.get(key)
     stopped: set[str] = st.session_state.setdefault("stopped", set())
@@ -23,9 +24,9 @@ def wait(jobs: Jobs, key: str, title: str, work: Work, *, button: str = "", icon
     elif job is not None and job.state == "stopped" and job.error:
         st.info(shell.md(job.error), icon=":material/info:")
     if key in stopped or (job is not None and job.state == "failed") or (button and (job is None or job.over)):
-        st.button(button or f"Compute {title}", key=f"again-{key}", icon=icon, on_click=_again, args=(jobs, key, title, work, who))
+        st.button(button or f"Compute {title}", key=f"again-{key}{place}", icon=icon, on_click=_again, args=(jobs, key, title, work, who))
         return False
-    _watch(jobs, key, jobs.start(key, title, work, who), who)
+    _watch(jobs, key, jobs.start(key, title, work, who), who, place)
     return True
 
 
@@ -40,10 +41,10 @@ def _stop(jobs: Jobs, key: str, who: str) -> None:
 
 
 @st.fragment(run_every=0.5)
-def _watch(jobs: Jobs, key: str, job: Job, who: str) -> None:
+def _watch(jobs: Jobs, key: str, job: Job, who: str, place: str) -> None:
     """A bar that moves while the page stands still; the page follows when the job is over."""
     if job.over or key in st.session_state["stopped"]:
         st.rerun()
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         st.progress(job.share, f"{job.title}: {job.doing}")
-        st.button("Stop", key=f"stop-{key}", icon=":material/stop:", on_click=_stop, args=(jobs, key, who))
+        st.button("Stop", key=f"stop-{key}{place}", icon=":material/stop:", on_click=_stop, args=(jobs, key, who))

@@ -142,13 +142,15 @@ def of_browser(nodeid: str) -> bool:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever is neither slow nor of a browser is fast: ``pytest -m fast``. The browser's tests begin, then files with most that is slow:
-    no worker is left with one of them while the others are done."""
+    """Whatever is not marked slow, browser or exhaustive is fast: ``pytest -m fast``.
+
+    The browser's tests begin, then files with most that is slow: no worker is left with one of them while the others are done.
+    """
     slow: Counter[str] = Counter()
     for item in items:
         if item.get_closest_marker("slow"):
             slow[file_of(item.nodeid)] += 1
-        elif not item.get_closest_marker("browser"):
+        elif not item.get_closest_marker("browser") and not item.get_closest_marker("exhaustive"):
             item.add_marker("fast")
     items.sort(key=lambda item: (not of_browser(item.nodeid), -slow[file_of(item.nodeid)]))
 

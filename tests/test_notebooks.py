@@ -5,7 +5,10 @@ from __future__ import annotations
 import ast
 import html
 import json
+import os
 import re
+import subprocess
+import sys
 from base64 import b64encode
 from pathlib import Path
 from typing import Any
@@ -91,6 +94,17 @@ def test_a_notebook_runs(path: Path, no_browser: None, capsys: pytest.CaptureFix
     assert len(pictures) >= 2 and all(isinstance(value, Figure) or value.tokens for value in pictures)
     assert not any(value is False for value in values)
     CHECKS[path.stem](scope)
+
+
+@pytest.mark.exhaustive
+def test_the_notebooks_run_as_the_readme_says(tmp_path: Path) -> None:
+    """In a kernel of their own, by what the extra `notebook` brings."""
+    command = [sys.executable, "-m", "nbconvert", "--execute", "--to", "notebook", f"--output-dir={tmp_path}", *map(str, NOTEBOOKS)]
+    done = subprocess.run(command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(DOCS.parent)}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    for path in NOTEBOOKS:
+        cells = json.loads((tmp_path / path.name).read_text(encoding="utf-8"))["cells"]
+        assert any(cell["outputs"] for cell in cells if cell["cell_type"] == "code")
 
 
 def _figure(scope: dict[str, Any]) -> None:

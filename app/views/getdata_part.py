@@ -13,6 +13,7 @@ from app.shell import md
 from app.waiting import wait
 from sentviz.background import Job, Jobs
 from sentviz.datasets import DatasetInfo, info, known, origin
+from sentviz.errors import InputError
 from sentviz.fetch import hubdata
 
 __all__ = ["offer"]
@@ -24,13 +25,17 @@ def _jobs() -> Jobs:
     return Jobs()
 
 
-def offer(name: str, split: str = "") -> bool:
+def offer(name: str, split: str = "", *, place: str = "") -> bool:
     """Whether a data set, or one split of it, is here; where it is not, what it is, and the button that fetches it.
 
     The page reruns when the download ends. `SENTVIZ_NO_DOWNLOAD` takes the button away from all, `SENTVIZ_ALLOW_DOWNLOAD` gives it to
-    visitors from elsewhere as well.
+    visitors from elsewhere as well. `place` tells the places of a page apart that offer the same.
     """
-    item, job = info(name), _jobs().get(name)
+    try:
+        item, job = info(name), _jobs().get(name)
+    except InputError as error:
+        st.caption(md(str(error)))
+        return False
     if job is not None and job.state == "done" and job.result:
         st.info(md(job.result), icon=":material/info:")
     missing = item.missing(split)
@@ -49,7 +54,8 @@ def offer(name: str, split: str = "") -> bool:
     if _set("SENTVIZ_NO_DOWNLOAD") or not (_set("SENTVIZ_ALLOW_DOWNLOAD") or own_machine(st.context.ip_address, st.context.headers)):
         st.caption(f"Downloads are switched off on this server; its operator can run `sentviz data get {name}`.")
     else:
-        wait(_jobs(), name, item.title, lambda job: _fetched(name, job), button="Get data", icon=":material/cloud_download:")
+        icon = ":material/cloud_download:"
+        wait(_jobs(), name, item.title, lambda job: _fetched(name, job), button="Get data", icon=icon, place=place)
     return False
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,28 +12,20 @@ from sentviz.cli.terminal import command, main, say_metrics, ticking
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sentviz.datasets import Split
-    from sentviz.models.model import Model, Progress
-
-    Measure = Callable[[Model, Split, Progress], pd.DataFrame]
+    from sentviz.runs import Run
 
 split_option = click.option("--split", default="test", show_default=True, help="Split of the run's data set.")
 
 
-def kept(name: str, split: str, file: str, measure: Measure) -> tuple[str, pd.DataFrame]:
-    """Measure the run called `name` over a split and store the table with it: the run's full name and the table."""
-    from sentviz import datasets
-    from sentviz.models.loading import load
-    from sentviz.runs import attach, attachable, find
+def kept(kind: str, name: str, split: str, **options: Any) -> Run:
+    """Measure the run called `name` over a split and store what comes out with it: the run that has it."""
+    from sentviz.measurements import measure
+    from sentviz.runs import find
 
-    found = find(name)
-    attachable(found, file)
-    rows = datasets.load_split(found.config["data"]["name"], split)
-    with ticking("Texts") as tick:
-        frame = measure(load(found), rows, tick)
-    attach(found, file, frame)
-    click.echo(f"Stored in {found.folder}")
-    return found.name, frame
+    with ticking("Epochs" if kind == "epochs" else "Texts") as tick:
+        run = measure(kind, find(name), split, progress=tick, **options)
+    click.echo(f"Stored in {run.folder}")
+    return run
 
 
 def beside(folder: Path, file: str, frame: pd.DataFrame) -> tuple[str, str]:
@@ -74,14 +65,11 @@ def evaluate(run: str, split: str) -> None:
 @command
 def faithfulness(run: str, sample: int, split: str, seed: int) -> None:
     """Ask how faithful each explanation of RUN is, over a sample of texts, and store it with the run."""
-    from sentviz.explain.faithfulness import FILE, METRICS, over_split
+    from sentviz.explain.faithfulness import FILE, METRICS
 
-    def measure(model: Model, rows: Split, tick: Progress) -> pd.DataFrame:
-        pairs = rows.frame["text_pair"].tolist() if "text_pair" in rows.frame else None
-        return over_split(model, rows.frame["text"].tolist(), pairs=pairs, sample=sample, seed=seed, progress=tick)
-
-    name, frame = kept(run, split, FILE, measure)
-    click.echo(f"{name}, {int(frame['n'].max())} texts of {split}; comprehensiveness: more is better, sufficiency: less")
+    measured = kept("faithfulness", run, split, sample=sample, seed=seed)
+    frame = measured.frame(FILE)
+    click.echo(f"{measured.name}, {int(frame['n'].max())} texts of {split}; comprehensiveness: more is better, sufficiency: less")
     click.echo(frame.pivot(index="method", columns="metric", values="value")[list(METRICS)].to_string(float_format="{:+.3f}".format))
 
 
@@ -94,18 +82,11 @@ def faithfulness(run: str, sample: int, split: str, seed: int) -> None:
 @command
 def specialise(run: str, sample: int, split: str, seed: int, inits: int) -> None:
     """Ask whether the components of RUN specialise, over a sample of texts, and store the answer with the run."""
-    from sentviz.errors import InputError
-    from sentviz.maps.specialise import FILE, over_split, verdict
-    from sentviz.maps.wordclasses import word_classes
+    from sentviz.maps.specialise import FILE, verdict
 
-    def measure(model: Model, rows: Split, tick: Progress) -> pd.DataFrame:
-        if "text_pair" in rows.frame:
-            raise InputError(f"{model.name} reads pairs of texts; components are measured on single ones.")
-        texts = rows.frame["text"].tolist()
-        return over_split(model, texts, word_classes(), sample=sample, seed=seed, inits=inits, progress=tick)
-
-    name, frame = kept(run, split, FILE, measure)
-    click.echo(f"{name}, {int(frame['n'].max())} texts of {split}")
+    measured = kept("specialise", run, split, sample=sample, seed=seed, inits=inits)
+    frame = measured.frame(FILE)
+    click.echo(f"{measured.name}, {int(frame['n'].max())} texts of {split}")
     click.echo("\n".join(verdict(frame)))
 
 
@@ -118,7 +99,7 @@ def heads(run: str, split: str) -> None:
 
     RUN may be what `sentviz score --attention` wrote: its parts are merged, and the table is stored there.
     """
-    from sentviz.maps.heads import FILE, over_split
+    from sentviz.maps.heads import FILE
     from sentviz.score.output import is_scored
 
     if is_scored(run):
@@ -129,7 +110,8 @@ def heads(run: str, split: str) -> None:
             frame = over_parts(Scored(run), tick)
         name, split = beside(Path(run), FILE, frame)
     else:
-        name, frame = kept(run, split, FILE, lambda model, rows, tick: over_split(model, rows.frame, tick))
+        measured = kept("heads", run, split)
+        name, frame = measured.name, measured.frame(FILE)
     mean = frame[frame["head"] < 0].pivot(index="layer", columns="measure", values="value")
     click.echo(f"{name}, {int(frame['n'].max()):,} texts of {split}, mean over heads by layer (from 0)")
     click.echo(mean.to_string(float_format="{:.4f}".format))
@@ -141,20 +123,11 @@ def heads(run: str, split: str) -> None:
 @command
 def gates(run: str, split: str) -> None:
     """Which words the gates of RUN shut over a whole split, by part of speech and class of words; stored with the run."""
-    from sentviz import datasets
-    from sentviz.errors import InputError
-    from sentviz.maps.gates import FILE, over_split, verdict
-    from sentviz.maps.wordclasses import word_classes
+    from sentviz.maps.gates import FILE, verdict
 
-    def measure(model: Model, rows: Split, tick: Progress) -> pd.DataFrame:
-        if datasets.info(rows.name).language != "en":
-            raise InputError(
-                f"{model.name} reads {rows.name}, which is not English: its words cannot be sorted, the tagger is English only."
-            )
-        return over_split(model, rows.frame, word_classes(), tick)
-
-    name, frame = kept(run, split, FILE, measure)
-    click.echo(f"{name}, {int(frame['n'].max()):,} texts of {split}, mean gate by layer (from 0; -1 = mean over layers)")
+    measured = kept("gates", run, split)
+    frame = measured.frame(FILE)
+    click.echo(f"{measured.name}, {int(frame['n'].max()):,} texts of {split}, mean gate by layer (from 0; -1 = mean over layers)")
     by = frame[frame["kind"].isin(["all", "class", "tag"])]
     click.echo(by.pivot(index=["kind", "name"], columns="layer", values="value").to_string(float_format="{:.3f}".format))
     click.echo("\n".join(verdict(frame)))
@@ -166,9 +139,7 @@ def gates(run: str, split: str) -> None:
 @command
 def leaders(run: str, split: str) -> None:
     """Which words lead the clusters of hardmax RUN over a whole split, and how many layers it takes; stored with the run."""
-    from sentviz.testset.leaders import FILE, survey
-
-    kept(run, split, FILE, survey)
+    kept("leaders", run, split)
 
 
 @main.command()
@@ -210,20 +181,13 @@ def words(run: str) -> None:
 @command
 def epochs(run: str, sample: int, split: str, seed: int) -> None:
     """Ask RUN, as it was after every epoch that it keeps, about the same texts and its example; stored with the run."""
-    from sentviz import datasets
     from sentviz.epochs.course import KINDS, course, events
-    from sentviz.epochs.measured import files, names
     from sentviz.evaluation import wilson
-    from sentviz.runs import attach_files, attachable, find
 
-    found = find(run)
-    attachable(found, *names(found))
-    example, rows = found.example(), datasets.load_split(found.config["data"]["name"], split)
-    with ticking("Epochs") as tick:
-        made = files(found, rows, (example.text, example.text_pair), rows=sample, seed=seed, progress=tick)
-    seen = course(attach_files(found, made))
+    measured = kept("epochs", run, split, sample=sample, seed=seed)
+    seen = course(measured)
     n = len(seen.first.ids)
-    click.echo(f"Stored in {found.folder}\n{found.name}, {n:,} texts of {split}\nepoch  accuracy  95% interval")
+    click.echo(f"{measured.name}, {n:,} texts of {split}\nepoch  accuracy  95% interval")
     for epoch, right in zip(seen.epochs, seen.right.sum(axis=1), strict=True):
         low, high = wilson(right, n)
         click.echo(f"{epoch:>5}{right / n:>10.2%}  {low:.2%} - {high:.2%}")

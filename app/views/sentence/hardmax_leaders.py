@@ -6,6 +6,7 @@ import numpy as np
 import streamlit as st
 
 from app import shell
+from app.views.measure_part import lacking
 from app.views.sentence.hardmax_parts import hardmax_run, model, runs, without_runs
 from sentviz.errors import SentvizError
 from sentviz.gallery.subjects import Runs
@@ -25,7 +26,7 @@ def show() -> None:
         return
     run = hardmax_run(found)
     if FILE not in run.config["files"]:
-        st.info(f"The leaders of {run.name} over its test split were not counted yet.", icon=":material/science:")
+        lacking(run, "leaders")
         return
     try:
         _lists(run)

@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from app import answers, shell, store
+from app.views.measure_part import lacking
 from app.views.runpick import readable
 from app.views.testset import gates_part
 from sentviz.errors import SentvizError
@@ -37,15 +38,17 @@ gated = store.run(focus.run).capabilities.gate
 if gated:
     gates_part.show(store.run(focus.run))
 if not known:
-    st.info("No run here has its heads measured yet. `sentviz heads sst2/ndt-unit-2` measures one.", icon=":material/science:")
+    lacking(store.run(focus.run), "heads")
     st.stop()
 names = sorted(known, key=lambda name: (not has_cls(known[name]), name))
 run = known.get(focus.run) or known[names[0]]
 if focus.run not in known:
     asked = store.run(focus.run)
-    why = f"The heads of {shell.md(asked.name)} are not measured (`sentviz heads {asked.name}`)"
-    why = why if asked.capabilities.maps else f"{shell.md(asked.name)} has no attention"
-    st.caption(f"{why}; {shell.md(run.name)} is shown.")
+    why = "are not measured" if asked.capabilities.maps else "do not exist: it has no attention"
+    st.caption(f"The heads of {shell.md(asked.name)} {why}; {shell.md(run.name)} is shown.")
+    if asked.capabilities.maps:
+        with st.expander(f"Measure {shell.md(asked.name)}", icon=":material/science:"):
+            lacking(asked, "heads")
 
 
 def take() -> None:

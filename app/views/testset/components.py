@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from app import shell, store
+from app.views.measure_part import lacking
 from sentviz.figures.maps import component_name
 from sentviz.gallery.subjects import Runs
 from sentviz.glossary import tip
@@ -35,7 +36,7 @@ if run.capabilities.components < 2:
         )
     st.stop()
 if FILE not in run.config["files"]:
-    st.info(f"The components of this run are not measured yet. `sentviz specialise {run.name}` measures them.", icon=":material/science:")
+    lacking(run, "specialise")
     st.stop()
 frame = run.frame(FILE)
 answer, *reasons = verdict(frame)

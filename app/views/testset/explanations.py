@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from app import shell, store
+from app.views.measure_part import lacking
 from sentviz.explain import SCORES
 from sentviz.explain.measured import faithfulness_of, flips_of
 from sentviz.gallery.subjects import Runs
@@ -21,7 +22,7 @@ shell.choose(st.selectbox, "Model", "run", list(store.runs()), label_visibility=
 run = store.run(focus.run)
 frame = faithfulness_of(run)
 if frame.empty:
-    st.info(f"This run has no measured faithfulness yet. `sentviz faithfulness {run.name}` measures it.", icon=":material/science:")
+    lacking(run, "faithfulness")
     st.stop()
 frame = frame.assign(method=[SCORES[name].title if name in SCORES else name for name in frame["method"]])
 

@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from app import shell
+from app.views.measure_part import lacking
 from sentviz.figures.gate_groups import KINDS
 from sentviz.gallery.subjects import Runs
 from sentviz.glossary import tip
@@ -45,7 +46,7 @@ def show(run: Run) -> None:
         st.caption(f"{shell.md(run.name)} has no gates. `sentviz train sentiformer_sst5_trees` trains a model that has.")
         return
     if FILE not in run.config["files"]:
-        st.info(f"The gates of this run are not measured yet. `sentviz gates {run.name}` measures them.", icon=":material/science:")
+        lacking(run, "gates")
         return
     frame = _measured(run.name, run.digest, run)
     st.markdown("\n".join(f"- {shell.md(line)}" for line in verdict(frame)))

@@ -10,6 +10,7 @@ import streamlit as st
 
 from app import answers, shell, store
 from app.focus import Focus
+from app.views.measure_part import lacking
 from app.views.parts import place
 from sentviz.epochs.course import Course, asked_of, course, examples, missing
 from sentviz.errors import SentvizError
@@ -46,6 +47,11 @@ def chosen_run() -> tuple[Run, Focus]:
     said = "`".join(part if k % 2 else shell.md(part) for k, part in enumerate(parts))
     if other:
         st.caption(f"{said} Meanwhile: {shell.md(other.name)}.")
+        if run.epochs:
+            with st.expander(f"Measure {shell.md(run.name)}", icon=":material/science:"):
+                lacking(run, "epochs")
+    elif run.epochs:
+        lacking(run, "epochs")
     else:
         st.info(said, icon=":material/movie:")
 

@@ -1,0 +1,46 @@
+"""Measurements that a page lacks: the command that makes them and, on the visitor's own machine, a button that does the same."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app import store
+from app.shell import md
+from app.views.getdata_part import offer, own_machine
+from app.waiting import wait
+from sentviz.background import Job, Jobs
+from sentviz.measurements import MEASUREMENTS, measure
+from sentviz.runs import Run
+
+__all__ = ["lacking"]
+
+
+@st.cache_resource(show_spinner=False)
+def _jobs() -> Jobs:
+    return Jobs(at_once=1)
+
+
+def lacking(run: Run, name: str) -> None:
+    """Say that a run lacks a measurement, and how it is made: by a command, or here, after its rows were fetched.
+
+    The page reruns when the measurement is stored.
+
+    Args:
+        name: of `sentviz.measurements.MEASUREMENTS`.
+    """
+    kind = MEASUREMENTS[name]
+    if not run.askable:
+        said = f"The {kind.title} of {md(run.name)} are not measured, and cannot be: it ships without its weights. Choose another run."
+        st.info(said, icon=":material/science:")
+        return
+    said = f"The {kind.title} of {md(run.name)} are not measured yet: `sentviz {name} {run.name}` measures them."
+    st.info(said, icon=":material/science:")
+    if own_machine(st.context.ip_address, st.context.headers) and offer(run.config["data"]["name"], kind.split, place=name):
+        key = f"{name} {run.name} {run.digest}"
+        wait(_jobs(), key, f"The {kind.title} of {run.name}", lambda job: _measured(run, name, job), button="Measure them here")
+
+
+def _measured(run: Run, name: str, job: Job) -> None:
+    job.tick(0.0, "loading the model")
+    measure(name, run, progress=lambda done, total: job.tick(done / max(total, 1), f"{done:,} of {total:,}"))
+    store.changed()
