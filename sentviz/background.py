@@ -9,19 +9,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from sentviz.errors import SentvizError
+from sentviz.errors import SentvizError, Stopped
 
-__all__ = ["Job", "Jobs", "Stopped", "Turns"]
+__all__ = ["Job", "Jobs", "Turns"]
 
 Work = Callable[["Job"], Any]
 
 KEPT = 16  # finished jobs with their results
 AT_ONCE = 2
 WAIT = 0.3  # seconds before one who waits is told so
-
-
-class Stopped(Exception):
-    """Nobody waits for this job any more."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["DataMissingError", "InputError", "RunError", "SentvizError"]
+__all__ = ["DataMissingError", "InputError", "RunError", "SentvizError", "Stopped"]
 
 
 class SentvizError(ValueError):
@@ -19,3 +19,7 @@ class DataMissingError(SentvizError):
 
 class RunError(SentvizError):
     """A run folder is missing, foreign or damaged; the message names the file and the reason."""
+
+
+class Stopped(Exception):
+    """Work was given up before its end, because nobody waits for the result."""

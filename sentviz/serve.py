@@ -21,8 +21,7 @@ import numpy as np
 
 from sentviz import runs
 from sentviz._page import page
-from sentviz.background import Stopped
-from sentviz.errors import RunError, SentvizError
+from sentviz.errors import RunError, SentvizError, Stopped
 from sentviz.explain import SCORES, explained, headline, score, supported
 from sentviz.explain.headline import chance_of
 from sentviz.figures.colours import palette

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from sentviz import serve
-from sentviz.background import Stopped
+from sentviz.errors import Stopped
 from sentviz.models.model import Model
 
 pytest.importorskip("fastapi", reason="the extra serve is not installed")

@@ -14,11 +14,11 @@ import numpy.typing as npt
 import pandas as pd
 import pytest
 
-from sentviz.background import Job, Jobs, Stopped
+from sentviz.background import Job, Jobs
 from sentviz.embeddings.cache import Cache, digest, layer_vectors, pictures, stored_sample
 from sentviz.embeddings.neighbourhood import kept, measures, silhouettes
 from sentviz.embeddings.projection import METHODS, align, inside, nearest, project, simplified
-from sentviz.errors import InputError, RunError, SentvizError
+from sentviz.errors import InputError, RunError, SentvizError, Stopped
 from sentviz.export import render
 from sentviz.figures.scatter import COLOURS, measured, scatter
 from sentviz.runs import Run

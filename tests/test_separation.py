@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from sentviz.background import Stopped
-from sentviz.errors import InputError
+from sentviz.errors import InputError, Stopped
 from sentviz.figures.separation import accuracy_by_length
 from sentviz.models.encoder import Encoder
 from sentviz.models.model import Model

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from sentviz.background import Stopped
+from sentviz.errors import Stopped
 from sentviz.explain import SCORES, explained, supported
 from sentviz.explain.flip import smallest_flip
 from sentviz.models import model as models

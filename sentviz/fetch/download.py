@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlsplit
 
-from sentviz import background
+from sentviz import errors
 from sentviz.errors import DataMissingError, SentvizError
 
 __all__ = ["Progress", "Remote", "Stopped", "disk", "fetch", "look"]
@@ -36,7 +36,7 @@ PAUSE = 0.5  # seconds before the second attempt; doubled each time
 LONGEST_WAIT = 60.0  # what a server may ask for
 
 
-class Stopped(SentvizError, background.Stopped):
+class Stopped(SentvizError, errors.Stopped):
     """The download was stopped on request; what is there is kept."""
 
 
