@@ -5,8 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from app import store
+from app.headers import own_machine
 from app.shell import md
-from app.views.getdata_part import offer, own_machine
+from app.views.getdata_part import offer
 from app.waiting import wait
 from sentviz.background import Job, Jobs
 from sentviz.measurements import MEASUREMENTS, measure
