@@ -78,13 +78,13 @@ def trace(focus: Focus, *, scored: bool = True, exact: bool = False, longest: in
     kept: dict[Any, Trace] = st.session_state.setdefault("traces", {})
     key = (source.digest, wanted, pair, focus.by_hand)
     if key not in kept:
-        with turn(), st.spinner("Asking the model"):
-            loaded, changes = store.model(source), change(source, focus)
+        with turn() as step, st.spinner("Asking the model"):
+            loaded, changes = store.model(source).stoppable(step), change(source, focus)
             kept[key] = loaded.trace(wanted, pair, maps=False, projections=True, **changes)  # pages ask for the maps that they show
     asked = [name for name in dict.fromkeys(("removal", focus.score)) if name in available(kept[key], asking=True)]
     if scored and (missing := [name for name in asked if name not in available(kept[key])]):
-        with turn(), st.spinner("Asking the model without each word" if "removal" in missing else "Explaining the answer"):
-            kept[key] = explained(store.model(source), kept[key], missing, **change(source, focus))
+        with turn() as step, st.spinner("Asking the model without each word" if "removal" in missing else "Explaining the answer"):
+            kept[key] = explained(store.model(source).stoppable(step), kept[key], missing, **change(source, focus))
     while len(kept) > KEPT_TRACES or (len(kept) > 1 and sum(len(one.tokens) for one in kept.values()) > KEPT_TOKENS):
         kept.pop(next(iter(other for other in kept if other != key)))
     return _reasoned(kept[key], key)
@@ -108,8 +108,8 @@ def reasoned(focus: Focus) -> Trace:
     seen, source = trace(focus), store.run(focus.run)
     if seen.evidence is not None:
         return seen
-    with turn():
-        seen = supported(store.model(source), seen, _chance(source.name, source.digest), **change(source, focus))
+    with turn() as step:
+        seen = supported(store.model(source).stoppable(step), seen, _chance(source.name, source.digest), **change(source, focus))
     reasons: dict[Any, Any] = st.session_state.setdefault("reasons", {})
     reasons[source.digest, seen.text, seen.text_pair, focus.by_hand] = seen.token_scores["units"], seen.units["units"], seen.evidence
     while len(reasons) > KEPT_TRACES:
@@ -135,8 +135,8 @@ def verdict(focus: Focus, score: str) -> Verdict:
     kept: dict[Any, Verdict] = st.session_state.setdefault("verdicts", {})
     key = (source.digest, seen.text, seen.text_pair, focus.by_hand, score)
     if key not in kept:
-        with turn():
-            kept[key] = against_chance(store.model(source), seen, score_of(seen, score), **change(source, focus))
+        with turn() as step:
+            kept[key] = against_chance(store.model(source).stoppable(step), seen, score_of(seen, score), **change(source, focus))
         while len(kept) > KEPT_TRACES:
             kept.pop(next(iter(kept)))
     return kept[key]
@@ -155,8 +155,8 @@ def heads(focus: Focus, seen: Trace) -> Any:
     kept: dict[Any, Any] = st.session_state.setdefault("heads", {})
     key = (source.digest, seen.text, seen.text_pair, focus.by_hand)
     if key not in kept:
-        with turn():
-            kept[key] = silenced(store.model(source), seen)
+        with turn() as step:
+            kept[key] = silenced(store.model(source).stoppable(step), seen)
         while len(kept) > KEPT_TRACES:
             kept.pop(next(iter(kept)))
     return kept[key]
@@ -202,14 +202,14 @@ def explanations(focus: Focus) -> tuple[Trace, Any]:
     for name in available(seen, asking=True):
         begin = time.perf_counter()
         try:
-            with turn():
-                seen = explained(loaded, seen, [name], **changes)
+            with turn() as step:
+                seen = explained(loaded.stoppable(step), seen, [name], **changes)
             scores[name] = score_of(seen, name)
         except InputError:
             continue
         rows.append({"method": name, "explanation": SCORES[name].title, "milliseconds": 1e3 * (time.perf_counter() - begin)})
-    with turn():
-        measured = faithfulness(loaded, seen, scores, **changes)
+    with turn() as step:
+        measured = faithfulness(loaded.stoppable(step), seen, scores, **changes)
     wide = measured.pivot(index="method", columns="metric", values="value")
     chance = measured.drop_duplicates("metric").set_index("metric")["random"]
     table = pd.DataFrame(rows).merge(wide.reset_index(), on="method").sort_values("comprehensiveness", ascending=False)

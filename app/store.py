@@ -226,12 +226,11 @@ def _answered(of: Run, mine: MyFile) -> Rows:
 
             def tick(done: int, total: int) -> None:
                 nonlocal shown
-                step()
                 if time.monotonic() > shown + MOVES:
                     shown = time.monotonic()
                     bar.progress(done / total)
 
-            return predicted(model(of), of.digest, mine.rows(of.labels), "mine", tick)
+            return predicted(model(of).stoppable(step), of.digest, mine.rows(of.labels), "mine", tick)
     finally:
         bar.empty()
 

@@ -39,7 +39,7 @@ def turns(work: str) -> Turns:
 def turn(work: str = "model", *, long: bool = False) -> Iterator[Callable[[], None]]:
     """This visitor's turn at such work; the page says how many are before. Not to be asked for within a turn.
 
-    Long work calls what this yields between its steps: others go first there, and the work of a visitor who has left ends.
+    The work calls what this yields between its steps: it ends there if its visitor has left, and long work lets others go first.
     """
     shown: list[Any] = []
     told: list[int] = []
@@ -57,8 +57,9 @@ def turn(work: str = "model", *, long: bool = False) -> Iterator[Callable[[], No
 
         def step() -> None:
             _leave(who)
-            rest()
-            clear()
+            if long:
+                rest()
+                clear()
 
         def clear() -> None:
             if told:

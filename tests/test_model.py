@@ -167,19 +167,11 @@ def test_rows_are_tokenized_some_at_a_time_with_the_same_outcome(model: Model, m
     monkeypatch.setattr(
         type(model.tokenizer), "ids_batch", lambda self, texts, *rest, **more: seen.append(texts) or whole(self, texts, *rest, **more)
     )
-    rows, reasons = model.sift(frame, lambda: steps.append(1))
+    rows, reasons = model.stoppable(lambda: steps.append(1)).sift(frame)
     assert [row if row is None else row.ids.tolist() for row in rows] == [row if row is None else row.ids.tolist() for row in want]
     assert reasons == why and list(why) == [10, 12]
     assert all(len(some) == 1 or sum(map(len, some)) <= 60 for some in seen) and len(steps) == len(seen)
     assert model.predict(texts).attrs["truncated"] == 1
-
-
-def test_work_on_rows_ends_where_its_step_says_so(model: Model) -> None:
-    def gone() -> None:
-        raise LookupError
-
-    with pytest.raises(LookupError):
-        model.sift(pd.DataFrame({"text": ["soup"]}), gone)
 
 
 def test_a_trace_keeps_what_was_tokenized_of_a_text(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:

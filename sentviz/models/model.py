@@ -263,34 +263,31 @@ class Model:
     def read(self, frame: pd.DataFrame) -> list[Reading]:
         """Every row of a frame as this model reads texts: what `forward` takes."""
         has, longest = self.capabilities, self.config.max_length
-        rows = read(self.tokenizer, frame, max_length=longest, cls=self.cls, segments=has.pairs, tagger=self.tagger)
+        rows: list[Reading] = []
+        for part in portions(frame):
+            self.check()
+            rows += read(self.tokenizer, part, max_length=longest, cls=self.cls, segments=has.pairs, tagger=self.tagger)
         length = self._filled(None)
         return [row.filled(length) for row in rows] if length else rows
 
-    def sift(self, frame: pd.DataFrame, step: Callable[[], object] | None = None) -> tuple[list[Reading | None], dict[int, str]]:
-        """Every row as `read` has it, None of those that cannot be read, and why not, by place; halves are tried.
-
-        Args:
-            step: called again and again on the way; what it raises ends the work.
-        """
+    def sift(self, frame: pd.DataFrame) -> tuple[list[Reading | None], dict[int, str]]:
+        """Every row as `read` has it, None of those that cannot be read, and why not, by place; halves are tried."""
         rows: list[Reading | None] = []
         why: dict[int, str] = {}
         for part in portions(frame):
-            some, reasons = self._sifted(part, step)
+            some, reasons = self._sifted(part)
             why |= {len(rows) + place: reason for place, reason in reasons.items()}
             rows += some
         return rows, why
 
-    def _sifted(self, frame: pd.DataFrame, step: Callable[[], object] | None) -> tuple[list[Reading | None], dict[int, str]]:
-        if step is not None:
-            step()
+    def _sifted(self, frame: pd.DataFrame) -> tuple[list[Reading | None], dict[int, str]]:
         try:
             return list(self.read(frame)), {}
         except InputError as error:
             if len(frame) == 1:
                 return [None], {0: str(error)}
         half = len(frame) // 2
-        (rows, why), (more, too) = self._sifted(frame.iloc[:half], step), self._sifted(frame.iloc[half:], step)
+        (rows, why), (more, too) = self._sifted(frame.iloc[:half]), self._sifted(frame.iloc[half:])
         return rows + more, why | {half + place: reason for place, reason in too.items()}
 
     def lambdas(self) -> npt.NDArray[np.float32]:

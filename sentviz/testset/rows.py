@@ -140,7 +140,7 @@ def predicted(model: Model, digest: str, frame: pd.DataFrame, over: str, progres
 
     if frame.empty:
         raise InputError("There is no row to ask about.")
-    readings, why = model.sift(frame, None if progress is None else lambda: progress(0, len(frame)))
+    readings, why = model.sift(frame)
     unread = {str(frame["id"].iloc[place]): reason for place, reason in why.items()}
     if len(why) == len(frame):
         raise InputError(f"{model.name} can read none of these rows. {next(iter(why.values()))}")

@@ -229,7 +229,7 @@ def _asked(of: Source, run: Run, cache: Cache) -> bool:
         from sentviz.models.loading import load
 
         job.tick(0.0, "loading the model")
-        vectors = layer_vectors(load(run), frame, job.tick)
+        vectors = layer_vectors(load(run).stoppable(lambda: job.tick(0.0, "reading the texts")), frame, job.tick)
         cache.put(key, {"layers": vectors}, disk=of.disk)
         return vectors
 
