@@ -67,6 +67,7 @@ STYLE = (
     " [data-testid='stCaptionContainer'] { color: inherit; opacity: .8; }</style>"  # Streamlit's own is too faint to read: 3.7 : 1
 )
 
+_JOINED = re.compile(r":(?=[\w+/-]+:)|(?<!\S)[-<>~](?=(?:->|>|-|=)(?!\S))")  # where a word of an icon begins, or an arrow
 WITHOUT_RUN = ("Papers", "Library")  # sections whose pages are of many runs or of none
 
 
@@ -202,8 +203,12 @@ def theme() -> Theme:
 
 
 def md(text: str) -> str:
-    """A visitor's text inside markdown: every character that could mean something is escaped."""
-    return re.sub(r"([\\`*_{}\[\]()<>#+\-.!|~$:&@^=])", r"\\\1", text.replace("\n", " "))
+    """A visitor's text inside markdown: every character that could mean something is escaped.
+
+    Streamlit makes icons of `:home:` and arrows of `->` after that. There an invisible character (word joiner) keeps the signs apart.
+    """
+    apart = _JOINED.sub("\\g<0>\u2060", text.replace("\n", " "))
+    return re.sub(r"([\\`*_{}\[\]()<>#+\-.!|~$:&@^=])", r"\\\1", apart)
 
 
 def intro(shows: str, cannot: str) -> None:

@@ -32,7 +32,7 @@ def as_tex(figure: Figure) -> bytes:
     words = _TEX.sub(lambda found: _SAFE[found[0]], sentence([figure.caption, said, figure.source]))
     shown = counted(frame.head(MOST), figure.from_zero)
     table = shown.to_latex(index=False, escape=True, float_format="%.4g", na_rep="", caption=words, label=f"tab:{figure.name}")
-    return f"% \\usepackage{{booktabs}}\n{table}".encode()
+    return f"% \\usepackage{{booktabs}}\n{table.translate(_CONTROL)}".encode()
 
 
 def _last(frame: pd.DataFrame, time: str) -> pd.DataFrame:
@@ -49,4 +49,5 @@ _SAFE = {
     "~": "\\textasciitilde{}",
     "^": "\\textasciicircum{}",
 }
+_CONTROL = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"}  # pictures of what TeX does not read
 _TEX = re.compile("[" + re.escape("".join(_SAFE)) + "]")

@@ -143,6 +143,13 @@ def test_csv_runs_no_formulas() -> None:
     assert frame["token"].iloc[0] == "=cmd()"
 
 
+def test_a_table_for_tex_holds_no_character_that_tex_does_not_read() -> None:
+    frame = pd.DataFrame({"token": ["a\0b", "c\x0bd"], "value": [1.0, 2.0]})
+    data = render(Figure("f", go.Figure(), frame, "of \x01"), "tex").decode()
+    assert "a\u2400b" in data and "c\u240bd" in data and "of \u2401" in data
+    assert all(letter.isprintable() or letter == "\n" for letter in data)
+
+
 def test_save_is_all_or_nothing(tmp_path: Path) -> None:
     figure = probability_bars(["a", "b"], [0.5, 0.5])
     path = save(figure, tmp_path / "bars.csv")

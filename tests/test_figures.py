@@ -63,6 +63,7 @@ def history(start: float = 0.2) -> pd.DataFrame:
         ("שלום", "\u2068שלום\u2069"),
         ("\u202eevil", "⬚evil"),
         ("\ud800", "\ufffd"),
+        ("a\ufffe\uffff", "a⬚⬚"),
         ("👩\u200d👧", "👩\u200d👧"),
     ],
 )

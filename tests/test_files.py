@@ -17,6 +17,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 from streamlit.testing.v1 import AppTest
 
 from app import files
+from app.shell import md
 from app.turns import turns
 from sentviz.errors import InputError
 
@@ -59,6 +60,14 @@ def test_the_app_is_served_so() -> None:
 
 
 # ---- the page
+
+
+def test_signs_of_a_text_that_streamlit_makes_icons_and_arrows_of_are_kept_apart() -> None:
+    """An invisible character between them; other texts have none."""
+    for text in (":home:", ":material/home:", ":streamlit:", "a -- b", "a -> b", "a <-> b", "a >= b"):
+        made = md(text).replace("\\", "")
+        assert made.replace("\u2060", "") == text and made.count("\u2060") == 1
+    assert "\u2060" not in md("10:30, a well-made film: 5 > 4, so it is--or not")
 
 
 def page() -> None:

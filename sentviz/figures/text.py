@@ -86,6 +86,8 @@ def _stand_in(text: str, i: int) -> str:
         return "↵"
     if category == "Cs":
         return "\ufffd"
+    if ord(char) & 0xFFFE == 0xFFFE:  # no character, and not allowed in XML
+        return _HIDDEN
     if category == "Cc":
         if char in "\n\t":
             return "↵" if char == "\n" else "⇥"

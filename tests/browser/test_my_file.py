@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from tests.browser.test_first_light import settled
@@ -32,3 +33,45 @@ def test_a_file_is_predicted_and_a_bad_one_refused(page: Any, server: str, tmp_p
     settled(page)
     assert page.locator(".st-key-drawer-head h5").inner_text().strip().endswith("3 of 3 rows")
     assert page.locator("[data-testid=stMain] b").count() == 0
+
+
+HOSTILE = [
+    "<script>hit=1</script> a warm song",
+    "<img src=x onerror=hit=2> a dull song",
+    "[a](javascript:hit=3) ![a](http://elsewhere.example/a.png)",
+    "$\\frac{a}{b}$ :material/home: :red[dull] `b` **c**",
+    "\u202emraw\u202c \u200f\u05d7\u05dd",
+    "</script><svg onload=hit=4> %{text} <extra></extra>",
+    "a\u0301" * 400,
+    "x" * 30_000,
+]
+FOUND = """() => ({
+  hit: window.hit, marked: document.querySelectorAll('[data-testid=stMain] :is(img, .katex, .stMarkdownColoredText, svg script, b)').length,
+  icons: [...document.querySelectorAll('[data-testid=stIconMaterial]')].filter(node => node.textContent === 'home').length,
+})"""
+
+
+def test_marks_in_a_file_stay_text(page: Any, server: str, tmp_path: Path) -> None:
+    """Cells, a column and the file's name that are HTML, markdown, formulas, icons or turned around; on each page of the rows."""
+    file = tmp_path / "a -- b :smile: :material_home: $x$ <b>.csv"
+    frame = pd.DataFrame({"<img src=x onerror=hit=5> $t$": HOSTILE * 4, "label": ["positive", "negative"] * 16})
+    frame.to_csv(file, index=False)
+    page.goto(f"{server}/confusion?over=mine")
+    page.wait_for_selector("[data-testid=stFileUploader]", timeout=120_000)
+    page.locator("[data-testid=stFileUploader] input[type=file]").set_input_files(str(file))
+    page.wait_for_selector(".st-key-plot-matrix .main-svg", timeout=120_000)
+    settled(page)
+    said = page.get_by_text("32 rows.").first.inner_text().replace("\u2060", "")
+    assert said.splitlines()[0] == f"{file.name}: 32 rows."
+    assert "4 cells have more than 20,000 characters" in said
+    for name, there in (
+        ("Confusion", ".st-key-plot-matrix"),
+        ("Words", ".st-key-figure-cloud"),
+        ("Embeddings", ".st-key-figure-embedding"),
+    ):
+        page.get_by_text("Test set", exact=True).first.click()
+        page.locator("a", has_text=name).first.click()
+        page.wait_for_selector(there, timeout=120_000)
+        settled(page)
+        assert page.evaluate(FOUND) == {"hit": None, "marked": 0, "icons": 0}
+    assert page.outside == []
