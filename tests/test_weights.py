@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
+from sentviz.errors import RunError
 from sentviz.models.encoder import Encoder
 from sentviz.models.weights import load_weights, pack, save_weights, unpack
 from tests.makers import small_encoder
@@ -27,8 +28,7 @@ def test_weights_come_back_within_their_stored_precision(tmp_path: Path) -> None
         encoder.embedding.weight[4] = 0
         encoder.embedding.weight[5] *= 300
     save_weights(encoder, tmp_path / "w.safetensors")
-    again = Encoder(encoder.config)
-    load_weights(again, tmp_path / "w.safetensors")
+    again = load_weights(lambda: Encoder(encoder.config), tmp_path / "w.safetensors")
     before, after = encoder.state_dict(), again.state_dict()
     assert before.keys() == after.keys()
     for name, tensor in before.items():
@@ -66,3 +66,57 @@ def test_narrow_matrices_keep_half_precision() -> None:
     stored = unpack(pack({"polarity": polarity, "wide": torch.rand(200, 4)}))
     assert bool(((stored["polarity"] - polarity).abs() <= polarity * 2**-11).all())
     assert set(pack({"wide": torch.rand(200, 4)})) == {"wide.int8", "wide.scale"}
+
+
+def other(state: dict[str, torch.Tensor], **changes: torch.Tensor | None) -> dict[str, torch.Tensor]:
+    names = {name.replace("__", "."): tensor for name, tensor in changes.items()}
+    return {name: tensor for name, tensor in (state | names).items() if tensor is not None}
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"classifier__bias": None}, "'classifier.bias' is missing"),
+        ({"more": torch.zeros(1)}, "'more' is there, and no part of the model"),
+        ({"classifier__bias": torch.zeros(5)}, r"classifier.bias has the shape \(5,\) there, and \(3,\) in the configuration"),
+        ({"embedding__weight__scale": torch.zeros(1, 9)}, r"embedding.weight.scale has the shape \(1, 9\) there, and \(20, 1\)"),
+        (
+            {"embedding__weight__int8": torch.zeros(20, 1, dtype=torch.int8)},
+            r"embedding.weight.int8 has the shape \(20, 1\) there, and \(20, 8\)",
+        ),
+        ({"embedding__weight__int8": torch.zeros(20, 8)}, "embedding.weight.int8 is of the kind F32, not I8"),
+        ({"classifier__bias": torch.zeros(3, dtype=torch.int64)}, "classifier.bias is of the kind I64, not F16 or"),
+    ],
+)
+def test_a_file_of_other_shapes_is_told_from_its_head(changes: dict[str, torch.Tensor | None], said: str, tmp_path: Path) -> None:
+    """No tensor is made for it: neither of what the configuration says, nor of what the file says."""
+    encoder, path, made = small_encoder(5, width=8).float(), tmp_path / "w.safetensors", []
+    save_file(other(pack(encoder.state_dict()), **changes), path)
+
+    def make() -> Encoder:
+        made.append(Encoder(encoder.config))
+        return made[-1]
+
+    with pytest.raises(RunError, match=f"^w.safetensors does not fit the configuration: {said}"):
+        load_weights(make, path)
+    assert len(made) == 1 and all(tensor.is_meta for tensor in made[0].state_dict().values())
+
+
+def test_a_model_of_too_many_numbers_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sentviz.models.weights.PARAMETERS", 100)
+    save_weights(encoder := small_encoder(5).float(), tmp_path / "w.safetensors")
+    with pytest.raises(RunError, match="models of at most 100 are read"):
+        load_weights(lambda: Encoder(encoder.config), tmp_path / "w.safetensors")
+
+
+def test_reading_weights_draws_no_random_numbers(tmp_path: Path) -> None:
+    """What is read overwrites them all, and who else draws in this process goes on as before."""
+    save_weights(encoder := small_encoder(5, positions="sinusoid").float(), tmp_path / "w.safetensors")
+    torch.manual_seed(3)
+    first = torch.rand(4)
+    torch.manual_seed(3)
+    again = load_weights(lambda: Encoder(encoder.config), tmp_path / "w.safetensors")
+    drawn = torch.rand(4)
+    stored, read = unpack(pack(encoder.state_dict())), again.state_dict()
+    assert stored.keys() == read.keys() and all(torch.equal(stored[name], read[name]) for name in read)
+    assert torch.equal(first, drawn)

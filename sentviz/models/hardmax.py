@@ -24,7 +24,7 @@ from sentviz import attention as at
 from sentviz.errors import InputError, RunError
 from sentviz.hardmax.dynamics import TOLERANCE, Clustering, simulate
 from sentviz.hardmax.text import WordsTokenizer
-from sentviz.models.model import Model, fill
+from sentviz.models.model import Model, filled
 from sentviz.models.protocol import Change, Inputs, LayerSeen, Network, Output, Scalar, Watch, look
 from sentviz.runs import Run
 from sentviz.shapes import HardmaxConfig
@@ -238,10 +238,10 @@ class HardmaxModel(Model):
         Raises:
             RunError: no hardmax run, or damaged.
         """
-        if not isinstance(run.shape, HardmaxConfig):
+        shape = run.shape
+        if not isinstance(shape, HardmaxConfig):
             raise RunError(f"{run.name} is not a hardmax classifier.")
-        network = HardmaxEncoder(run.shape)
-        fill(network, run)
+        network = filled(lambda: HardmaxEncoder(shape), run)
         tokenizer = cls.TOKENIZER.load(run.path("tokenizer.json"))
         assert isinstance(tokenizer, WordsTokenizer)
         return cls(run.name, network, tokenizer, run.labels, calibration=run.calibration)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,8 +25,9 @@ from sentviz.trace import Trace
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Model", "by_length", "collate", "fill", "read", "softmax"]
+__all__ = ["Model", "by_length", "collate", "filled", "read", "softmax"]
 
+N = TypeVar("N", bound=Network)
 Progress = Callable[[int, int], None]
 TOKENS_PER_BATCH = 4_096  # states of more leave the cache, and room for them is asked of the system anew each time
 CHARACTERS = LONGEST  # that are tokenized at a time, so that memory does not grow with the number of texts
@@ -141,8 +142,7 @@ class Model:
 
             network, tokenizer = adapted(run)
         else:
-            network = network_of(run.shape)
-            fill(network, run)
+            network = filled(lambda: network_of(run.shape), run)
             tokenizer = cls.TOKENIZER.load(run.path("tokenizer.json"))
         cls_token = bool(run.config["tokenizer"].get("cls", False))
         tagger = Tagger.load(run.path(TAGGER)) if run.shape.capabilities.tags else None
@@ -490,19 +490,18 @@ def _stack(tensors: Sequence[Tensor | None]) -> npt.NDArray[np.float32] | None:
     return np.stack(present) if present else None
 
 
-def fill(network: Network, run: Run) -> None:
-    """Read the weights of a run into a network of its shape.
+def filled(make: Callable[[], N], run: Run) -> N:
+    """Return the network of a run's shape that `make` makes, with the weights of the run in it.
 
     Raises:
-        RunError: damaged, or of another shape or number of classes than the configuration says.
+        RunError: damaged, or of another shape than the configuration says.
     """
-    if len(run.labels) != network.config.classes:
-        raise RunError(f"{run.name}: config.json names {len(run.labels)} labels for {network.config.classes} classes.")
     try:
-        load_weights(network, run.path(run.weights))
+        network = load_weights(make, run.path(run.weights))
     except RunError as error:
         raise error if str(error).startswith(run.name) else RunError(f"{run.name}: {error}") from error
     whole_shares(network)
+    return network
 
 
 def _choice(wanted: Sequence[int], size: int, axis: str) -> tuple[int, ...]:

@@ -7,19 +7,26 @@ published metric is computed from the weights as read back, and each run's metri
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, TypeVar
 
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from sentviz.errors import RunError
+from sentviz.schema import short
 
 __all__ = ["coarser", "in_8_bits", "load_weights", "pack", "read_weights", "save_weights", "unpack", "whole_shares"]
 
+M = TypeVar("M", bound=nn.Module)
 LARGE = 1 << 15  # entries
+PARAMETERS = 1 << 30  # of a model at most
+FLOATS = ("F16", "BF16", "F32", "F64")  # kinds of numbers that are read beside 8 bits, as safetensors names them
+RANDOM = {nn.init.normal_, nn.init.uniform_, nn.init.kaiming_uniform_, Tensor.normal_, Tensor.uniform_}
 WIDE = 16  # columns; a scale per row of three polarities would save little and cost most of their precision
 
 
@@ -59,6 +66,8 @@ def pack(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
 def unpack(packed: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """A state dict in single precision; matrices in plain half precision are taken too."""
     rows = {name.removesuffix(".int8") for name in packed if name.endswith(".int8")}
+    if odd := sorted(f for f in rows if packed[f"{f}.scale"].shape != (*packed[f"{f}.int8"].shape[:1], 1)):
+        raise RuntimeError(f"{odd[0]}.scale is not one number for each row")
     state = {f: packed[f"{f}.int8"].float() * packed[f"{f}.scale"].float() for f in rows}
     parts = {f"{f}{suffix}" for f in rows for suffix in (".int8", ".scale")}
     return state | {name: tensor.float() for name, tensor in packed.items() if name not in parts}
@@ -84,21 +93,66 @@ def read_weights(path: Path) -> dict[str, Tensor]:
     return state
 
 
-def load_weights(module: nn.Module, path: Path) -> None:
-    """Read stored weights into a module, strictly.
+def load_weights(make: Callable[[], M], path: Path) -> M:
+    """Return the module that `make` makes, with stored weights in it. Nothing is made of numbers before the file is known to hold them all.
 
     Raises:
-        RunError: damaged, or of another shape than the configuration says.
+        RunError: damaged, or of other shapes than the configuration says.
     """
+    with torch.device("meta"), _Undrawn():
+        outline = make().state_dict()
+    _agree(outline, path)
     state = read_weights(path)
-    own = module.state_dict()
-    wrong = sorted(own.keys() ^ state.keys()) or sorted(k for k in own if own[k].shape != state[k].shape)
-    if wrong:
-        raise RunError(f"{path.name} does not fit the configuration: {wrong[0]} is missing, extra or of another shape.")
+    with _Undrawn():
+        module = make()
     module.load_state_dict(state)
+    return module
 
 
 def whole_shares(module: nn.Module) -> None:
     """Bring a lexicon's polarities to sums of exactly 1, whatever the stored precision, so that a neutral row stays constant."""
     if (polarity := dict(module.named_buffers()).get("polarity")) is not None:
         polarity /= polarity.sum(dim=-1, keepdim=True)
+
+
+class _Undrawn(TorchFunctionMode):
+    """Zeros instead of random numbers, for parameters that are about to be read from a file."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if func in RANDOM:
+            tensor = args[0] if args else kwargs["tensor"]
+            tensor.detach().zero_()
+            return tensor
+        return func(*args, **kwargs)
+
+
+def _agree(outline: Mapping[str, Tensor], path: Path) -> None:
+    """Compare the tensors that a configuration asks for with those that the head of a file names.
+
+    Raises:
+        RunError: the first that is missing, extra, or of another shape or kind.
+    """
+    try:
+        with safe_open(path, framework="pt") as file:
+            slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 - safe_open is no mapping
+            stored = {name: (tuple(part.get_shape()), str(part.get_dtype())) for name, part in slices.items()}
+    except (OSError, SafetensorError) as error:
+        raise RunError(f"{path.name} cannot be read ({error}).") from error
+    wanted: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {}
+    for name, tensor in outline.items():
+        shape = tuple(tensor.shape)
+        if f"{name}.int8" in stored:
+            wanted |= {f"{name}.int8": (shape, ("I8",)), f"{name}.scale": ((shape[0], 1) if shape else (), FLOATS)}
+        else:
+            wanted[name] = shape, FLOATS
+    wrong = f"{path.name} does not fit the configuration"
+    if odd := sorted(wanted.keys() ^ stored.keys()):
+        raise RunError(f"{wrong}: {short(odd[0])} is {'missing' if odd[0] in wanted else 'there, and no part of the model'}.")
+    for name, (shape, kinds) in wanted.items():
+        if stored[name][0] != shape:
+            raise RunError(f"{wrong}: {name} has the shape {stored[name][0]} there, and {shape} in the configuration.")
+        if stored[name][1] not in kinds:
+            raise RunError(f"{wrong}: {name} is of the kind {stored[name][1]}, not {' or '.join(kinds)}.")
+    if (count := sum(tensor.numel() for tensor in outline.values())) > PARAMETERS:
+        raise RunError(f"{path.name} has {count:,} numbers; models of at most {PARAMETERS:,} are read.")

@@ -61,6 +61,9 @@ DAMAGED: dict[str, dict[str, Any]] = {
     "a width of letters": {"hub": {"hidden_size": "x"}},
     "no heads": {"hub": {"num_attention_heads": 0}},
     "heads that do not divide": {"hub": {"num_attention_heads": 3}},
+    "a million million labels": {"hub": {"num_labels": 10**12}},
+    "a million million layers": {"hub": {"num_hidden_layers": 10**12}},
+    "numbers without end": {"hub": {"intermediate_size": 10**300}},
     "two widths": {"model": {"width": 32}},
     "two numbers of layers": {"model": {"layers": 2}},
     "no tokens": {"model": {"max_length": 0}},
@@ -163,7 +166,7 @@ def namesakes(tmp_path: Path) -> tuple[Path, Path]:
 
 def test_ten_million_layers_are_not_built(folders: dict[str, Path], tmp_path: Path) -> None:
     for kind, setting in (("bert", "num_hidden_layers"), ("distilbert", "n_layers"), ("modernbert", "num_hidden_layers")):
-        with pytest.raises(RunError, match="10000000 layers; models of up to 1,000") as caught:
+        with pytest.raises(RunError, match=f"{setting} must be at most 1,000, not 10000000") as caught:
             hub.load(changed(folders[kind], tmp_path / kind, **{setting: 10_000_000}))
         sentence(caught)
 

@@ -14,7 +14,7 @@ import torch
 from sentviz.errors import InputError, RunError
 from sentviz.home import is_path
 from sentviz.models.hub.encoder import ARCHITECTURES, IMPLEMENTATION, HubEncoder, register, transformers
-from sentviz.models.hub.model import LONGEST, HubModel, brief, fuse, injected, shape
+from sentviz.models.hub.model import LONGEST, HubModel, brief, check_sizes, fuse, injected, shape
 from sentviz.models.pretrained.tokens import PretrainedTokenizer
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 __all__ = ["Opened", "load", "opened", "reachable", "short_name"]
 
 PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
-LAYERS = 1_000  # of a model at most
 TIMEOUT = 10.0  # seconds that the hub has for its first answer
 
 
@@ -186,9 +185,10 @@ def _checked(name: str, settings: dict[str, Any], *, classifies: bool) -> str:
         raise RunError(f"{name} needs code of its own repository, which is never run here; there are {readable}.")
     if kind not in ARCHITECTURES:
         raise RunError(f"{name} is a model of the kind {kind or 'unknown'!r}, no encoder that can be read here; there are {readable}.")
-    layers = settings.get("num_hidden_layers", settings.get("n_layers", 0))
-    if not isinstance(layers, int) or not 0 <= layers <= LAYERS:
-        raise RunError(f"{name} names {brief(ValueError(layers))} layers; models of up to {LAYERS:,} are read.")
+    try:
+        check_sizes(settings)
+    except ValueError as error:
+        raise _no_model(name, error) from error
     if settings.get("is_decoder") or settings.get("is_encoder_decoder"):
         raise RunError(f"{name} is a decoder: it reads from left to right.")
     if classifies and settings.get("problem_type") in ("regression", "multi_label_classification"):

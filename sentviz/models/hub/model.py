@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,18 +11,20 @@ import torch
 from sentviz.errors import InputError, RunError
 from sentviz.lexicon import NEUTRAL
 from sentviz.models.hub.encoder import ARCHITECTURES, IMPLEMENTATION, HubEncoder, register, transformers
-from sentviz.models.model import Model, fill
+from sentviz.models.model import Model, filled
 from sentviz.models.pretrained.tokens import PretrainedTokenizer
 from sentviz.presets import injections
-from sentviz.shapes import HubConfig
+from sentviz.schema import LABELS, fits, short
+from sentviz.shapes import BOUNDS, HubConfig
 
 if TYPE_CHECKING:
     from sentviz.lexicon import Lexicon
     from sentviz.runs import Run
 
-__all__ = ["LONGEST", "HubModel", "brief", "fuse", "injected", "shape"]
+__all__ = ["LONGEST", "HubModel", "brief", "check_sizes", "fuse", "injected", "shape"]
 
 LONGEST = 512  # tokens read at most, also where a model could read more: a map of all its layers has to fit into memory
+MOST = {"num_labels": LABELS} | dict.fromkeys(("num_hidden_layers", "n_layers"), int(BOUNDS["layers"][1]))
 
 
 class HubModel(Model):
@@ -52,29 +54,46 @@ class HubModel(Model):
             kind = settings.pop("model_type")
             if "auto_map" in settings or kind not in ARCHITECTURES or kind != config.architecture:
                 raise RunError(f"{run.name}: config.json asks for the model {kind!r}, which was not written by sentviz and is not run.")
+            check_sizes(settings)
             inner = transformers().AutoConfig.for_model(kind, **settings)
             injection = {field: getattr(config, field) for field in ("lexicon", "lexicon_heads", "lexicon_scaled")}
             if shape(inner, config.max_length, **injection) != config:
                 raise ValueError("its parts model and hub differ")
-            model = transformers().AutoModelForSequenceClassification.from_config(
-                inner, trust_remote_code=False, attn_implementation=IMPLEMENTATION, dtype=torch.float32
-            )
-            network = HubEncoder(config, model)
             special_ids, unknown = words["special_ids"], words["unknown"]
+            network = filled(lambda: _made(config, inner), run)
         except RunError:
             raise
         except Exception as error:  # transformers raises kinds of its own, and numbers that do not fit any kind at all
             raise RunError(f"{run.name}: config.json describes no Hugging Face model that this version knows ({brief(error)}).") from error
-        fill(network, run)
         tokenizer = PretrainedTokenizer.read(
             run.path("tokenizer.json"), vocab_size=config.vocab_size, special_ids=special_ids, unknown=unknown
         )
         return cls(run.name, network, tokenizer, run.labels, calibration=run.calibration)
 
 
+def _made(config: HubConfig, inner: Any) -> HubEncoder:
+    model = transformers().AutoModelForSequenceClassification.from_config(
+        inner, trust_remote_code=False, attn_implementation=IMPLEMENTATION, dtype=torch.float32
+    )
+    return HubEncoder(config, model)
+
+
 def brief(error: BaseException) -> str:
     """What an error says, on one line."""
     return " ".join(str(error).split())[:200].rstrip(".") or type(error).__name__
+
+
+def check_sizes(settings: Mapping[str, Any]) -> None:
+    """Check the numbers of a configuration before transformers makes lists and tables of so many entries.
+
+    Raises:
+        ValueError: the first that no model has.
+    """
+    fits(settings, dict[str, Any])
+    for name, value in settings.items():
+        most = MOST.get(name, 1 << 24)
+        if isinstance(value, int) and value > most:
+            raise ValueError(f"{name} must be at most {most:,}, not {short(value)}")
 
 
 def injected(injection: str) -> dict[str, Any]:
