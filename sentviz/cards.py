@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from sentviz import datasets
+from sentviz.bases import bases
 from sentviz.errors import InputError
 from sentviz.registry import papers, printed
 from sentviz.runs import Run
@@ -85,6 +86,7 @@ def _head(run: Run, known: Sequence[datasets.DatasetInfo]) -> str:
         metrics=["accuracy", "f1"],
         model_name=run.name,
         eval_results=results,
+        base_model=there.card["source"] if (there := bases().get(run.config.get("base", {}).get("name", ""))) else None,
     )
     return head.to_yaml().strip("\n") + "\n"
 
@@ -121,6 +123,10 @@ def _model(run: Run) -> Iterator[str]:
         "tokenizer": f"{run.config['tokenizer']['kind']}, {shape.get('vocab_size', 0):,} entries",
         "reads": f"{shape['max_length']:,} tokens" + (", pairs of texts" if can.pairs else ""),
     }
+    if named := run.config.get("base"):
+        there = bases().get(named["name"])
+        of = f", from {there.card['source']}, {there.card['license']}" if there else ""
+        rows["adapter on the base"] = f"{named['name']} (digest {named['digest']}{of}), whose weights and tokenizer it needs"
     left = {name: value for name, value in shape.items() if name not in ("kind", "vocab_size", "max_length", "layers", "heads")}
     rows |= {name: str(value) for name, value in left.items() if isinstance(value, str | int | float) and value not in ("", "none", False)}
     yield _table(("setting", ""), rows.items())

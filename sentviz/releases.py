@@ -1,7 +1,8 @@
-"""Runs as files of a release: packed, listed in an index, fetched, and taken only as they were listed.
+"""Runs, and the bases that some need, as files of a release: packed, listed in an index, fetched, taken only as they were listed.
 
 A packed run is a zip without compression, whose bytes follow from the run's: whoever packs it anew gets the same file. The index of the
-runs that ship stands in every wheel, so what comes is held to what was packed, wherever it comes from.
+runs that ship stands in every wheel, so what comes is held to what was packed, wherever it comes from. A base is packed as a run is, under
+the name `bases/<name>`.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
 from sentviz.atomic import hold, replacing, writing
+from sentviz.bases import CARD, Base
 from sentviz.errors import DataMissingError, InputError, RunError
 from sentviz.home import home
-from sentviz.runs import Run, roots
+from sentviz.runs import BASES, Run, roots
 
 __all__ = [
     "ADDRESS",
@@ -38,6 +40,7 @@ __all__ = [
     "packed_name",
     "read_index",
     "release",
+    "with_bases",
     "write_index",
 ]
 
@@ -51,12 +54,13 @@ Progress = Callable[[int, int], object]  # bytes done, bytes altogether
 
 @dataclass(frozen=True)
 class Packed:
-    """A packed run as an index has it."""
+    """A packed run, or base, as an index has it."""
 
     name: str
     digest: str  # of the run
     bytes: int
     sha256: str  # of the file
+    base: str = ""  # the entry of the base that the run needs
 
     @property
     def file(self) -> str:
@@ -72,44 +76,62 @@ def packed_name(name: str) -> str:
 # ---- packing
 
 
-def pack(run: Run, path: Path) -> Packed:
-    """Write a run as one file, whole or not at all.
+def _open(name: str, folder: Path) -> Run | Base:
+    """What an entry names, in a folder."""
+    group, _, own = name.partition("/")
+    return Base(own, folder) if group == BASES else Run.open(folder, name)
+
+
+def _files(of: Run | Base) -> dict[str, Path]:
+    """The files of a run or base, each checked: its card, then by name."""
+    card, files = (CARD, of.card["files"]) if isinstance(of, Base) else ("config.json", of.config["files"])
+    return {card: of.folder / card} | {name: of.path(name) for name in sorted(files)}
+
+
+def pack(of: Run | Base, path: Path) -> Packed:
+    """Write a run or a base as one file, whole or not at all.
 
     Raises:
         RunError: a file of it is missing or damaged.
     """
     with replacing(path) as fresh:
         with zipfile.ZipFile(fresh, "w") as archive:
-            for name in ("config.json", *sorted(run.config["files"])):
-                source = run.folder / name if name == "config.json" else run.path(name)
+            for name, source in _files(of).items():
                 info = zipfile.ZipInfo(name, DATE)
                 info.create_system, info.external_attr, info.file_size = UNIX, 0o644 << 16, source.stat().st_size
                 with source.open("rb") as file, archive.open(info, "w") as member:
                     shutil.copyfileobj(file, member)
-        return Packed(run.name, run.digest, fresh.stat().st_size, _sha256(fresh))
+        needed = f"{BASES}/{of.config['base']['name']}" if isinstance(of, Run) and "base" in of.config else ""
+        return Packed(_entry(of), of.digest, fresh.stat().st_size, _sha256(fresh), needed)
 
 
-def release(of: Iterable[Run], folder: Path) -> list[Packed]:
-    """The files of a release: a zip of each run, and their index beside them.
+def _entry(of: Run | Base) -> str:
+    return f"{BASES}/{of.name}" if isinstance(of, Base) else of.name
+
+
+def release(of: Iterable[Run | Base], folder: Path) -> list[Packed]:
+    """The files of a release: a zip of each run and base, and their index beside them.
 
     Raises:
-        RunError: a run is damaged.
+        RunError: one of them is damaged.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    made = [pack(run, folder / packed_name(run.name)) for run in of]
+    made = [pack(one, folder / packed_name(_entry(one))) for one in of]
     write_index(made, folder / INDEX.name)
     return made
 
 
-def index_of(of: Iterable[Run]) -> list[Packed]:
-    """Runs as they would be packed."""
+def index_of(of: Iterable[Run | Base]) -> list[Packed]:
+    """Runs and bases as they would be packed."""
     with tempfile.TemporaryDirectory() as spare:
-        return [pack(run, Path(spare) / "run.zip") for run in of]
+        return [pack(one, Path(spare) / "one.zip") for one in of]
 
 
 def write_index(entries: Iterable[Packed], path: Path = INDEX) -> None:
     """An index, a line for each run."""
-    lines = [json.dumps(asdict(one)) for one in sorted(entries, key=lambda one: one.name)]
+    lines = [
+        json.dumps({name: value for name, value in asdict(one).items() if value != ""}) for one in sorted(entries, key=lambda one: one.name)
+    ]
     with replacing(path) as fresh:
         fresh.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
 
@@ -156,8 +178,21 @@ def chosen(names: Sequence[str], among: Iterable[str]) -> list[str]:
 
 def here(one: Packed) -> bool:
     """Whether a folder that is searched for runs has this one."""
-    files = (root / one.name / "config.json" for root in roots())
-    return any(file.is_file() and _sha256(file).startswith(one.digest) for file in files)
+    return any(_there(one, root / one.name) for root in roots())
+
+
+def _there(one: Packed, folder: Path) -> bool:
+    if not one.name.startswith(f"{BASES}/"):
+        return (folder / "config.json").is_file() and _sha256(folder / "config.json").startswith(one.digest)
+    try:
+        return Base(folder.name, folder).digest == one.digest
+    except RunError:
+        return False
+
+
+def with_bases(names: Iterable[str], known: Mapping[str, Packed]) -> list[str]:
+    """The names, each base before the first run that needs it."""
+    return list(dict.fromkeys(each for name in names for each in (known[name].base, name) if each in known))
 
 
 def get(
@@ -169,7 +204,7 @@ def get(
     stop: threading.Event | None = None,
     again: bool = False,
 ) -> Path | None:
-    """Fetch a run into the user's folder, where it is found like those that came with sentviz.
+    """Fetch a run into the user's folder, where it is found like those that came with sentviz; its base first, if that is not here.
 
     Args:
         source: the address of a release, a folder of its files, or a folder of runs as in a checkout.
@@ -188,6 +223,8 @@ def get(
     """
     known = index() if known is None else known
     one = known[chosen([name], known)[0]]
+    if one.base in known and not here(known[one.base]):
+        get(one.base, source, known=known, stop=stop)
     if here(one) and not again:
         return None
     folder = home() / "runs" / one.name
@@ -231,9 +268,9 @@ def _local(one: Packed, source: Path, spare: Path) -> Path:
         raise InputError(f"{source} is neither an address nor a folder.")
     if (source / one.file).is_file():
         return source / one.file
-    if not (source / one.name / "config.json").is_file():
+    if not any((source / one.name / card).is_file() for card in ("config.json", CARD)):
         raise DataMissingError(f"{source} holds neither {one.file} nor {one.name}.")
-    pack(Run.open(source / one.name, one.name), spare / one.file)
+    pack(_open(one.name, source / one.name), spare / one.file)
     return spare / one.file
 
 
@@ -248,11 +285,9 @@ def _unpack(one: Packed, file: Path, folder: Path) -> None:
             (fresh / path).parent.mkdir(parents=True, exist_ok=True)
             with archive.open(info) as member, (fresh / path).open("wb") as target:
                 shutil.copyfileobj(member, target)
-        run = Run.open(fresh, one.name)
-        if members.keys() != {"config.json", *run.config["files"]} or run.digest != one.digest:
-            raise RunError(f"{one.name} does not hold what its config.json lists; it was not kept.")
-        for name in run.config["files"]:
-            run.path(name)
+        unpacked = _open(one.name, fresh)
+        if members.keys() != _files(unpacked).keys() or unpacked.digest != one.digest:
+            raise RunError(f"{one.name} does not hold what its card lists; it was not kept.")
 
 
 def _sha256(path: Path) -> str:

@@ -166,6 +166,7 @@ def _whole(value: Any) -> int:
 
 def _read_all() -> None:
     """Read every file of the runs that ship, and write which are whole, and how they are packed."""
+    from sentviz.bases import bases
     from sentviz.releases import index_of, write_index
 
     shipped = [run for run in runs([SHIPPED]).values() if isinstance(run, Run) and run.folder.is_relative_to(SHIPPED.resolve())]
@@ -173,7 +174,7 @@ def _read_all() -> None:
         run.check(*STUDIED)
     with replacing(WHOLE) as part:
         part.write_text("".join(f"{run.digest}\n" for run in shipped), encoding="utf-8")
-    write_index(index_of(shipped))
+    write_index(index_of([*bases(SHIPPED).values(), *shipped]))
 
 
 if __name__ == "__main__":

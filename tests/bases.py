@@ -10,7 +10,8 @@ import torch
 from safetensors.torch import save_file
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from sentviz.models.pretrained.base import Base, add_base
+from sentviz.bases import Base
+from sentviz.models.pretrained.base import add_base
 from sentviz.recipe import Recipe
 from tests.makers import toy_splits
 

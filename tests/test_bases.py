@@ -15,17 +15,21 @@ import torch
 from click.testing import CliRunner
 from safetensors.torch import load_file, save_file
 
+from sentviz.bases import Base, bases, find_base
+from sentviz.cards import card
 from sentviz.cli import main
-from sentviz.errors import InputError, RunError
+from sentviz.errors import DataMissingError, InputError, RunError
 from sentviz.explain import explained
 from sentviz.models.encoder import Encoder
 from sentviz.models.loading import load
 from sentviz.models.pretrained.adapter import based, merged
-from sentviz.models.pretrained.base import Base, add_base, bases, find_base
+from sentviz.models.pretrained.base import add_base
 from sentviz.models.pretrained.checkpoint import read_checkpoint
 from sentviz.models.pretrained.grid import Coded, CodedEmbedding, code, exact
 from sentviz.models.pretrained.tokens import PretrainedTokenizer
 from sentviz.models.protocol import Change, Inputs
+from sentviz.releases import get, read_index, release, with_bases
+from sentviz.releases import here as is_here
 from sentviz.runs import Run, runs, seal
 from sentviz.shapes import EncoderConfig
 from sentviz.training import Trainer, train
@@ -361,3 +365,33 @@ def test_a_recipe_takes_only_data_and_example_from_one_of_another_kind(tmp_path:
 def test_codes_say_their_shape() -> None:
     assert code(torch.ones(3, 64), 4).shape == code(torch.ones(3, 64), 8).shape == (3, 64)
     assert Coded(torch.zeros(3, 32, dtype=torch.uint8), torch.zeros(3, 2)).shape == (3, 64)
+
+
+# ---- as files
+
+
+@pytest.mark.slow
+def test_a_fetched_run_brings_its_base(trained: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Packed and listed with the run; what is here already is not fetched again, and a base that was changed on the way is not kept."""
+    made = {one.name: one for one in release([find_base("tiny"), trained], tmp_path / "release")}
+    assert made["toy/tiny"].base == "bases/tiny" and not made["bases/tiny"].base
+    assert read_index(tmp_path / "release" / "release.json") == made and with_bases(["toy/tiny"], made) == ["bases/tiny", "toy/tiny"]
+    monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("SENTVIZ_RUNS", str(tmp_path / "empty"))
+    monkeypatch.chdir(tmp_path)
+    damaged = replace(made["bases/tiny"], sha256="0" * 64)
+    with pytest.raises(DataMissingError, match="bases/tiny"):
+        get("toy/tiny", str(tmp_path / "release"), known=made | {"bases/tiny": damaged})
+    assert not (tmp_path / "home" / "runs" / "bases" / "tiny").exists()
+    assert get("toy/tiny", str(tmp_path / "release"), known=made) == tmp_path / "home" / "runs" / "toy" / "tiny"
+    assert load("toy/tiny").predict(["a warm song"])["label"].tolist() == ["positive"]
+    assert all(map(is_here, made.values())) and get("bases/tiny", str(tmp_path / "release"), known=made) is None
+    shutil.rmtree(tmp_path / "home")
+    assert get("toy/tiny", str(trained.folder.parent.parent), known=made) is not None and set(bases()) == {"tiny"}
+
+
+@pytest.mark.slow
+def test_the_card_names_the_base(trained: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sentviz.cards._known", lambda run: [])
+    text = card(trained)
+    assert f"tiny (digest {find_base('tiny').digest}, from nobody/tiny, MIT)" in text and "base_model: nobody/tiny" in text

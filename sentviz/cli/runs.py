@@ -39,12 +39,12 @@ def runs_get(names: tuple[str, ...], everything: bool, source: str | None, again
     """Fetch runs into the user's folder; 'sst2/*' is all of a data set. A stopped download goes on with the same command."""
     from tqdm import tqdm
 
-    from sentviz.releases import ADDRESS, chosen, get, here, index
+    from sentviz.releases import ADDRESS, chosen, get, here, index, with_bases
 
     if everything == bool(names):
         raise click.UsageError("Name the runs, or all with --all; `sentviz runs list` shows them.")
     known = index()
-    wanted = [name for name in chosen(names or ["*"], known) if again or not here(known[name])]
+    wanted = [name for name in with_bases(chosen(names or ["*"], known), known) if again or not here(known[name])]
     size = sum(known[name].bytes for name in wanted)
     with tqdm(total=size, unit="B", unit_scale=True, unit_divisor=1000, leave=False, disable=True if quiet else None) as bar:
         before = 0
@@ -65,12 +65,14 @@ def runs_get(names: tuple[str, ...], everything: bool, source: str | None, again
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @command
 def runs_pack(out: Path, names: tuple[str, ...]) -> None:
-    """Write the files of a release into folder OUT: each run that ships, or each NAME, as a zip, and their index."""
+    """Write the files of a release into folder OUT: each run and base that ships, or each NAME, as a zip, and their index."""
+    from sentviz.bases import Base, bases
     from sentviz.releases import chosen, release
-    from sentviz.runs import SHIPPED, Run
+    from sentviz.runs import BASES, SHIPPED, Run
     from sentviz.runs import runs as found
 
-    shipped = {name: run for name, run in found([SHIPPED], shipped_first=True).items() if isinstance(run, Run)}
+    shipped: dict[str, Run | Base] = {f"{BASES}/{name}": base for name, base in bases(SHIPPED).items()}
+    shipped |= {name: run for name, run in found([SHIPPED], shipped_first=True).items() if isinstance(run, Run)}
     made = release([shipped[name] for name in chosen(names or ["*"], shipped)], out)
     click.echo(f"{len(made)} runs, {sum(one.bytes for one in made) / 1e6:,.1f} MB, written to {out}")
 

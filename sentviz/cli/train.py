@@ -110,7 +110,7 @@ def _refuse(what: str, **options: str | None) -> None:
 
 def _recipe(source: str, **changes: Any) -> Recipe:
     """The recipe with its changes, refused here where training would fail or pass over one of them."""
-    from sentviz.models.pretrained.base import find_base
+    from sentviz.bases import find_base
     from sentviz.presets import named, on_base
     from sentviz.recipe import Recipe
 

@@ -9,11 +9,12 @@ import torch
 from torch import Tensor
 
 from sentviz import datasets
+from sentviz.bases import find_base
 from sentviz.errors import InputError
 from sentviz.lexicon import NEUTRAL, Lexicon
 from sentviz.models.model import Model, read
 from sentviz.models.pretrained.adapter import adapt, based, merged, stored
-from sentviz.models.pretrained.base import find_base
+from sentviz.models.pretrained.base import tokenizer_of
 from sentviz.presets import on_base
 from sentviz.recipe import Recipe
 from sentviz.shapes import EncoderConfig
@@ -54,7 +55,7 @@ class BasedSubject(EncoderSubject):
     def __init__(self, recipe: Recipe, device: str = "cpu") -> None:
         Subject.__init__(self, recipe, device)
         self.base = find_base(recipe.base, recipe.weights)
-        self.tokenizer = words = self.base.tokenizer()
+        self.tokenizer = words = tokenizer_of(self.base)
         self.specials = list(words.special_ids)
         self.example = self._example()
         pairs = "text_pair" in self.train.frame

@@ -10,8 +10,8 @@ from pkgutil import resolve_name
 import torch
 
 from sentviz import runs
+from sentviz.bases import find_base
 from sentviz.errors import InputError, RunError
-from sentviz.models.pretrained.base import find_base
 from sentviz.presets import named
 from sentviz.recipe import Recipe, finished
 from sentviz.runs import Run

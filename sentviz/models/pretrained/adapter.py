@@ -16,9 +16,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from sentviz.bases import Base, find_base
 from sentviz.errors import RunError
 from sentviz.models.encoder import Attention, Encoder
-from sentviz.models.pretrained.base import Base, find_base
+from sentviz.models.pretrained.base import tokenizer_of, weights_of
 from sentviz.models.pretrained.grid import Coded, CodedEmbedding
 from sentviz.models.weights import pack, read_weights, whole_shares
 from sentviz.shapes import EncoderConfig
@@ -77,7 +78,7 @@ def based(base: Base, config: EncoderConfig, *, empty: bool = False) -> tuple[En
     with torch.device("meta" if empty else "cpu"):
         network = Encoder(config)
     own, state = network.state_dict(), dict[str, Tensor]()
-    for name, tensor in base.weights():
+    for name, tensor in weights_of(base):
         if name == "embedding.weight" and isinstance(tensor, Coded):
             if tensor.shape != own[name].shape:
                 raise RunError(f"The base {base.name} does not fit this model: {name} is of another shape.")
@@ -172,7 +173,7 @@ def adapted(run: Run) -> tuple[Encoder, PretrainedTokenizer]:
     assert isinstance(config, EncoderConfig)
     try:
         base = find_base(named["name"], named["digest"])
-        tokenizer = base.tokenizer()
+        tokenizer = tokenizer_of(base)
         network, of_base = based(base, config, empty=True)
         fold(network, of_base, read_weights(run.path(run.weights)))
         whole_shares(network)

@@ -1,28 +1,16 @@
-"""A base: a pretrained encoder, stored once, on which runs are adapters.
-
-base.json                  settings of the encoder, source, licence, bits, digests of the files below
-tokenizer.json
-weights-<i>.safetensors    matrices in 8 or 4 bits (`sentviz.models.pretrained.grid`), everything else exactly; each below 50 MB
-
-A base lies in the folder `bases` beside the runs (`checkpoints/bases/<name>`), or in a folder that SENTVIZ_MODELS names. It is rounded
-before anything is trained on it, so a run computes with the weights on which it was trained. Finding a base needs no torch.
-"""
+"""A pretrained encoder as a base (`sentviz.bases`), and what is read of one: its tokenizer and its weights."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING
 
 from sentviz.atomic import writing
+from sentviz.bases import CARD, FORMAT, Base, Card, sha256
 from sentviz.errors import InputError, RunError
-from sentviz.runs import BASES, roots
-from sentviz.schema import fits
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -30,144 +18,48 @@ if TYPE_CHECKING:
     from sentviz.models.pretrained.grid import Coded
     from sentviz.models.pretrained.tokens import PretrainedTokenizer
 
-__all__ = ["Base", "add_base", "bases", "find_base", "source_folder"]
+__all__ = ["add_base", "source_folder", "tokenizer_of", "weights_of"]
 
-FORMAT = 1
-CARD = "base.json"
 MOST = 45_000_000  # bytes of a file of weights
 
 
-class Card(TypedDict):
-    """base.json."""
+def tokenizer_of(base: Base) -> PretrainedTokenizer:
+    """The tokenizer of a base.
 
-    format: int
-    name: str
-    source: str
-    license: str
-    remark: str
-    weights_sha256: str  # of the file that was rounded
-    bits: int
-    settings: dict[str, Any]  # of `EncoderConfig`, without classes
-    files: dict[str, str]
-
-
-@dataclass(frozen=True)
-class Base:
-    """A base on disk. Reading is strict: every accessor says in one sentence what is wrong with which file."""
-
-    name: str
-    folder: Path
-
-    @cached_property
-    def card(self) -> Card:
-        """base.json as written.
-
-        Raises:
-            RunError: it is missing or damaged.
-        """
-        try:
-            card = json.loads((self.folder / CARD).read_text(encoding="utf-8"))
-            fits(card, Card)
-            if card["format"] != FORMAT:
-                raise ValueError(f"its format is {card['format']}, this version reads {FORMAT}")
-        except (OSError, ValueError, RecursionError) as error:
-            raise RunError(f"The base {self.name}: {CARD} cannot be read ({error}).") from error
-        found: Card = card
-        return found
-
-    @cached_property
-    def digest(self) -> str:
-        """Twelve hex digits that change when a weight, the tokenizer or a setting changes; remarks may be corrected."""
-        decisive = {"settings": self.card["settings"], "files": self.card["files"]}
-        return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:12]
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """Settings of `EncoderConfig`, without classes."""
-        return dict(self.card["settings"])
-
-    def path(self, file: str) -> Path:
-        """A file of the base, its digest checked.
-
-        Raises:
-            RunError: missing, or not the file that was written with this base.
-        """
-        path, wanted = self.folder / file, self.card["files"].get(file)
-        if wanted is None or not path.is_file():
-            raise RunError(f"The base {self.name}: {file} is missing; fetch the base again.")
-        if _sha256(path) != wanted:
-            raise RunError(f"The base {self.name}: {file} is damaged (its digest differs from {CARD}); fetch the base again.")
-        return path
-
-    def tokenizer(self) -> PretrainedTokenizer:
-        """Its tokenizer.
-
-        Raises:
-            RunError: missing, damaged, or of another vocabulary.
-        """
-        from sentviz.models.pretrained.tokens import PretrainedTokenizer
-
-        try:
-            return PretrainedTokenizer.of_file(self.path("tokenizer.json"), self.card["settings"]["vocab_size"])
-        except RunError as error:
-            raise error if str(error).startswith("The base") else RunError(f"The base {self.name}: {error}") from error
-
-    def weights(self) -> Iterator[tuple[str, Tensor | Coded]]:
-        """Weights by the names of our encoder, one after the other, so that nothing is held twice.
-
-        Raises:
-            RunError: a file is missing or damaged.
-        """
-        from safetensors import SafetensorError, safe_open
-
-        from sentviz.models.pretrained.grid import Coded
-
-        for file in self.card["files"]:
-            if not file.endswith(".safetensors"):
-                continue
-            try:
-                with safe_open(self.path(file), framework="pt") as stored:
-                    for name in stored.keys():  # noqa: SIM118
-                        if name.endswith(".codes"):
-                            name = name.removesuffix(".codes")
-                            yield name, Coded(stored.get_tensor(f"{name}.codes"), stored.get_tensor(f"{name}.scale"))
-                        elif not name.endswith(".scale"):
-                            yield name, stored.get_tensor(name).float()
-            except (OSError, SafetensorError) as error:
-                raise RunError(f"The base {self.name}: {file} cannot be read ({error}).") from error
-
-
-def _folders() -> Iterator[Path]:
-    """Folders of bases: that of SENTVIZ_MODELS, then those beside the runs."""
-    if named := os.environ.get("SENTVIZ_MODELS"):
-        yield Path(named)
-    yield from (root / BASES for root in roots())
-
-
-def bases() -> dict[str, Base]:
-    """Every base by name; of several folders of a name the first counts."""
-    found: dict[str, Base] = {}
-    for folder in _folders():
-        for path in sorted(folder.glob(f"*/{CARD}")):
-            found.setdefault(path.parent.name, Base(path.parent.name, path.parent))
-    return found
-
-
-def find_base(name: str, digest: str = "") -> Base:
-    """A base by name.
-
-    Args:
-        digest: the one that a run names; "" = any.
     Raises:
-        RunError: there is no such base, or none with this digest.
+        RunError: missing, damaged, or of another vocabulary.
     """
-    there = [Base(name, folder / name) for folder in _folders() if (folder / name / CARD).is_file()]
-    if not there:
-        raise RunError(f"The base {name!r} is not here: `sentviz runs get` fetches it with its runs; `sentviz base add` makes one.")
-    for base in there:
-        if digest in ("", base.digest):
-            return base
-    raise RunError(f"The base {name!r} here is another one (digest {there[0].digest}, not {digest}).")
+    from sentviz.models.pretrained.tokens import PretrainedTokenizer
+
+    try:
+        return PretrainedTokenizer.of_file(base.path("tokenizer.json"), base.card["settings"]["vocab_size"])
+    except RunError as error:
+        raise error if str(error).startswith("The base") else RunError(f"The base {base.name}: {error}") from error
+
+
+def weights_of(base: Base) -> Iterator[tuple[str, Tensor | Coded]]:
+    """Weights by the names of our encoder, one after the other, so that nothing is held twice.
+
+    Raises:
+        RunError: a file is missing or damaged.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    from sentviz.models.pretrained.grid import Coded
+
+    for file in base.card["files"]:
+        if not file.endswith(".safetensors"):
+            continue
+        try:
+            with safe_open(base.path(file), framework="pt") as stored:
+                for name in stored.keys():  # noqa: SIM118
+                    if name.endswith(".codes"):
+                        name = name.removesuffix(".codes")
+                        yield name, Coded(stored.get_tensor(f"{name}.codes"), stored.get_tensor(f"{name}.scale"))
+                    elif not name.endswith(".scale"):
+                        yield name, stored.get_tensor(name).float()
+        except (OSError, SafetensorError) as error:
+            raise RunError(f"The base {base.name}: {file} cannot be read ({error}).") from error
 
 
 def source_folder(named: str | Path) -> Path:
@@ -237,15 +129,10 @@ def add_base(
             "source": source or folder.name,
             "license": license,
             "remark": remark,
-            "weights_sha256": _sha256(folder / "model.safetensors"),
+            "weights_sha256": sha256(folder / "model.safetensors"),
             "bits": bits,
             "settings": settings,
-            "files": {path.name: _sha256(path) for path in sorted(fresh.iterdir())},
+            "files": {path.name: sha256(path) for path in sorted(fresh.iterdir())},
         }
         (fresh / CARD).write_text(json.dumps(card, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return Base(name, out / name)
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
