@@ -10,7 +10,7 @@ import pytest
 from sentviz.runs import Run
 
 ROOT = Path(__file__).parents[1] / "checkpoints"
-SHIPPED = [Run.open(folder, f"{folder.parent.name}/{folder.name}") for folder in sorted(ROOT.glob("*/*/"))]
+SHIPPED = [Run.open(path.parent, "/".join(path.parts[-3:-1])) for path in sorted(ROOT.glob("*/*/config.json"))]
 ASKABLE = [run for run in SHIPPED if run.askable]
 
 

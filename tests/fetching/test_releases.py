@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from sentviz import releases
+from sentviz.bases import Base, bases
 from sentviz.cli import main
 from sentviz.errors import DataMissingError, InputError, SentvizError
 from sentviz.fetch.download import Stopped
@@ -144,12 +145,13 @@ def test_the_commands(made: dict[str, Packed], hub: Hub, tmp_path: Path, monkeyp
 
 @pytest.mark.skipif(not (SHIPPED / "sst2").is_dir(), reason="checkpoints/ is not here")
 def test_the_index_lists_the_runs_that_ship(tmp_path: Path) -> None:
-    """All, by digest, and those of one data set by the bytes that packing gives; `python -m sentviz.shelf` writes it anew."""
-    shipped = {
+    """All, with their bases, by digest, and some by the bytes that packing gives; `python -m sentviz.shelf` writes it anew."""
+    shipped: dict[str, Run | Base] = {f"bases/{name}": base for name, base in bases(SHIPPED).items()}
+    shipped |= {
         name: run for name, run in runs([SHIPPED], shipped_first=True).items() if isinstance(run, Run) and SHIPPED in run.folder.parents
     }
     assert {name: run.digest for name, run in shipped.items()} == {one.name: one.digest for one in index().values()}
-    for name in chosen(["korean_hate_speech/*", "imdb/hardmax-d2"], shipped):
+    for name in chosen(["korean_hate_speech/*", "imdb/hardmax-d2", "bases/minilm"], shipped):
         assert pack(shipped[name], tmp_path / "one.zip") == index()[name]
     assert ADDRESS.startswith("https://")
     assert len({one.file for one in index().values()}) == len(index())
