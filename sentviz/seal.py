@@ -1,7 +1,8 @@
 """Records inside files: put into a PNG, SVG, PDF or HTML where other programs leave them alone, and read from there.
 
 What a file is without its record is exactly what it was before, so that its digest can stand in the record: whoever changes a pixel,
-a path or a letter of it, or saves it anew, changes that digest.
+a path or a letter of it, or saves it anew, changes that digest. The record's own text ends with a digest of itself (`Record.text`), and
+a file is read as changed unless that text, put in again, gives the same bytes. A file with several records is refused.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ _KEYWORD = b"sentviz"
 _SVG = (b'<metadata id="sentviz">', b"</metadata>")
 _HTML = (b'<script type="application/json" id="sentviz">', b"</script>")
 _PDF = b"\n% the record of sentviz\n"
+_INFO = (b"/Sentviz (", b")\n>>\nendobj\n")
 
 
 def seal(data: bytes, format: str, record: Record) -> bytes:
@@ -48,6 +50,8 @@ def unseal(data: bytes) -> tuple[str, Record]:
     format, text, rest = _taken(data)
     if text is None:
         raise InputError("it carries no record of sentviz: it is not from there, or another program took the record out")
+    if text and _taken(rest)[1] is not None:
+        raise InputError("it carries several records, and a file of sentviz carries one")
     record = Record.read(text)
     if _digest(rest) != record.picture or _with(rest, format, text) != data:
         raise ChangedError("it was changed, cut or saved anew after sentviz had written it")
@@ -61,11 +65,12 @@ def _with(data: bytes, format: str, text: str) -> bytes:
         return data[:end] + _chunk(b"iTXt", _KEYWORD + b"\0\0\0\0\0" + text.encode()) + data[end:]
     if format == "pdf":
         return data + _pdf(data, text)
-    place = re.search(rb"<svg\b[^>]*>" if format == "svg" else rb"</title>", data)
-    if place is None:
+    start = data.find(b"<svg" if format == "svg" else b"</title>")
+    end = data.find(b">", start) + 1
+    if start < 0 or not end:
         raise InputError("it is damaged")
-    put = html.escape(text, quote=False).encode().join(_SVG) if format == "svg" else text.replace("<", "\\u003c").encode().join(_HTML)
-    return data[: place.end()] + put + data[place.end() :]
+    put = html.escape(text, quote=False).encode().join(_SVG) if format == "svg" else text.encode().join(_HTML)
+    return data[:end] + put + data[end:]
 
 
 def _taken(data: bytes) -> tuple[str, str | None, bytes]:
@@ -111,14 +116,15 @@ def _from_png(data: bytes) -> tuple[str | None, bytes]:
 def _pdf(data: bytes, text: str) -> bytes:
     """An incremental update of the file: information about the document that holds the record."""
     trailer = data[data.rfind(b"trailer") :]
-    size, root, before = (re.search(part, trailer) for part in (rb"/Size (\d+)", rb"/Root (\d+ \d+ R)", rb"startxref\s+(\d+)"))
+    parts = (rb"/Size (\d{1,10})\b", rb"/Root (\d{1,10} \d{1,5} R)", rb"startxref\s{1,2}(\d{1,12})\b")
+    size, root, before = (re.search(part, trailer) for part in parts)
     if size is None or root is None or before is None:
         raise InputError("it is damaged")
     said, number, start = json.loads(text), int(size[1]), len(data) + len(_PDF)
     words = {"Title": said["name"], "Subject": said["source"], "Creator": f"sentviz {said['sentviz']}"}
     info = "".join(f"/{key} <{(BOM_UTF16_BE + value.encode('utf-16-be', 'replace')).hex()}>\n" for key, value in words.items())
     escaped = re.sub(r"([\\()])", r"\\\1", text)
-    body = f"{number} 0 obj\n<<\n{info}/Sentviz ({escaped})\n>>\nendobj\n".encode()
+    body = f"{number} 0 obj\n<<\n{info}".encode() + escaped.encode().join(_INFO)
     table = f"xref\n{number} 1\n{start:010} 00000 n \n".encode()
     end = b"trailer\n<<\n/Size %d\n/Root %s\n/Info %d 0 R\n/Prev %s\n>>\nstartxref\n%d\n%%%%EOF\n"
     return _PDF + body + table + end % (number + 1, root[1], number, before[1], start + len(body))
@@ -128,8 +134,9 @@ def _from_pdf(data: bytes) -> tuple[str | None, bytes]:
     place = data.rfind(_PDF)
     if place < 0:
         return None, data
-    found = re.search(rb"/Sentviz \((.*)\)\n>>\nendobj", data[place:], re.DOTALL)
-    return "" if found is None else re.sub(r"\\([\\()])", r"\1", found[1].decode("utf-8", "replace")), data[:place]
+    start, end = data.find(_INFO[0], place), data.rfind(_INFO[1])
+    text = data[start + len(_INFO[0]) : end].decode("utf-8", "replace") if place < start < end else ""
+    return re.sub(r"\\([\\()])", r"\1", text), data[:place]
 
 
 def _digest(data: bytes) -> str:

@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from dataclasses import dataclass
-from pathlib import Path
 from string import ascii_lowercase
 from typing import Literal
 
+from sentviz.atomic import read_regular
 from sentviz.errors import InputError, SentvizError
-from sentviz.provenance import ChangedError, Record
+from sentviz.provenance import Call, ChangedError, Record
 from sentviz.runs import Run, runs
 from sentviz.seal import unseal
 
 __all__ = ["Verdict", "verify"]
 
 MOST = 100_000_000  # bytes of a file
-STATES = ("equal", "cannot be had", "differs")  # from best to worst
+STATES = ("equal", "numbers equal", "cannot be had", "differs")  # from best to worst
+UNSEALED = "Numbers checked, other fields not protected: the file was exported before sentviz sealed the words of its record."
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What can be said of a file: its numbers are those of the runs here, or others, or that cannot be told; and why, in a sentence."""
+    """Result of the check of a file, with its reason as a sentence.
 
-    state: Literal["equal", "differs", "cannot be had"]
+    Attributes:
+        state: "equal" if nothing was changed and the runs here give the same numbers; "numbers equal" if the record has no seal, so that
+            its name, source, view, style and version may have been changed; "differs"; "cannot be had" if the check is not possible.
+    """
+
+    state: Literal["equal", "numbers equal", "differs", "cannot be had"]
     why: str
     record: Record | None = None
 
@@ -35,16 +42,13 @@ def verify(path: str | os.PathLike[str]) -> Verdict:
     where its numbers are not those of the runs; a picture made up to fit right numbers is not.
     """
     try:
-        if Path(path).stat().st_size > MOST:
-            return Verdict("cannot be had", f"It is larger than {MOST // 1_000_000} MB, which no exported figure is.")
-        data = Path(path).read_bytes()
-    except OSError as error:
-        return Verdict("cannot be had", f"It cannot be read: {error.strerror or error}.")
+        data = read_regular(path, MOST, "it")
+    except InputError as error:
+        return Verdict("cannot be had", _begun(str(error)))
     try:
         _, record = unseal(data)
     except InputError as error:
-        said = str(error)
-        return Verdict("differs" if isinstance(error, ChangedError) else "cannot be had", f"{said[0].upper()}{said[1:]}.")
+        return Verdict("differs" if isinstance(error, ChangedError) else "cannot be had", _begun(f"{error}."))
     return against_runs(record)
 
 
@@ -53,27 +57,31 @@ def against_runs(record: Record) -> Verdict:
     if record.panels:
         verdicts = [(letter, against_runs(panel)) for letter, panel in zip(ascii_lowercase, record.panels, strict=False)]
         letter, worst = max(verdicts, key=lambda one: STATES.index(one[1].state))
-        if worst.state == "equal":
-            return Verdict("equal", f"Drawn again from the runs here, all numbers of its {len(verdicts)} panels are the same.", record)
+        if worst.state in ("equal", "numbers equal"):
+            return _same(record, f"Drawn again from the runs here, all numbers of its {len(verdicts)} panels are the same.")
         return Verdict(worst.state, f"Panel {letter}: {worst.why}", record)
     here = runs()
     for source in record.runs:
         run = here.get(source.run)
         if not isinstance(run, Run):
-            return Verdict("cannot be had", f"It is of the run {source.run}, which is not here.", record)
+            return Verdict("cannot be had", f"It is of the run {source.run:.100}, which is not here.", record)
         if run.digest != source.digest:
-            why = f"It is of a run {source.run} with digest {source.digest}; the one here has {run.digest}."
+            why = f"It is of a run {source.run} with digest {source.digest:.40}; the one here has {run.digest}."
             return Verdict("cannot be had", why, record)
     if record.call is None:
         return Verdict("cannot be had", "No name stands for this figure, by which it could be drawn again.", record)
-    if record.runs and record.call.of not in {*here, *_sets(record.call.figure)}:
-        return Verdict("cannot be had", f"It is of {record.call.of}, which is not here.", record)
-    from sentviz.gallery import draw
+    from sentviz.gallery import FIGURES, draw
 
+    if (spec := FIGURES.get(record.call.figure)) is None:
+        return Verdict("cannot be had", f"There is no figure {record.call.figure!r:.100} here.", record)
+    if not spec.of.OF_RUN and record.call.of not in spec.names:
+        return Verdict("cannot be had", f"It is of {record.call.of!r:.100}, which is not here.", record)
+    if spec.of.OF_RUN and (unnamed := _unnamed(record.call, {source.run for source in record.runs})):
+        return Verdict("differs", f"It is not of the runs that its record names: it is drawn of {unnamed:.100}.", record)
     try:
         again = draw(record.call.of, record.call.figure, **record.call.options)
     except SentvizError as error:
-        return Verdict("cannot be had", f"It cannot be drawn again: {error}", record)
+        return Verdict("cannot be had", f"It cannot be drawn again: {error!s:.500}", record)
     except Exception as error:  # options of a record that somebody wrote may be anything
         return Verdict("cannot be had", f"It cannot be drawn again from what its record says ({type(error).__name__}).", record)
     if where := record.differs(again.frame):
@@ -83,11 +91,22 @@ def against_runs(record: Record) -> Verdict:
         why = f"It is not of the runs that its record names: see {one.run} (seed {one.seed}, {one.rows}, digest {one.digest})."
         return Verdict("differs", why, record)
     count = f"{len(again.frame):,} {'row' if len(again.frame) == 1 else 'rows'}"
-    return Verdict("equal", f"Drawn again from the runs here, all its numbers are the same ({count}).", record)
+    return _same(record, f"Drawn again from the runs here, all its numbers are the same ({count}).")
 
 
-def _sets(figure: str) -> list[str]:
-    """What a study's figure can be of."""
-    from sentviz.gallery import FIGURES
+def _same(record: Record, why: str) -> Verdict:
+    return Verdict("equal", why, record) if record.sealed else Verdict("numbers equal", f"{why} {UNSEALED}", record)
 
-    return FIGURES[figure].names if figure in FIGURES and not FIGURES[figure].of.OF_RUN else []
+
+def _unnamed(call: Call, named: Collection[str]) -> str:
+    """Return the first run of a call that its record does not name, such as a folder; empty if the record names all of them."""
+    versus = call.options.get("versus", ())
+    drawn = [call.of, *([versus] if isinstance(versus, str) else versus if isinstance(versus, tuple) else [None])]
+    unnamed = [repr(run) for run in drawn if run not in named and run != ""]
+    if unnamed:
+        return unnamed[0]
+    return f"{len(drawn):,} runs" if len(drawn) > len(named) + 1 else ""  # a run may be compared with itself
+
+
+def _begun(sentence: str) -> str:
+    return sentence[0].upper() + sentence[1:]

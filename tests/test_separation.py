@@ -192,7 +192,13 @@ def test_it_stops_when_nobody_waits() -> None:
 
 @pytest.mark.parametrize(
     ("changed", "said"),
-    [({"positions": "none"}, "Positions are"), ({"longest": 1}, "not 1"), ({"longest": 500}, "not 500"), ({"epochs": 0}, "one epoch")],
+    [
+        ({"positions": "none"}, "Positions are"),
+        ({"longest": 1}, "not 1"),
+        ({"longest": 500}, "not 500"),
+        ({"epochs": 0}, "one epoch"),
+        ({"rows": 10**12}, "200,000"),
+    ],
 )
 def test_settings_are_checked(changed: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):

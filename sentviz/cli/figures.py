@@ -91,7 +91,7 @@ def options_of(spec: Spec, named: Mapping[str, Any], more: Sequence[str], run: R
         if not equals:
             raise InputError(f"Options are typed as NAME=VALUE, not as {part!r}.")
         typed[name] = value
-    spec.check(list(typed))
+    spec.takes(typed)
     if unfit := next((name for name in typed if name in BY_CODE), ""):
         raise InputError(f"{unfit} is for notebooks: sentviz.gallery.draw takes it.")
     options = {name: _value(name, value, spec) if isinstance(value, str) else value for name, value in typed.items()}

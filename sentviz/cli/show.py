@@ -273,23 +273,20 @@ def report(run: str, sentence: str, pair: str | None, out: Path, picture: bool) 
 def verify(files: tuple[Path, ...]) -> None:
     """Whether exported figures still show what the runs here give: each is drawn again, and its numbers are compared.
 
-    Ends with 0 where all are equal, with 1 otherwise. What it cannot prove: that nobody made up a picture, and a record to go with it,
-    whose numbers are right.
+    Ends with 0 where the numbers of all are equal, with 1 otherwise. What it cannot prove: that nobody made up a picture, and a record to
+    go with it, whose numbers are right.
     """
+    from sentviz.figures.text import visible
     from sentviz.verify import verify as verified
 
     verdicts = [verified(file) for file in files]
     for file, verdict in zip(files, verdicts, strict=True):
-        click.echo(f"{file}: {verdict.state}. {verdict.why}")
-        if verdict.record is not None:
-            record = verdict.record
-            click.echo(f"  {' '.join(filter(None, [record.call.drawing if record.call else record.name, record.source]))}")
-            click.echo(
-                f"  sentviz {record.version}"
-                + (f" · {record.view}" if record.view else "")
-                + (f" · {record.style}" if record.style else "")
-            )
-    if any(verdict.state != "equal" for verdict in verdicts):
+        click.echo(f"{file}: {verdict.state}. {visible(verdict.why)}")
+        if (record := verdict.record) is not None:
+            drawn = [record.call.drawing if record.call else record.name, record.source]
+            source = [f"sentviz {record.version}", record.view, record.style]
+            click.echo(f"  {visible(' '.join(filter(None, drawn)))}\n  {visible(' · '.join(filter(None, source)))}")
+    if any(verdict.state not in ("equal", "numbers equal") for verdict in verdicts):
         raise SystemExit(1)
 
 

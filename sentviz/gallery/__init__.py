@@ -46,7 +46,7 @@ def draw(name: str, figure: str, **options: Any) -> Figure:
         RunError, InputError: in one sentence for the user: no such figure, an option that it does not take, or what the run lacks.
     """
     spec = find_figure(figure)
-    spec.check(list(options))
+    spec.check(options)
     subject_options = {key: value for key, value in options.items() if key not in spec.own and key != "theme"}
     own = {key: value for key, value in options.items() if key in spec.own or key == "theme"}
     if spec.of.OF_RUN:
@@ -68,7 +68,7 @@ def make(figure: str, subject: Any, *, selected: Any = None, **options: Any) -> 
         InputError: no such figure or option, or the subject does not hold what is drawn.
     """
     spec = find_figure(figure)
-    spec.check(list(options))
+    spec.check(options)
     try:
         made = spec.make(subject, **options, **({} if selected is None else {"selected": selected}))
     except KeyError as error:

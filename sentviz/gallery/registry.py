@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from inspect import Parameter, signature
@@ -95,14 +95,25 @@ class Spec:
         """Why a run cannot give it, in one sentence; empty where it can."""
         return next((why for need in (*self.of.NEEDS, *self.needs) if (why := need.lacks(run))), "")
 
-    def check(self, options: Sequence[str]) -> None:
-        """That it takes these options.
+    def takes(self, names: Collection[str]) -> None:
+        """Check that the figure takes options of these names.
 
         Raises:
-            InputError: it does not take one of them; the message names those that it takes.
+            InputError: it does not take an option; the message names all that it takes.
         """
-        if unknown := [name for name in options if name not in self.options]:
+        if unknown := [name for name in names if name not in self.options]:
             raise InputError(f"The figure {self.name} takes no {unknown[0]}; it takes {', '.join(self.options)}.")
+
+    def check(self, options: Mapping[str, Any]) -> None:
+        """Check that the figure takes these options, and that each switch is on or off.
+
+        Raises:
+            InputError: as `takes`, or a switch is neither True nor False.
+        """
+        self.takes(options)
+        for name, value in options.items():
+            if isinstance(self.options[name], bool) and not isinstance(value, bool):
+                raise InputError(f"The option {name} of the figure {self.name} is True or False, not {value!r:.40}.")
 
 
 OF_A_PAGE = ("theme", "selected")  # parameters of a maker that are no options: a page's theme, and what is marked on it

@@ -37,6 +37,7 @@ POSITIONS = ("aware", "learned", "sinusoid", "rotary")
 LENGTHS = (2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 48, 64)  # that are tested
 MARKOV = 6  # the highest order
 BATCH = 64
+MOST_READ = 200_000  # sequences read in training, rows times epochs
 
 Tick = Callable[[float, str], object]
 Floats = npt.NDArray[np.float64]
@@ -60,6 +61,8 @@ class Setting:
             raise InputError(f"Training sequences have 2 to {LONGEST} words at most, not {self.longest}.")
         if min(self.rows, self.epochs, self.tested) < 1 or self.seed < 0:
             raise InputError("There must be at least one sequence and one epoch, and no negative seed.")
+        if self.rows * self.epochs > MOST_READ or self.tested > MOST_READ:
+            raise InputError(f"Training reads {MOST_READ:,} sequences at most, rows times epochs, not {self.rows * self.epochs:,}.")
 
 
 class Gru(nn.Module):

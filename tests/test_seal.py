@@ -1,0 +1,316 @@
+"""Records under attack: every byte of a file is protected, and what somebody wrote by hand is refused in a sentence."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from sentviz.cli import main
+from sentviz.errors import InputError
+from sentviz.gallery import draw
+from sentviz.provenance import MOST_PANELS, MOST_RECORD, MOST_WORDS, Call, ChangedError, Record, Source
+from sentviz.runs import find
+from sentviz.seal import SEALED, _taken, _with, seal, unseal
+from sentviz.verify import against_runs, verify
+
+RUN = "sst2/ndt-unit-2"
+EXPORTED = Path(__file__).parent / "data" / "exported"
+SOURCE = Source(RUN, "19ca14883bf0", 0, "test split n = 10,234")
+CALL = Call(RUN, "verdict", {"text": 'A "quiet" <delight> & (more).', "heads_off": ((0, 1),), "answered": False})
+RECORD = Record("verdict", CALL, (SOURCE,), "Of a run.", "/explore?x=1", "note=Ours", "0.1.0", "ab" * 16, "")
+SHEET = Record.of_sheet("sheet", [RECORD, replace(RECORD, name="other")], "size=wide")
+BARE = {
+    "html": b"<!DOCTYPE html><html><head><title>x</title></head></html>",
+    "svg": b'<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg" width="9"><g/></svg>',
+    "pdf": b"%PDF-1.4\n1 0 obj\n<<>>\nendobj\ntrailer\n<</Size 2\n/Root 1 0 R>>\nstartxref\n9\n%%EOF\n",
+    "png": b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + b"IHDR" + bytes(17) + bytes(4) + b"IEND" + bytes(4),
+}
+
+
+def resealed(text: str) -> str:
+    """A text with the seal that it should have: SHA-256 of the JSON without its last entry, as somebody would write it who knows."""
+    body = re.sub(r'(, "seal": "[0-9a-f]*")?\}$', "", text)
+    return f'{body}, "seal": "{hashlib.sha256((body + "}").encode()).hexdigest()[:32]}"}}'
+
+
+def forged(rest: bytes, format: str) -> bytes:
+    """A file with a record at its end that names the digest of the rest."""
+    whole = _with(BARE[format], format, replace(RECORD, picture=hashlib.sha256(rest).hexdigest()[:32]).text())
+    return rest + (whole[len(BARE["pdf"]) :] if format == "pdf" else whole[whole.index(b"<metadata") : whole.index(b"<g/>")])
+
+
+def leaves(value: Any, *path: Any) -> Iterator[tuple[Any, ...]]:
+    """The way to every value of a JSON text that holds no other one."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        yield from leaves(item, *path, key)
+    if not isinstance(value, dict | list):
+        yield path
+
+
+def changed(text: str, path: tuple[Any, ...]) -> str:
+    """The text with another value at the end of a way."""
+    entries = json.loads(text)
+    place = entries
+    for key in path[:-1]:
+        place = place[key]
+    old = place[path[-1]]
+    place[path[-1]] = not old if isinstance(old, bool) else old + 1 if isinstance(old, int) else f"RETRACTED {old}"
+    return json.dumps(entries).replace("<", "\\u003c")
+
+
+FIELDS = [(record, path) for record in (RECORD, SHEET) for path in leaves(json.loads(record.text()))]
+
+
+# ---- every field, every byte
+
+
+def test_each_field_is_among_those_that_are_changed() -> None:
+    """The fields of the class, of a call and of a source, by the names that the text gives them."""
+    names = {key for _, path in FIELDS for key in path if isinstance(key, str)}
+    assert {*vars(RECORD), *vars(CALL), *vars(SOURCE)} - {"version", "sealed"} | {"sentviz", "seal", "text", "heads_off"} <= names
+
+
+@pytest.mark.parametrize("format", SEALED)
+def test_a_change_of_any_field_is_found(format: str) -> None:
+    """Change one value of the record after another, in every kind of file; nothing else in the file changes."""
+    for record, path in FIELDS:
+        sealed = seal(BARE[format], format, record)
+        assert unseal(sealed)[1].sealed
+        _, text, rest = _taken(sealed)
+        assert text is not None and rest == BARE[format]
+        with pytest.raises(ChangedError):
+            unseal(_with(rest, format, changed(text, path)))
+
+
+@pytest.mark.parametrize("path", [path for record, path in FIELDS if record is RECORD], ids=str)
+def test_verify_finds_a_change_of_any_field(path: tuple[Any, ...], tmp_path: Path) -> None:
+    """Change one field of the record after another in the stored files of a sentence, of runs and of a test set."""
+    for name in ("sentence.pdf", "runs.html", "testset.png"):
+        format, text, rest = _taken((EXPORTED / name).read_bytes())
+        assert text is not None
+        ways = [way for way in leaves(json.loads(text)) if way[-1] == path[-1] or way[:2] == path[:2]]
+        for way in ways:
+            (tmp_path / name).write_bytes(_with(rest, format, changed(text, way)))
+            verdict = verify(tmp_path / name)
+            assert (verdict.state, verdict.why) == ("differs", "Its record was changed after sentviz had written it."), way
+
+
+@pytest.mark.parametrize("record", [RECORD, SHEET], ids=["figure", "sheet"])
+@pytest.mark.parametrize("format", SEALED)
+def test_no_byte_of_a_file_changes_unnoticed(format: str, record: Record) -> None:
+    """Each byte of file and record, one bit of it: found, or refused."""
+    sealed = seal(BARE[format], format, record)
+    for place, byte in enumerate(sealed):
+        bit = 1 << place % 8
+        with pytest.raises(InputError):
+            unseal(sealed[:place] + bytes([byte ^ bit]) + sealed[place + 1 :])
+
+
+@pytest.mark.slow
+def test_no_byte_of_a_record_changes_unnoticed() -> None:
+    """Each byte of the text of the stored PDF's record, every bit of it."""
+    text = _taken((EXPORTED / "sentence.pdf").read_bytes())[1]
+    assert text is not None and text.isascii() and Record.read(text).sealed
+    for place, char in enumerate(text):
+        for bit in range(8):
+            with pytest.raises(InputError):
+                Record.read(text[:place] + chr(ord(char) ^ 1 << bit) + text[place + 1 :])
+
+
+# ---- files of before
+
+
+STORED = {
+    "sentence.pdf": Call(
+        RUN,
+        "verdict",
+        {
+            "text": "The cake was <dry> & late, but we laughed.",
+            "lambdas": ((1.0, -0.25), (1.0, 0.5)),
+            "heads_off": ((0, 1),),
+        },
+    ),
+    "runs.html": Call(RUN, "curves", {"versus": ("sst2/vanilla-matched",), "x": "step"}),
+    "testset.png": Call(RUN, "confusion", {"threshold": 0.625}),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*STORED, "before/sheet.svg", *(f"before/{name}" for name in STORED)])
+def test_what_was_exported_keeps_verifying(name: str) -> None:
+    """Files that an older sentviz wrote: they name figures, options and runs, whatever modules are called since."""
+    verdict, old = verify(EXPORTED / name), name.startswith("before/")
+    assert verdict.state == ("numbers equal" if old else "equal"), verdict.why
+    assert ("Numbers checked, other fields not protected" in verdict.why) == old
+    assert verdict.record is not None and verdict.record.sealed != old
+    assert (verdict.record.call == STORED[Path(name).name]) if "sheet" not in name else len(verdict.record.panels) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("field", ["source", "name", "view", "style", "sentviz"])
+def test_words_of_older_files_are_said_to_be_unprotected(field: str, tmp_path: Path) -> None:
+    """Change a word as `sed` does. The numbers are equal, so the exit code is 0; the sentence says which fields are not checked."""
+    data = (EXPORTED / "before" / "runs.html").read_bytes()
+    (path := tmp_path / "old.html").write_bytes(re.sub(rb'("%s": ")' % field.encode(), rb"\1RETRACTED ", data, count=1))
+    done = CliRunner().invoke(main, ["verify", str(path)])
+    assert done.exit_code == 0 and "numbers equal. " in done.output and "other fields not protected" in done.output
+
+
+@pytest.mark.parametrize(("old", "new", "state"), [("view", "vieW", "cannot be had"), ("picture", "picturE", "cannot be had")])
+def test_an_older_record_holds_what_it_should(old: str, new: str, state: str, tmp_path: Path) -> None:
+    data = (EXPORTED / "before" / "runs.html").read_bytes()
+    (path := tmp_path / "old.html").write_bytes(data.replace(f'"{old}": '.encode(), f'"{new}": '.encode()))
+    assert (verify(path).state, verify(path).why) == (state, "Its record is damaged.")
+
+
+# ---- records that somebody wrote
+
+
+def written(**changes: Any) -> str:
+    """A record with other entries, under a seal that fits."""
+    return resealed(json.dumps({key: value for key, value in json.loads(RECORD.text()).items() if key != "seal"} | changes))
+
+
+PANEL = json.loads(written())
+PANEL.pop("seal")
+HOSTILE: dict[str, tuple[Callable[[], str], str]] = {
+    "a million brackets": (lambda: resealed('{"sentviz": ' + "[" * 1_000_000 + "}"), "its record is damaged"),
+    "a million brackets without a seal": (lambda: '{"sentviz": ' + "[" * 1_000_000, "its record is damaged"),
+    "9 MB of options": (lambda: written(call={"options": "x" * 9_000_000}), f"more than {MOST_RECORD:,} characters"),
+    "1 MB of options": (lambda: written(view="x" * 1_000_000), f"says more than {MOST_WORDS:,} characters of a figure"),
+    "an entry twice": (lambda: resealed(written().replace('"view":', '"name":')), "its record says 'name' twice"),
+    "an option twice": (lambda: resealed(written().replace('"answered":', '"text":')), "its record says 'text' twice"),
+    "no number": (lambda: written(call={"of": "", "figure": "", "options": {"x": float("nan")}}), "holds NaN, which is no finite number"),
+    "no end": (lambda: written(call={"of": "", "figure": "", "options": {"x": -float("inf")}}), "holds -Infinity, which is no finite"),
+    "a number beyond all": (lambda: resealed(written().replace('"seed": 0', '"seed": 1e999')), "holds 1e999, which is no finite number"),
+    "a number of many digits": (lambda: resealed(written().replace('"seed": 0', '"seed": 1' + "0" * 30)), "holds a number of 31 digits"),
+    "a seed that is true": (lambda: resealed(written().replace('"seed": 0', '"seed": true')), "its record is damaged"),
+    "a text that is a number": (lambda: written(source=1), "its record is damaged"),
+    "an entry that no record has": (lambda: written(more=""), "its record is damaged"),
+    "an entry too few": (lambda: resealed(re.sub(r'"view": "[^"]*", ', "", written())), "its record is damaged"),
+    "options in options": (
+        lambda: written(call={"of": "", "figure": "", "options": {"x": [[[[[[[[[[1]]]]]]]]]]}}),
+        "its record is damaged",
+    ),
+    "a call of something else": (lambda: written(call={"of": "", "figure": "", "options": {}, "module": "os"}), "its record is damaged"),
+    "27 panels": (lambda: written(panels=[PANEL] * 27, call=None, runs=[]), f"names 27 figures, and a sheet holds {MOST_PANELS} at most"),
+    "a sheet in a sheet": (lambda: written(panels=[PANEL | {"panels": [PANEL]}]), "its record is damaged"),
+    "a sheet that is a figure": (lambda: written(panels=[PANEL]), "of a sheet and of a figure at once"),
+    "a list": (lambda: resealed("[1, 2}"), "its record is damaged"),
+    "nothing": (lambda: "", "its record is damaged"),
+    "null": (lambda: "null", "its record is damaged"),
+    "numbers that do not fit": (lambda: written(table="eJyrrgUAAXUA+Q=="), "not those that it names by digest"),
+    "numbers that are none": (lambda: written(table="%"), "the numbers in its record are damaged"),
+    "numbers cut off": (lambda: written(table="eJyrrg=="), "the numbers in its record are damaged"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_record_that_is_none_is_refused_in_a_sentence(name: str) -> None:
+    write, why = HOSTILE[name]
+    with pytest.raises(InputError, match=re.escape(why)) as raised:
+        Record.read(write())
+    assert "\n" not in str(raised.value) and len(str(raised.value)) < 200
+
+
+@pytest.mark.parametrize("format", SEALED)
+def test_of_several_records_none_counts(format: str) -> None:
+    twice = seal(seal(BARE[format], format, RECORD), format, replace(RECORD, source="Of another run."))
+    with pytest.raises(InputError, match="several records, and a file of sentviz carries one"):
+        unseal(twice)
+
+
+@pytest.mark.parametrize("format", SEALED)
+def test_a_record_of_another_kind_of_file_is_none(format: str) -> None:
+    """The whole of one file behind the head of another one, and a table with a record in it."""
+    for foreign in SEALED:
+        if foreign != format:
+            with pytest.raises(InputError, match=r"carries no record|several|damaged"):
+                unseal(BARE[format] + seal(BARE[foreign], foreign, RECORD))
+    with pytest.raises(InputError, match="neither PNG, SVG, PDF nor HTML"):
+        unseal(b"a,b\n" + seal(BARE[format], format, RECORD))
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (forged(b"<svg " * 400_000, "svg"), "damaged"),
+        (b"%PDF-1.4" + b"\n% the record of sentviz\n" + b"/Sentviz (" * 200_000, "damaged"),
+        (forged(BARE["pdf"].replace(b"/Size 2\n", b"/Size " + b"9" * 5_000 + b"\n"), "pdf"), "damaged"),
+        (b"<html>" + b'<script type="application/json" id="sentviz">' * 2, "several|damaged"),
+        (BARE["png"][:8] + bytes(3) + b"\x7f" * 40, "no record"),
+    ],
+    ids=["starts of SVG", "starts of a record", "a long number", "starts of a script", "a long chunk"],
+)
+def test_hostile_files_are_read_in_one_go(data: bytes, why: str) -> None:
+    """Beginnings without ends: no reader goes over the file again for each of them."""
+    with pytest.raises(InputError, match=why):
+        unseal(data)
+
+
+def test_only_regular_files_are_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path, why in ((Path("/dev/zero"), "It is a device, not a file."), (tmp_path / "pipe", "It is a pipe, not a file.")):
+        assert (verify(path).state, verify(path).why) == ("cannot be had", why)
+
+
+# ---- calls that somebody wrote
+
+
+def test_a_call_draws_no_run_that_its_record_does_not_name() -> None:
+    """A folder in the place of a run, or beside it, or one run very often: nothing of it is opened."""
+    record = Record.of(draw(RUN, "verdict", text="A quiet delight."))
+    assert record.call is not None
+    folder = str(find(RUN).folder)
+    for call in (
+        replace(record.call, of=folder),
+        Call(RUN, "curves", {"versus": (folder,)}),
+        Call(RUN, "difference", {"versus": folder}),
+        Call(RUN, "curves", {"versus": {"a": folder}}),
+    ):
+        verdict = against_runs(replace(record, call=call))
+        assert verdict.state == "differs" and "the runs that its record names: it is drawn of" in verdict.why, call
+    assert against_runs(replace(record, runs=())).state == "differs"
+    often = against_runs(replace(record, call=Call(RUN, "curves", {"versus": (RUN,) * 50_000})))
+    assert often.state == "differs" and "50,001 runs" in often.why
+
+
+@pytest.mark.parametrize(
+    ("call", "why"),
+    [
+        (Call(RUN, "smoother", {"kernel": 10**12}), "True or False, not 1000000000000"),
+        (Call("all", "separation", {"rows": 10**12}), "200,000 sequences at most"),
+        (Call("all", "separation", {"epochs": 10**12}), "200,000 sequences at most"),
+        (Call("/etc", "coverage", {}), "It is of '/etc', which is not here."),
+        (Call(RUN, "x" * 100_000, {}), "There is no figure 'xxx"),
+        (Call(RUN, "confusion", {"over": "../../" * 10_000}), "no stored answers for the split"),
+        (Call(RUN, "verdict", {"module": "os"}), "takes no module"),
+        (Call(RUN, "attention", {"layer": ()}), "It cannot be drawn again"),
+    ],
+    ids=str,
+)
+def test_a_hostile_call_is_refused_in_a_short_sentence(call: Call, why: str) -> None:
+    verdict = against_runs(replace(RECORD, call=call))
+    assert verdict.state == "cannot be had" and why in verdict.why and len(verdict.why) < 700
+
+
+@pytest.mark.slow
+def test_words_of_a_record_do_not_steer_the_terminal(tmp_path: Path) -> None:
+    """Escape sequences and line breaks of a record that somebody sealed are shown as signs."""
+    record = Record.of(draw(RUN, "verdict", text="A quiet delight."))
+    evil = replace(record, source="\x1b[2J\x1b]0;title\x07\nx.html: equal.", view="\r\u202e", version="\x9b1")
+    (path := tmp_path / "x.html").write_bytes(seal(BARE["html"], "html", evil))
+    output = CliRunner().invoke(main, ["verify", str(path)]).output
+    assert "equal" in output and output.count("\n") == 3 and all(char.isprintable() or char == "\n" for char in output)
