@@ -20,9 +20,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
 
-from sentviz.errors import InputError
+from sentviz.errors import InputError, SentvizError
 
-__all__ = ["hold", "open_regular", "read_regular", "replacing", "restored", "uninterrupted", "writing"]
+__all__ = ["disk", "full", "hold", "inside", "open_regular", "read_regular", "replacing", "restored", "uninterrupted", "writing"]
 
 OPENING = sum(getattr(os, name, 0) for name in ("O_RDONLY", "O_BINARY", "O_NOCTTY", "O_NONBLOCK"))  # never waits for the writer of a pipe
 
@@ -105,6 +105,18 @@ def read_regular(path: str | os.PathLike[str], most: int, name: str = "") -> byt
     return data
 
 
+def inside(folder: Path, file: str) -> Path:
+    """Return where a file of a folder is.
+
+    Raises:
+        InputError: it is a link that leads out of the folder.
+    """
+    path = (folder / file).resolve()
+    if not path.is_relative_to(folder.resolve()):
+        raise InputError(f"{file} is a link to a file elsewhere; it must be in its folder.")
+    return path
+
+
 def open_regular(path: str | os.PathLike[str], most: int, name: str = "") -> BufferedReader:
     """Open a regular file of at most `most` bytes. What was checked is what is open, whatever the path names later.
 
@@ -174,6 +186,32 @@ def _sync(*paths: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+# ---- a disk that takes no more
+
+
+@contextmanager
+def disk(folder: Path, *litter: Path) -> Iterator[None]:
+    """What can go wrong with a disk, as one sentence; `litter` is removed when it is full.
+
+    Raises:
+        SentvizError: the disk of `folder` is full, or cannot be written.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise SentvizError(f"{error.filename or folder} cannot be written: {error.strerror or error}.") from error
+        for path in litter:
+            path.unlink(missing_ok=True)
+        raise full(folder) from error
+
+
+def full(folder: Path, size: int = 0) -> SentvizError:
+    """The sentence for a disk without room for `size` bytes; 0 = unknown."""
+    wanted = f" ({size / 1e6:,.0f} MB are needed)" if size else ""
+    return SentvizError(f"There is no space left in {folder}{wanted}; nothing half-written was kept.")
 
 
 # ---- locks

@@ -19,9 +19,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypedDict
 
-from sentviz.errors import RunError
-from sentviz.runs import BASES, roots
-from sentviz.schema import fits
+from sentviz.atomic import inside, read_regular
+from sentviz.errors import InputError, RunError
+from sentviz.runs import BASES, CONFIG_MOST, hashed, roots
+from sentviz.schema import fits, fits_files
 
 __all__ = ["CARD", "FORMAT", "Base", "Card", "bases", "find_base", "sha256"]
 
@@ -58,12 +59,13 @@ class Base:
             RunError: it is missing or damaged.
         """
         try:
-            card = json.loads((self.folder / CARD).read_text(encoding="utf-8"))
+            card = json.loads(read_regular(inside(self.folder, CARD), CONFIG_MOST, CARD))
             fits(card, Card)
+            fits_files(card["files"])
             if card["format"] != FORMAT:
                 raise ValueError(f"its format is {card['format']}, this version reads {FORMAT}")
-        except (OSError, ValueError, RecursionError) as error:
-            raise RunError(f"The base {self.name}: {CARD} cannot be read ({error}).") from error
+        except (ValueError, RecursionError) as error:
+            raise RunError(f"The base {self.name}: {CARD} cannot be read ({str(error).rstrip('.')}).") from error
         found: Card = card
         return found
 
@@ -84,10 +86,14 @@ class Base:
         Raises:
             RunError: missing, or not the file that was written with this base.
         """
-        path, wanted = self.folder / file, self.card["files"].get(file)
-        if wanted is None or not path.is_file():
+        wanted = self.card["files"].get(file)
+        if wanted is None:
             raise RunError(f"The base {self.name}: {file} is missing; fetch the base again.")
-        if sha256(path) != wanted:
+        try:
+            path, digest = hashed(self.folder, file)
+        except InputError as error:
+            raise RunError(f"The base {self.name}: {str(error).rstrip('.')}; fetch the base again.") from error
+        if digest != wanted:
             raise RunError(f"The base {self.name}: {file} is damaged (its digest differs from {CARD}); fetch the base again.")
         return path
 
@@ -120,7 +126,7 @@ def find_base(name: str, digest: str = "") -> Base:
     Raises:
         RunError: there is no such base, or none with this digest.
     """
-    there = [Base(name, folder / name) for folder in _folders() if (folder / name / CARD).is_file()]
+    there = [Base(name, folder / name) for folder in _folders() if Path(name).name == name and (folder / name / CARD).is_file()]
     if not there:
         raise RunError(f"The base {name!r} is not here: `sentviz runs get` fetches it with its runs; `sentviz base add` makes one.")
     for base in there:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
+import stat
 import tempfile
 import threading
 import zipfile
@@ -18,14 +20,16 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from functools import cache
-from pathlib import Path, PurePosixPath
+from pathlib import Path
+from typing import NotRequired, TypedDict
 from urllib.parse import urlsplit
 
-from sentviz.atomic import hold, replacing, writing
+from sentviz.atomic import disk, hold, read_regular, replacing, writing
 from sentviz.bases import CARD, Base
-from sentviz.errors import DataMissingError, InputError, RunError
+from sentviz.errors import DataMissingError, InputError, RunError, SentvizError
 from sentviz.home import home
 from sentviz.runs import BASES, Run, roots
+from sentviz.schema import DIGEST, FILE, RUN, fits, short
 
 __all__ = [
     "ADDRESS",
@@ -48,8 +52,22 @@ ADDRESS = "https://github.com/sentviz/sentviz/releases/download/runs"  # where t
 INDEX = Path(__file__).with_name("release.json")  # of the runs that ship; `python -m sentviz.shelf` writes it anew
 DATE = (1980, 1, 1, 0, 0, 0)  # of every file in a zip, the first that it can hold
 UNIX = 3
+ENCRYPTED = 1
+
+LARGEST = 1 << 32  # bytes of a packed run
+INDEX_MOST = 1 << 24  # bytes of an index
 
 Progress = Callable[[int, int], object]  # bytes done, bytes altogether
+
+
+class Entry(TypedDict):
+    """A packed run as an index stores it."""
+
+    name: str
+    digest: str
+    bytes: int
+    sha256: str
+    base: NotRequired[str]
 
 
 @dataclass(frozen=True)
@@ -61,6 +79,19 @@ class Packed:
     bytes: int
     sha256: str  # of the file
     base: str = ""  # the entry of the base that the run needs
+
+    def __post_init__(self) -> None:
+        """Refuse what an index of somebody else could lead astray with.
+
+        Raises:
+            InputError: a name that is no name of a run, or numbers and digests that are none.
+        """
+        fits(asdict(self), Entry)
+        good = RUN.fullmatch(self.name) and re.fullmatch("[0-9a-f]{12}", self.digest) and DIGEST.fullmatch(self.sha256)
+        of_base = self.name.startswith(f"{BASES}/")
+        on_base = bool(RUN.fullmatch(self.base)) and self.base.startswith(f"{BASES}/") and not of_base  # no base is on a base
+        if not good or not 0 < self.bytes <= LARGEST or (self.base and not on_base):
+            raise InputError(f"{short(self.name)} with {short(self.bytes)} bytes and the digest {short(self.digest)} is no packed run.")
 
     @property
     def file(self) -> str:
@@ -152,9 +183,11 @@ def read_index(path: Path) -> dict[str, Packed]:
         InputError: it is none.
     """
     try:
-        entries = [Packed(**one) for one in json.loads(path.read_text(encoding="utf-8"))]
-    except (OSError, ValueError, TypeError) as error:
-        raise InputError(f"{path} is no index of runs ({error}).") from error
+        stored = json.loads(read_regular(path, INDEX_MOST, path.name))
+        fits(stored, list[Entry])
+        entries = [Packed(**one) for one in stored]
+    except (ValueError, TypeError, RecursionError) as error:
+        raise InputError(f"{path} is no index of runs ({str(error).rstrip('.')}).") from error
     return {one.name: one for one in entries}
 
 
@@ -182,10 +215,9 @@ def here(one: Packed) -> bool:
 
 
 def _there(one: Packed, folder: Path) -> bool:
-    if not one.name.startswith(f"{BASES}/"):
-        return (folder / "config.json").is_file() and _sha256(folder / "config.json").startswith(one.digest)
+    base, card = (True, CARD) if one.name.startswith(f"{BASES}/") else (False, "config.json")
     try:
-        return Base(folder.name, folder).digest == one.digest
+        return (folder / card).is_file() and (Base if base else Run)(one.name, folder).digest == one.digest
     except RunError:
         return False
 
@@ -228,8 +260,9 @@ def get(
     if here(one) and not again:
         return None
     folder = home() / "runs" / one.name
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with hold(folder) as mine, ExitStack() as kept:
+    with disk(folder.parent), ExitStack() as kept:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        mine = kept.enter_context(hold(folder))
         if not mine:
             raise RunError(f"{one.name} is being fetched by another process.")
         if source.startswith(("http://", "https://")):
@@ -240,10 +273,7 @@ def get(
             file = _local(one, Path(source), Path(kept.enter_context(tempfile.TemporaryDirectory())))
         if file.stat().st_size != one.bytes or _sha256(file) != one.sha256:
             raise DataMissingError(f"{one.name} from {source} is not the run that sentviz knows by this name; it was not kept.")
-        try:
-            _unpack(one, file, folder)
-        except zipfile.BadZipFile as error:
-            raise RunError(f"{one.name} is no zip that can be read; it was not kept.") from error
+        _unpack(one, file, folder)
         if progress:
             progress(one.bytes, one.bytes)
     return folder
@@ -276,18 +306,37 @@ def _local(one: Packed, source: Path, spare: Path) -> Path:
 
 def _unpack(one: Packed, file: Path, folder: Path) -> None:
     """The run in its folder, if it holds what its config.json lists, by those digests, and nothing else."""
-    with zipfile.ZipFile(file) as archive, writing(folder) as fresh:
-        members = {info.filename: info for info in archive.infolist()}
-        for name, info in members.items():
-            path = PurePosixPath(name)
-            if path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name or info.compress_type != zipfile.ZIP_STORED:
-                raise RunError(f"{one.name} holds {name!r}, which is no file of a run; it was not kept.")
-            (fresh / path).parent.mkdir(parents=True, exist_ok=True)
-            with archive.open(info) as member, (fresh / path).open("wb") as target:
-                shutil.copyfileobj(member, target)
+    with writing(folder) as fresh:
+        try:
+            with zipfile.ZipFile(file) as archive:
+                members = archive.infolist()
+                _check_members(one, members)
+                for info in members:
+                    with archive.open(info) as member, disk(folder.parent):
+                        (fresh / info.filename).parent.mkdir(exist_ok=True)
+                        with (fresh / info.filename).open("wb") as target:
+                            shutil.copyfileobj(member, target)
+        except SentvizError:
+            raise
+        except Exception as error:  # the module raises kinds of all sorts
+            raise RunError(f"{one.name} is no zip that can be read ({type(error).__name__}); it was not kept.") from error
         unpacked = _open(one.name, fresh)
-        if members.keys() != _files(unpacked).keys() or unpacked.digest != one.digest:
+        if {info.filename for info in members} != _files(unpacked).keys() or unpacked.digest != one.digest:
             raise RunError(f"{one.name} does not hold what its card lists; it was not kept.")
+
+
+def _check_members(one: Packed, members: Sequence[zipfile.ZipInfo]) -> None:
+    """Refuse members that `pack` does not write: names that lead elsewhere or stand twice, links, more bytes than the file has."""
+    names: set[str] = set()
+    folders = {info.filename.rpartition("/")[0] for info in members}
+    for info in members:
+        name, mode = info.filename, info.external_attr >> 16
+        plain = info.compress_type == zipfile.ZIP_STORED and not info.flag_bits & ENCRYPTED and stat.S_IFMT(mode) in (0, stat.S_IFREG)
+        if not plain or not FILE.fullmatch(name) or name in names | folders:
+            raise RunError(f"{one.name} holds {short(name)}, which is no file of a run; it was not kept.")
+        names.add(name)
+    if sum(info.file_size for info in members) > one.bytes:
+        raise RunError(f"{one.name} stands for more bytes than it has; it was not kept.")
 
 
 def _sha256(path: Path) -> str:

@@ -34,7 +34,7 @@ from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sentviz.atomic import hold, open_regular, read_regular, restored, writing
+from sentviz.atomic import hold, inside, open_regular, read_regular, restored, writing
 from sentviz.errors import InputError, RunError
 from sentviz.home import home, is_path, place
 from sentviz.schema import fits_config, fits_metrics, fits_table, read_table
@@ -52,6 +52,7 @@ __all__ = [
     "attach_files",
     "attachable",
     "find",
+    "hashed",
     "hold",
     "restored",
     "roots",
@@ -142,22 +143,11 @@ class Run:
 
     def _config_bytes(self) -> bytes:
         try:
-            return read_regular(self._inside("config.json"), CONFIG_MOST, "config.json")
+            return read_regular(inside(self.folder, "config.json"), CONFIG_MOST, "config.json")
         except InputError as error:
             if isinstance(error.__cause__, FileNotFoundError):
                 raise RunError(f"{self.name} is not a run: config.json is missing.") from None
             raise RunError(f"{self.name}: {error}") from error
-
-    def _inside(self, file: str) -> Path:
-        """The path of a file in the folder.
-
-        Raises:
-            RunError: it is a link that leads out of the folder.
-        """
-        path = (self.folder / file).resolve()
-        if not path.is_relative_to(self.folder.resolve()):
-            raise RunError(f"{self.name}: {file} is a link to a file elsewhere; all files of a run are in its folder.")
-        return path
 
     @cached_property
     def shape(self) -> ModelConfig:
@@ -268,14 +258,10 @@ class Run:
             raise RunError(f"{self.name} carries history and measurements only, not its weights; train it to ask it.")
         if wanted is None:
             raise RunError(f"{self.name}: {file} is missing.")
-        path = self._inside(file)
         try:
-            with open_regular(path, most(file), file) as opened:
-                digest = hashlib.file_digest(opened, "sha256").hexdigest()
+            path, digest = hashed(self.folder, file)
         except InputError as error:
             raise RunError(f"{self.name}: {error}") from error
-        except OSError as error:
-            raise RunError(f"{self.name}: {file} cannot be read ({error}).") from error
         if digest != wanted:
             raise RunError(f"{self.name}: {file} is damaged or belongs to another run (its digest differs from config.json).")
         return path
@@ -369,6 +355,20 @@ def _metrics(run: Run, digest: str, stamp: tuple[int, int]) -> str:
     except ValueError as error:
         raise RunError(f"{run.name}: metrics.json is damaged: {error}.") from error
     return text
+
+
+def hashed(folder: Path, file: str) -> tuple[Path, str]:
+    """Return where a file of a run or base is, and the SHA-256 of its content.
+
+    Raises:
+        InputError: it is missing or cannot be read, no regular file of the folder, or too large.
+    """
+    path = inside(folder, file)
+    with open_regular(path, most(file), file) as opened:
+        try:
+            return path, hashlib.file_digest(opened, "sha256").hexdigest()
+        except OSError as error:
+            raise InputError(f"{file} cannot be read ({error}).") from error
 
 
 def most(file: str) -> int:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NotRequired, TypedDict, get_arg
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["TABLES", "Config", "fits", "fits_answers", "fits_config", "fits_metrics", "fits_table", "read_table", "short"]
+__all__ = ["TABLES", "Config", "fits", "fits_answers", "fits_config", "fits_files", "fits_metrics", "fits_table", "read_table", "short"]
 
 LONGEST = 100_000  # characters of a text
 MOST = 10_000  # entries of a list or a table
@@ -25,6 +25,7 @@ LARGEST = (1 << 63) - 1  # of whole numbers, which tables store in 64 bits
 LABELS = 1_000  # classes
 CELLS, BYTES = 20_000_000, 1 << 28  # of a table
 FILE = re.compile(r"(?:\w[\w.-]{0,100}/)?\w[\w.-]{0,100}")  # a name in a run's folder: it leads nowhere else
+RUN = re.compile(r"\w[\w.-]{0,100}/\w[\w.-]{0,100}")  # the name of a run that can be fetched
 DIGEST = re.compile("[0-9a-f]{64}")
 
 NAMES = {str: "a text", int: "a whole number", float: "a number", bool: "true or false", list: "a list", dict: "a table"}
@@ -268,7 +269,16 @@ def fits_config(config: Any) -> None:
         raise ValueError(f"labels must name two or more classes, at most {LABELS:,}, each once")
     if not 0 < config["temperature"] < math.inf:
         raise ValueError(f"temperature must be above 0, not {config['temperature']}")
-    for name, digest in config["files"].items():
+    fits_files(config["files"])
+
+
+def fits_files(files: Mapping[str, str]) -> None:
+    """Names of files in a folder, each with its digest.
+
+    Raises:
+        ValueError: a name that leads elsewhere, or a digest that is none.
+    """
+    for name, digest in files.items():
         if not FILE.fullmatch(name):
             raise ValueError(f"files names {short(name)}, which is no file of a run")
         if not DIGEST.fullmatch(digest):

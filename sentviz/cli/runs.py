@@ -67,13 +67,20 @@ def runs_get(names: tuple[str, ...], everything: bool, source: str | None, again
 def runs_pack(out: Path, names: tuple[str, ...]) -> None:
     """Write the files of a release into folder OUT: each run and base that ships, or each NAME, as a zip, and their index."""
     from sentviz.bases import Base, bases
+    from sentviz.errors import RunError
     from sentviz.releases import chosen, release
     from sentviz.runs import BASES, SHIPPED, Run
     from sentviz.runs import runs as found
 
-    shipped: dict[str, Run | Base] = {f"{BASES}/{name}": base for name, base in bases(SHIPPED).items()}
-    shipped |= {name: run for name, run in found([SHIPPED], shipped_first=True).items() if isinstance(run, Run)}
-    made = release([shipped[name] for name in chosen(names or ["*"], shipped)], out)
+    here: dict[str, Run | Base | RunError] = {f"{BASES}/{name}": base for name, base in bases(SHIPPED).items()}
+    here |= found([SHIPPED], shipped_first=True)
+    wanted: list[Run | Base] = []
+    for name in chosen(names or ["*"], here):
+        one = here[name]
+        if isinstance(one, RunError):
+            raise one
+        wanted.append(one)
+    made = release(wanted, out)
     click.echo(f"{len(made)} runs, {sum(one.bytes for one in made) / 1e6:,.1f} MB, written to {out}")
 
 

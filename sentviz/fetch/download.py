@@ -7,7 +7,6 @@ half-written file: what is there is continued as long as the server still has th
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import http
 import re
@@ -22,9 +21,10 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 from sentviz import errors
+from sentviz.atomic import disk, full
 from sentviz.errors import DataMissingError, SentvizError
 
-__all__ = ["Progress", "Remote", "Stopped", "disk", "fetch", "look"]
+__all__ = ["Progress", "Remote", "Stopped", "fetch", "look"]
 
 Progress = Callable[[int, int], object]  # bytes done, bytes altogether (0 where unknown)
 _Answer = TypeVar("_Answer")
@@ -108,26 +108,13 @@ def fetch(remote: Remote, target: Path, *, progress: Progress | None = None, sto
             if old != part or not remote.etag:
                 old.unlink()
     if shutil.disk_usage(part.parent).free < remote.size - _size(part):
-        raise _full(part.parent, remote.size)
+        raise full(part.parent, remote.size)
     _patiently(lambda: _transfer(remote, part, progress, stop), lambda: _size(part), remote.url, stop)
     if not remote.same(part):
         part.unlink()
         raise DataMissingError(f"{_file(remote.url)} did not arrive as announced (its digest differs) and was removed; try again later.")
     with disk(target.parent):
         part.replace(target)
-
-
-@contextmanager
-def disk(folder: Path, *litter: Path) -> Iterator[None]:
-    """What can go wrong with a disk, as one sentence; `litter` is removed when it is full."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            raise SentvizError(f"{error.filename or folder} cannot be written: {error.strerror or error}.") from error
-        for path in litter:
-            path.unlink(missing_ok=True)
-        raise _full(folder) from error
 
 
 # ---- one attempt
@@ -248,8 +235,3 @@ def _file(url: str) -> str:
 
 def _stopped() -> Stopped:
     return Stopped("Stopped; the same download goes on from here.")
-
-
-def _full(folder: Path, size: int = 0) -> SentvizError:
-    wanted = f" ({size / 1e6:,.0f} MB are needed)" if size else ""
-    return SentvizError(f"There is no space left in {folder}{wanted}; nothing half-written was kept.")

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from sentviz.atomic import hold, replacing
+from sentviz.atomic import disk, hold, replacing
 from sentviz.datasets import DatasetInfo, HubFile, content, folders, info, named, origin, where
 from sentviz.errors import DataMissingError, InputError
-from sentviz.fetch.download import Progress, Remote, Stopped, disk, fetch, look
+from sentviz.fetch.download import Progress, Remote, Stopped, fetch, look
 
 if TYPE_CHECKING:
     import numpy as np

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import os
 import shutil
+import stat
 import threading
 import zipfile
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -21,6 +24,7 @@ from sentviz.home import home
 from sentviz.releases import ADDRESS, Packed, chosen, get, here, index, pack, read_index, release
 from sentviz.runs import SHIPPED, Run, find, runs
 from tests.fakehub import Hub
+from tests.makers import no_room
 from tests.studies import made_run
 
 NAMES = ("toy/one", "toy/two")
@@ -155,3 +159,156 @@ def test_the_index_lists_the_runs_that_ship(tmp_path: Path) -> None:
         assert pack(shipped[name], tmp_path / "one.zip") == index()[name]
     assert ADDRESS.startswith("https://")
     assert len({one.file for one in index().values()}) == len(index())
+
+
+# ---- an index and archives of somebody else
+
+
+def offered(path: Path, one: Packed) -> dict[str, Packed]:
+    """An index that vouches for a file as it is now."""
+    return {one.name: replace(one, bytes=path.stat().st_size, sha256=hashlib.sha256(path.read_bytes()).hexdigest())}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"name": "../../escaped"},
+        {"name": "/etc/cron.d/x"},
+        {"name": "toy"},
+        {"name": "a\\b/c"},
+        {"name": "toy/.tmp-new-one"},
+        {"name": "a/b/c"},
+        {"name": 7},
+        {"bytes": 10**18},
+        {"bytes": -1},
+        {"bytes": "9"},
+        {"digest": "../x"},
+        {"digest": ""},
+        {"sha256": "0"},
+        {"base": "../../escaped"},
+        {"base": "toy/two"},
+        {"name": "bases/x", "base": "bases/x"},
+        {"more": 1},
+    ],
+)
+def test_an_index_leads_nowhere_else(change: dict[str, object], made: dict[str, Packed], tmp_path: Path) -> None:
+    """Refused where it is read, and where somebody makes it in Python."""
+    stored = asdict(made["toy/one"]) | change
+    (tmp_path / "index.json").write_text(json.dumps([stored]))
+    with pytest.raises(InputError, match=r"index\.json is no index of runs"):
+        read_index(tmp_path / "index.json")
+    if "more" not in change:
+        with pytest.raises(ValueError, match=r"no packed run|must be"):
+            replace(made["toy/one"], **change)
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[" * 100_000, "[1]", '[{"name": "a/b"}]', "\0"])
+def test_an_index_that_is_none(text: str, tmp_path: Path) -> None:
+    (tmp_path / "index.json").write_text(text)
+    with pytest.raises(InputError, match="is no index of runs"):
+        read_index(tmp_path / "index.json")
+
+
+def changed(path: Path, how: str) -> None:
+    """A release's file with one thing about it that `pack` would never write."""
+    members = {info.filename: zipfile.ZipFile(path).read(info) for info in zipfile.ZipFile(path).infolist()}
+    if how == "half of it":
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    elif how == "a pickle":
+        path.write_bytes(b"\x80\x04N.")
+    elif how == "a start before the file":
+        data = bytearray(path.read_bytes())
+        data[-6:-2] = (0x7FFFFFFF).to_bytes(4, "little")
+        path.write_bytes(data)
+    else:
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED if how == "a bomb" else zipfile.ZIP_STORED) as archive:
+            for name, data in members.items():
+                info = zipfile.ZipInfo(name)
+                if how == "links":
+                    info.external_attr = (stat.S_IFLNK | 0o777) << 16
+                archive.writestr(info, data)
+            extra = {
+                "a bomb": ("metrics.json", b"\0" * 50_000_000),
+                "a name that stands twice": ("metrics.json", b"{}"),
+                "a folder": ("epochs/", b""),
+                "a file below a file": ("metrics.json/x", b""),
+                "a deep name": ("a/b/c", b""),
+                "a long name": ("n" * 300, b""),
+                "the folder itself": (".", b""),
+            }
+            if how in extra:
+                archive.writestr(*extra[how])
+        if how == "encrypted":
+            data = bytearray(path.read_bytes())
+            for mark, offset in ((b"PK\x01\x02", 8), (b"PK\x03\x04", 6)):
+                data[data.index(mark) + offset] |= 1
+            path.write_bytes(data)
+        if how == "sizes that are not":  # the directory says that a file is larger than all of the archive
+            data = bytearray(path.read_bytes())
+            at = data.index(b"PK\x01\x02")
+            data[at + 20 : at + 28] = (1 << 30).to_bytes(4, "little") * 2
+            path.write_bytes(data)
+
+
+HOSTILE = [
+    "half of it",
+    "a pickle",
+    "a start before the file",
+    "a bomb",
+    "links",
+    "a name that stands twice",
+    "a folder",
+    "a file below a file",
+]
+HOSTILE += ["a deep name", "a long name", "the folder itself", "encrypted", "sizes that are not"]
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+@pytest.mark.parametrize("how", HOSTILE)
+def test_an_archive_that_pack_would_not_write(how: str, made: dict[str, Packed], tmp_path: Path) -> None:
+    """One sentence, nothing kept, and what was there before stays."""
+    path = tmp_path / "release" / "toy.one.zip"
+    before = get("toy/one", str(path.parent), known=made)
+    assert before is not None
+    changed(path, how)
+    with pytest.raises(SentvizError, match=r"not kept\.$") as caught:
+        get("toy/one", str(path.parent), known=offered(path, made["toy/one"]), again=True)
+    assert "\n" not in str(caught.value) and kept() == ["toy/one"] and here(made["toy/one"])
+    assert not list(tmp_path.glob("escaped*"))
+
+
+def test_a_place_that_is_taken_is_said(made: dict[str, Packed], tmp_path: Path) -> None:
+    """A file where the folder of a data set should be."""
+    (home() / "runs").mkdir(parents=True)
+    (home() / "runs" / "toy").write_text("mine")
+    with pytest.raises(SentvizError, match=r"toy cannot be written: "):
+        get("toy/one", str(tmp_path / "release"), known=made)
+    assert (home() / "runs" / "toy").read_text() == "mine"
+
+
+@pytest.mark.parametrize("most", [0, 600])
+def test_a_disk_that_takes_no_more(most: int, made: dict[str, Packed], tmp_path: Path) -> None:
+    """One sentence, nothing half-written; with room the same call ends well."""
+    with no_room(most), pytest.raises(SentvizError, match="cannot be written"):
+        get("toy/one", str(tmp_path / "release"), known=made)
+    assert kept() == []
+    assert get("toy/one", str(tmp_path / "release"), known=made) is not None
+
+
+def test_a_damaged_run_is_not_packed(made: dict[str, Packed], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Named by its fault, not as if it did not exist; the file of an earlier release stays."""
+    root, out = tmp_path / "checkout", tmp_path / "release"
+    monkeypatch.setattr("sentviz.runs.SHIPPED", root)
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    for damage, said in (
+        (lambda folder: (folder / "metrics.json").write_text("{"), "toy/one: metrics.json is damaged"),
+        (lambda folder: (folder / "metrics.json").unlink(), "toy/one: metrics.json is missing"),
+        (lambda folder: os.mkfifo(folder / "metrics.json"), "toy/one: metrics.json is a pipe"),
+        (lambda folder: (folder / "config.json").write_text("{"), "toy/one: config.json cannot be read"),
+    ):
+        damage(root / "toy" / "one")
+        with monkeypatch.context() as patched:
+            patched.setenv("SENTVIZ_RUNS", str(root))
+            done = CliRunner().invoke(main, ["runs", "pack", str(out), "toy/one"])
+        assert done.exit_code == 1 and said in done.output and done.output.count("\n") == 1
+        assert {path.name: path.read_bytes() for path in out.iterdir()} == before
