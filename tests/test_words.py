@@ -114,6 +114,25 @@ def test_counts_are_those_of_counters(classes: int, least: int) -> None:
         assert found.sizes[g] == known.sum()
 
 
+def test_rows_are_counted_some_at_a_time_with_the_same_outcome(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some 40 characters at a time; too many different words are refused, and `step` may end the work."""
+    rows, steps = made(80, 3), list[int]()
+    whole = counted(rows, 1)
+    monkeypatch.setattr(lib, "PART", 40)
+    parts = counted(rows, 1, most=len(whole.words), step=lambda: steps.append(1))
+    assert parts.words == whole.words and parts.cells == whole.cells and len(steps) > 5
+    for name in ("counts", "rows", "sizes"):
+        np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name))
+    with pytest.raises(InputError, match="more than 5 different words"):
+        counted(rows, 1, most=5)
+
+    def gone() -> None:
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        counted(rows, step=gone)
+
+
 def test_rows_without_labels_count_by_prediction() -> None:
     rows = made(labelled=False)
     found = counted(rows)

@@ -12,7 +12,7 @@ a0 words drawn from all rows, a of them this one:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING
@@ -53,6 +53,7 @@ Ints = npt.NDArray[np.int64]
 
 FILE = "words.parquet"
 PRIOR = 500.0  # words
+PART = 8_000_000  # characters of texts whose words are counted at a time
 LEAST, MANY = 5, 1_000  # rows that a word stands in, at least; of fewer rows than MANY, two are enough
 LETTERS = r"\pL\pN\pM"
 _MARKUP = r"<[/!]?[A-Za-z][^<>]*>|&(?:#\w+|[A-Za-z]\w*);|(?:https?://|www\.)[^\s<>]+"
@@ -184,13 +185,15 @@ def words_of(text: str) -> list[str]:
     return [words[i] for i in ids]
 
 
-def counted(rows: Rows, least: int | None = None) -> Counts:
+def counted(rows: Rows, least: int | None = None, *, most: int = 0, step: Callable[[], object] = lambda: None) -> Counts:
     """Every word that stands in at least `least` rows, by cell; rows without labels count by prediction where no row has a label.
 
     Args:
         least: 5 unless given, 2 of fewer than 1,000 rows.
+        most: of different words; 0 = any number.
+        step: called before each part of the rows; what it raises ends the work.
     Raises:
-        InputError: the texts are not at hand.
+        InputError: the texts are not at hand, or hold more than `most` different words.
     """
     from scipy import sparse
 
@@ -200,17 +203,42 @@ def counted(rows: Rows, least: int | None = None) -> Counts:
     kept = np.flatnonzero(labels >= (0 if rows.labelled else -1))
     if least is None:
         least = LEAST if len(kept) >= MANY else 2
-    words, ids, starts = _split(rows.texts.iloc[kept])
-    table = sparse.csr_matrix((np.ones(len(ids), dtype=np.int64), ids, starts), shape=(len(kept), len(words)))
-    table.sum_duplicates()
     cell = np.array([cells.index(pair) for pair in zip(labels[kept].tolist(), rows.predicted[kept].tolist(), strict=True)], dtype=np.int64)
-    of_cell = sparse.csr_matrix((np.ones(len(kept), dtype=np.int64), (cell, np.arange(len(kept)))), shape=(len(cells), len(kept)))
-    counts = (of_cell @ table).toarray()
-    table.data[:] = 1
-    documents = (of_cell @ table).toarray()
-    common = np.flatnonzero(documents.sum(axis=0) >= least)
-    sizes = np.bincount(cell, minlength=len(cells))
-    return Counts(tuple(words[i] for i in common), cells, counts[:, common], documents[:, common], sizes, least)
+    numbers: dict[str, int] = {}
+    counts, documents = (sparse.csr_matrix((len(cells), 0), dtype=np.int64) for _ in range(2))
+    texts = rows.texts.iloc[kept]
+    for start, end in _parts(texts):
+        step()
+        words, ids, starts = _split(texts.iloc[start:end])
+        known, used = np.zeros(len(words), dtype=np.int64), np.unique(ids)
+        known[used] = [numbers.setdefault(words[i], len(numbers)) for i in used]
+        if most and len(numbers) > most:
+            raise InputError(f"These rows hold more than {most:,} different words, too many to count: ask about fewer rows.")
+        shape = end - start, len(numbers)
+        table = sparse.csr_matrix((np.ones(len(ids), dtype=np.int64), known[ids], starts), shape=shape)
+        table.sum_duplicates()
+        of_cell = sparse.csr_matrix(
+            (np.ones(shape[0], dtype=np.int64), (cell[start:end], np.arange(shape[0]))), shape=(len(cells), shape[0])
+        )
+        for whole in (counts, documents):
+            whole.resize(len(cells), len(numbers))
+        counts = counts + of_cell @ table
+        table.data[:] = 1
+        documents = documents + of_cell @ table
+    common = np.flatnonzero(np.asarray(documents.sum(axis=0)).ravel() >= least)
+    sizes, names = np.bincount(cell, minlength=len(cells)), list(numbers)
+    return Counts(tuple(names[i] for i in common), cells, counts[:, common].toarray(), documents[:, common].toarray(), sizes, least)
+
+
+def _parts(texts: pd.Series[str]) -> Iterator[tuple[int, int]]:
+    """Ranges [start, end) of texts with about `PART` characters each, so that what is made of them on the way stays small."""
+    ends = np.cumsum(texts.str.len().to_numpy(dtype=np.int64))
+    start = 0
+    while start < len(texts):
+        before = int(ends[start - 1]) if start else 0
+        end = max(int(np.searchsorted(ends, before + PART)), start + 1)
+        yield start, end
+        start = end
 
 
 def _split(texts: Iterable[str]) -> tuple[list[str], Ints, Ints]:

@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from app import drawer, shell, store
+from app.turns import turn
 from sentviz.errors import InputError, SentvizError
 from sentviz.figures.cloud_layout import layout, unwritable
 from sentviz.figures.words import PANEL, By, cloud, word_bars
@@ -18,6 +19,8 @@ from sentviz.gallery.words import COLUMNS, IN_CLOUD, IN_LIST, ONCE, name_of
 from sentviz.testset import words as lib
 from sentviz.testset.rows import Rows
 from sentviz.testset.slices import Slice
+
+DIFFERENT = 500_000  # words of a visitor's own rows; a file of 64 MB in one language holds fewer
 
 shell.intro(
     "The words of right answers and of mistakes: those that belong to a cell of the confusion matrix, or are frequent in it.",
@@ -42,7 +45,8 @@ def counts_of(rows: Rows) -> lib.Counts:
     if rows.over == "mine":
         key = (rows.digest, st.session_state["mine"].key, focus.threshold)
         if st.session_state.get("mine-words", (None,))[0] != key:
-            st.session_state["mine-words"] = key, lib.counted(rows)
+            with st.spinner("Counting words"), turn(long=True) as step:
+                st.session_state["mine-words"] = key, lib.counted(rows, most=DIFFERENT, step=step)
         kept: lib.Counts = st.session_state["mine-words"][1]
         return kept
     if rows.has_text:
