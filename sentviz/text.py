@@ -46,7 +46,7 @@ _INVISIBLE = re.compile("[\u034f\u115f\u1160\u2800\u3164\ufe00-\ufe0f\uffa0]")  
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
-Kind = Literal["words", "bpe", "tweets"]
+Kind = Literal["words", "bpe", "tweets", "pieces"]  # the last of pretrained encoders
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 

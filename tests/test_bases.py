@@ -395,3 +395,16 @@ def test_the_card_names_the_base(trained: Run, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("sentviz.cards._known", lambda run: [])
     text = card(trained)
     assert f"tiny (digest {find_base('tiny').digest}, from nobody/tiny, MIT)" in text and "base_model: nobody/tiny" in text
+
+
+@pytest.mark.slow
+def test_a_run_on_a_base_is_written_as_onnx_with_its_table_expanded(trained: Run, tmp_path: Path) -> None:
+    """With its tokenizer; it answers as the run does."""
+    pytest.importorskip("onnxscript", reason="the extra onnx is not installed")
+    from sentviz import onnx
+
+    onnx.export(trained, tmp_path / "out")
+    there, here = onnx.load(tmp_path / "out"), load(trained)
+    texts = ["what a warm, clever song we saw!", "a dull garden"]
+    np.testing.assert_allclose(there.predict(texts)[list(trained.labels)], here.predict(texts)[list(trained.labels)], atol=1e-4)
+    assert isinstance(there.tokenizer, PretrainedTokenizer) and isinstance(here.network.embedding, CodedEmbedding)

@@ -37,10 +37,20 @@ GATED = {"positions": "aware", "gate": True, "window": 6, "global_drawn": 2, "po
 MIXED = {"components": 3, "mixing": "unit", "positions": "rotary", "qk_norm": True, "lexicon": "multiply"}
 FUSED = {"components": 2, "mixing": "differential", "head_norm": True, "lexicon": "add", "lexicon_heads": "last", "lexicon_scaled": True}
 PAIRS = {"segments": 2, "pooling": "cls", "norm_first": False, "norm": "layer", "ffn": "gelu"}
+PRETRAINED = {
+    "relative": 8,
+    "relative_reach": 6,
+    "embedding_norm": True,
+    "embedding_width": 4,
+    "head": "tanh",
+    "norm_first": False,
+    "norm": "layer",
+}
 ARCHITECTURES = {
     "mixed, rotary, QK-norm, factor": EncoderConfig(**SMALL_SHAPE | MIXED),
     "differential, lexicon, pairs": EncoderConfig(**SMALL_SHAPE | FUSED | PAIRS),
     "gates, aware positions, window, drawn": EncoderConfig(**SMALL_SHAPE | GATED),
+    "distances, a norm of the embedding, a head": EncoderConfig(**SMALL_SHAPE | PRETRAINED),
     "padding that is read": EncoderConfig(**SMALL_SHAPE | {"masked": False, "positions": "sinusoid", "max_length": 12}),
     "recurrent": RecurrentConfig(30, 3, 24, hidden=4, layers=1),
     "convolutional": ConvolutionalConfig(30, 3, 24, filters=3),

@@ -96,7 +96,7 @@ def along(model: Model, trace: Trace, places: npt.NDArray[np.float64], change: M
     odds, slopes = [], []
     with torch.inference_mode(False), torch.enable_grad():
         inputs = model.inputs(encoded)
-        text = model.network.table[inputs.ids[0]]
+        text = model.network.rows(inputs.ids[0])
         path = text * torch.from_numpy(~encoded.specials)[:, None]
         steps = torch.from_numpy(places).to(path)
         for some in torch.split(steps, max(1, TOKENS_PER_BATCH // len(encoded))):

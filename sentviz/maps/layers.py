@@ -38,7 +38,7 @@ def verdict_by_layer(model: Model, trace: Trace) -> Floats:
     if trace.hidden is None:
         raise InputError("The trace was made without hidden states.")
     with torch.inference_mode():
-        states = torch.from_numpy(trace.hidden.copy()).to(model.network.table.dtype)  # stored ones are in single precision
+        states = torch.from_numpy(trace.hidden.copy()).to(next(model.network.parameters()).dtype)  # stored ones are in single precision
         logits = torch.cat([model.network.classifier(model.network.pool(state[None], None)) for state in states])
     return softmax(logits.numpy())
 

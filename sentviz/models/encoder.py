@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from copy import copy
 from dataclasses import replace
 
 import torch
@@ -310,6 +311,19 @@ class Encoder(Network):
     def table(self) -> Tensor:
         """(V, e)."""
         return self.embedding.weight
+
+    def rows(self, ids: Tensor) -> Tensor:
+        """Rows of `table`, (..) ids -> (.., e), expanded for these ids only."""
+        return self.embedding(ids)  # type: ignore[no-any-return]
+
+    def plain(self) -> Encoder:
+        """The encoder with its table expanded; all else is shared."""
+        if not isinstance(self.embedding, CodedEmbedding):
+            return self
+        whole = copy(self)
+        whole._modules = dict(self._modules)
+        whole.embedding = nn.Embedding(*self.embedding.shape, _weight=self.embedding.weight)
+        return whole
 
     def signals(self, inputs: Inputs) -> Mapping[str, Tensor]:
         """Of aware positions."""

@@ -156,6 +156,14 @@ class Network(nn.Module):
         """(V, e) the embedding of every vocabulary entry."""
         raise NotImplementedError
 
+    def rows(self, ids: Tensor) -> Tensor:
+        """Rows of `table`, (..) ids -> (.., e)."""
+        return self.table[ids]
+
+    def plain(self) -> Network:
+        """The network with every weight as a number of its own, for whoever writes it down; itself unless something is coded."""
+        return self
+
     def embed(self, inputs: Inputs) -> Tensor:
         """What the first layer reads, (B, n, d)."""
         raise NotImplementedError

@@ -46,7 +46,7 @@ class Graph(nn.Module):
         has = network.capabilities
         if maps and not has.maps:
             raise RunError("This model has no attention maps to export.")
-        self.network, self.maps = network, maps
+        self.network, self.maps = network.plain(), maps
         self.masked = bool(getattr(network.config, "masked", True))
         self.inputs = ("ids", *["mask"] * self.masked, *["segments"] * has.pairs, *["tags"] * has.tags)
         several = maps and has.components > 1

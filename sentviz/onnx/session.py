@@ -13,10 +13,12 @@ from torch import Tensor
 
 from sentviz.errors import InputError, RunError
 from sentviz.models.model import Model
+from sentviz.models.pretrained.tokens import load_tokenizer
 from sentviz.models.protocol import Change, Inputs, Network, Output, Watch
 from sentviz.onnx.graph import needed
 from sentviz.shapes import ModelConfig, read_config
 from sentviz.tags import TAGGER, Tagger
+from sentviz.text import Tokenizer
 
 __all__ = ["CARD", "FORMAT", "SMALL", "WHOLE", "Session", "load"]
 
@@ -99,7 +101,8 @@ def load(folder: str | Path, *, int8: bool = False, threads: int = 0) -> Model:
     except ValueError as error:
         raise RunError(f"{folder.name}: {CARD} describes no model that this version knows ({str(error).rstrip('.')}).") from error
     kind: type[Model] = resolve_name(config.MODEL)
-    tokenizer = kind.TOKENIZER.load(folder / "tokenizer.json")
+    words = folder / "tokenizer.json"
+    tokenizer = load_tokenizer(words, config.vocab_size) if kind.TOKENIZER is Tokenizer else kind.TOKENIZER.load(words)
     tagger = Tagger.load(folder / TAGGER) if config.capabilities.tags else None
     network = Session(config, folder / file, threads=threads)
     return Model(card["run"], network, tokenizer, card["labels"], calibration=card["calibration"], cls=card["cls"], tagger=tagger)

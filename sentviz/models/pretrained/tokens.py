@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError, RunError
-from sentviz.text import Bools, Encoded, Ints, Kind, Scalar, Tokenizer, _truncate
+from sentviz.text import Bools, Encoded, Ints, Kind, Scalar, Specials, Tokenizer, _truncate
 
-__all__ = ["PretrainedTokenizer"]
+__all__ = ["PretrainedTokenizer", "load_tokenizer"]
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,9 @@ class PretrainedTokenizer(Tokenizer):
         self._backend.encode_special_tokens = True
         self._vocab_size, self.unknown_id, self._space = vocab_size, unknown, None
         self.special_ids = tuple(sorted(set(special_ids)))
+        frame = self._frames[0]
+        start, stop = (ids[0] if ids else -1 for ids in (frame.before, frame.after))
+        self.specials = Specials((), -1 if unknown is None else unknown, start, stop)
         self.frame_ids = tuple(sorted({i for frame in self._frames for i in (*frame.before, *frame.between, *frame.after)}))
 
     @classmethod
@@ -115,8 +118,8 @@ class PretrainedTokenizer(Tokenizer):
 
     @property
     def kind(self) -> Kind:
-        """Sub-words."""
-        return "bpe"
+        """Pairs of bytes, or pieces of words."""
+        return "bpe" if type(self._backend.model).__name__ == "BPE" else "pieces"
 
     @property
     def vocab_size(self) -> int:
@@ -215,6 +218,19 @@ class PretrainedTokenizer(Tokenizer):
         )
         unknown = np.zeros(len(ids), dtype=np.bool_) if self.unknown_id is None else (ids == self.unknown_id) & ~specials
         return Encoded(ids, offsets, segments, specials, unknown, tokens, sum(len(part) for part, *_ in parts) - sum(kept))
+
+
+def load_tokenizer(path: Path, vocab_size: int) -> Tokenizer:
+    """A tokenizer.json of our own making or of a pretrained encoder, whose specials are added tokens.
+
+    Raises:
+        RunError: missing, damaged, or with other entries than rows of the model's table.
+    """
+    try:
+        ours = not json.loads(path.read_bytes())["added_tokens"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        ours = True
+    return Tokenizer.load(path) if ours else PretrainedTokenizer.of_file(path, vocab_size)
 
 
 def _fit(lengths: list[int], max_length: int | None, frame: Frame) -> list[int]:
