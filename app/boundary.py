@@ -6,7 +6,8 @@ import logging
 
 import streamlit as st
 
-from app import shell, store
+from app import store, visit
+from app.text import md
 from sentviz.errors import SentvizError
 
 __all__ = ["shown"]
@@ -22,13 +23,13 @@ def shown(error: Exception) -> bool:
     else:
         logging.getLogger(__name__).error("A page met what nobody foresaw", exc_info=error)
         said = f"Something here does not work as it should ({type(error).__name__}). It is a fault of sentviz; its log says where."
-    st.error(shell.md(said), icon=":material/report:")
+    st.error(md(said), icon=":material/report:")
     st.caption("Other pages and other runs go on as before. The page Runs says what is wrong with which run.")
-    others = [name for name, run in store.runs().items() if run.askable and name != shell.focus().run]
+    others = [name for name, run in store.runs().items() if run.askable and name != visit.focus().run]
     if others:
         st.selectbox("Model", others, None, placeholder="another model", key="boundary", on_change=_go, width=300)
     return True
 
 
 def _go() -> None:
-    shell.go(run=st.session_state["boundary"])
+    visit.go(run=st.session_state["boundary"])

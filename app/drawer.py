@@ -10,8 +10,10 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app import answers, shell, store
+from app import answers, store, visit
+from app.blocks.files import csv_button
 from app.focus import choices
+from app.text import md
 from app.views.getdata_part import offer
 from app.views.testset import myfile_part
 from sentviz.errors import SentvizError
@@ -44,29 +46,27 @@ def begin(*, beside: bool = True) -> Rows:
     Args:
         beside: whether the page shows a second run.
     """
-    focus, known = shell.focus(), store.runs()
+    focus, known = visit.focus(), store.runs()
     run = store.run(focus.run)
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="rows-of"):
-        shell.choose(st.selectbox, "Model", "run", list(known), width=260)
+        visit.choose(st.selectbox, "Model", "run", list(known), width=260)
         if beside or focus.slice.startswith("agree="):
             _beside(focus.run)
         splits = [split for split in ("test", "official_test") if split in run.metrics()]
         options = [*splits, *(("demo",) if store.fits_demo(run) else ()), *(("mine",) if run.askable else ())]
-        shell.choose(st.segmented_control, "Rows", "over", options, format_func=lambda name: OVER[name])
+        visit.choose(st.segmented_control, "Rows", "over", options, format_func=lambda name: OVER[name])
     if focus.over not in options:
-        st.info(
-            f"{shell.md(focus.run)} has no answers about the {OVER[focus.over]}; choose other rows above.", icon=":material/inventory_2:"
-        )
+        st.info(f"{md(focus.run)} has no answers about the {OVER[focus.over]}; choose other rows above.", icon=":material/inventory_2:")
         st.stop()
     if focus.over == "mine" and not myfile_part.chosen(run):
         st.stop()
     try:
         rows = store.table(focus)
         if rows.unread:
-            st.caption(f":material/rule: {shell.md(unread(rows))}")
+            st.caption(f":material/rule: {md(unread(rows))}")
         return rows.at_threshold(focus.threshold) if len(rows.classes) == 2 else rows
     except SentvizError as error:
-        st.warning(shell.md(str(error)), icon=":material/block:")
+        st.warning(md(str(error)), icon=":material/block:")
         st.stop()
 
 
@@ -75,11 +75,11 @@ def _beside(name: str) -> None:
     known = store.runs()
     data = known[name].config["data"]["name"]
     others = [other for other, run in known.items() if other != name and run.config["data"]["name"] == data]
-    beside = next((other for other in shell.focus().versus if other in others), "")
+    beside = next((other for other in visit.focus().versus if other in others), "")
 
     def take() -> None:
         chosen = st.session_state["beside"]
-        shell.go(versus=(chosen,) if chosen else ())
+        visit.go(versus=(chosen,) if chosen else ())
 
     st.session_state["beside"] = beside
     st.selectbox("Beside it", ["", *others], format_func=lambda other: other or "no second run", key="beside", on_change=take, width=260)
@@ -100,18 +100,18 @@ def notebook(runs: Sequence[Rows], figure: str, **options: Any) -> Call | None:
 
 def second(rows: Rows) -> Rows | None:
     """The second run on the same rows; None where none is chosen or it has not seen them."""
-    focus = shell.focus()
+    focus = visit.focus()
     other = next((name for name in focus.versus if name in store.runs() and name != focus.run), None)
     if other is None or store.runs()[other].labels != rows.classes:
         return None
     try:
         found = store.table_of(store.run(other), focus)
     except SentvizError as error:
-        st.caption(shell.md(str(error)))
+        st.caption(md(str(error)))
         return None
     if list(found.frame["id"]) != list(rows.frame["id"]):
         if found.unread != rows.unread:
-            st.caption(shell.md(f"{other} stands beside it nowhere here: it cannot read the same rows. {unread(found)}"))
+            st.caption(md(f"{other} stands beside it nowhere here: it cannot read the same rows. {unread(found)}"))
         return None
     return found.at_threshold(focus.threshold) if len(found.classes) == 2 else found
 
@@ -127,14 +127,14 @@ def points_of(part: Slice, rows: Rows) -> pd.DataFrame | None:
 
 def sliced(rows: Rows) -> tuple[Rows, str]:
     """The rows of the slice in focus, and the slice in words; all rows where there is none or it means nothing here."""
-    focus = shell.focus()
+    focus = visit.focus()
     try:
         part = Slice.parse(focus.slice)
         if part is None:
             return rows, ""
         kept = part.mask(rows, second(rows), points_of(part, rows))
     except SentvizError as error:
-        st.warning(shell.md(str(error)), icon=":material/filter_alt_off:")
+        st.warning(md(str(error)), icon=":material/filter_alt_off:")
         return rows, ""
     beside = focus.versus[0] if focus.versus else "the second run"
     return replace(rows, frame=rows.frame[kept]), part.says(rows.classes, (rows.run, beside))
@@ -147,9 +147,9 @@ def end(rows: Rows) -> None:
     head = st.container(horizontal=True, gap="small", vertical_alignment="center", key="drawer-head")
     part = _filtered(part)
     with head:
-        st.markdown(f"##### :material/table_rows: {len(part):,} of {len(rows):,} rows" + (f" · {shell.md(said)}" if said else ""))
+        st.markdown(f"##### :material/table_rows: {len(part):,} of {len(rows):,} rows" + (f" · {md(said)}" if said else ""))
         if said:
-            st.button("All rows", icon=":material/close:", type="tertiary", on_click=shell.go, kwargs={"slice": ""}, key="drawer-all")
+            st.button("All rows", icon=":material/close:", type="tertiary", on_click=visit.go, kwargs={"slice": ""}, key="drawer-all")
     if not len(part):
         st.caption("No row is left.")
         return
@@ -174,7 +174,7 @@ def end(rows: Rows) -> None:
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         if len(table) > SHOWN:
             st.caption(f"The first {SHOWN} of {len(table):,}; the CSV has all.")
-        shell.csv(lambda: _whole(ordered), file_safe("rows", rows.over, rows.run), "drawer-csv")
+        csv_button(lambda: _whole(ordered), file_safe("rows", rows.over, rows.run), "drawer-csv")
     if chosen:
         _opened(ordered, ordered.frame.iloc[chosen[0]])
     else:
@@ -187,14 +187,14 @@ def end(rows: Rows) -> None:
 
 def _filtered(rows: Rows) -> Rows:
     """The rows that match the search and the lengths in focus."""
-    focus = shell.focus()
+    focus = visit.focus()
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="drawer-filters"):
         if rows.has_text:
-            st.text_input("Search", placeholder="words or a regular expression", **shell.bound("find", focus.find), width=260)
-            st.number_input("Words, at least", 0, 999, **shell.bound("least", focus.least), width=130)
-            st.number_input("at most (0: any)", 0, 999, **shell.bound("most", focus.most), width=130)
+            st.text_input("Search", placeholder="words or a regular expression", **visit.bound("find", focus.find), width=260)
+            st.number_input("Words, at least", 0, 999, **visit.bound("least", focus.least), width=130)
+            st.number_input("at most (0: any)", 0, 999, **visit.bound("most", focus.most), width=130)
         orders = [name for name in choices("order") if rows.labelled or name not in OF_LABELS]
-        shell.choose(st.selectbox, "Order", "order", orders, format_func=lambda name: ORDERS[name], width=200)
+        visit.choose(st.selectbox, "Order", "order", orders, format_func=lambda name: ORDERS[name], width=200)
     if not rows.has_text:
         return rows
     kept = np.ones(len(rows), dtype=bool)
@@ -202,7 +202,7 @@ def _filtered(rows: Rows) -> Rows:
         try:
             kept &= matching(rows, focus.find.strip())
         except SentvizError as error:
-            st.warning(shell.md(str(error)), icon=":material/search_off:")
+            st.warning(md(str(error)), icon=":material/search_off:")
     if focus.least or focus.most:
         words = rows.texts.str.count(r"\S+").to_numpy()
         kept &= (words >= focus.least) & (words <= (focus.most or np.inf))
@@ -210,7 +210,7 @@ def _filtered(rows: Rows) -> Rows:
 
 
 def _ordered(rows: Rows) -> Rows:
-    frame, order = rows.frame, shell.focus().order
+    frame, order = rows.frame, visit.focus().order
     if not rows.labelled and order in OF_LABELS:
         order = "doubtful"
     match order:
@@ -257,14 +257,12 @@ def _opened(rows: Rows, row: pd.Series[Any]) -> None:
         return
     with st.container(border=True):
         label = f"labelled {rows.classes[row['label']]}, " if row["label"] >= 0 else ""
-        st.markdown(
-            f"**{shell.md(label)}predicted {shell.md(rows.classes[row['predicted']])}** ({row['confidence']:.0%}) · {shell.md(row['id'])}"
-        )
+        st.markdown(f"**{md(label)}predicted {md(rows.classes[row['predicted']])}** ({row['confidence']:.0%}) · {md(row['id'])}")
         for name in ("text", "text_pair"):
             if name in row:
                 st.text(str(row[name]))
         if not store.run(rows.run).askable:
-            st.caption(f"{shell.md(rows.run)} ships without weights; choose another model above to open the row in Explore.")
+            st.caption(f"{md(rows.run)} ships without weights; choose another model above to open the row in Explore.")
             return
         with st.container(horizontal=True, gap="small"):
             look = st.button("Open in Explore", icon=":material/psychology_alt:", key="drawer-open")
@@ -273,10 +271,10 @@ def _opened(rows: Rows, row: pd.Series[Any]) -> None:
     source = own if rows.over == "mine" else {"row": str(row["id"])}
     if edit:
         try:
-            st.session_state["pinned"] = answers.trace(shell.focus().with_(**source).as_trained())
+            st.session_state["pinned"] = answers.trace(visit.focus().with_(**source).as_trained())
         except SentvizError as error:
-            st.warning(shell.md(str(error)), icon=":material/block:")
+            st.warning(md(str(error)), icon=":material/block:")
             return
     if look or edit:
-        shell.go(**source)
+        visit.go(**source)
         st.switch_page("views/sentence/explore.py")

@@ -1,4 +1,4 @@
-"""The one frozen state of the app: what the visitor looks at. Pure; `app.shell` carries it between pages and the URL."""
+"""The one frozen state of the app: what the visitor looks at. Pure; `app.header` carries it to the URL and back."""
 
 from __future__ import annotations
 

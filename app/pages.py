@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from app import shell
+from app import header
 from app.views.papers.shared import page_of
 from sentviz.registry import papers
 
@@ -135,6 +135,6 @@ PAGES = {
 
 page = st.navigation(PAGES, position="top")
 section = next(name for name, pages in PAGES.items() if page.url_path in [one.url_path for one in pages])
-shell.begin(page.url_path, page.title, section)
+header.begin(page.url_path, page.title, section)
 page.run()
-shell.end()
+header.end()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import shell, turns
+from app import turns
+from app.text import md
 from sentviz.background import Job, Jobs, Work
 
 __all__ = ["wait"]
@@ -20,9 +21,9 @@ def wait(jobs: Jobs, key: str, title: str, work: Work, *, button: str = "", icon
     who, job = turns.visitor(), jobs.get(key)
     stopped: set[str] = st.session_state.setdefault("stopped", set())
     if job is not None and job.state == "failed":
-        st.warning(shell.md(job.error), icon=":material/block:")
+        st.warning(md(job.error), icon=":material/block:")
     elif job is not None and job.state == "stopped" and job.error:
-        st.info(shell.md(job.error), icon=":material/info:")
+        st.info(md(job.error), icon=":material/info:")
     if key in stopped or (job is not None and job.state == "failed") or (button and (job is None or job.over)):
         st.button(button or f"Compute {title}", key=f"again-{key}{place}", icon=icon, on_click=_again, args=(jobs, key, title, work, who))
         return False

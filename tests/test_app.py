@@ -235,8 +235,8 @@ def test_the_first_page_stands_without_torch() -> None:
     """In a fresh process, the whole Explore page is drawn and neither torch, sklearn, scipy, umap nor transformers is loaded."""
     code = f"""
 import sys
-import app.shell
-app.shell.end = lambda: None  # what comes after the first paint
+import app.header
+app.header.end = lambda: None  # what comes after the first paint
 from streamlit.testing.v1 import AppTest
 page = AppTest.from_file({str(ROOT / "app" / "pages.py")!r}, default_timeout=60).run()
 assert not page.exception, page.exception

@@ -225,8 +225,8 @@ def test_a_click_picks_a_cell_and_a_second_one_lets_it_go(
     picked: dict[str, str] = {}
     event = {"selection": {"points": [{"x": x, "y": y} for x, y in points]}}
     monkeypatch.setattr(matrix_part.st, "session_state", {"plot-matrix": event})
-    monkeypatch.setattr(matrix_part.shell, "focus", lambda: Focus(slice=before))
-    monkeypatch.setattr(matrix_part.shell, "go", lambda **changes: picked.update(changes))
+    monkeypatch.setattr(matrix_part.visit, "focus", lambda: Focus(slice=before))
+    monkeypatch.setattr(matrix_part.visit, "go", lambda **changes: picked.update(changes))
     matrix_part._picks("matrix", lambda i, j: Slice("cell", f"{i},{j}"))()
     assert picked == {"slice": after}
 

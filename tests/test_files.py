@@ -17,7 +17,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 from streamlit.testing.v1 import AppTest
 
 from app import files
-from app.shell import md
+from app.text import md
 from app.turns import turns
 from sentviz.errors import InputError
 

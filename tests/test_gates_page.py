@@ -13,7 +13,7 @@ import pytest
 import streamlit as st
 from click.testing import CliRunner
 
-from app import shell
+from app.blocks import figure as figure_block
 from sentviz import datasets
 from sentviz.cli import main
 from sentviz.errors import InputError
@@ -133,12 +133,12 @@ def test_a_figure_of_runs_is_drawn_once_for_all_visitors(folder: Path, monkeypat
         return gate_grid(frame, kind=kind, **options)
 
     monkeypatch.setattr(gate_groups, "gate_grid", counting)
-    shell._drawn.clear()
+    figure_block._drawn.clear()
     first, second = (opened("cls", run="toy/sentiformer") for _ in range(2))
     assert drawn == ["tag"] and not first.exception and not second.exception
     next(item for item in second.button_group if item.key == "gates-kind").set_value("word").run()
     assert drawn == ["tag", "word"]
-    shell._drawn.clear()
+    figure_block._drawn.clear()
 
 
 def test_the_page_says_what_a_run_lacks(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,14 +25,14 @@ LONG = "what a warm, clever song we saw! a dull soup. " * 12
 
 PAGE = """
 import streamlit as st
-from app import answers, shell, store
+from app import answers, store, visit
 from app.focus import Focus
 from app.views.sentence import map_part
 
 if "focus" not in st.session_state:
     st.session_state["focus"] = Focus(run="toy/sentiformer", text=TEXT, look="long")
 run = store.run("toy/sentiformer")
-map_part.show(answers.trace(shell.focus(), scored=False, exact=True), run)
+map_part.show(answers.trace(visit.focus(), scored=False, exact=True), run)
 """
 
 

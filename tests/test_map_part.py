@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 PAGE = """
 import streamlit as st
-from app import shell, store
+from app import store
 from app.focus import Focus
 from app.views.sentence import map_part
 

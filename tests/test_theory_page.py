@@ -27,12 +27,12 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
 TEXT = "what a warm, clever song we saw!"
 THEORY = """
-from app import shell, store
+from app import header, store
 from app.views.papers.sentiformer import failures, theory
-shell.begin("sentiformer", "SentiFormer", "Papers")
+header.begin("sentiformer", "SentiFormer", "Papers")
 theory.show([])
 failures.show([])
-shell.end()
+header.end()
 """
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app.headers import own_machine
-from app.shell import md
+from app.text import md
 from app.waiting import wait
 from sentviz.background import Job, Jobs
 from sentviz.datasets import DatasetInfo, info, known, origin

@@ -6,7 +6,7 @@ import streamlit as st
 
 from app import store
 from app.headers import own_machine
-from app.shell import md
+from app.text import md
 from app.views.getdata_part import offer
 from app.waiting import wait
 from sentviz.background import Job, Jobs

@@ -6,9 +6,11 @@ from typing import Any
 
 import streamlit as st
 
-from app import answers, shell, store
+from app import answers, store, visit
+from app.blocks.figure import show_drawn
 from app.fields import LARGEST, LONGEST
 from app.focus import READERS
+from app.text import md
 from app.views.getdata_part import offer
 from sentviz.errors import SentvizError
 from sentviz.figures import component_name, heatmap
@@ -43,7 +45,7 @@ def asked(name: str) -> Run:
         st.info(f"{name} carries its history and measurements only, not its weights, so it cannot be asked.", icon=":material/inventory_2:")
 
         def take() -> None:
-            shell.go(run=st.session_state["asked"])
+            visit.go(run=st.session_state["asked"])
 
         st.selectbox("Model", list(store.models()), None, placeholder="choose one with weights", key="asked", on_change=take, width=300)
         st.caption("Or train this one with `sentviz train`.")
@@ -55,7 +57,7 @@ def attends(run: Run) -> bool:
     """Whether a run has attention maps; where it has none, the page says so in their place."""
     if not run.capabilities.maps:
         st.info(
-            f"{shell.md(run.name)} has no attention, so there is no map to look at. Word removal and gradients still ask it why.",
+            f"{md(run.name)} has no attention, so there is no map to look at. Word removal and gradients still ask it why.",
             icon=":material/visibility_off:",
         )
     return run.capabilities.maps
@@ -75,7 +77,7 @@ def sentence_of(run: Run, trace: Trace) -> Sentence:
 
 def notebook(run: Run, figure: str, trace: Trace, **options: Any) -> Call:
     """The lines that make a sentence's figure in a notebook."""
-    mixed = [[round(float(value), 4) for value in row] for row in trace.lambdas] if shell.focus().mix else None
+    mixed = [[round(float(value), 4) for value in row] for row in trace.lambdas] if visit.focus().mix else None
     return code(
         run.name,
         figure,
@@ -95,7 +97,7 @@ def sentence_box(run: Run, text: str, pair: str | None, key: str = "sentence") -
     second = f"{key}-pair"
 
     def take() -> None:
-        shell.go(text=st.session_state[key], pair=st.session_state.get(second, ""))
+        visit.go(text=st.session_state[key], pair=st.session_state.get(second, ""))
 
     common: dict[str, Any] = {"on_change": take, "label_visibility": "collapsed", "max_chars": LONGEST}
     st.session_state[key] = text
@@ -108,10 +110,10 @@ def sentence_box(run: Run, text: str, pair: str | None, key: str = "sentence") -
 def texts_in_focus(run: Run) -> tuple[str, str | None]:
     """The text in focus, of pairs with its second; the page stops with a sentence, and the way to the data set, where it cannot be had."""
     try:
-        return answers.texts(shell.focus())
+        return answers.texts(visit.focus())
     except SentvizError as error:
-        st.warning(shell.md(str(error)), icon=":material/database_off:")
-        offer(run.config["data"]["name"], shell.focus().over)
+        st.warning(md(str(error)), icon=":material/database_off:")
+        offer(run.config["data"]["name"], visit.focus().over)
         st.stop()
 
 
@@ -119,8 +121,8 @@ def map_controls(trace: Trace) -> None:
     """Layer, head and component of the map in focus."""
     layers, heads = trace.lambdas.shape[0], len(trace.head_ids)
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
-        shell.choose(st.selectbox, "Layer", "layer", [str(i + 1) for i in range(layers)], width=90)
-        shell.choose(
+        visit.choose(st.selectbox, "Layer", "layer", [str(i + 1) for i in range(layers)], width=90)
+        visit.choose(
             st.selectbox,
             "Head",
             "head",
@@ -134,7 +136,7 @@ def map_controls(trace: Trace) -> None:
 def component_choice(trace: Trace) -> None:
     """The map to look at: the effective one, or a component where there are several."""
     components = trace.lambdas.shape[1]
-    shell.choose(
+    visit.choose(
         st.segmented_control,
         "Component",
         "component",
@@ -153,10 +155,10 @@ def map_figure(
     trace: Trace, run: Run, key: str, *, side: int, hide_specials: bool = False, top: int | None = None, least: float = 0.0
 ) -> None:
     """The map in focus as a heatmap; options as `heatmap` takes them."""
-    focus = shell.focus()
+    focus = visit.focus()
     layer, head, component = focus.layer - 1, place(focus.head), place(focus.component)
     options: dict[str, Any] = {"hide_specials": hide_specials, "top": top, "side": side, "least": least}
-    shell.figure(
+    show_drawn(
         lambda theme: sourced(heatmap(trace, layer, head, component, **options, theme=theme), run),
         key,
         code=notebook(run, "attention", trace, layer=layer, head=head, component=component),
@@ -165,11 +167,11 @@ def map_figure(
 
 def strength(dial: Dial) -> None:
     """How strongly a term enters the scores, as a slider with trained and off."""
-    key, now = f"strength-{dial.term}", dict(shell.focus().strength).get(dial.term, 1.0)
+    key, now = f"strength-{dial.term}", dict(visit.focus().strength).get(dial.term, 1.0)
 
     def put(value: float) -> None:
-        changed = {**dict(shell.focus().strength), dial.term: value}
-        shell.go(strength=tuple((term, factor) for term, factor in changed.items() if factor != 1))
+        changed = {**dict(visit.focus().strength), dial.term: value}
+        visit.go(strength=tuple((term, factor) for term, factor in changed.items() if factor != 1))
 
     def take() -> None:
         put(round(float(st.session_state[key]), 2))
@@ -195,12 +197,12 @@ def strength(dial: Dial) -> None:
 
 def gate_switches(trace: Trace) -> None:
     """Tokens whose gate is opened or shut in every layer, whatever the model learned."""
-    now = dict(shell.focus().gates)
+    now = dict(visit.focus().gates)
 
     def take(state: str) -> None:
         chosen = st.session_state[f"gates-{state}"]
         others = {place: each for place, each in now.items() if each != state}
-        shell.go(gates=tuple(sorted({**others, **dict.fromkeys(chosen, state)}.items())))
+        visit.go(gates=tuple(sorted({**others, **dict.fromkeys(chosen, state)}.items())))
 
     st.markdown("**Gates of tokens** · what if these were let through, or faded out?", help=tip("gate"))
     with st.container(horizontal=True, gap="small"):
@@ -224,6 +226,6 @@ def offer_reader(run: Run, text: str) -> None:
     reader = READERS.get(spoken, "")
     if spoken == store.language(run) or reader not in store.models():
         return
-    if st.button(f"Ask {shell.md(reader)}, which reads {SPOKEN[spoken]}", icon=":material/translate:", key="reader"):
-        shell.go(run=reader)
+    if st.button(f"Ask {md(reader)}, which reads {SPOKEN[spoken]}", icon=":material/translate:", key="reader"):
+        visit.go(run=reader)
         st.rerun()

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app import shell
+from app import header, visit
+from app.text import md
 from sentviz.runs import Run
 from sentviz.shelf import faults
 
@@ -22,20 +23,20 @@ def several(fitting: Sequence[Run], what: str) -> list[Run]:
             icon=":material/inventory_2:",
         )
         st.stop()
-    focus = shell.focus()
+    focus = visit.focus()
     wanted = [name for name in dict.fromkeys((focus.run, *focus.versus)) if name in names]
     if focus.run not in names:
-        st.caption(f"{shell.md(focus.run)} has no {what.removeprefix('a ')}; others are shown.")
+        st.caption(f"{md(focus.run)} has no {what.removeprefix('a ')}; others are shown.")
 
     def take() -> None:
         picked = st.session_state["several"] or [focus.run if focus.run in names else names[0]]
         keep = focus.run if focus.run in picked or focus.run not in names else picked[0]
-        shell.go(run=keep, versus=tuple(name for name in picked if name != keep))
+        visit.go(run=keep, versus=tuple(name for name in picked if name != keep))
 
     st.session_state["several"] = wanted or names[:1]
     st.multiselect("Runs", names, key="several", on_change=take, label_visibility="collapsed")
     chosen = readable([run for run in fitting if run.name in st.session_state["several"]], "history.parquet")
-    shell.shows(*(run.name for run in chosen))
+    header.shows(*(run.name for run in chosen))
     return chosen
 
 
@@ -43,7 +44,7 @@ def readable(runs: Sequence[Run], *files: str) -> list[Run]:
     """The runs whose files can be read; the page says what is wrong with the others, and stops where none is left."""
     wrong = faults(runs, files)
     for reason in wrong.values():
-        st.warning(shell.md(f"Left out: {reason}"), icon=":material/broken_image:")
+        st.warning(md(f"Left out: {reason}"), icon=":material/broken_image:")
     if kept := [run for run in runs if run.name not in wrong]:
         return kept
     st.stop()

@@ -169,7 +169,7 @@ def spent(process: subprocess.Popen[bytes]) -> float:
 
 def expected() -> dict[tuple[str, str], str]:
     """What each run answers to each sentence, asked without the app."""
-    from app.shell import md
+    from app.text import md
     from sentviz import load
     from sentviz.explain import answer, explained
 

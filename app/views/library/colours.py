@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import shell
+from app.blocks.figure import show_figure
+from app.text import intro
 from sentviz.gallery.subjects import Study
 
-shell.intro(
+intro(
     "A colour says the same on every page and in every exported figure, in light and in dark.",
     "No figure says a thing by colour alone: symbols, signs, words or lengths do as well, so that a print in grey can be read.",
 )
-shell.show_figure("colours", Study("all"))
+show_figure("colours", Study("all"))
 st.markdown(
     "- **Classes**: orange is negative, grey neutral, blue positive; stars and degrees lie in between. Classes that are no sentiments"
     " (a paraphrase, an entailment) have the colours of series.\n"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import shell
+from app.text import intro, md
 from app.views.getdata_part import offer
 from sentviz import datasets
 
-shell.intro(
+intro(
     "Every data set that sentviz knows, which are on this machine, and how to get the others.",
     "Texts stay on this machine: none ships with sentviz, runs carry ids and numbers only.",
 )
@@ -22,7 +22,7 @@ st.dataframe(
 names = list(frame["name"])
 name = st.selectbox("Data set", names, key="data-name", label_visibility="collapsed", width=320)
 info = datasets.info(name)
-st.markdown(f"##### {shell.md(info.title)}")
-st.markdown(shell.md(f"{info.remark} Licence: {info.licence}. {info.citation}."))
+st.markdown(f"##### {md(info.title)}")
+st.markdown(md(f"{info.remark} Licence: {info.licence}. {info.citation}."))
 if offer(name):
     st.caption(":material/check: All its files are here.")

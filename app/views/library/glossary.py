@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import shell
+from app.text import halves, intro, md
 from sentviz.glossary import glossary
 
-shell.intro(
+intro(
     "The words used on these pages, each with its formula and the paper it comes from; the question marks elsewhere say the same.",
     "It is no textbook: the papers themselves have the proofs.",
 )
 wanted = st.text_input("Find", key="find", label_visibility="collapsed", placeholder="Find a word")
 found = [term for term in glossary().values() if wanted.casefold() in f"{term.title} {term.text} {term.paper}".casefold()]
 if not found:
-    st.info(f"Nothing here mentions “{shell.md(wanted)}”.", icon=":material/search_off:")
+    st.info(f"Nothing here mentions “{md(wanted)}”.", icon=":material/search_off:")
 for start in range(0, len(found), 3):
-    for column, term in zip(shell.halves(f"glossary-{start}", 1.0, 1.0, 1.0), found[start : start + 3], strict=False):
+    for column, term in zip(halves(f"glossary-{start}", 1.0, 1.0, 1.0), found[start : start + 3], strict=False):
         with column.container(border=True, height="stretch"):
             st.markdown(f"**{term.title}**")
-            st.markdown(shell.md(term.text))
+            st.markdown(md(term.text))
             if term.formula:
                 st.latex(term.formula)
-            st.caption(shell.md(term.paper))
+            st.caption(md(term.paper))

@@ -8,13 +8,15 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app import shell, store
+from app import header, store, visit
+from app.blocks.files import csv_button
+from app.text import intro, md
 from app.views.library import standing_part
 from sentviz.cards import card, filename
 from sentviz.registry import printed
 from sentviz.shelf import catalog, faults
 
-shell.intro(
+intro(
     "Every trained model here, its accuracy with a 95% interval beside the paper's printed one, and where it comes from.",
     "Two models are not ranked by intervals that overlap.",
 )
@@ -26,7 +28,7 @@ def say(found: Iterable[str]) -> None:
     """Each once, above the table."""
     for problem in filter(None, found):
         if problem not in said:
-            problems.warning(shell.md(problem), icon=":material/folder_off:")
+            problems.warning(md(problem), icon=":material/folder_off:")
             said.add(problem)
 
 
@@ -37,9 +39,9 @@ if frame.empty:
     st.info("There are no runs here. `sentviz train sst2` makes one.", icon=":material/inventory_2:")
     st.stop()
 names = sorted({run.partition("/")[0] for run in frame["run"]})
-shell.choose(st.pills, "Data set", "data", ["all", *names], label_visibility="collapsed")
-if shell.focus().data in names:
-    frame = frame[frame["run"].str.startswith(f"{shell.focus().data}/")]
+visit.choose(st.pills, "Data set", "data", ["all", *names], label_visibility="collapsed")
+if visit.focus().data in names:
+    frame = frame[frame["run"].str.startswith(f"{visit.focus().data}/")]
 pairs = list(zip(frame["data"], frame["model"], strict=True))
 beside = {pair: said[said["name"] == "accuracy"]["value"].tolist() for pair in set(pairs) for said in [printed(*pair)]}
 frame = frame.assign(printed=pd.array([(*beside[pair], None)[0] for pair in pairs], dtype="Float64"))
@@ -47,13 +49,13 @@ first = ["run", "weights", "accuracy", "low", "high", "printed", "official_accur
 frame = frame[[name for name in (*first, *frame.columns.drop(first, errors="ignore")) if name in frame]]
 
 
-key = f"runs-table-{shell.focus().data}"
+key = f"runs-table-{visit.focus().data}"
 
 
 def take() -> None:
     rows = st.session_state[key]["selection"]["rows"]
     if rows:
-        shell.go(run=str(frame["run"].iloc[rows[0]]))
+        visit.go(run=str(frame["run"].iloc[rows[0]]))
 
 
 formats: dict[str, Any] = {
@@ -81,16 +83,16 @@ st.dataframe(
         "epochs": st.column_config.Column("best epoch"),
     },
 )
-shell.csv(frame, "sentviz-runs", "runs-csv")
+csv_button(frame, "sentviz-runs", "runs-csv")
 st.caption("Choose a row to put that run in focus; every other page then shows it.")
 st.caption(
     "A Hugging Face classifier becomes a run like these with `sentviz adopt FOLDER --dataset sst2`, as it is;"
     " `sentviz train sst2 --hub FOLDER` fine-tunes one."
 )
 standing_part.part(store.models())
-run = store.run(shell.focus().run)
-shell.shows(run.name)
-st.markdown(f"##### {shell.md(run.name)}")
+run = store.run(visit.focus().run)
+header.shows(run.name)
+st.markdown(f"##### {md(run.name)}")
 config = run.config
 data, best = config["data"], config["best"]
 splits = ", ".join(f"{split} {part['n']:,} texts, digest {part['digest']}" for split, part in data["splits"].items())
@@ -99,7 +101,7 @@ trained = (
     f"Trained with seed {config['recipe']['seed']}; stored at epoch {best['epoch']:.1f}" if config["steps"] else "Adopted, not trained here"
 )
 st.markdown(
-    shell.md(
+    md(
         f"{data['name']}: {splits}. {trained}{reached}; {config['seconds']:,} seconds on "
         f"{config['hardware']}; sentviz {config['version']['sentviz']}, torch {config['version']['torch']}, {config['created']}; "
         f"digest {run.digest}."

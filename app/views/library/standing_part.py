@@ -8,7 +8,9 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app import shell
+from app import visit
+from app.blocks.files import csv_button
+from app.text import md
 from sentviz.errors import RunError
 from sentviz.runs import Run
 from sentviz.studies.standing import BASELINES, EVERY, SETS, current, standing
@@ -23,11 +25,11 @@ def part(runs: Mapping[str, Run]) -> None:
     try:
         table = current(standing(), runs)
     except RunError as error:
-        st.warning(shell.md(str(error)), icon=":material/folder_off:")
+        st.warning(md(str(error)), icon=":material/folder_off:")
         return
     st.markdown("##### Who answers sentences of other kinds")
-    view = shell.focus().shelf
-    st.segmented_control("Columns", list(VIEWS), format_func=VIEWS.__getitem__, label_visibility="collapsed", **shell.bound("shelf", view))
+    view = visit.focus().shelf
+    st.segmented_control("Columns", list(VIEWS), format_func=VIEWS.__getitem__, label_visibility="collapsed", **visit.bound("shelf", view))
     whole = table[table["tag"] == EVERY]
     titles = {texts.name: texts.title for texts in SETS}
     if view == "phenomena":
@@ -59,10 +61,10 @@ def part(runs: Mapping[str, Run]) -> None:
     )
     without = ", ".join(who for who in order if who in runs and not runs[who].capabilities.maps)
     st.caption(
-        f"{shell.md(baselines)} read no order of words{f', and {shell.md(without)} read it without attention' if without else ''}:"
+        f"{md(baselines)} read no order of words{f', and {md(without)} read it without attention' if without else ''}:"
         " what attention buys is what stands above them on the same training rows."
     )
-    shell.csv(table, "sentviz-standing", "standing-csv")
+    csv_button(table, "sentviz-standing", "standing-csv")
 
 
 def _styled(wide: pd.DataFrame, home: Mapping[str, set[str]], errors: bool) -> Any:

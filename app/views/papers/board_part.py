@@ -8,7 +8,10 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app import shell
+from app import visit
+from app.blocks.figure import export_menu, show_drawn
+from app.text import halves, md
+from app.text import theme as page_theme
 from app.views.papers.shared import digests, page_of
 from sentviz.claim import HOW, Claim, Verdict
 from sentviz.errors import SentvizError
@@ -77,7 +80,7 @@ def _taken(key: str) -> Callable[[], None]:
     def take() -> None:
         points = st.session_state[f"plot-{key}"]["selection"]["points"]
         picked = str(points[0]["customdata"][0]) if points else ""
-        shell.go(claim="" if picked == shell.focus().claim else picked)
+        visit.go(claim="" if picked == visit.focus().claim else picked)
 
     return take
 
@@ -85,8 +88,8 @@ def _taken(key: str) -> Callable[[], None]:
 def board(paper: Paper, claims: pd.DataFrame, runs: Sequence[Run]) -> None:
     """The board of a paper with its caption and export menu."""
     key = f"board-{paper.name}"
-    shell.figure(
-        lambda theme: _figure(claims, runs, theme, chosen=shell.focus().claim),
+    show_drawn(
+        lambda theme: _figure(claims, runs, theme, chosen=visit.focus().claim),
         key,
         code=code(paper.name, "claims-board"),
         on_select=_taken(key),
@@ -96,12 +99,12 @@ def board(paper: Paper, claims: pd.DataFrame, runs: Sequence[Run]) -> None:
 
 def poster(claims: pd.DataFrame, runs: Sequence[Run]) -> None:
     """The boards of several papers, in two columns where there is room for them, with one export menu for all as one picture."""
-    theme, chosen = shell.theme(), shell.focus().claim
+    theme, chosen = page_theme(), visit.focus().claim
     boards = {str(name): _figure(group, runs, theme, chosen=chosen, bare=True) for name, group in claims.groupby("name", sort=False)}
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="figure-poster"):
         counted(claims)
-        shell.export_menu(lambda theme: _figure(claims, runs, theme), "board-claims", "poster", code=code("all", "claims-board"))
-    heights, columns = [0, 0], shell.halves("poster")
+        export_menu(lambda theme: _figure(claims, runs, theme), "board-claims", "poster", code=code("all", "claims-board"))
+    heights, columns = [0, 0], halves("poster")
     for name, figure in boards.items():
         place = heights.index(min(heights))
         heights[place] += int(figure.plot.layout.height)
@@ -118,7 +121,7 @@ def poster(claims: pd.DataFrame, runs: Sequence[Run]) -> None:
 
 def counted(claims: pd.DataFrame) -> None:
     """How many claims have which verdict, in the colours and signs of the board."""
-    counts, theme = claims["verdict"].value_counts(), shell.theme()
+    counts, theme = claims["verdict"].value_counts(), page_theme()
     box = "display:inline-block;width:1.05em;line-height:1.05em;border-radius:3px;text-align:center;font-weight:700"
     words = " &nbsp; ".join(
         f'<span style="{box};background:{colour};color:{ink_on(colour)}">{LETTERS[verdict]}</span>'
@@ -135,7 +138,7 @@ def counted(claims: pd.DataFrame) -> None:
 def chooser(claims: pd.DataFrame) -> None:
     """Every claim by its words, for who would rather read or type than point."""
     words = {row["key"]: f"{LETTERS[row['verdict']]} {row['claim']}" for row in claims.to_dict("records")}
-    chosen = shell.focus().claim
+    chosen = visit.focus().claim
     st.selectbox(
         "Claim",
         list(words),
@@ -143,20 +146,20 @@ def chooser(claims: pd.DataFrame) -> None:
         format_func=lambda key: words.get(key, key),
         placeholder="Click a cell, or choose a claim by its words",
         label_visibility="collapsed",
-        **shell.bound("claim", chosen if chosen in words else None, put=lambda key: key or ""),
+        **visit.bound("claim", chosen if chosen in words else None, put=lambda key: key or ""),
     )
 
 
 def details(claims: pd.DataFrame, runs: Sequence[Run], *, beside: bool = False) -> None:
     """The claim in focus: its words, evidence, test, figure and runs, and the part of its paper's page that shows it."""
-    colours = palette(shell.theme())
+    colours = palette(page_theme())
     st.html(STYLE.format(paper=colours.paper, grid=colours.grid))
-    row = next((row for row in claims.to_dict("records") if row["key"] == shell.focus().claim), None)
+    row = next((row for row in claims.to_dict("records") if row["key"] == visit.focus().claim), None)
     if row is None:
         st.caption("A cell opens what its verdict rests on: evidence, figure, runs and test.")
         return
     with st.container(key="claim-beside" if beside else "claim-sheet"):
-        left, right = (st.container(), st.container()) if beside else shell.halves("claim", 1.0, 1.0)
+        left, right = (st.container(), st.container()) if beside else halves("claim", 1.0, 1.0)
         paper = named(row["name"])
         claim = next((one for one in claims_of(paper) if one.key(paper.name) == row["key"]), None)
         with left:
@@ -168,26 +171,26 @@ def details(claims: pd.DataFrame, runs: Sequence[Run], *, beside: bool = False) 
 
 
 def _words(row: dict[Any, Any], claim: Claim | None, paper: Paper) -> None:
-    st.markdown(f"##### {ICONS[row['verdict']]} {shell.md(row['claim'])}")
+    st.markdown(f"##### {ICONS[row['verdict']]} {md(row['claim'])}")
     effect = row["effect"]
-    number = "" if effect is None else f" · {shell.md(effect_in_words(effect))}" + (f" ({shell.md(effect.of)})" if effect.of else "")
+    number = "" if effect is None else f" · {md(effect_in_words(effect))}" + (f" ({md(effect.of)})" if effect.of else "")
     st.markdown(f"**{row['verdict']}**{number}")
     for rows, one in row["parts"]:
-        st.caption(f"{ICONS[one.verdict]} On {shell.md(rows)} it **{one.verdict}**: {shell.md(one.evidence)}")
+        st.caption(f"{ICONS[one.verdict]} On {md(rows)} it **{one.verdict}**: {md(one.evidence)}")
     if not row["parts"]:
-        st.caption(shell.md(row["evidence"]))
+        st.caption(md(row["evidence"]))
     how = (claim.how if claim else "") or HOW[row["against"]]
     places = ", ".join(filter(None, (paper.short, row["where"])))
-    st.caption(shell.md(f"{places}; held against {row['against']}. Test: {how}."))
+    st.caption(md(f"{places}; held against {row['against']}. Test: {how}."))
     titles = {section.name: section.title for section in paper.page.sections}
     with st.container(horizontal=True, gap="small"):
         if claim is not None and claim.shows in titles:
             go = {"part": claim.shows} | ({"study": claim.data[0]} if claim.data else {})
             opened = st.button(f"Open {titles[claim.shows]}", icon=":material/arrow_forward:", type="tertiary", key="claim-open")
             if opened:
-                shell.go(**go)
+                visit.go(**go)
                 st.switch_page(page_of(paper))
-        st.button("Close", icon=":material/close:", type="tertiary", key="claim-close", on_click=shell.go, kwargs={"claim": ""})
+        st.button("Close", icon=":material/close:", type="tertiary", key="claim-close", on_click=visit.go, kwargs={"claim": ""})
 
 
 def _shown(claim: Claim) -> None:
@@ -196,7 +199,7 @@ def _shown(claim: Claim) -> None:
         return
     spec = find_figure(claim.figure)
     of = claim.data[0] if claim.data and claim.data[0] in spec.names else spec.names[0]
-    shell.figure(lambda theme: _study(claim.figure, of, theme), "claim-figure", code=code(of, claim.figure))
+    show_drawn(lambda theme: _study(claim.figure, of, theme), "claim-figure", code=code(of, claim.figure))
 
 
 @st.cache_resource(max_entries=16, show_spinner="Drawing the figure that shows it")

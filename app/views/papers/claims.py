@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import shell
+from app import visit
+from app.blocks.files import csv_button
 from app.focus import choices
+from app.text import intro, md
 from app.views.papers import board_part
 from app.views.papers.shared import studied
 from sentviz.glossary import tip
@@ -15,19 +17,19 @@ from sentviz.studies.claims import ledger
 PAPERS = {name: paper.short for name, paper in papers().items()}
 VERDICTS = dict(zip(choices("verdict")[1:], board_part.ICONS, strict=True))
 
-shell.intro(
+intro(
     "Every claim in our words, held against the paper's own tables or against the runs here, with what the verdict rests on.",
     "Where no configuration has a second seed, chance in training is in no interval; a best one is chosen on these rows, which Holm's"
     " correction pays for.",
 )
 for problem in problems():
-    st.warning(shell.md(problem), icon=":material/extension_off:")
-focus = shell.focus()
+    st.warning(md(problem), icon=":material/extension_off:")
+focus = visit.focus()
 runs = studied()
 of_paper = board_part.judged(runs, [focus.paper] if focus.paper in PAPERS else ())
 counts = of_paper["verdict"].value_counts()
 with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
-    shell.choose(
+    visit.choose(
         st.segmented_control,
         "Paper",
         "paper",
@@ -35,7 +37,7 @@ with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
         format_func=lambda name: PAPERS.get(name, f"all {len(PAPERS)} papers"),
         label_visibility="collapsed",
     )
-    shell.choose(
+    visit.choose(
         st.segmented_control,
         "Verdict",
         "verdict",
@@ -46,11 +48,9 @@ with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
     )
 shown = of_paper[of_paper["verdict"] == VERDICTS[focus.verdict]] if focus.verdict in VERDICTS else of_paper
 if shown.empty:
-    st.caption(
-        "No claim has this verdict." if len(of_paper) else f"No claim of {shell.md(PAPERS.get(focus.paper, 'any paper'))} is tested yet."
-    )
+    st.caption("No claim has this verdict." if len(of_paper) else f"No claim of {md(PAPERS.get(focus.paper, 'any paper'))} is tested yet.")
 else:
     board_part.poster(shown, runs)
     board_part.chooser(shown)
     board_part.details(shown, runs)
-shell.csv(ledger(shown), "sentviz-claims", "claims-csv")
+csv_button(ledger(shown), "sentviz-claims", "claims-csv")

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app import shell
+from app.blocks.figure import show_drawn
+from app.text import halves, intro, md
 from app.views.papers import board_part, items_part
 from app.views.papers.own import drawing_of
 from app.views.papers.shared import digests, picked, studied
@@ -28,9 +29,9 @@ def _answers(paper: str, key: tuple[str, ...], _runs: Sequence[Run]) -> list[str
 
 def show(paper: Paper, runs: Sequence[Run]) -> None:
     """The part of a paper's page that is asked for."""
-    shell.intro(
-        f"What “{shell.md(paper.title)}” ({shell.md(paper.citation)}) claims and prints, beside what the runs here measure.",
-        shell.md(paper.page.cannot),
+    intro(
+        f"What “{md(paper.title)}” ({md(paper.citation)}) claims and prints, beside what the runs here measure.",
+        md(paper.page.cannot),
     )
     part = picked("Part", "part", paper.page.titles)
     if paper.studies and not of_paper(paper, runs):
@@ -52,7 +53,7 @@ def _figures(paper: Paper, section: Section, runs: Sequence[Run]) -> None:
     """The figures of a section below each other, under the items of the print that stand there and what differs from it."""
     items = [item for item in paper.items() if item.get("view") == f"page/{section.name}"]
     for item in items:
-        st.markdown(f"##### {shell.md(': '.join(filter(None, (item.get('printed', ''), item.get('title', '')))))}")
+        st.markdown(f"##### {md(': '.join(filter(None, (item.get('printed', ''), item.get('title', '')))))}")
     for name in section.figures:
         spec = find_figure(name)
         for of in spec.names:
@@ -60,21 +61,21 @@ def _figures(paper: Paper, section: Section, runs: Sequence[Run]) -> None:
             if not _asked_for(spec.waits(study), key):
                 continue
             with st.spinner(spec.title):
-                shell.figure(
+                show_drawn(
                     lambda theme, name=name, study=study: make(name, study, theme=theme),  # type: ignore[misc]
                     key,
                     code=code(of, name),
                     of=digests(runs),
                 )
     for why in filter(None, (item.get("why", "") for item in items)):
-        st.caption(shell.md(f"Against the print: {why}."))
+        st.caption(md(f"Against the print: {why}."))
 
 
 def _asked_for(why: str, key: str) -> bool:
     """Whether a figure is to be drawn now: one that takes long, as the sentence says, when its button is pressed."""
     if not why or st.session_state.get(f"{key}-asked"):
         return True
-    st.caption(shell.md(why))
+    st.caption(md(why))
     if st.button("Compute", icon=":material/scatter_plot:", key=f"{key}-compute"):
         st.session_state[f"{key}-asked"] = True
         st.rerun()
@@ -87,7 +88,7 @@ def _claims(paper: Paper, runs: Sequence[Run]) -> None:
     if claims.empty:
         st.caption("This paper brings no claims with tests.")
         return
-    left, right = shell.halves(f"claims-{paper.name}", 1.9, 1.0)
+    left, right = halves(f"claims-{paper.name}", 1.9, 1.0)
     with left:
         board_part.board(paper, claims, runs)
     with right:
@@ -96,7 +97,7 @@ def _claims(paper: Paper, runs: Sequence[Run]) -> None:
     if paper.answers:
         with st.expander("Its questions, answered in sentences", on_change="rerun", key=f"{paper.name}-answers") as more:
             if more.open:
-                st.markdown("\n".join(f"- {shell.md(line)}" for line in _answers(paper.name, digests(runs), runs)))
+                st.markdown("\n".join(f"- {md(line)}" for line in _answers(paper.name, digests(runs), runs)))
                 st.caption(f"“Cannot be told” means p above 0.05 after Holm's correction. {SEEDS_IN_WORDS}")
 
 
@@ -105,4 +106,4 @@ assert asked is not None
 try:
     show(asked, studied())
 except SentvizError as error:
-    st.error(shell.md(str(error)), icon=":material/extension_off:")
+    st.error(md(str(error)), icon=":material/extension_off:")

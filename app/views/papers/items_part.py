@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app import shell
+from app.blocks.figure import show_drawn
+from app.text import md
+from app.text import theme as page_theme
 from app.views.papers.shared import digests, plain
 from sentviz.figures import Figure, Theme
 from sentviz.registry import Paper, named
@@ -34,7 +36,7 @@ def show(paper: Paper, runs: Sequence[Run]) -> None:
         item = items.get(name, {})
         ours = f"Accuracy on {measured[name]}" if name in measured else name
         title = ": ".join(filter(None, (item.get("printed", ""), item.get("title", ours))))
-        with st.expander(shell.md(title), expanded=not i, on_change="rerun", key=f"{paper.name}-{name}") as more:
+        with st.expander(md(title), expanded=not i, on_change="rerun", key=f"{paper.name}-{name}") as more:
             if more.open:
                 _item(paper, name, item.get("why", ""), runs)
     if items:
@@ -53,18 +55,18 @@ def show(paper: Paper, runs: Sequence[Run]) -> None:
 
 
 def _item(paper: Paper, name: str, why: str, runs: Sequence[Run]) -> None:
-    found = _made(paper.name, name, shell.theme(), digests(runs), runs)
+    found = _made(paper.name, name, page_theme(), digests(runs), runs)
     if not found:
         st.caption("No run here can show it.")
     for i, one in enumerate(found):
         key = f"{paper.name}-{name}-{i}"
         if isinstance(one, Table):
             plain(one.frame, key=key)
-            st.caption(shell.md(one.caption))
+            st.caption(md(one.caption))
         else:
-            shell.figure(lambda theme, i=i: _drawn(paper, name, i, theme, runs), key)  # type: ignore[misc]
+            show_drawn(lambda theme, i=i: _drawn(paper, name, i, theme, runs), key)  # type: ignore[misc]
     if why:
-        st.caption(shell.md(f"Against the print: {why}."))
+        st.caption(md(f"Against the print: {why}."))
 
 
 def _drawn(paper: Paper, name: str, place: int, theme: Theme, runs: Sequence[Run]) -> Figure:

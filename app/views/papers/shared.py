@@ -9,7 +9,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app import shell, store
+from app import store, visit
+from app.text import md
 from sentviz.registry import Paper
 from sentviz.runs import Run
 
@@ -38,16 +39,16 @@ def studied() -> list[Run]:
         names = [name for name, reason in found.left_out.items() if reason == why]
         more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
         said = f"Left out of the papers' tables and claims, {why}: {', '.join(names[:NAMED])}{more}. All other pages show what is here."
-        st.info(shell.md(said), icon=":material/rule:")
+        st.info(md(said), icon=":material/rule:")
     return found.runs
 
 
 def picked(label: str, field: str, titles: Mapping[str, str]) -> str:
     """What a visitor looks at of a few things by their titles; the first where the link names none of them."""
-    shell.choose(
+    visit.choose(
         st.segmented_control, label, field, list(titles), format_func=titles.__getitem__, required=True, label_visibility="collapsed"
     )
-    chosen = str(getattr(shell.focus(), field))
+    chosen = str(getattr(visit.focus(), field))
     return chosen if chosen in titles else next(iter(titles))
 
 

@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import answers, shell, store
+from app import answers, store, visit
+from app.text import intro, md
 from app.views.parts import asked, attends, sentence_box, texts_in_focus
 from app.views.sentence import bertviz_part, gates_part, layers_part, lexicon_part, map_part, maps_part, scores_part
 from sentviz.errors import SentvizError
 
-focus = shell.focus()
+focus = visit.focus()
 run = asked(focus.run)
-shell.intro(
+intro(
     "Where every head of every layer looks on your sentence, overview first and one map in detail.",
     "High attention does not prove that a word matters: ask word removal on Explore.",
 )
 text, pair = texts_in_focus(run)
 with st.container(horizontal=True, gap="small"):
-    shell.choose(st.selectbox, "Model", "run", list(store.models()), label_visibility="collapsed", width=260)
+    visit.choose(st.selectbox, "Model", "run", list(store.models()), label_visibility="collapsed", width=260)
     sentence_box(run, text, pair, "attention-sentence")
 try:
     # a stored example knows neither its terms nor its window
     exact = focus.look in ("lexicon", "gates") or (focus.look == "long" and run.capabilities.pattern)
     trace = answers.trace(focus, scored=focus.look == "scores", exact=exact)
 except SentvizError as error:
-    st.warning(shell.md(str(error)), icon=":material/edit:")
+    st.warning(md(str(error)), icon=":material/edit:")
     st.stop()
 
 if not attends(run):
@@ -41,7 +42,7 @@ LOOKS = {
 has = run.capabilities
 offered = {"lexicon": has.lexicon, "gates": has.gate or has.aware}
 shown = [look for look in LOOKS if offered.get(look, True) or focus.look == look]
-shell.choose(st.segmented_control, "Look", "look", shown, format_func=LOOKS.get, label_visibility="collapsed")
+visit.choose(st.segmented_control, "Look", "look", shown, format_func=LOOKS.get, label_visibility="collapsed")
 match focus.look:
     case "long":
         map_part.show(trace, run)

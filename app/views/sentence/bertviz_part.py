@@ -6,7 +6,9 @@ from functools import partial
 
 import streamlit as st
 
-from app import shell
+from app import visit
+from app.text import md
+from app.text import theme as page_theme
 from app.views.parts import place
 from sentviz.errors import SentvizError
 from sentviz.figures import Theme, component_name, file_safe
@@ -22,7 +24,7 @@ TALLEST = 900  # pixels; what is taller scrolls inside
 
 def show(trace: Trace, run: Run) -> None:
     """Controls, BertViz's page, and the page as a file; a sentence in its place where the maps are too large for it."""
-    focused = shell.focus().component
+    focused = visit.focus().component
     components = ["effective", *(str(c + 1) for c in trace.component_ids if len(trace.component_ids) > 1)]
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="bertviz-controls"):
         view = st.segmented_control(
@@ -40,9 +42,9 @@ def show(trace: Trace, run: Run) -> None:
         heads = _some("Heads", trace.head_ids)
     make = partial(bertviz_html, trace, view, place(component), layers=layers, heads=heads)
     try:
-        page = make(theme=shell.theme())
+        page = make(theme=page_theme())
     except (SentvizError, KeyError) as error:
-        st.warning(shell.md(str(error.args[0])), icon=":material/block:")
+        st.warning(md(str(error.args[0])), icon=":material/block:")
         return
     height = min(bertviz_height(trace, view, len(layers), len(heads)), TALLEST)
     st.iframe(page, height=height, alt=f"BertViz's {TITLES[view].lower()} of the attention of {run.name}")

@@ -7,7 +7,8 @@ from functools import partial
 
 import streamlit as st
 
-from app import answers, shell
+from app import answers, visit
+from app.blocks.figure import export_menu
 from app.components.canvas import canvas, chosen
 from app.focus import Focus
 from app.views.parts import notebook, place
@@ -34,14 +35,14 @@ def show(trace: Trace, run: Run, score: str, before: Trace | None) -> Scene:
         before: the same text asked of the model as it was trained, where something was changed by hand.
     """
     measures = trace.has_maps and run.capabilities.silence
-    falls = answers.heads(shell.focus(), trace) if measures else None
-    pinned = shell.focus().token - 1 if 0 < shell.focus().token <= len(trace.tokens) else None
+    falls = answers.heads(visit.focus(), trace) if measures else None
+    pinned = visit.focus().token - 1 if 0 < visit.focus().token <= len(trace.tokens) else None
     scene = scene_of(trace, run.capabilities, score, heads=falls, before=before, chosen=_chosen(trace), pinned=pinned)
     data = canvas_data(scene, acts=True, greets=True)
     axes = trace.lambdas.shape[0], len(trace.head_ids), trace.lambdas.shape[1] + 1
 
     def draw() -> None:
-        if measures and falls is None and answers.heads(shell.focus(), trace) is not None:
+        if measures and falls is None and answers.heads(visit.focus(), trace) is not None:
             st.rerun()
         pin = partial(_pin, len(trace.tokens))
         canvas(data, key=KEY, on_pick=partial(_pick, axes), on_silence=partial(_silence, axes[:2]), on_pin=pin)
@@ -55,7 +56,7 @@ def show(trace: Trace, run: Run, score: str, before: Trace | None) -> Scene:
 
 def _chosen(trace: Trace) -> Pick | None:
     """The map in focus, where one was chosen."""
-    focus, plain = shell.focus(), Focus()
+    focus, plain = visit.focus(), Focus()
     as_given = (focus.layer, focus.head, focus.component)
     if not trace.has_maps or (focus.large == "strongest" and as_given == (plain.layer, plain.head, plain.component)):
         return None
@@ -66,17 +67,17 @@ def _chosen(trace: Trace) -> Pick | None:
 def _pick(axes: tuple[int, int, int]) -> None:
     if at := chosen(KEY, "pick", *axes):
         layer, head, part = at
-        shell.go(layer=layer + 1, head=str(head + 1) if head >= 0 else "mean", component=str(part) if part else "effective", large="chosen")
+        visit.go(layer=layer + 1, head=str(head + 1) if head >= 0 else "mean", component=str(part) if part else "effective", large="chosen")
 
 
 def _silence(axes: tuple[int, int]) -> None:
     if at := chosen(KEY, "silence", *axes):
-        shell.go(off=tuple(sorted({*shell.focus().off} ^ {(at[0] + 1, at[1] + 1)})))
+        visit.go(off=tuple(sorted({*visit.focus().off} ^ {(at[0] + 1, at[1] + 1)})))
 
 
 def _pin(tokens: int) -> None:
     if at := chosen(KEY, "pin", tokens):
-        shell.go(token=at[0] + 1)
+        visit.go(token=at[0] + 1)
 
 
 def exports(scene: Scene, run: Run, score: str) -> None:
@@ -104,7 +105,7 @@ def exports(scene: Scene, run: Run, score: str) -> None:
 
 def _menu(key: str, label: str, name: str, make: Callable[[Theme], Figure], code: Call) -> None:
     with st.container(key=f"figure-{key}", width="content"):
-        shell.export_menu(make, name, key, code=code, label=label)
+        export_menu(make, name, key, code=code, label=label)
 
 
 def _verdict(trace: Trace, run: Run, theme: Theme) -> Figure:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import shell, store
+from app import store, visit
 from sentviz.runs import Run
 
 __all__ = ["pick"]
@@ -12,7 +12,7 @@ __all__ = ["pick"]
 
 def pick(run: Run) -> Run:
     """The model in focus and the second one, chosen side by side; the page stops with a sentence where there is no second."""
-    known, focus = store.models(), shell.focus()
+    known, focus = store.models(), visit.focus()
     others = [name for name in known if name != run.name]
     if not others:
         st.info("Two models are needed here, and only one run with weights was found. `sentviz train` makes another.")
@@ -21,13 +21,13 @@ def pick(run: Run) -> Run:
 
     def take_first() -> None:
         name = st.session_state["compare-first"]
-        shell.go(run=name, versus=(second if second != name else run.name,), row=_kept_row(run, known[name]))
+        visit.go(run=name, versus=(second if second != name else run.name,), row=_kept_row(run, known[name]))
 
     def take_second() -> None:
-        shell.go(versus=(st.session_state["compare-second"],))
+        visit.go(versus=(st.session_state["compare-second"],))
 
     def swap() -> None:
-        shell.go(run=second, versus=(run.name,), row=_kept_row(run, known[second]))
+        visit.go(run=second, versus=(run.name,), row=_kept_row(run, known[second]))
 
     st.session_state["compare-first"], st.session_state["compare-second"] = run.name, second
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="compare-runs"):
@@ -51,5 +51,5 @@ def _default(run: Run) -> str:
 
 def _kept_row(old: Run, new: Run) -> str:
     """The row in focus where the new run's data set has it too."""
-    row = shell.focus().row
+    row = visit.focus().row
     return row if old.config["data"]["name"] == new.config["data"]["name"] or row.startswith("demo-") else ""

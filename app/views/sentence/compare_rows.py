@@ -7,7 +7,9 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app import shell, store
+from app import store, visit
+from app.blocks.files import csv_button
+from app.text import md
 from app.views.getdata_part import offer
 from app.views.testset.phenomena_part import phenomena
 from sentviz.errors import SentvizError
@@ -28,12 +30,12 @@ def show(run: Run, other: Run) -> None:
     """Agreement on the rows in focus, McNemar's test, and the table of disagreements."""
     st.divider()
     st.markdown("##### On the same rows")
-    focus = shell.focus()
+    focus = visit.focus()
     data = [each.config["data"]["name"] for each in (run, other)]
     if run.labels != other.labels:
         st.info(
-            f"{shell.md(run.name)} tells apart {shell.md(', '.join(run.labels))}; {shell.md(other.name)}"
-            f" {shell.md(', '.join(other.labels))}. Models of different classes cannot be compared on rows, only on the sentence above."
+            f"{md(run.name)} tells apart {md(', '.join(run.labels))}; {md(other.name)}"
+            f" {md(', '.join(other.labels))}. Models of different classes cannot be compared on rows, only on the sentence above."
         )
         return
     options = [name for name in ("test", "official_test") if data[0] == data[1] and all(name in each.metrics() for each in (run, other))]
@@ -46,7 +48,7 @@ def show(run: Run, other: Run) -> None:
     if data[0] != data[1]:
         st.caption(f"{both}: the demo set is what both can be asked about.")
     over = focus.over if focus.over in options else None
-    st.segmented_control("Rows", options, format_func=lambda name: OVER[name], label_visibility="collapsed", **shell.bound("over", over))
+    st.segmented_control("Rows", options, format_func=lambda name: OVER[name], label_visibility="collapsed", **visit.bound("over", over))
     if over is None:
         st.caption("Choose the rows above.")
         return
@@ -54,7 +56,7 @@ def show(run: Run, other: Run) -> None:
         first = store.table_of(run, focus)
         second = aligned(first, store.table_of(other, focus))
     except SentvizError as error:
-        st.warning(shell.md(str(error)), icon=":material/block:")
+        st.warning(md(str(error)), icon=":material/block:")
         return
     _verdict(first, second)
     if over == "demo":
@@ -71,13 +73,13 @@ def _verdict(first: Rows, second: Rows) -> None:
 
     def take() -> None:
         chosen = st.session_state["compare-agree"]
-        shell.go(slice=str(Slice("agree", chosen)) if chosen else "", versus=(second.run,))
+        visit.go(slice=str(Slice("agree", chosen)) if chosen else "", versus=(second.run,))
 
     st.session_state["compare-agree"] = part.value if part is not None and part.kind == "agree" else None
     st.pills(
         "Who is right",
         list(AGREE),
-        format_func=lambda name: f"{shell.md(names[name])} · {counts[name]:,} ({counts[name] / pair.n:.0%})",
+        format_func=lambda name: f"{md(names[name])} · {counts[name]:,} ({counts[name] / pair.n:.0%})",
         key="compare-agree",
         on_change=take,
         help="Choose a part to see its rows below; none shows the rows where the answers differ.",
@@ -89,7 +91,7 @@ def _verdict(first: Rows, second: Rows) -> None:
     p = "p < 0.001" if pair.p < 0.001 else f"p = {pair.p:.3f}"
     right = [f"{(pair.both_right + alone) / pair.n:.1%}" for alone in (pair.only_a, pair.only_b)]
     st.markdown(
-        f"**{shell.md(better)}** Accuracy {' and '.join(right)}, first minus second {spread} on the same {pair.n:,} rows. McNemar's exact"
+        f"**{md(better)}** Accuracy {' and '.join(right)}, first minus second {spread} on the same {pair.n:,} rows. McNemar's exact"
         f" test on the {pair.only_a + pair.only_b:,} rows where one alone is right: {p.replace(' ', chr(0xA0))}."
     )
     st.caption("95% paired bootstrap over rows. One training run each: what another seed would change is not in this interval.")
@@ -97,7 +99,7 @@ def _verdict(first: Rows, second: Rows) -> None:
 
 def _slice() -> Slice | None:
     try:
-        return Slice.parse(shell.focus().slice)
+        return Slice.parse(visit.focus().slice)
     except SentvizError:
         return None
 
@@ -110,18 +112,18 @@ def _table(first: Rows, second: Rows, other: Run) -> None:
             kept = part.mask(first, second)
             said = part.says(first.classes, (first.run, second.run))
         except SentvizError as error:
-            st.warning(shell.md(str(error)), icon=":material/filter_alt_off:")
+            st.warning(md(str(error)), icon=":material/filter_alt_off:")
     frame = disagreements(first, second)
     frame = frame[kept[frame["row"].to_numpy()]]
-    st.markdown(f"###### {len(frame):,} rows: {shell.md(said)}, the largest difference of probabilities first")
+    st.markdown(f"###### {len(frame):,} rows: {md(said)}, the largest difference of probabilities first")
     if frame.empty:
         st.caption("No row is here.")
         return
-    shown, key = _shown(frame, first, second), f"compare-rows-{first.digest}-{second.digest}-{first.over}-{shell.focus().slice}"
+    shown, key = _shown(frame, first, second), f"compare-rows-{first.digest}-{second.digest}-{first.over}-{visit.focus().slice}"
 
     def take() -> None:
         if chosen := st.session_state[key]["selection"]["rows"]:
-            shell.go(row=str(frame["id"].iloc[chosen[0]]), versus=(other.name,))
+            visit.go(row=str(frame["id"].iloc[chosen[0]]), versus=(other.name,))
 
     selecting: dict[str, Any] = {"on_select": take, "selection_mode": "single-row"} if first.has_text else {}
     st.dataframe(
@@ -141,7 +143,7 @@ def _table(first: Rows, second: Rows, other: Run) -> None:
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         if len(shown) > SHOWN:
             st.caption(f"The first {SHOWN} of {len(shown):,}; the CSV has all.")
-        shell.csv(lambda: _shown(frame, first, second, cut=None), f"sentviz-compare-{first.over}", "compare-csv")
+        csv_button(lambda: _shown(frame, first, second, cut=None), f"sentviz-compare-{first.over}", "compare-csv")
     if first.has_text:
         st.caption("Select a row: it becomes the sentence above.")
         return

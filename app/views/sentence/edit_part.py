@@ -8,7 +8,10 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app import answers, shell, store
+from app import answers, store, visit
+from app.blocks.figure import show_drawn
+from app.blocks.files import csv_button
+from app.text import halves, md
 from app.views.parts import head_title, place
 from sentviz.errors import InputError, SentvizError
 from sentviz.explain import headline
@@ -28,7 +31,7 @@ KEPT_TRIES = 200
 def remember(trace: Trace) -> None:
     """Note what was asked and answered; kept for this visit only."""
     tried: list[dict[str, Any]] = st.session_state.setdefault("tries", [])
-    focus = shell.focus()
+    focus = visit.focus()
     changed = [f"L{layer} λ{component} {value:+.2f}" for layer, component, value in focus.mix]
     changed += [f"L{layer} H{head} silenced" for layer, head in focus.off]
     changed += [f"{term} × {factor:g}" for term, factor in focus.strength]
@@ -49,7 +52,7 @@ def report(run: Run, trace: Trace) -> None:
 
         return report_html(answers.reasoned(focus), run).encode()
 
-    focus = shell.focus()
+    focus = visit.focus()
 
     st.download_button(
         "Report of this sentence (HTML)",
@@ -73,7 +76,7 @@ def tries() -> None:
         st.dataframe(
             frame, hide_index=True, placeholder="–", column_config={"probability": st.column_config.NumberColumn(format="percent")}
         )
-        shell.csv(frame, "sentviz-tries", "tries-csv")
+        csv_button(frame, "sentviz-tries", "tries-csv")
 
 
 def swap_words(run: Run, trace: Trace) -> None:
@@ -92,7 +95,7 @@ def swap_words(run: Run, trace: Trace) -> None:
             "Word",
             words,
             default=strongest,
-            format_func=lambda i: shell.md(trace.tokens[i]),
+            format_func=lambda i: md(trace.tokens[i]),
             key=f"swap-{hash((trace.text, trace.text_pair))}",
         )
         if chosen is None:
@@ -102,17 +105,17 @@ def swap_words(run: Run, trace: Trace) -> None:
         if frame.empty:
             st.caption("The model knows no word of the same kind near this one; type another word instead.")
             return
-        forced = " Gates opened or shut by hand belong to this text and are as trained in another." if shell.focus().gates else ""
-        st.caption(f"What the probability of “{shell.md(trace.label)}” ({trace.confidence:.0%}) would become.{forced}")
+        forced = " Gates opened or shut by hand belong to this text and are as trained in another." if visit.focus().gates else ""
+        st.caption(f"What the probability of “{md(trace.label)}” ({trace.confidence:.0%}) would become.{forced}")
         for source, rows in frame.groupby("source", sort=False):
             with st.container(horizontal=True, gap="small", vertical_alignment="center"):
                 st.caption(str(source), width=180)
                 for row in rows.to_dict("records"):
-                    label = f"{shell.md(row['word'])} · {row['probability']:.0%}"
+                    label = f"{md(row['word'])} · {row['probability']:.0%}"
                     st.button(
                         label,
                         key=f"swap-{source}-{row['word']}",
-                        on_click=shell.go,
+                        on_click=visit.go,
                         kwargs={"text": row["text"], "pair": trace.text_pair or ""},
                     )
         if not store.lexicon():
@@ -125,7 +128,7 @@ def _changed_too(pinned: Trace, trace: Trace) -> Trace:
     Raises:
         InputError: its model has no such layer, head, component, term or gate, or its tokens are not those whose gates were changed.
     """
-    focus, of = shell.focus(), store.run(pinned.run)
+    focus, of = visit.focus(), store.run(pinned.run)
     fitting, notes = replace(focus, run=pinned.run).fit(of.capabilities)
     if notes and fitting.by_hand != focus.by_hand:
         raise InputError(f"{of.name} has no such layers, heads, components, lexicon or gates, so the changes cannot hold for both.")
@@ -139,7 +142,7 @@ def side_by_side(run: Run, trace: Trace) -> None:
     pinned: Trace | None = st.session_state.get("pinned")
 
     def pin() -> None:
-        st.session_state["pinned"] = answers.trace(shell.focus())  # with the reason that was asked for in the meantime
+        st.session_state["pinned"] = answers.trace(visit.focus())  # with the reason that was asked for in the meantime
 
     def unpin() -> None:
         st.session_state.pop("pinned", None)
@@ -151,38 +154,38 @@ def side_by_side(run: Run, trace: Trace) -> None:
             return
         st.button("Unpin", icon=":material/close:", on_click=unpin, key="unpin", type="tertiary")
         both = st.toggle("Change both", key="change-both", help="What was changed above holds for the pinned sentence too")
-    focus = shell.focus()
+    focus = visit.focus()
     if both:
         try:
             pinned = _changed_too(pinned, trace)
         except SentvizError as error:
-            st.caption(shell.md(str(error)))
+            st.caption(md(str(error)))
             return
     alike = ("run", "text", "text_pair", "heads_off", "strength", "gates_open", "gates_shut")
     same = all(getattr(pinned, name) == getattr(trace, name) for name in alike)
     if same and bool((pinned.lambdas == trace.lambdas).all()):
         st.caption("Pinned. Now edit the sentence, change the model or choose another one.")
         return
-    left, right = shell.halves("pinned")
+    left, right = halves("pinned")
     for column, side, name in ((left, pinned, "pinned"), (right, trace, "current")):
         with column:
-            st.markdown(f"**{name.capitalize()}** · {shell.md(side.run)} · {shell.md(headline(side))}")
+            st.markdown(f"**{name.capitalize()}** · {md(side.run)} · {md(headline(side))}")
             for kind, remark in remarks(side, store.run(side.run)):
                 if kind == "changed":
-                    st.caption(f":material/experiment: {shell.md(remark)}")
-            shell.figure(lambda theme, side=side: sourced(strip(side, "removal", theme), store.run(side.run), trace=side), f"strip-{name}")  # type: ignore[misc]
+                    st.caption(f":material/experiment: {md(remark)}")
+            show_drawn(lambda theme, side=side: sourced(strip(side, "removal", theme), store.run(side.run), trace=side), f"strip-{name}")  # type: ignore[misc]
     if without := [side.run for side in (pinned, trace) if not side.has_maps]:
-        st.caption(f"{shell.md(without[0])} has no attention, so there is no map to subtract.")
+        st.caption(f"{md(without[0])} has no attention, so there is no map to subtract.")
         return
     new = [trace.tokens[j] for i, j in align(pinned, trace) if i is None and j is not None]
     gone = [pinned.tokens[i] for i, j in align(pinned, trace) if j is None and i is not None]
     if new or gone:
-        words = [f"{name}: {shell.md(', '.join(part))}" for name, part in (("new", new), ("gone", gone)) if part]
+        words = [f"{name}: {md(', '.join(part))}" for name, part in (("new", new), ("gone", gone)) if part]
         st.caption("Not in both, so not in the map below — " + "; ".join(words) + ".")
     try:
         changed = difference(pinned, trace)
     except SentvizError as error:
-        st.caption(shell.md(str(error)))
+        st.caption(md(str(error)))
         return
     title = f"current − pinned · layer {focus.layer} · {head_title(focus.head)}"
 
@@ -191,4 +194,4 @@ def side_by_side(run: Run, trace: Trace) -> None:
         figure.plot.update_layout(title_text=title)
         return sourced(figure, *dict.fromkeys((store.run(pinned.run), run)), trace=trace)
 
-    shell.figure(draw, "difference")
+    show_drawn(draw, "difference")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import answers, shell, store
+from app import answers, store, visit
+from app.text import halves, intro, md
 from app.views.parts import asked, attends, offer_reader, sentence_box, texts_in_focus
 from app.views.sentence import why_part
 from app.views.sentence.canvas_part import exports, show
@@ -19,23 +20,23 @@ from sentviz.remarks import remarks
 
 ICONS = {"wrong": "error", "cut": "content_cut", "unknown": "translate", "calibrated": "tune"}
 
-focus = shell.focus()
+focus = visit.focus()
 run = asked(focus.run)
 kinds = examples_for(run.labels, store.language(run), pairs=store.reads_pairs(run))
 
 
 def take_example() -> None:
     if kind := st.session_state["examples"]:
-        shell.go(text=kinds[kind].text, pair=kinds[kind].pair or "")
+        visit.go(text=kinds[kind].text, pair=kinds[kind].pair or "")
 
 
-shell.intro(
+intro(
     "Type a sentence and see the answer of a trained model, the words it leans on, and where it looks.",
     "Attention shows where a model looks, not why it decides; word removal asks the model itself.",
 )
-which, asks = shell.halves("asks", 1.0, 2.4)
+which, asks = halves("asks", 1.0, 2.4)
 with which:
-    shell.choose(st.selectbox, "Model", "run", list(store.models()), label_visibility="collapsed")
+    visit.choose(st.selectbox, "Model", "run", list(store.models()), label_visibility="collapsed")
 with asks:
     text, pair = texts_in_focus(run)
     sentence_box(run, text, pair)
@@ -44,13 +45,13 @@ st.pills("Examples", list(kinds), key="examples", on_change=take_example, label_
 try:
     before, trace = as_trained(), answers.trace(focus)
 except SentvizError as error:
-    st.warning(shell.md(str(error)), icon=":material/edit:")
+    st.warning(md(str(error)), icon=":material/edit:")
     st.stop()
 
 said = remarks(trace, run)
-left, right = shell.halves("explore", 2.1, 1.0)
+left, right = halves("explore", 2.1, 1.0)
 with left:
-    st.markdown(f"### {shell.md(answer(trace))}")
+    st.markdown(f"### {md(answer(trace))}")
     why = why_part.place("reason", trace)
     st.caption("  \n".join(f":material/{ICONS[kind]}: {remark}" for kind, remark in said if kind != "changed"))
     offer_reader(run, trace.text)
@@ -58,7 +59,7 @@ with left:
     score = focus.score if focus.score in names else "removal"
     scene = show(trace, run, score, before)
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        shell.choose(
+        visit.choose(
             st.selectbox,
             "Score",
             "score",
@@ -74,11 +75,11 @@ with left:
         st.markdown("**What the lexicon says of the words**", help=tip("polarity"))
         strip_figure(trace, run, "polarity")
         if st.button("How it enters attention", icon=":material/menu_book:", type="tertiary", key="to-lexicon"):
-            shell.go(look="lexicon")
+            visit.go(look="lexicon")
             st.switch_page("views/sentence/attention.py")
     parts = ["gates"] * run.capabilities.gate + ["positions"] * run.capabilities.aware
     if parts and st.button(f"The {' and '.join(parts)} of its tokens", icon=":material/door_open:", type="tertiary", key="to-gates"):
-        shell.go(look="gates")
+        visit.go(look="gates")
         st.switch_page("views/sentence/attention.py")
     if run.capabilities.moving and st.button("Watch its words move", icon=":material/bubble_chart:", type="tertiary", key="to-hardmax"):
         st.switch_page("views/sentence/hardmax.py")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import answers, shell, store
+from app import answers, store, visit
+from app.blocks.figure import show_figure
+from app.text import halves, md
 from app.views.parts import gate_switches, sentence_of, strength
 from sentviz.glossary import tip
 from sentviz.runs import Run
@@ -27,7 +29,7 @@ def show(trace: Trace, run: Run) -> None:
             else " `sentviz train sst5_trees --model sentiformer` trains one that has."
         )
         st.info(
-            f"{shell.md(run.name)} has no gates, and its positions are of one piece.{shell.md(some) if having else some}",
+            f"{md(run.name)} has no gates, and its positions are of one piece.{md(some) if having else some}",
             icon=":material/door_open:",
         )
         return
@@ -36,23 +38,23 @@ def show(trace: Trace, run: Run) -> None:
         gate_switches(trace)
     _before(trace)
     drawn = [draw for draw, there in ((_gates, has.gate), (_positions, has.aware)) if there]
-    for column, draw in zip(shell.halves("gates"), drawn, strict=False):
+    for column, draw in zip(halves("gates"), drawn, strict=False):
         with column:
             draw(trace, run)
 
 
 def _before(trace: Trace) -> None:
     """The answer as trained beside that on the page, where something was changed by hand."""
-    focus = shell.focus()
+    focus = visit.focus()
     plain = focus.as_trained()
     if plain == focus:
         return
     before = answers.trace(plain, scored=False)
     moved = [
-        f"{shell.md(label)} {old:.1%} → **{new:.1%}**"
+        f"{md(label)} {old:.1%} → **{new:.1%}**"
         for label, old, new in zip(trace.labels, before.probabilities.tolist(), trace.probabilities.tolist(), strict=True)
     ]
-    st.markdown(f"As trained **{shell.md(before.label)}**, as changed **{shell.md(trace.label)}** · {', '.join(moved)}")
+    st.markdown(f"As trained **{md(before.label)}**, as changed **{md(trace.label)}** · {', '.join(moved)}")
 
 
 def _gates(trace: Trace, run: Run) -> None:
@@ -61,14 +63,14 @@ def _gates(trace: Trace, run: Run) -> None:
     def take() -> None:
         points = st.session_state["plot-gates"]["selection"]["points"]
         if points:
-            place, now = int(points[0]["point_index"]) // layers + 1, dict(shell.focus().gates)
+            place, now = int(points[0]["point_index"]) // layers + 1, dict(visit.focus().gates)
             now[place] = NEXT[now.get(place, "")]
-            shell.go(gates=tuple(sorted((at, state) for at, state in now.items() if state)))
+            visit.go(gates=tuple(sorted((at, state) for at, state in now.items() if state)))
 
-    shell.show_figure("gates", sentence_of(run, trace), on_select=take)
+    show_figure("gates", sentence_of(run, trace), on_select=take)
     st.caption("Click a token: its gate is shut, at the next click open, then again as trained.", help=tip("gate"))
 
 
 def _positions(trace: Trace, run: Run) -> None:
-    shell.show_figure("positions", sentence_of(run, trace))
+    show_figure("positions", sentence_of(run, trace))
     st.caption("Added to the embedding of each token before the first layer.", help=f"{tip('aware-positions')}\n\n{tip('tag')}")

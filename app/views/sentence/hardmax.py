@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import shell
+from app import visit
+from app.text import intro
 from app.views.sentence import hardmax_leaders, hardmax_playground, hardmax_review
 
-shell.intro(
+intro(
     "Words become points; layer by layer each moves towards those furthest in its own direction, until a few leaders hold them all.",
     "It shows how this small classifier decides, not how a large transformer does.",
 )
 PARTS = {"review": "A review", "playground": "Playground", "leaders": "Leaders in the data set"}
-shell.choose(
+visit.choose(
     st.segmented_control, "Part", "lab", list(PARTS), required=True, format_func=lambda name: PARTS[name], label_visibility="collapsed"
 )
-match shell.focus().lab:
+match visit.focus().lab:
     case "playground":
         hardmax_playground.show()
     case "leaders":

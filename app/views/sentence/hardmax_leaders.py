@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from app import shell
+from app.blocks.figure import show_figure
+from app.text import halves, md
 from app.views.measure_part import lacking
 from app.views.sentence.hardmax_parts import hardmax_run, model, runs, without_runs
 from sentviz.errors import SentvizError
@@ -33,7 +34,7 @@ def show() -> None:
         _depth(run)
         _map(run)
     except SentvizError as error:
-        st.warning(shell.md(str(error)), icon=":material/block:")
+        st.warning(md(str(error)), icon=":material/block:")
 
 
 @st.fragment
@@ -66,10 +67,10 @@ def _lists(run: Run) -> None:
             )
         with st.container(width=220):
             top = st.slider("Words", 5, 30, 15, key="leaders-top")
-    for column, label in zip(shell.halves("hardmax-lists"), run.labels, strict=False):
+    for column, label in zip(halves("hardmax-lists"), run.labels, strict=False):
         with column:
             key = f"leaders-{label}"
-            shell.show_figure("leaders", Runs(run), key, label=label, distance=distance, confidence=confidence, top=top)
+            show_figure("leaders", Runs(run), key, label=label, distance=distance, confidence=confidence, top=top)
     st.caption(
         "A word leads a review when at some layer it is the only one furthest in its own direction."
         " Do these words convey sentiment? Judge for yourself."
@@ -86,11 +87,11 @@ def _depth(run: Run) -> None:
         f"After {steps} layers the median review stands at **{last.loc['clusters', 'q50']:.0f} places**,"
         f" with **{last.loc['at leaders', 'q50']:.0%} of its words at a leader**."
     )
-    left, right = shell.halves("hardmax-depth")
+    left, right = halves("hardmax-depth")
     with left:
-        shell.show_figure("leaders-depth", Runs(run), "depth-places")
+        show_figure("leaders-depth", Runs(run), "depth-places")
     with right:
-        shell.show_figure("leaders-depth", Runs(run), "depth-share", measure="at leaders")
+        show_figure("leaders-depth", Runs(run), "depth-share", measure="at leaders")
 
 
 def _map(run: Run) -> None:
@@ -100,11 +101,11 @@ def _map(run: Run) -> None:
     if run.shape.width != 2:
         st.caption("The map of the vocabulary shows an embedding of two dimensions; choose a model with d = 2.")
         return
-    shell.show_figure("vocabulary", Runs(run))
+    show_figure("vocabulary", Runs(run))
     led = words[words["leads"] > 0]
     size = float(np.linalg.norm(asked.decision[0]))
     st.caption(
-        shell.md(
+        md(
             f"{len(led):,} of {len(words):,} words ever lead. Their median distance from the decision line is"
             f" {(led['score'].abs() / size).median():.2f}; of the words that never lead,"
             f" {(words[words['leads'] == 0]['score'].abs() / size).median():.2f}."

@@ -8,8 +8,11 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from app import shell, store
+from app import header, store, visit
+from app.blocks.figure import export_menu
 from app.focus import choices
+from app.text import md
+from app.text import theme as page_theme
 from sentviz.figures import Figure, Theme, file_safe
 from sentviz.figures.particles import Scene, particles
 from sentviz.gallery import code
@@ -42,13 +45,13 @@ def without_runs() -> None:
 
 def hardmax_run(found: dict[str, Run]) -> Run:
     """The run in focus; where that is of another kind the one with d = 2, and a sentence says so."""
-    names, focused = list(found), shell.focus().run
+    names, focused = list(found), visit.focus().run
     shown = focused if focused in found else DEFAULT if DEFAULT in found else names[0]
     help = "d is the dimension of the embedding: 2 can be looked at as it is, more are projected."
-    st.selectbox("Model", names, width=260, help=help, **shell.bound("run", shown))
+    st.selectbox("Model", names, width=260, help=help, **visit.bound("run", shown))
     if focused != shown:
-        st.caption(shell.md(f"{focused} is no hardmax transformer; {shown} is shown."))
-    shell.shows(shown)
+        st.caption(md(f"{focused} is no hardmax transformer; {shown} is shown."))
+    header.shows(shown)
     return found[shown]
 
 
@@ -75,7 +78,7 @@ def kept(name: str, key: Any, make: Callable[[], T]) -> T:
 
 def temperature() -> float:
     """From soft attention to hardmax."""
-    shell.choose(
+    visit.choose(
         st.select_slider,
         "Temperature of the attention",
         "heat",
@@ -83,7 +86,7 @@ def temperature() -> float:
         format_func=lambda value: "hardmax" if value == "0" else f"softmax, {value}",
         help="Softmax spreads a token's attention over all; as its temperature falls it becomes hardmax, all on the furthest.",
     )
-    return float(shell.focus().heat)
+    return float(visit.focus().heat)
 
 
 def exports(
@@ -93,7 +96,7 @@ def exports(
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key=f"exports-{key}"):
         with st.popover("Animation", icon=":material/movie:", type="tertiary"):
             st.caption("The whole animation. HTML plays in any browser without a network; the GIF names leaders only.")
-            theme: Theme = st.segmented_control("Ground", THEMES, default=shell.theme(), required=True, key=f"ground-{key}")
+            theme: Theme = st.segmented_control("Ground", THEMES, default=page_theme(), required=True, key=f"ground-{key}")
             files: tuple[tuple[str, str, Callable[[], bytes]], ...] = (
                 ("HTML", "text/html", partial(_html, scene, source, theme)),
                 ("GIF", "image/gif", partial(_gif, scene, theme)),
@@ -120,7 +123,7 @@ def exports(
             width=180,
         )
         lines = code(of[0], "particles", text=of[1], layer=shown) if of else None
-        shell.export_menu(partial(_frame, scene, shown, name, source), f"{file_safe(name)}-layer{shown}", f"frame-{key}", code=lines)
+        export_menu(partial(_frame, scene, shown, name, source), f"{file_safe(name)}-layer{shown}", f"frame-{key}", code=lines)
 
 
 def _frame(scene: Scene, layer: int, name: str, source: str, theme: Theme) -> Figure:

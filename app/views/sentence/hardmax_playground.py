@@ -12,8 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import streamlit as st
 
-from app import shell
+from app import header, visit
+from app.blocks.figure import show_drawn
 from app.components.particles import particles, put
+from app.text import halves, md
 from app.views.sentence.hardmax_parts import exports, kept, temperature
 from sentviz.errors import InputError, SentvizError
 from sentviz.figures.clustering import layer_lines
@@ -81,20 +83,20 @@ def linked(chosen: Mapping[str, Any]) -> str:
 
 def _bound(name: str, key: str = "") -> dict[str, Any]:
     """Key and callback of a widget that shows one setting and puts it into the link."""
-    now = settings(shell.focus().play)
-    return shell.bound("play", now[name], part=key or name, put=lambda value: linked(now | {name: type(DEFAULTS[name])(value)}))
+    now = settings(visit.focus().play)
+    return visit.bound("play", now[name], part=key or name, put=lambda value: linked(now | {name: type(DEFAULTS[name])(value)}))
 
 
 def show() -> None:
     """Controls beside the animation; numbers and the theorem below. A change runs no more than this again."""
-    shell.shows()
+    header.shows()
     _play()
 
 
 @st.fragment
 def _play() -> None:
-    shell.settle()
-    left, right = shell.halves("hardmax-play", 1.0, 2.1)
+    visit.settle()
+    left, right = halves("hardmax-play", 1.0, 2.1)
     try:
         with left:
             setting, start = _controls()
@@ -102,7 +104,7 @@ def _play() -> None:
             clustering, places = _animation(setting, start)
         _numbers(clustering, places, setting)
     except SentvizError as error:
-        st.warning(shell.md(str(error)), icon=":material/block:")
+        st.warning(md(str(error)), icon=":material/block:")
 
 
 def _controls() -> tuple[_Setting, str]:
@@ -268,7 +270,7 @@ def _animation(setting: _Setting, start: str) -> tuple[Clustering, npt.NDArray[n
         z = clustering.positions[layer]
         share = weights(z, clustering.A, setting.temperature, clustering.tolerance)[picked.token]
         st.markdown(f"##### Token {picked.token + 1} in layer {layer + 1}")
-        shell.figure(lambda theme: token_step(z, picked.token, share, setting.alpha, names, A=clustering.A, theme=theme), "play-step")
+        show_drawn(lambda theme: token_step(z, picked.token, share, setting.alpha, names, A=clustering.A, theme=theme), "play-step")
     return clustering, scene.clusters
 
 
@@ -278,9 +280,9 @@ def _numbers(clustering: Clustering, places: npt.NDArray[np.int64], setting: _Se
     steps = len(z) - 1
     leading = [int((clustering.since <= k).sum()) for k in range(steps + 1)]
     limit, when, reached = kept("play-limit", setting, lambda: limits(clustering))
-    left, right = shell.halves("hardmax-numbers")
+    left, right = halves("hardmax-numbers")
     with left:
-        shell.figure(
+        show_drawn(
             lambda theme: layer_lines(
                 {"leaders": leading, "places": places},
                 "Leaders and places",
@@ -294,7 +296,7 @@ def _numbers(clustering: Clustering, places: npt.NDArray[np.int64], setting: _Se
         words = f"The limit is where no token has further to go than 10⁻⁹ of the largest norm: after {when} layers."
         if not reached:
             words = f"No limit within {when} layers: distances are to where the tokens are then."
-        shell.figure(
+        show_drawn(
             lambda theme: layer_lines(
                 {"farthest": far.max(axis=1), "mean": far.mean(axis=1)}, "Distance to the limit", log=True, caption=words, theme=theme
             ),
@@ -315,7 +317,7 @@ def _theorem(clustering: Clustering, setting: _Setting) -> None:
     from sentviz.hardmax.polytope import theory
 
     for note in clustering.notes:
-        st.caption(shell.md(note))
+        st.caption(md(note))
     for said in kept("play-theory", setting, lambda: theory(clustering)):
         icon, word = {
             True: (":material/check_circle:", "holds"),
@@ -323,4 +325,4 @@ def _theorem(clustering: Clustering, setting: _Setting) -> None:
             None: (":material/help:", "cannot be told"),
         }[said.holds]
         error = f" · error {said.error:.1e}" if np.isfinite(said.error) else ""
-        st.markdown(f"{icon} **{word}** · {shell.md(said.says)}  \n:gray[{shell.md(said.detail)}{error}]")
+        st.markdown(f"{icon} **{word}** · {md(said.says)}  \n:gray[{md(said.detail)}{error}]")

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from app import shell
+from app import visit
+from app.blocks.figure import show_drawn
 from app.components.particles import Picked, particles
 from app.fields import LONGEST
+from app.text import halves, md
 from app.views.sentence.hardmax_parts import exports, hardmax_run, kept, model, runs, temperature, without_runs
 from sentviz.errors import SentvizError
 from sentviz.figures.token_step import token_step
@@ -51,14 +53,14 @@ def show() -> None:
 
 def _text(found: dict[str, Run]) -> Run:
     """Which model and which review."""
-    text = shell.focus().text or EXAMPLES["Praise"]
+    text = visit.focus().text or EXAMPLES["Praise"]
 
     def typed() -> None:
-        shell.go(text=st.session_state["hardmax-text"])
+        visit.go(text=st.session_state["hardmax-text"])
 
     def example() -> None:
         if (kind := st.session_state["hardmax-example"]) is not None:
-            shell.go(text=EXAMPLES[kind])
+            visit.go(text=EXAMPLES[kind])
 
     st.session_state["hardmax-text"] = text
     st.session_state["hardmax-example"] = next((kind for kind, words in EXAMPLES.items() if words == text), None)
@@ -84,14 +86,14 @@ def _pick(run: Run) -> None:
     data = run.config["data"]["name"]
     place = st.number_input("Review", min_value=1, value=1, step=1, key="hardmax-row", help="Its place in the test split, from 1.")
     if "hardmax-refused" in st.session_state:
-        st.caption(shell.md(st.session_state.pop("hardmax-refused")))
+        st.caption(md(st.session_state.pop("hardmax-refused")))
 
     def take() -> None:
         from sentviz import datasets
 
         try:
             texts = datasets.load_split(data, "test").frame["text"]
-            shell.go(text=str(texts.iloc[(int(place) - 1) % len(texts)]))
+            visit.go(text=str(texts.iloc[(int(place) - 1) % len(texts)]))
         except SentvizError as error:
             st.session_state["hardmax-refused"] = str(error)
 
@@ -101,16 +103,16 @@ def _pick(run: Run) -> None:
 @st.fragment
 def _lab(found: dict[str, Run]) -> None:
     """The animation, and beside it the review and the word that was clicked; a click runs no more than this again."""
-    shell.settle()
+    visit.settle()
     try:
         _follow(found)
     except SentvizError as error:
-        st.warning(shell.md(str(error)), icon=":material/edit:")
+        st.warning(md(str(error)), icon=":material/edit:")
 
 
 def _follow(found: dict[str, Run]) -> None:
-    text = shell.focus().text or EXAMPLES["Praise"]
-    left, right = shell.halves("hardmax", 1.75, 1.0)
+    text = visit.focus().text or EXAMPLES["Praise"]
+    left, right = halves("hardmax", 1.75, 1.0)
     slot = left.container()
     with right:
         run = _text(found)
@@ -135,7 +137,7 @@ def _follow(found: dict[str, Run]) -> None:
     with left:
         picked = particles(data, key=KEY)
         if scene.note:
-            st.caption(shell.md(scene.note))
+            st.caption(md(scene.note))
         source = signed_source(run)
         plain = not heat and edits == _Edits() and run.shape.width == 2
         about = (run.name, text) if plain else None
@@ -155,18 +157,18 @@ def _look(run: Run) -> tuple[str, tuple[int, int]]:
     d = run.shape.width
     if d <= 2:
         return "spread", (0, 1)
-    wanted = [int(c) for c in shell.focus().plane.split(".") if c.isdecimal() and int(c) <= d]
+    wanted = [int(c) for c in visit.focus().plane.split(".") if c.isdecimal() and int(c) <= d]
     first, second = wanted if len(wanted) == 2 else (1, 2)
-    shown = "axes" if len(wanted) == 2 else shell.focus().plane if shell.focus().plane in LOOKS else "spread"
+    shown = "axes" if len(wanted) == 2 else visit.focus().plane if visit.focus().plane in LOOKS else "spread"
     state = st.session_state
     state["hardmax-look"] = shown
 
     def look() -> None:
-        shell.go(plane="1.2" if state["hardmax-look"] == "axes" else state["hardmax-look"])
+        visit.go(plane="1.2" if state["hardmax-look"] == "axes" else state["hardmax-look"])
 
     def turn() -> None:
         right, up = state["hardmax-right"], state["hardmax-up"]
-        shell.go(plane=f"{right}.{first if right == up else up}")
+        visit.go(plane=f"{right}.{first if right == up else up}")
 
     help = "Principal axes of the tokens of all layers; across the decision, where its line is exact; two coordinates of the embedding."
     with st.container(horizontal=True, gap="small"):
@@ -188,9 +190,9 @@ def _verdict(run: Run, review: Any, base: Any, heat: float, edits: _Edits) -> No
     """The answer, and what was not read."""
     p, before = float(review.probabilities[-1, 1]), float(base.probabilities[-1, 1])
     label = run.labels[int(p > 0.5)]
-    words = f"### {shell.md(label.capitalize())} · {max(p, 1 - p):.1%}"
+    words = f"### {md(label.capitalize())} · {max(p, 1 - p):.1%}"
     if heat or edits != _Edits():
-        words += f" :gray[· as trained {shell.md(run.labels[int(before > 0.5)])} {max(before, 1 - before):.1%}]"
+        words += f" :gray[· as trained {md(run.labels[int(before > 0.5)])} {max(before, 1 - before):.1%}]"
     st.markdown(words)
     counts = Counter(review.words[i] for i in review.leaders)
     said = [
@@ -207,7 +209,7 @@ def _verdict(run: Run, review: Any, base: Any, heat: float, edits: _Edits) -> No
         )
     if base.dropped:
         said.append(f"{base.dropped:,} further words were not read: the model takes the first {run.config['model']['max_length']}.")
-    st.caption(shell.md(" ".join(said)))
+    st.caption(md(" ".join(said)))
 
 
 def _panel(run: Run, asked: Any, text: str, review: Any, index: list[int], edits: _Edits, heat: float, picked: Picked | None) -> None:
@@ -224,7 +226,7 @@ def _panel(run: Run, asked: Any, text: str, review: Any, index: list[int], edits
     def change(**parts: tuple[int, ...]) -> None:
         st.session_state["hardmax-edits"] = {(run.digest, text): replace(edits, **parts)}
 
-    st.markdown(f"##### {'' if clicked else 'For example: '}“{shell.md(word)}” in layer {layer + 1}")
+    st.markdown(f"##### {'' if clicked else 'For example: '}“{md(word)}” in layer {layer + 1}")
     if not clicked:
         st.caption("Click any word in the picture for its own step.")
     with st.container(horizontal=True, gap="small"):
@@ -247,7 +249,7 @@ def _panel(run: Run, asked: Any, text: str, review: Any, index: list[int], edits
             help="A pinned word stays where it starts; others still move towards it.",
         )
     share = weights(review.positions[layer], None, heat, review.clustering.tolerance)[token]
-    shell.figure(
+    show_drawn(
         lambda theme: sourced(
             token_step(review.positions[layer], token, share, review.clustering.alpha, review.words, pinned=pinned, theme=theme), run
         ),
@@ -275,7 +277,7 @@ def _back(run: Run, text: str, edits: _Edits, base: Any) -> None:
             for word in dict.fromkeys(base.words[i] for i in places):
                 left = tuple(i for i in places if base.words[i] != word)
                 st.button(
-                    f"{'without' if name == 'without' else 'pinned'} “{shell.md(word)}”",
+                    f"{'without' if name == 'without' else 'pinned'} “{md(word)}”",
                     key=f"hardmax-undo-{name}-{word}",
                     icon=":material/close:",
                     icon_position="right",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from app import shell
+from app import visit
+from app.blocks.figure import show_figure
+from app.text import halves
 from app.views.parts import component_choice, place, sentence_of
 from sentviz.runs import Run
 from sentviz.trace import Trace
@@ -13,9 +15,9 @@ __all__ = ["show"]
 def show(trace: Trace, run: Run) -> None:
     """The classifier on every layer's states, and the habits of the heads of the component in focus."""
     of = sentence_of(run, trace)
-    left, right = shell.halves("layers", 0.9, 1.0)
+    left, right = halves("layers", 0.9, 1.0)
     with left:
-        shell.show_figure("verdict-by-layer", of)
+        show_figure("verdict-by-layer", of)
     with right:
         component_choice(trace)
-        shell.show_figure("head-habits", of, component=place(shell.focus().component))
+        show_figure("head-habits", of, component=place(visit.focus().component))

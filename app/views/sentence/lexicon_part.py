@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from app import answers, shell, store
+from app import answers, store, visit
+from app.blocks.figure import show_figure
+from app.text import halves, md
 from app.views.parts import head_title, map_controls, map_figure, place, sentence_of, strength
 from sentviz.errors import SentvizError
 from sentviz.gallery.lexicon import row_of
@@ -38,10 +40,10 @@ def show(trace: Trace, run: Run) -> None:
     if trace.polarity is None:
         having = [name for name, each in store.models().items() if store.injects(each)]
         some = f" These have one: {', '.join(having[:6])}." if having else ""
-        st.info(shell.md(f"{run.name} has no lexicon, so there is nothing to put in.{some}"), icon=":material/menu_book:")
+        st.info(md(f"{run.name} has no lexicon, so there is nothing to put in.{some}"), icon=":material/menu_book:")
         return
     title = store.lexicon_title(run)
-    st.markdown(f"{shell.md(title)} {shell.md(described(run.shape))}.", help=tip("polarity"))
+    st.markdown(f"{md(title)} {md(described(run.shape))}.", help=tip("polarity"))
     if run.askable and (off := _coarser(run).get("polarity")):
         st.caption(
             f"The polarities of this run are stored in 8 bits: each is off by up to {off:.4f}, before the three are made to sum to 1."
@@ -62,15 +64,15 @@ def strip_figure(trace: Trace, run: Run, key: str, token: int | None = None) -> 
     def take() -> None:
         points = st.session_state[f"plot-{key}"]["selection"]["points"]
         if points:
-            shell.go(token=int(points[0]["point_index"]) + 1)
+            visit.go(token=int(points[0]["point_index"]) + 1)
 
-    shell.show_figure("polarity", sentence_of(run, trace), key, on_select=None if token is None else take, token=token)
+    show_figure("polarity", sentence_of(run, trace), key, on_select=None if token is None else take, token=token)
 
 
 def _accidents(trace: Trace) -> None:
     """A warning of polarities that a token has only because its letters stand in entries of the lexicon."""
     if found := by_accident(trace):
-        named = ", ".join(f"“{shell.md(trace.tokens[i])}” of “{shell.md(word)}”" for i, word in found[:ACCIDENTS])
+        named = ", ".join(f"“{md(trace.tokens[i])}” of “{md(word)}”" for i, word in found[:ACCIDENTS])
         more = f" and {len(found) - ACCIDENTS} more" if len(found) > ACCIDENTS else ""
         st.warning(
             f"Only parts of words: {named}{more}. Such a token has the polarity of all entries with its letters, whatever the word.",
@@ -83,7 +85,7 @@ def _accidents(trace: Trace) -> None:
 
 def _token(trace: Trace) -> int:
     """The token in focus; unless one was chosen the one with the strongest polarity, a whole word where there is one."""
-    chosen = shell.focus().token
+    chosen = visit.focus().token
     if 0 < chosen <= len(trace.tokens):
         return chosen - 1
     assert trace.polarity is not None
@@ -103,16 +105,16 @@ def _walk(trace: Trace, run: Run, token: int) -> None:
             format_func=lambda i: f"{i} · {trace.tokens[i - 1]}",
             width=220,
             label_visibility="collapsed",
-            **shell.bound("token", token + 1),
+            **visit.bound("token", token + 1),
         )
-    left, right = shell.halves("lexicon-entries")
+    left, right = halves("lexicon-entries")
     of = sentence_of(run, trace)
     with left:
         of.known["entries", token] = _entries(trace, run, token)
     with right:
         st.markdown("**2 · What they come to: λ**")
-        shell.show_figure("polarity-of-token", of, "lexicon-lambda", token=token)
-    focus = shell.focus()
+        show_figure("polarity-of-token", of, "lexicon-lambda", token=token)
+    focus = visit.focus()
     heads = reached(run.shape)
     head, component = place(focus.head), place(focus.component)
     head = heads[-1] if isinstance(head, str) else head
@@ -120,22 +122,22 @@ def _walk(trace: Trace, run: Run, token: int) -> None:
     try:
         made = row_of(of, focus.layer - 1, head, component, token)
     except SentvizError as error:
-        st.warning(shell.md(str(error)), icon=":material/block:")
+        st.warning(md(str(error)), icon=":material/block:")
         return
     _remarks(trace, run, made)
-    scores, attention = shell.halves("lexicon-rows", 1.2, 1.0)
+    scores, attention = halves("lexicon-rows", 1.2, 1.0)
     of_row: dict[str, Any] = {"layer": made.layer, "head": made.head, "component": made.component, "token": token}
     with scores:
         st.markdown("**3 · σ, and the scores before softmax**")
-        shell.show_figure("lexicon-scores", of, **of_row)
+        show_figure("lexicon-scores", of, **of_row)
     with attention:
         st.markdown("**4 · Attention, without and with the lexicon**")
-        shell.show_figure("lexicon-attention", of, **of_row)
+        show_figure("lexicon-attention", of, **of_row)
 
 
 def _entries(trace: Trace, run: Run, token: int) -> Entries | None:
     """The entries that contain a token, as a table; a sentence where there are none, or where the lexicon is not here."""
-    word, title = shell.md(trace.tokens[token]), shell.md(store.lexicon_title(run))
+    word, title = md(trace.tokens[token]), md(store.lexicon_title(run))
     st.markdown(f"**1 · Entries with “{word}”**")
     if trace.specials[token]:
         st.caption(f"{word} is a mark and no word, so no entry contains it: it takes the neutral vector, a third each.")
@@ -164,9 +166,9 @@ def _entries(trace: Trace, run: Run, token: int) -> Entries | None:
 def _remarks(trace: Trace, run: Run, made: Row) -> None:
     """What has to be said of this row: why it can or cannot move."""
     assert trace.polarity is not None
-    heads, word, said = reached(run.shape), shell.md(trace.tokens[made.token]), []
-    if isinstance(place(shell.focus().head), str):
-        said.append(f"Maps below are the {head_title(shell.focus().head)}; this row is of head {made.head + 1}.")
+    heads, word, said = reached(run.shape), md(trace.tokens[made.token]), []
+    if isinstance(place(visit.focus().head), str):
+        said.append(f"Maps below are the {head_title(visit.focus().head)}; this row is of head {made.head + 1}.")
     if made.head not in heads:
         said.append(f"Only head {heads[-1] + 1} gets the lexicon: what moves in head {made.head + 1} comes from the layers below.")
     elif neutral(trace.polarity)[made.token] and made.multiplies:
@@ -194,26 +196,26 @@ def _remarks(trace: Trace, run: Run, made: Row) -> None:
 def _maps(trace: Trace, run: Run) -> None:
     """sigma, the map in focus without and with the lexicon, and the difference."""
     st.markdown("##### The whole map")
-    focus = shell.focus()
+    focus = visit.focus()
     layer, head, component = focus.layer - 1, place(focus.head), place(focus.component)
     before = answers.trace(replace(focus, strength=(("lexicon", 0.0),)), scored=False)
     of = sentence_of(run, trace)
     of.known["without the lexicon"] = before
-    apart, similar = shell.halves("lexicon-sigma")
+    apart, similar = halves("lexicon-sigma")
     with apart:
         st.markdown("**What it changes: with − without**")
         options: dict[str, Any] = {"layer": layer, "head": head, "component": component, "side": SIDE}
-        shell.show_figure("lexicon-difference", of, **options)
+        show_figure("lexicon-difference", of, **options)
     with similar:
         st.markdown("**What is put in: σ**")
-        shell.show_figure("sigma", of, "lexicon-sigma", side=SIDE)
+        show_figure("sigma", of, "lexicon-sigma", side=SIDE)
     both = st.expander("Both maps, without and with", key="lexicon-both", on_change="rerun")
     if not both.open:
         return
     most = max(float(seen.map(layer, head, component).max()) for seen in (before, trace))
     titles = ("Without · the same model asked at strength 0", f"With · strength {trace.strength.get('lexicon', 1.0):g}")
     with both:
-        for column, seen, name, title in zip(shell.halves("lexicon-maps"), (before, trace), ("before", "after"), titles, strict=True):
+        for column, seen, name, title in zip(halves("lexicon-maps"), (before, trace), ("before", "after"), titles, strict=True):
             with column:
                 st.markdown(f"**{title}**")
                 map_figure(seen, run, f"lexicon-{name}", side=SIDE, least=most)

@@ -11,8 +11,10 @@ from typing import Any, TypeVar
 import numpy as np
 import streamlit as st
 
-from app import answers, shell
+from app import answers, visit
+from app.blocks.figure import export_menu, show_figure
 from app.components.attention_map import Layer, attention_map, picked
+from app.text import halves, md
 from app.views.parts import map_controls, notebook, place, sentence_of
 from sentviz.errors import SentvizError
 from sentviz.figures import Figure, Theme, component_name, file_safe, heatmap
@@ -75,7 +77,7 @@ def show(trace: Trace, run: Run) -> None:
             help = "What a unit receives: the sum keeps every row's total."
             keys = st.selectbox("Keys of a unit", HOWS, index=2, key="map-keys", width=120, help=help)
             queries = st.selectbox("Queries of a unit", HOWS, index=0, key="map-queries", width=120, help="Where a unit looks.")
-    focus = shell.focus()
+    focus = visit.focus()
     _map(trace, run, _View(focus.layer - 1, place(focus.head), place(focus.component), kind, queries, keys))
 
 
@@ -83,15 +85,15 @@ def _to_its_end(trace: Trace, run: Run) -> tuple[Trace, Run]:
     """Offer to read what the model's own length cuts off; the trace and the run as they are then."""
     trained, total = len(trace.tokens), len(trace.tokens) + trace.dropped
     help = "Its positions follow a formula that goes on, so that it can; it was never trained on such places."
-    switch = shell.bound("reach", shell.focus().reach == "whole", put=lambda on: "whole" if on else "trained")
+    switch = visit.bound("reach", visit.focus().reach == "whole", put=lambda on: "whole" if on else "trained")
     if not st.toggle(f"Read {'all' if total <= LONGEST else f'{LONGEST:,} of'} {total:,} tokens, not {trained:,}", help=help, **switch):
         return trace, run
-    whole = answers.trace(shell.focus(), scored=False, longest=LONGEST)
+    whole = answers.trace(visit.focus(), scored=False, longest=LONGEST)
     said = [f"{one.label} ({one.confidence:.0%})" for one in (whole, trace)]
     beyond = f" The last {whole.dropped:,} are still not read." if whole.dropped else ""
     both = f"Of {len(whole.tokens):,} tokens {run.name} says {said[0]}, of the first {trained:,} {said[1]}."
     warning = f"It was trained on {trained:,} at most: what it makes of places beyond was never trained."
-    st.caption(shell.md(f"{both} {warning}{beyond}"))
+    st.caption(md(f"{both} {warning}{beyond}"))
     return whole, run.longer(LONGEST)
 
 
@@ -100,7 +102,7 @@ def _map(trace: Trace, run: Run, view: _View) -> None:
     """The map and its arithmetic; a click runs no more than this again."""
     try:
         units = longmap.units(trace, view.kind)
-        left, right = shell.halves("map", 1.1, 1.0)
+        left, right = halves("map", 1.1, 1.0)
         with left:
             source = _source(trace, view)
             layers, largest = _layers(source, units, view, picked(units, KEY).window, run)
@@ -110,7 +112,7 @@ def _map(trace: Trace, run: Run, view: _View) -> None:
         with right:
             _arithmetic(trace, run, view, units, source, seen.cell or largest, clicked=seen.cell is not None)
     except (SentvizError, KeyError) as error:
-        st.warning(shell.md(str(error.args[0] if error.args else error)), icon=":material/block:")
+        st.warning(md(str(error.args[0] if error.args else error)), icon=":material/block:")
 
 
 def _kept(name: str, key: tuple[Any, ...], make: Callable[[], T]) -> T:
@@ -134,7 +136,7 @@ def _layers(
         exact = longmap.tile(source, units, queries=view.queries, keys=view.keys)
         row, column = np.unravel_index(int(np.abs(exact).argmax()), exact.shape)
         return [(longmap.pack(exact), 0, 0, 1)], (int(row), int(column))
-    focus = shell.focus()
+    focus = visit.focus()
     key = (view, run.digest, units.labels, focus.by_hand)
     with st.spinner(f"Reading a map of {len(units):,} × {len(units):,}", show_time=True):
         averages, block = _kept("overview", key, lambda: _overview(source, units, view))
@@ -164,14 +166,14 @@ def _below(trace: Trace, run: Run, view: _View, units: Units, layers: Sequence[L
         f"Sent in 8 bits a weight, off by {packed.error:.2g} at most.",
     ]
     with st.container(horizontal=True, gap="small", wrap=False):
-        st.caption(shell.md(" ".join(filter(None, said))), width="stretch")
+        st.caption(md(" ".join(filter(None, said))), width="stretch")
         if len(units) <= longmap.EXACT_UNITS:
             name = file_safe(
                 "attention", trace.run, f"layer{view.layer + 1}", head_slug(view.head), component_slug(view.component), view.kind
             )
             lines = notebook(run, "attention", trace, layer=view.layer, head=view.head, component=view.component)
             made = partial(_figure, trace, run, view, units)
-            shell.export_menu(made, name, KEY, code=lines if view.kind == "tokens" and not run.max_length else None)
+            export_menu(made, name, KEY, code=lines if view.kind == "tokens" and not run.max_length else None)
 
 
 def _sight(sight: Sight) -> str:
@@ -211,12 +213,12 @@ def _arithmetic(trace: Trace, run: Run, view: _View, units: Units, source: Sourc
     head, more = _head(trace, view, query, key)
     of = sentence_of(run, trace)
     made = of.known["cell", view.layer, head, query, key] = cell(of.model, trace, view.layer, head, query, key)
-    tokens = [f"“{shell.md(trace.tokens[i])}”" for i in (query, key)]
+    tokens = [f"“{md(trace.tokens[i])}”" for i in (query, key)]
     st.markdown(f"##### {'' if clicked else 'The strongest cell: '}{tokens[0]} → {tokens[1]}")
     for remark in filter(None, (note, more)):
-        st.caption(shell.md(remark))
+        st.caption(md(remark))
     _steps(made)
-    shell.show_figure("smoother", of, layer=view.layer, head=head, query=query, key=key)
+    show_figure("smoother", of, layer=view.layer, head=head, query=query, key=key)
 
 
 def _token_cell(source: Source, units: Units, tokens: Units, at: tuple[int, int]) -> tuple[int, int, str]:
@@ -244,10 +246,10 @@ def _steps(made: CellArithmetic) -> None:
     for start in range(0, len(made.parts), 2):
         parts = made.parts[start : start + 2]
         for column, part in zip(st.columns(2 if len(made.parts) > 1 else 1), parts, strict=False):
-            lines = [shell.md(line) for line in made.component_steps(part.place)]
+            lines = [md(line) for line in made.component_steps(part.place)]
             lines[-1] = f"**{lines[-1]}**"
             column.markdown("  \n".join(lines))
-    lines = [shell.md(line) for line in made.sum_steps()]
+    lines = [md(line) for line in made.sum_steps()]
     if len(made.parts) > 1:
         lines[0] = f"**{lines[0]}**"
     st.markdown("  \n".join(lines))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import shell
+from app import visit
+from app.blocks.figure import show_figure
 from app.focus import choices
+from app.text import halves
 from app.views.parts import map_controls, map_figure, place, sentence_of
 from sentviz.runs import Run
 from sentviz.trace import Trace
@@ -15,20 +17,20 @@ __all__ = ["show"]
 
 def show(trace: Trace, run: Run) -> None:
     """Overview and detail of the component in focus."""
-    focus = shell.focus()
-    overview, detail = shell.halves("maps", 0.85, 1.0)
+    focus = visit.focus()
+    overview, detail = halves("maps", 0.85, 1.0)
     with overview:
         st.markdown("##### All heads")
-        shell.show_figure("overview", sentence_of(run, trace), component=place(focus.component))
+        show_figure("overview", sentence_of(run, trace), component=place(focus.component))
     with detail:
         map_controls(trace)
         n, top = len(trace.tokens), None
         with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
             if trace.specials.any():
                 titles = {"show": "With specials", "hide": "Words only"}
-                shell.choose(st.segmented_control, "Specials", "specials", choices("specials"), format_func=titles.get)
+                visit.choose(st.segmented_control, "Specials", "specials", choices("specials"), format_func=titles.get)
             if n > 24:
                 top = min(n, focus.top or (n if n <= 60 else 48))
                 help = "Those that receive the most attention; what lies on the hidden ones is said below."
-                st.slider("Tokens shown", 8, min(n, 120), width=260, help=help, **shell.bound("top", min(top, 120)))
+                st.slider("Tokens shown", 8, min(n, 120), width=260, help=help, **visit.bound("top", min(top, 120)))
         map_figure(trace, run, "detail", side=540, hide_specials=focus.specials == "hide", top=top)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import answers, shell
+from app import answers, visit
+from app.blocks.figure import show_figure
+from app.text import md
 from app.views.parts import sentence_of
 from sentviz.errors import SentvizError
 from sentviz.explain import SCORES
@@ -26,12 +28,12 @@ COLUMNS = {
 def show(trace: Trace, run: Run) -> None:
     """A table of all methods against a random explanation, and a strip for each."""
     try:
-        full, table = answers.explanations(shell.focus())
+        full, table = answers.explanations(visit.focus())
     except SentvizError as error:
-        st.info(shell.md(str(error)), icon=":material/info:")
+        st.info(md(str(error)), icon=":material/info:")
         return
     of = sentence_of(run, full)
-    shell.show_figure("methods", of)
+    show_figure("methods", of)
     st.dataframe(table, hide_index=True, placeholder="–", column_config=COLUMNS, height="content")
     st.caption(
         "Comprehensiveness: how far the answer falls when the named words go (higher is better). Sufficiency: how far it falls on them"
@@ -42,5 +44,5 @@ def show(trace: Trace, run: Run) -> None:
     shown = st.segmented_control("One in the sentence", named, format_func=lambda name: SCORES[name].title, key="side-shown")
     if shown:
         if SCORES[shown].about:
-            st.caption(shell.md(SCORES[shown].about))
-        shell.show_figure("strip", of, f"side-{shown}", slim=True, score=shown)
+            st.caption(md(SCORES[shown].about))
+        show_figure("strip", of, f"side-{shown}", slim=True, score=shown)

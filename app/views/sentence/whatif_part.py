@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import answers, shell, store
+from app import answers, store, visit
 from app.focus import FIELDS
+from app.text import md
 from app.views.parts import gate_switches, strength
 from sentviz.explain import percent
 from sentviz.figures import component_name
@@ -23,19 +24,19 @@ def as_trained() -> Trace | None:
     Raises:
         SentvizError: in one sentence for the visitor.
     """
-    plain = shell.focus().as_trained()
-    return None if plain == shell.focus() else answers.trace(plain, scored=False)
+    plain = visit.focus().as_trained()
+    return None if plain == visit.focus() else answers.trace(plain, scored=False)
 
 
 def became(before: Trace, now: Trace) -> str:
     """What an intervention did to the answer, as "Positive: was 94%, now 61%." in markdown."""
     if before.label == now.label:
-        return f"{shell.md(now.label.capitalize())}: was {_share(before)}, now {_share(now)}."
-    return f"Was {shell.md(before.label)}, {_share(before)}, now {shell.md(now.label)}, {_share(now)}."
+        return f"{md(now.label.capitalize())}: was {_share(before)}, now {_share(now)}."
+    return f"Was {md(before.label)}, {_share(before)}, now {md(now.label)}, {_share(now)}."
 
 
 def _share(trace: Trace) -> str:
-    return f"**{shell.md(percent(trace.confidence))}**"
+    return f"**{md(percent(trace.confidence))}**"
 
 
 def interventions(run: Run, trace: Trace, before: Trace | None) -> None:
@@ -45,7 +46,7 @@ def interventions(run: Run, trace: Trace, before: Trace | None) -> None:
         return
 
     def back() -> None:
-        shell.go(**{name: field.default for name, field in FIELDS.items() if field.by_hand})
+        visit.go(**{name: field.default for name, field in FIELDS.items() if field.by_hand})
 
     with st.container(border=True, key="interventions"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key="became"):
@@ -66,9 +67,9 @@ def interventions(run: Run, trace: Trace, before: Trace | None) -> None:
         heads = [(layer + 1, head + 1) for layer in range(trace.lambdas.shape[0]) for head in range(len(trace.head_ids))]
 
         def take() -> None:
-            shell.go(off=tuple(sorted(st.session_state["silenced"])))
+            visit.go(off=tuple(sorted(st.session_state["silenced"])))
 
-        st.session_state["silenced"] = [pair for pair in heads if pair in shell.focus().off]
+        st.session_state["silenced"] = [pair for pair in heads if pair in visit.focus().off]
         st.markdown("**Silence heads** · what if they added nothing?", help=tip("silenced"))
         st.pills(
             "Silence heads",
@@ -83,11 +84,11 @@ def interventions(run: Run, trace: Trace, before: Trace | None) -> None:
 
 def switch(dial: Dial) -> None:
     """Whether something is there as trained or not at all."""
-    key, changed = f"switch-{dial.term}", dict(shell.focus().strength)
+    key, changed = f"switch-{dial.term}", dict(visit.focus().strength)
 
     def take() -> None:
         others = {term: factor for term, factor in changed.items() if term != dial.term}
-        shell.go(strength=tuple((others | ({} if st.session_state[key] else {dial.term: 0.0})).items()))
+        visit.go(strength=tuple((others | ({} if st.session_state[key] else {dial.term: 0.0})).items()))
 
     st.session_state[key] = changed.get(dial.term, 1.0) != 0
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -98,7 +99,7 @@ def switch(dial: Dial) -> None:
 def _lambdas(run: Run, trace: Trace) -> None:
     """Every lambda as a slider with learned, off and flip sign."""
     layers, components = trace.lambdas.shape
-    focus = shell.focus()
+    focus = visit.focus()
     learned = store.example(run).lambdas
     changed = {(layer, component): value for layer, component, value in focus.mix}
 
@@ -107,12 +108,12 @@ def _lambdas(run: Run, trace: Trace) -> None:
         mix.pop((layer, component), None)
         if value is not None:
             mix[layer, component] = value
-        shell.go(mix=tuple((at, c, v) for (at, c), v in sorted(mix.items())))
+        visit.go(mix=tuple((at, c, v) for (at, c), v in sorted(mix.items())))
 
     def put_all(factor: float | None) -> None:
         pairs = [(at + 1, c + 1) for at in range(layers) for c in range(1, components)]
         values = () if factor is None else tuple((at, c, round(float(factor * learned[at - 1, c - 1]), 4)) for at, c in pairs)
-        shell.go(mix=values)
+        visit.go(mix=values)
 
     def slide(layer: int, component: int) -> None:
         put(layer, component, st.session_state[f"lambda-{layer}-{component}"])

@@ -6,8 +6,9 @@ from typing import Any
 
 import streamlit as st
 
-from app import answers, shell, turns
+from app import answers, turns
 from app.focus import Focus
+from app.text import md
 from sentviz.errors import SentvizError
 from sentviz.explain import reason
 from sentviz.explain.headline import POINTS, RARE
@@ -51,16 +52,16 @@ def show_reason(slot: Any, focus: Focus) -> None:
     try:
         _reason(slot, answers.reasoned(focus))
     except SentvizError as error:
-        slot.caption(shell.md(str(error)))
+        slot.caption(md(str(error)))
 
 
 def _reason(slot: Any, trace: Trace) -> None:
     evidence = trace.evidence
     assert evidence is not None
     with slot.container(gap=None):
-        st.markdown(f"**{shell.md(reason(trace))}**", help=HELP + "\n\n" + tip("unit") + "\n\n" + tip("flip"))
+        st.markdown(f"**{md(reason(trace))}**", help=HELP + "\n\n" + tip("unit") + "\n\n" + tip("flip"))
         if (flip := evidence.flip) is not None and flip.edits:
-            edited = shell.md(" / ".join(filter(None, (flip.text, flip.text_pair))))
+            edited = md(" / ".join(filter(None, (flip.text, flip.text_pair))))
             words = f"{len(flip.edits)} word{'s' * (len(flip.edits) > 1)}"
             found = f"found among {flip.passes:,} edited texts; of {flip.drawn} random edits of {words}, {flip.random} turn the answer too."
             st.caption(f"“{edited}” · {found}")
@@ -69,6 +70,6 @@ def _reason(slot: Any, trace: Trace) -> None:
 def show_verdict(slot: Any, focus: Focus, score: str) -> None:
     """Whether the explanation on the page names words that matter in this sentence."""
     try:
-        slot.caption(shell.md(str(answers.verdict(focus, score))), help=tip("faithfulness"))
+        slot.caption(md(str(answers.verdict(focus, score))), help=tip("faithfulness"))
     except SentvizError as error:
-        slot.caption(shell.md(str(error)))
+        slot.caption(md(str(error)))

@@ -7,7 +7,9 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app import answers, shell, store
+from app import answers, header, store, visit
+from app.blocks.figure import show_drawn
+from app.text import halves, intro, md
 from app.views.measure_part import lacking
 from app.views.runpick import readable
 from app.views.testset import gates_part
@@ -17,7 +19,7 @@ from sentviz.gallery import code, sourced
 from sentviz.maps.heads import CLS_MEASURES, FILE, MEASURES, of_trace
 from sentviz.runs import Run
 
-shell.intro(
+intro(
     "What every head attends to, layer by layer, over all texts of a split: the token itself, its neighbours, [CLS]; what gates shut.",
     "Means over thousands of texts: a habit of a head or a gate, not what it does on one sentence; rings show one.",
 )
@@ -33,7 +35,7 @@ def has_cls(run: Run) -> bool:
 
 
 known = {name: run for name, run in store.runs().items() if FILE in run.config["files"]}
-focus = shell.focus()
+focus = visit.focus()
 gated = store.run(focus.run).capabilities.gate
 if gated:
     gates_part.show(store.run(focus.run))
@@ -45,16 +47,16 @@ run = known.get(focus.run) or known[names[0]]
 if focus.run not in known:
     asked = store.run(focus.run)
     why = "are not measured" if asked.capabilities.maps else "do not exist: it has no attention"
-    st.caption(f"The heads of {shell.md(asked.name)} {why}; {shell.md(run.name)} is shown.")
+    st.caption(f"The heads of {md(asked.name)} {why}; {md(run.name)} is shown.")
     if asked.capabilities.maps:
-        with st.expander(f"Measure {shell.md(asked.name)}", icon=":material/science:"):
+        with st.expander(f"Measure {md(asked.name)}", icon=":material/science:"):
             lacking(asked, "heads")
 
 
 def take() -> None:
     picked = st.session_state["cls-runs"] or [run.name]
     first = run.name if run.name in picked else picked[0]
-    shell.go(run=first, versus=tuple(name for name in picked if name != first))
+    visit.go(run=first, versus=tuple(name for name in picked if name != first))
 
 
 data = run.config["data"]["name"]
@@ -65,7 +67,7 @@ st.session_state["cls-runs"] = [run.name, *beside]
 st.multiselect("Runs", names, key="cls-runs", on_change=take, label_visibility="collapsed", max_selections=6)
 chosen = readable([known[name] for name in st.session_state["cls-runs"]], FILE)
 run = chosen[0]
-shell.shows(*(one.name for one in chosen))
+header.shows(*(one.name for one in chosen))
 frames = {one.name: measured(one.name, one.digest) for one in chosen}
 baselines = [one.name for one in chosen if not one.capabilities.lexicon]
 dashed = baselines if len(baselines) < len(chosen) else []
@@ -78,7 +80,7 @@ if focus.text or focus.row:
     try:
         sentence = of_trace(answers.trace(own, scored=False))
     except SentvizError as error:
-        st.caption(shell.md(str(error)))
+        st.caption(md(str(error)))
 
 
 def lines(measures: tuple[str, ...], key: str) -> None:
@@ -86,7 +88,7 @@ def lines(measures: tuple[str, ...], key: str) -> None:
         return sourced(layer_lines(frames, measures, dashed=dashed, sentence=sentence, theme=theme), *chosen)
 
     made = code(chosen[0].name, "head-lines", versus=tuple(one.name for one in chosen[1:]), measures=measures)
-    shell.figure(draw, key, code=made if sentence is None else None)
+    show_drawn(draw, key, code=made if sentence is None else None)
 
 
 if any(has_cls(one) for one in chosen):
@@ -113,14 +115,14 @@ if sentence is not None:
     grids["Your sentence"] = (run, sentence)
 elif len(chosen) > 1 and measure in set(frames[chosen[1].name]["measure"]):
     grids[chosen[1].name] = (chosen[1], frames[chosen[1].name])
-for column, (name, (source, frame)) in zip(shell.halves("cls-heads"), grids.items(), strict=False):
+for column, (name, (source, frame)) in zip(halves("cls-heads"), grids.items(), strict=False):
     with column:
-        st.markdown(f"**{shell.md(name)}**")
+        st.markdown(f"**{md(name)}**")
 
         def grid(theme: Any, source: Run = source, frame: pd.DataFrame = frame) -> Any:
             return sourced(head_grid(frame, measure, theme=theme), source)
 
         made = code(name, "head-grid", measure=measure) if name == source.name else None
-        shell.figure(grid, "cls-grid" if name == run.name else "cls-own", code=made)
+        show_drawn(grid, "cls-grid" if name == run.name else "cls-own", code=made)
 if not gated:
     gates_part.show(store.run(focus.run))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from app import shell, store
+from app import store, visit
+from app.blocks.figure import show_figure
+from app.text import halves, intro, md
 from app.views.measure_part import lacking
 from sentviz.figures.maps import component_name
 from sentviz.gallery.subjects import Runs
@@ -13,15 +15,15 @@ from sentviz.glossary import tip
 from sentviz.maps.specialise import FILE, verdict
 from sentviz.maps.wordclasses import own_lists
 
-shell.intro(
+intro(
     "Whether the components A₁, A₂, … of a model look at different words, in numbers over a sample of the test split and against chance.",
     "It shows where their maps lie, not what that does to the answer; from layer 2 on a token's state holds its neighbours' words too.",
 )
-focus = shell.focus()
-shell.choose(st.selectbox, "Model", "run", list(store.runs()), label_visibility="collapsed", width=320)
+focus = visit.focus()
+visit.choose(st.selectbox, "Model", "run", list(store.runs()), label_visibility="collapsed", width=320)
 run = store.run(focus.run)
 if run.capabilities.components < 2:
-    st.info(f"{shell.md(run.name)} has {run.capabilities.attention}, so there is nothing that could specialise.", icon=":material/layers:")
+    st.info(f"{md(run.name)} has {run.capabilities.attention}, so there is nothing that could specialise.", icon=":material/layers:")
     others = [name for name, other in store.runs().items() if FILE in other.config["files"]]
     several = [name for name, other in store.runs().items() if other.capabilities.components > 1]
     st.markdown(
@@ -31,17 +33,15 @@ if run.capabilities.components < 2:
         help=tip("component"),
     )
     for name in (others or several)[:1]:
-        st.button(
-            f"Show {shell.md(name)}", on_click=shell.go, kwargs={"run": name}, icon=":material/arrow_forward:", key="components-other"
-        )
+        st.button(f"Show {md(name)}", on_click=visit.go, kwargs={"run": name}, icon=":material/arrow_forward:", key="components-other")
     st.stop()
 if FILE not in run.config["files"]:
     lacking(run, "specialise")
     st.stop()
 frame = run.frame(FILE)
 answer, *reasons = verdict(frame)
-st.markdown(f"##### {shell.md(answer)}", help=tip("component"))
-st.markdown("\n".join(f"- {shell.md(reason)}" for reason in reasons))
+st.markdown(f"##### {md(answer)}", help=tip("component"))
+st.markdown("\n".join(f"- {md(reason)}" for reason in reasons))
 lambdas = store.example(run).lambdas
 weights = "; ".join(
     f"layer {layer + 1}: " + ", ".join(f"{component_name(c)} {weight:+.2f}" for c, weight in enumerate(row) if c)
@@ -53,12 +53,12 @@ st.caption(
     f" The maps are measured before mixing. A₁ enters with weight 1; {weights.replace('-', '−')}.{minus}"
 )
 
-shell.show_figure("component-words", Runs(run))
-left, right = shell.halves("components")
+show_figure("component-words", Runs(run))
+left, right = halves("components")
 with left:
-    shell.show_figure("component-likeness", Runs(run))
+    show_figure("component-likeness", Runs(run))
 with right:
-    shell.show_figure("component-entropy", Runs(run))
+    show_figure("component-entropy", Runs(run))
 
 cells = frame[frame["component"] == -1]
 table = pd.DataFrame({"habit": [name or "entropy" for name in cells["word_class"]], "layer": cells["layer"].to_numpy() + 1}).join(
@@ -89,4 +89,4 @@ with st.expander("Which words count"):
         " whole; a word that the model does not know counts for none."
     )
     for key, words in own_lists().items():
-        st.caption(f"**{key}**: {shell.md(', '.join(sorted(words)))}")
+        st.caption(f"**{key}**: {md(', '.join(sorted(words)))}")

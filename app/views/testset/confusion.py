@@ -6,14 +6,15 @@ from dataclasses import replace
 
 import streamlit as st
 
-from app import drawer, shell
+from app import drawer, visit
+from app.text import intro, md
 from app.views.testset import matrix_part, operating_part
 from app.views.testset.myfile_part import unlabelled
 from app.views.testset.phenomena_part import phenomena
 from sentviz.testset.operating import accuracy
 
-focus = shell.focus()
-shell.intro(
+focus = visit.focus()
+intro(
     "Which class is taken for which, and the rows behind every cell.",
     "It cannot show why: open a row in Explore for that. Intervals are over rows and know nothing of another training.",
 )
@@ -21,7 +22,7 @@ VIEWS = {"matrix": "Matrix", "curves": "ROC and precision-recall", "calibration"
 every = drawer.begin()
 if not every.labelled:
     st.info(
-        f"{shell.md(unlabelled(every.over, every.classes))} So none is right or wrong; the rows themselves stand below.",
+        f"{md(unlabelled(every.over, every.classes))} So none is right or wrong; the rows themselves stand below.",
         icon=":material/label_off:",
     )
     drawer.end(every)
@@ -34,21 +35,21 @@ if other is not None:
 runs = [rows] if other is None else [rows, other]
 
 with st.container(horizontal=True, gap="medium", vertical_alignment="bottom", key="confusion-controls"):
-    shell.choose(st.segmented_control, "View", "view", list(VIEWS), format_func=VIEWS.get, label_visibility="collapsed")
+    visit.choose(st.segmented_control, "View", "view", list(VIEWS), format_func=VIEWS.get, label_visibility="collapsed")
     if len(rows.classes) == 2 and focus.view != "calibration":
         st.slider(
-            f"Say “{shell.md(rows.classes[1])}” from this probability on",
+            f"Say “{md(rows.classes[1])}” from this probability on",
             0.0,
             1.0,
             step=0.01,
-            **shell.bound("threshold", 0.5 if focus.threshold < 0 else focus.threshold),
+            **visit.bound("threshold", 0.5 if focus.threshold < 0 else focus.threshold),
             width=340,
         )
 own = accuracy(rows.labels, rows.predicted)
 right = int(rows.frame["right"].sum())
 left_out = f" {len(every) - len(rows):,} rows without a label are left out." if len(rows) < len(every) else ""
 st.markdown(
-    f"{shell.md(rows.run)} is right on **{right:,} of {len(rows):,}** rows: {own['value']:.1%} [{own['low']:.1%}, {own['high']:.1%}]."
+    f"{md(rows.run)} is right on **{right:,} of {len(rows):,}** rows: {own['value']:.1%} [{own['low']:.1%}, {own['high']:.1%}]."
     f" {matrix_part.mistake(rows)}{left_out}"
 )
 match focus.view:

@@ -6,8 +6,11 @@ from typing import Any
 
 import streamlit as st
 
-from app import drawer, shell, store
+from app import drawer, store, visit
+from app.blocks.figure import export_menu, show_drawn
 from app.components.points import asked_layer, drawn, points
+from app.text import halves, intro, md
+from app.text import theme as page_theme
 from app.views.testset import embeddings_part as parts
 from sentviz.embeddings.projection import METHODS, Projection, simplified
 from sentviz.errors import SentvizError
@@ -19,12 +22,12 @@ from sentviz.gallery.points import about_picture, layer_names
 from sentviz.points import points_data, points_html
 from sentviz.testset.slices import Slice
 
-shell.intro(
+intro(
     "Each row as one point: the vector that the classifier reads, in a picture that keeps near rows near.",
     "Distances between far points, sizes of groups and, with t-SNE and UMAP, axes mean little: trust the numbers beside it.",
 )
 rows = drawer.begin(beside=False)
-focus, run = shell.focus(), store.run(rows.run)
+focus, run = visit.focus(), store.run(rows.run)
 last = parts.layers_of(run)
 layer = last if focus.depth < 0 else min(focus.depth, last)
 dims = int(focus.dims)
@@ -38,13 +41,13 @@ KEY = "embedding-points"
 
 
 def take_sentence() -> None:
-    shell.go(text=st.session_state["placed-sentence"])
+    visit.go(text=st.session_state["placed-sentence"])
 
 
 def take_layer() -> None:
     chosen = asked_layer(KEY, last)
     if chosen is not None:
-        shell.go(depth=-1 if chosen == last else chosen)
+        visit.go(depth=-1 if chosen == last else chosen)
 
 
 def take_outline() -> None:
@@ -54,16 +57,16 @@ def take_outline() -> None:
         return
     picture, at, corners = found
     method = picture.partition(" ")[0]
-    shell.go(slice=str(Slice.lasso(method, at, simplified(corners))) if len(corners) >= 3 and method in METHODS else "")
+    visit.go(slice=str(Slice.lasso(method, at, simplified(corners))) if len(corners) >= 3 and method in METHODS else "")
 
 
-left, right = shell.halves("embedding", 2.4, 1.0)
+left, right = halves("embedding", 2.4, 1.0)
 with right, st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="embedding-controls"):
-    shell.choose(st.segmented_control, "Picture", "method", list(METHODS), format_func=lambda method: METHODS[method])
-    shell.choose(st.segmented_control, "Dimensions", "dims", ["2", "3"], format_func=lambda dims: f"{dims}-D")
-    shell.choose(st.selectbox, "Colour", "colour", list(COLOURS), format_func=lambda colour: COLOURS[colour], width=170)
+    visit.choose(st.segmented_control, "Picture", "method", list(METHODS), format_func=lambda method: METHODS[method])
+    visit.choose(st.segmented_control, "Dimensions", "dims", ["2", "3"], format_func=lambda dims: f"{dims}-D")
+    visit.choose(st.selectbox, "Colour", "colour", list(COLOURS), format_func=lambda colour: COLOURS[colour], width=170)
     if rows.over == "test":
-        shell.choose(st.segmented_control, "Points", "sample", ["stored", "all"], format_func=lambda which: SAMPLES[which])
+        visit.choose(st.segmented_control, "Points", "sample", ["stored", "all"], format_func=lambda which: SAMPLES[which])
     st.session_state["placed-sentence"] = parts.sentence_of(focus)[0]
     st.text_input("Place a sentence", placeholder="Type one and press Enter", key="placed-sentence", on_change=take_sentence)
 
@@ -85,7 +88,7 @@ def star_of(of: parts.Source, found: dict[int, Projection], at: int, text: str, 
     try:
         return parts.placed(of, found if found[at].method == "pca" else {at: found[at]}, text, pair)
     except SentvizError as error:
-        st.caption(shell.md(str(error)))
+        st.caption(md(str(error)))
         return None
 
 
@@ -147,11 +150,11 @@ def show(of: parts.Source, pictures: dict[int, Projection], at: int) -> None:
             return points_html(data("light"), about=f"{figure.caption} {figure.source}").encode()
 
         with st.container(key="figure-embedding", gap="small"):
-            points(data(shell.theme()), key=KEY, on_outline=take_outline, on_layer=take_layer)
+            points(data(page_theme()), key=KEY, on_outline=take_outline, on_layer=take_layer)
             if len(pictures) <= last:
                 compute(of)
             with st.container(horizontal=True, gap="small", wrap=False):
-                st.caption(shell.md(caption), width="stretch")
+                st.caption(md(caption), width="stretch")
                 if len(pictures) > 1:
                     st.download_button(
                         "HTML that moves",
@@ -166,10 +169,10 @@ def show(of: parts.Source, pictures: dict[int, Projection], at: int) -> None:
                     )
                 plain = shipped and chosen is None and not sentence
                 lines = drawer.notebook([rows], "embeddings", colour=colour, **options) if plain else None
-                shell.export_menu(still, file_safe("embeddings", found.method, at, run.name), "embedding", code=lines)
+                export_menu(still, file_safe("embeddings", found.method, at, run.name), "embedding", code=lines)
     with right:
         numbers = parts.measured_of(of, found, at)
-        shell.figure(
+        show_drawn(
             lambda theme: sourced(parts.silhouettes(of, found, at, theme), run, rows=rows),
             "silhouette",
             code=drawer.notebook([rows], "silhouette", **options) if shipped else None,
@@ -221,7 +224,7 @@ try:
             left.caption(f"Meanwhile, {METHODS[next(iter(shown.values())).method]} of {LAYERS[at]}.")
         show(of, shown, at)
 except SentvizError as error:
-    st.warning(shell.md(str(error)), icon=":material/block:")
+    st.warning(md(str(error)), icon=":material/block:")
 if parts.problem():
-    st.caption(shell.md(parts.problem()))
+    st.caption(md(parts.problem()))
 drawer.end(rows)

@@ -12,7 +12,8 @@ import numpy.typing as npt
 import pandas as pd
 import streamlit as st
 
-from app import answers, shell, store
+from app import answers, store, visit
+from app.text import md
 from app.turns import here
 from app.waiting import wait
 from sentviz.background import Job, Jobs
@@ -104,7 +105,7 @@ def source(rows: Rows) -> Source:
         RunError: the sample is damaged.
     """
     run, n = store.run(rows.run), len(rows)
-    if rows.over == "test" and shell.focus().sample == "stored":
+    if rows.over == "test" and visit.focus().sample == "stored":
         places, pooled = _sample(run.name, run.digest, n)
         part = replace(rows, frame=rows.frame.iloc[places])
         about = f"a stored sample of {len(places):,} of {n:,} rows"
@@ -215,7 +216,7 @@ def begun(of: Source, method: str, dims: int, layer: int) -> bool:
 def _asked(of: Source, run: Run, cache: Cache) -> bool:
     """The vectors of every layer, beside the page; a sentence where they cannot be had."""
     if not run.askable:
-        st.info(f"{shell.md(run.name)} ships without weights, so only its stored vectors can be drawn.", icon=":material/inventory_2:")
+        st.info(f"{md(run.name)} ships without weights, so only its stored vectors can be drawn.", icon=":material/inventory_2:")
         return False
     if not of.rows.has_text:
         st.info(
@@ -248,7 +249,7 @@ def placed(of: Source, found: dict[int, Projection], text: str, pair: str | None
     """
     run = store.run(of.rows.run)
     if not run.askable:
-        st.caption(f"{shell.md(run.name)} ships without weights, so a sentence cannot be placed.")
+        st.caption(f"{md(run.name)} ships without weights, so a sentence cannot be placed.")
         return None
 
     def work(job: Job) -> dict[int, npt.NDArray[np.float64]]:

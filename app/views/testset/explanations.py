@@ -5,7 +5,9 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from app import shell, store
+from app import store, visit
+from app.blocks.figure import show_figure
+from app.text import halves, intro
 from app.views.measure_part import lacking
 from sentviz.explain import SCORES
 from sentviz.explain.measured import faithfulness_of, flips_of
@@ -13,12 +15,12 @@ from sentviz.gallery.subjects import Runs
 from sentviz.gallery.training import RANKED
 from sentviz.glossary import tip
 
-shell.intro(
+intro(
     "How faithful each explanation is over a sample of the test split, against a random explanation of the same words.",
     "It shows whether named words carry the answer of this model, not whether the answer is right.",
 )
-focus = shell.focus()
-shell.choose(st.selectbox, "Model", "run", list(store.runs()), label_visibility="collapsed", width=320)
+focus = visit.focus()
+visit.choose(st.selectbox, "Model", "run", list(store.runs()), label_visibility="collapsed", width=320)
 run = store.run(focus.run)
 frame = faithfulness_of(run)
 if frame.empty:
@@ -31,10 +33,10 @@ def of(metric: str) -> pd.DataFrame:
     return frame[frame["metric"] == metric]
 
 
-left, right = shell.halves("faithfulness")
+left, right = halves("faithfulness")
 for column, metric in zip((left, right, left), RANKED, strict=True):
     with column:
-        shell.show_figure("faithfulness", Runs(run), f"ranking-{metric}", metric=metric)
+        show_figure("faithfulness", Runs(run), f"ranking-{metric}", metric=metric)
 with right:
     others = of("comprehensiveness").query("method != 'random' and method != 'Word removal'").sort_values("value", ascending=False)
     best = others.iloc[0]

@@ -7,7 +7,8 @@ from typing import Literal
 import pandas as pd
 import streamlit as st
 
-from app import shell
+from app.blocks.figure import show_figure
+from app.text import halves, md
 from app.views.measure_part import lacking
 from sentviz.figures.gate_groups import KINDS
 from sentviz.gallery.subjects import Runs
@@ -43,19 +44,19 @@ def show(run: Run) -> None:
     """The verdict, the gates by class of words and layer, and those of parts of speech or words."""
     st.markdown("##### Which words the gates shut", help=tip("gate"))
     if not run.capabilities.gate:
-        st.caption(f"{shell.md(run.name)} has no gates. `sentviz train sentiformer_sst5_trees` trains a model that has.")
+        st.caption(f"{md(run.name)} has no gates. `sentviz train sentiformer_sst5_trees` trains a model that has.")
         return
     if FILE not in run.config["files"]:
         lacking(run, "gates")
         return
     frame = _measured(run.name, run.digest, run)
-    st.markdown("\n".join(f"- {shell.md(line)}" for line in verdict(frame)))
-    left, right = shell.halves("gates")
+    st.markdown("\n".join(f"- {md(line)}" for line in verdict(frame)))
+    left, right = halves("gates")
     with left:
-        shell.show_figure("gate-lines", Runs(run))
+        show_figure("gate-lines", Runs(run))
     with right:
         kind = _kind()
-        shell.show_figure("gate-grid", Runs(run), kind=kind)
+        show_figure("gate-grid", Runs(run), kind=kind)
     with st.expander("Every number", on_change="rerun", key="gates-numbers") as more:
         if more.open:
             rows = frame[frame["kind"] == kind].sort_values(["layer", "value"], kind="stable")

@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import streamlit as st
 
-from app import drawer, shell
+from app import drawer, visit
+from app.blocks.figure import show_figure
+from app.text import halves, md
 from sentviz.errors import SentvizError
 from sentviz.evaluation import confusion
 from sentviz.testset.operating import Paired, agreement
@@ -27,7 +29,7 @@ def mistake(rows: Rows) -> str:
         return "No row is mistaken."
     label, said = divmod(int(wrong.argmax()), len(rows.classes))
     count = wrong[label, said]
-    names = [shell.md(name) for name in rows.classes]
+    names = [md(name) for name in rows.classes]
     share = count / counts[label].sum()
     return f"Most frequent mistake: {names[label]} taken for {names[said]}, {count:,} rows ({share:.1%} of {names[label]})."
 
@@ -35,7 +37,7 @@ def mistake(rows: Rows) -> str:
 def show(runs: Sequence[Rows]) -> None:
     """One run: its matrix and its classes. Two: both matrices, then agreement and classes."""
     chosen = part()
-    left, right = shell.halves("matrices")
+    left, right = halves("matrices")
     with left:
         matrix(runs[0])
     if len(runs) == 1:
@@ -49,10 +51,10 @@ def show(runs: Sequence[Rows]) -> None:
             icon=":material/swap_horiz:",
             type="tertiary",
             key="swap",
-            on_click=shell.go,
-            kwargs={"run": runs[1].run, "versus": (runs[0].run,), "threshold": shell.focus().threshold},
+            on_click=visit.go,
+            kwargs={"run": runs[1].run, "versus": (runs[0].run,), "threshold": visit.focus().threshold},
         )
-    left, right = shell.halves("agreement")
+    left, right = halves("agreement")
     with left:
         _agreement(runs[0], runs[1], chosen.value if chosen and chosen.kind == "agree" else "")
     with right:
@@ -69,7 +71,7 @@ def matrix(rows: Rows) -> None:
 def part() -> Slice | None:
     """The slice in focus; none where it means nothing."""
     try:
-        return Slice.parse(shell.focus().slice)
+        return Slice.parse(visit.focus().slice)
     except SentvizError:
         return None  # the drawer says so
 
@@ -80,7 +82,7 @@ def _picks(key: str, name: Callable[[int, int], Slice]) -> Callable[[], None]:
     def take() -> None:
         points = st.session_state[f"plot-{key}"]["selection"]["points"]
         picked = str(name(round(points[0]["y"]), round(points[0]["x"]))) if points else ""
-        shell.go(slice="" if picked == shell.focus().slice else picked)
+        visit.go(slice="" if picked == visit.focus().slice else picked)
 
     return take
 
@@ -88,11 +90,11 @@ def _picks(key: str, name: Callable[[int, int], Slice]) -> Callable[[], None]:
 def _matrix(rows: Rows, key: str, cell: tuple[int, ...] | None = None) -> None:
     """A matrix; clickable where a cell, or none, is chosen."""
     picks = None if cell is None else _picks(key, lambda i, j: Slice("cell", f"{i},{j}"))
-    shell.show_figure("confusion", drawer.answers_of([rows]), key, selected=cell or None, on_select=picks)
+    show_figure("confusion", drawer.answers_of([rows]), key, selected=cell or None, on_select=picks)
 
 
 def _classes(runs: Sequence[Rows]) -> None:
-    shell.show_figure("classes", drawer.answers_of(runs))
+    show_figure("classes", drawer.answers_of(runs))
 
 
 def _agreement(first: Rows, second: Rows, chosen: str) -> None:
@@ -100,8 +102,8 @@ def _agreement(first: Rows, second: Rows, chosen: str) -> None:
     found = agreement(first.frame["right"].to_numpy(bool), second.frame["right"].to_numpy(bool))
     place = next((cell for cell, name in PLACES.items() if name == chosen), None)
     picks = _picks("agreement", lambda i, j: Slice("agree", PLACES[i, j]))
-    shell.show_figure("agreement", drawer.answers_of([first, second]), selected=place, on_select=picks)
-    st.markdown(_verdict(shell.md(first.run), shell.md(second.run), found))
+    show_figure("agreement", drawer.answers_of([first, second]), selected=place, on_select=picks)
+    st.markdown(_verdict(md(first.run), md(second.run), found))
 
 
 def _verdict(first: str, second: str, found: Paired) -> str:

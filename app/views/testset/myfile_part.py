@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
-from app import shell
+from app.text import md
 from app.turns import turn
 from sentviz.errors import SentvizError
 from sentviz.runs import Run
@@ -74,7 +74,7 @@ def chosen(run: Run) -> bool:
         st.caption("A CSV or parquet file with a column of texts and, if you have them, labels. It stays in memory for this visit only.")
         file = st.file_uploader("File", type=["csv", "tsv", "txt", "parquet"], key="mine-file", label_visibility="collapsed")
         if file is not None and (refused := _refused(file)):
-            st.warning(shell.md(refused), icon=":material/block:")
+            st.warning(md(refused), icon=":material/block:")
             return False
         mine: MyFile | None = st.session_state.get("mine")
         if mine is None:
@@ -96,7 +96,7 @@ def chosen(run: Run) -> bool:
         try:
             remarks = [*st.session_state.get("mine-remarks", []), *labelled(mine.frame, text, label, run.labels)[1]]
         except SentvizError as error:
-            st.warning(shell.md(str(error)), icon=":material/block:")
+            st.warning(md(str(error)), icon=":material/block:")
             return False
-        st.caption("  \n".join([f"{shell.md(mine.name)}: {len(mine.frame):,} rows.", *map(shell.md, remarks)]))
+        st.caption("  \n".join([f"{md(mine.name)}: {len(mine.frame):,} rows.", *map(md, remarks)]))
     return True

@@ -9,7 +9,9 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app import drawer, shell, store
+from app import drawer, store, visit
+from app.blocks.figure import show_figure
+from app.text import halves, md
 from app.views.testset import matrix_part
 from sentviz.gallery.testset import STEPS
 from sentviz.glossary import tip
@@ -25,24 +27,24 @@ KEPT = 8  # results over a visitor's own file
 def curves(runs: Sequence[Rows]) -> None:
     """ROC and precision-recall of every class, the runs overlaid; for two classes what the threshold trades."""
     of = drawer.answers_of(runs, _kept)
-    left, right = shell.halves("curves")
+    left, right = halves("curves")
     with left:
-        shell.show_figure("roc", of)
+        show_figure("roc", of)
     with right:
-        shell.show_figure("precision-recall", of, "pr")
+        show_figure("precision-recall", of, "pr")
     if len(runs[0].classes) == 2:
         _threshold(runs)
 
 
 def _threshold(runs: Sequence[Rows]) -> None:
     tables = {rows.run: operating.thresholds(rows.labels, rows.probabilities[:, 1]) for rows in runs}
-    left, right = shell.halves("threshold")
+    left, right = halves("threshold")
     with left:
-        shell.show_figure("threshold", drawer.answers_of(runs))
+        show_figure("threshold", drawer.answers_of(runs))
         for run, table in tables.items():
             accuracy, places = table["accuracy"].to_numpy(), table["threshold"].to_numpy()
             st.markdown(
-                f"{shell.md(run)}: accuracy {accuracy[len(places) // 2]:.1%} from 0.50 on; the highest on these rows is"
+                f"{md(run)}: accuracy {accuracy[len(places) // 2]:.1%} from 0.50 on; the highest on these rows is"
                 f" {accuracy.max():.1%}, from {places[accuracy.argmax()]:.2f} on."
             )
         _band(runs[0].classes[1])
@@ -57,10 +59,10 @@ def _band(name: str) -> None:
 
     def take() -> None:
         low, high = st.session_state["band"]
-        shell.go(slice="" if (low, high) == (0.0, 1.0) else str(Slice("p", f"1:{low:.2f}-{high:.2f}")))
+        visit.go(slice="" if (low, high) == (0.0, 1.0) else str(Slice("p", f"1:{low:.2f}-{high:.2f}")))
 
     st.session_state["band"] = shown
-    st.slider(f"Show the rows below whose probability of “{shell.md(name)}” lies between", 0.0, 1.0, step=0.01, key="band", on_change=take)
+    st.slider(f"Show the rows below whose probability of “{md(name)}” lies between", 0.0, 1.0, step=0.01, key="band", on_change=take)
 
 
 def calibration(runs: Sequence[Rows]) -> None:
@@ -71,10 +73,10 @@ def calibration(runs: Sequence[Rows]) -> None:
         factor = run.calibration
         name = f"logits / {factor:.2f}"
         errors = _kept(operating.calibration, rows, factor)
-        st.markdown(_sentence(shell.md(rows.run), factor, errors), help=tip("calibration"))
-        for column, by in zip(shell.halves(f"reliability-{place}"), STEPS, strict=True):
+        st.markdown(_sentence(md(rows.run), factor, errors), help=tip("calibration"))
+        for column, by in zip(halves(f"reliability-{place}"), STEPS, strict=True):
             with column:
-                shell.show_figure("reliability", drawer.answers_of([rows]), f"reliability-{place}-{by}", by=by)
+                show_figure("reliability", drawer.answers_of([rows]), f"reliability-{place}-{by}", by=by)
         tables.append(errors.assign(run=rows.run, state=errors["state"].replace("calibrated", name)))
     table = pd.concat(tables)
     percent = {name: st.column_config.NumberColumn(format="percent") for name in ("confidence", "accuracy")}

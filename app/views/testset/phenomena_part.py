@@ -6,7 +6,9 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from app import shell, store
+from app import store, visit
+from app.blocks.figure import show_drawn
+from app.text import md
 from sentviz.errors import SentvizError
 from sentviz.figures.phenomena import MOST
 from sentviz.figures.phenomena import phenomena as drawn
@@ -26,10 +28,10 @@ def phenomena(rows_by_run: Mapping[str, Rows]) -> None:
     try:
         frame = accuracy_by_phenomenon({name: rows_by_run[name] for name in runs})
     except SentvizError as error:
-        st.caption(shell.md(str(error)))
+        st.caption(md(str(error)))
         return
     try:
-        part = Slice.parse(shell.focus().slice)
+        part = Slice.parse(visit.focus().slice)
     except SentvizError:
         part = None
     chosen = part.value if part is not None and part.kind == "tag" else ""
@@ -42,13 +44,13 @@ def phenomena(rows_by_run: Mapping[str, Rows]) -> None:
         if not points:
             return
         name = points[0]["customdata"][3]
-        shell.go(slice=str(Slice("tag", name)) if name != EVERY else "")
+        visit.go(slice=str(Slice("tag", name)) if name != EVERY else "")
 
     def pick() -> None:
         name = st.session_state["phenomenon"]
-        shell.go(slice=str(Slice("tag", name)) if name else "")
+        visit.go(slice=str(Slice("tag", name)) if name else "")
 
-    shell.figure(
+    show_drawn(
         lambda theme: sourced(drawn(frame, chance=chance, chosen=chosen, theme=theme), *sources, rows=next(iter(rows_by_run.values()))),
         KEY,
         code=code(runs[0], "phenomena", versus=tuple(runs[1:])),

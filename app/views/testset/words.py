@@ -8,7 +8,9 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app import drawer, shell, store
+from app import drawer, store, visit
+from app.blocks.figure import show_drawn
+from app.text import halves, intro, md
 from app.turns import turn
 from sentviz.errors import InputError, SentvizError
 from sentviz.figures.cloud_layout import layout, unwritable
@@ -22,12 +24,12 @@ from sentviz.testset.slices import Slice
 
 DIFFERENT = 500_000  # words of a visitor's own rows; a file of 64 MB in one language holds fewer
 
-shell.intro(
+intro(
     "The words of right answers and of mistakes: those that belong to a cell of the confusion matrix, or are frequent in it.",
     "A word that stands among the mistakes is where they happen, not proof that it causes them: open a row in Explore to ask the model.",
 )
 rows = drawer.begin(beside=False)
-focus, run = shell.focus(), store.run(rows.run)
+focus, run = visit.focus(), store.run(rows.run)
 by: By = "count" if focus.words == "count" else "keyness"
 
 
@@ -92,7 +94,7 @@ def cells_in_view(counts: lib.Counts) -> list[lib.Cell]:
 
     def take() -> None:
         st.session_state["words-pair-kept"] = st.session_state["words-pair"]
-        shell.go(slice="")
+        visit.go(slice="")
 
     named: dict[lib.Cell, str] = {p: f"{rows.classes[p[0]]} and {rows.classes[p[1]]}" for p in pairs}
     st.selectbox("Two classes", pairs, format_func=lambda pair: named[pair], key="words-pair", on_change=take, width=240)
@@ -107,7 +109,7 @@ def take_word(key: str, cells: list[lib.Cell]) -> None:
     *_, place, word = points[-1]["customdata"]
     label, said = cells[int(place)]
     chosen = str(Slice("word", word if label < 0 else f"{word}@{label},{said}"))
-    shell.go(slice="" if chosen == shell.focus().slice else chosen)
+    visit.go(slice="" if chosen == visit.focus().slice else chosen)
 
 
 def show(counts: lib.Counts, cells: list[lib.Cell], stops: frozenset[str]) -> None:
@@ -144,9 +146,9 @@ def show(counts: lib.Counts, cells: list[lib.Cell], stops: frozenset[str]) -> No
     def on(key: str, of: list[lib.Cell]) -> dict[str, Any]:
         return {"on_select": lambda: take_word(key, of), **selecting} if selecting else {}
 
-    left, aside = shell.halves("words", 1.75, 1.0)
+    left, aside = halves("words", 1.75, 1.0)
     with left:
-        shell.figure(
+        show_drawn(
             lambda theme: sourced(cloud(words, titles, by=by, right=right, selected=marked, about=about, theme=theme), run, rows=rows),
             "cloud",
             code=drawer.notebook([rows], "word-cloud", between=between, by=by, stops=focus.stops),
@@ -154,7 +156,7 @@ def show(counts: lib.Counts, cells: list[lib.Cell], stops: frozenset[str]) -> No
         )
         if letter := unwritable(words["word"]):
             st.caption(
-                f"No font of this machine has “{shell.md(letter)}”: your browser draws such words with its own fonts, but PNG and PDF files"
+                f"No font of this machine has “{md(letter)}”: your browser draws such words with its own fonts, but PNG and PDF files"
                 " would show boxes. On Debian and Ubuntu the package fonts-noto-cjk brings Korean."
             )
     with aside:
@@ -162,7 +164,7 @@ def show(counts: lib.Counts, cells: list[lib.Cell], stops: frozenset[str]) -> No
 
         def take_cell() -> None:
             label, said = st.session_state["words-cell"]
-            shell.go(slice=str(Slice("cell", f"{label},{said}")) if label >= 0 else "")
+            visit.go(slice=str(Slice("cell", f"{label},{said}")) if label >= 0 else "")
 
         if rows.labelled:
             st.selectbox("Cell", cells, format_func=lambda cell: name_of(cell, rows.classes), key="words-cell", on_change=take_cell)
@@ -171,7 +173,7 @@ def show(counts: lib.Counts, cells: list[lib.Cell], stops: frozenset[str]) -> No
             st.caption("No word of these rows stands out against the others: there are too few rows, or their words are those of all rows.")
             return
         title = name_of(chosen, rows.classes)
-        shell.figure(
+        show_drawn(
             lambda theme: sourced(
                 word_bars(
                     table,
@@ -194,18 +196,18 @@ def show(counts: lib.Counts, cells: list[lib.Cell], stops: frozenset[str]) -> No
 try:
     counts = counts_of(rows)
 except SentvizError as error:
-    st.info(shell.md(str(error)), icon=":material/cloud_off:")
+    st.info(md(str(error)), icon=":material/cloud_off:")
     drawer.end(rows)
     st.stop()
 with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="words-controls"):
-    shell.choose(
+    visit.choose(
         st.segmented_control,
         "Large is",
         "words",
         ["keyness", "count"],
         format_func={"keyness": "what belongs here", "count": "what is frequent"}.get,
     )
-    shell.choose(
+    visit.choose(
         st.segmented_control,
         "Words like “the”",
         "stops",

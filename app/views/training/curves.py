@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import shell, store
+from app import store, visit
+from app.blocks.figure import show_figure
 from app.focus import choices
+from app.text import intro
 from app.views.runpick import readable, several
 from sentviz.gallery.subjects import Runs
 from sentviz.runs import Run
 
-shell.intro(
+intro(
     "Training loss, validation loss and validation accuracy or F1 of any runs, the stored weights' moment marked.",
     "One seed a line: differences of a few tenths of a point can be chance. As bands, every seed at hand of the chosen configurations.",
 )
@@ -24,10 +26,10 @@ def seeds_of(runs: list[Run]) -> list[Run]:
 
 chosen = several(list(store.runs().values()), "a history")
 with st.container(horizontal=True, gap="medium"):
-    shell.choose(st.segmented_control, "Axis", "axis", choices("axis"), label_visibility="collapsed")
+    visit.choose(st.segmented_control, "Axis", "axis", choices("axis"), label_visibility="collapsed")
     titles = {"lines": "One line a run", "bands": "Seeds as bands"}
-    shell.choose(st.segmented_control, "Seeds", "seeds", choices("seeds"), format_func=titles.get, label_visibility="collapsed")
-bands = shell.focus().seeds == "bands"
-axis = "step" if shell.focus().axis == "step" else "epoch"
+    visit.choose(st.segmented_control, "Seeds", "seeds", choices("seeds"), format_func=titles.get, label_visibility="collapsed")
+bands = visit.focus().seeds == "bands"
+axis = "step" if visit.focus().axis == "step" else "epoch"
 shown = readable(seeds_of(chosen), "history.parquet") if bands else chosen
-shell.show_figure("curves", Runs.of(*shown), x=axis, bands=bands)
+show_figure("curves", Runs.of(*shown), x=axis, bands=bands)

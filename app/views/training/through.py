@@ -7,9 +7,10 @@ from typing import Any
 
 import streamlit as st
 
-from app import shell
+from app import visit
 from app.components.through import asked_row, through
 from app.focus import choices
+from app.text import intro, md
 from app.views.parts import head_title, place, sentence_box
 from app.views.training.through_part import at_hand, chosen_run, figures, film_of, sentence, texts_of
 from sentviz.epochs.course import PICTURES
@@ -23,7 +24,7 @@ from sentviz.through.gif import film_gif
 KEY = "through"
 AXES = " or ".join(PICTURES.values())
 
-shell.intro(
+intro(
     "One slider over the epochs of a training run: what the model looked at, said and mistook after each of them.",
     "A sample of validation rows, asked at the end of epochs: what happened in between is not seen.",
 )
@@ -32,28 +33,28 @@ try:
     seen = at_hand(run)
     traces, said = sentence(run, focus)
 except SentvizError as error:
-    st.warning(shell.md(str(error)), icon=":material/block:")
+    st.warning(md(str(error)), icon=":material/block:")
     st.stop()
 for problem in dict.fromkeys((*seen.problems, *said)):
-    st.warning(shell.md(problem), icon=":material/broken_image:")
+    st.warning(md(problem), icon=":material/broken_image:")
 
 first = next(iter(traces.values()), None)
 has = run.capabilities
 if first is not None and run.epochs:
     sentence_box(run, first.text, first.text_pair, "through-sentence")
 elif first is not None:
-    st.markdown(f"“{shell.md(first.text)}”", help="This run ships without the weights of its epochs: its example is shown.")
+    st.markdown(f"“{md(first.text)}”", help="This run ships without the weights of its epochs: its example is shown.")
 with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
     if has.maps:
-        shell.choose(st.selectbox, "Layer", "layer", [str(i + 1) for i in range(has.layers)], width=90)
+        visit.choose(st.selectbox, "Layer", "layer", [str(i + 1) for i in range(has.layers)], width=90)
         heads = ["mean", "max", *(str(i + 1) for i in range(has.heads))]
-        shell.choose(st.selectbox, "Head", "head", heads, width=150, format_func=head_title)
+        visit.choose(st.selectbox, "Head", "head", heads, width=150, format_func=head_title)
         if has.components > 1:
             parts = ["effective", *(str(c + 1) for c in range(has.components))]
             names: dict[str, Any] = {"format_func": lambda name: component_name(place(name)), "width": 130}
-            shell.choose(st.selectbox, "Component", "component", parts, **names, help=tip("component"))
+            visit.choose(st.selectbox, "Component", "component", parts, **names, help=tip("component"))
     titles = {"joint": "one projection", "aligned": "each epoch's own"}
-    shell.choose(st.selectbox, "Points", "travel", choices("travel"), format_func=titles.get, width=180, help=f"PCA: {AXES}.")
+    visit.choose(st.selectbox, "Points", "travel", choices("travel"), format_func=titles.get, width=180, help=f"PCA: {AXES}.")
 
 film = film_of(run, seen, traces, focus)
 texts = texts_of(run, seen.first.split)
@@ -62,13 +63,13 @@ texts = texts_of(run, seen.first.split)
 def take_row() -> None:
     """A click on a row: its text is the sentence, as far as it is here."""
     if row := asked_row(KEY, seen.first.ids):
-        shell.go(run=run.name, row=row)
+        visit.go(run=run.name, row=row)
 
 
 try:
     data = through_data(film, texts=texts, asks=bool(texts) and bool(run.epochs))
 except (SentvizError, KeyError) as error:
-    st.warning(shell.md(str(error.args[0])), icon=":material/block:")
+    st.warning(md(str(error.args[0])), icon=":material/block:")
     st.stop()
 with st.container(key="figure-through", gap="small"):
     through(data, key=KEY, on_row=take_row)
@@ -78,7 +79,7 @@ with st.container(key="figure-through", gap="small"):
         "A row is forgotten where it is right after one epoch and wrong after the next (Toneva et al. 2019)."
     )
     with st.container(horizontal=True, gap="small", wrap=False):
-        st.caption(shell.md(about), width="stretch", help=tip("forgetting-event"))
+        st.caption(md(about), width="stretch", help=tip("forgetting-event"))
         common: dict[str, Any] = {"type": "tertiary", "on_click": "ignore"}
         name = file_safe("through-training", run.name)
         html, gif = partial(through_html, film, about=about), partial(film_gif, film)

@@ -8,8 +8,10 @@ from typing import Any
 
 import streamlit as st
 
-from app import answers, shell, store
+from app import answers, header, store, visit
+from app.blocks.figure import show_figure
 from app.focus import Focus
+from app.text import md
 from app.views.measure_part import lacking
 from app.views.parts import place
 from sentviz.epochs.course import Course, asked_of, course, examples, missing
@@ -37,18 +39,18 @@ def chosen_run() -> tuple[Run, Focus]:
     """The run in focus, and the focus. Where the run has no measured epochs the page says how they are had and offers runs that have them;
     one that reads the same language stands in its place, and the page stops where there is none.
     """
-    focus = shell.focus()
+    focus = visit.focus()
     run = store.run(focus.run)
     if run.measured:
         return run, focus
     able = {name: one for name, one in store.runs().items() if one.measured}
     other = _instead(run, list(able.values()))
     parts = missing(run).split("`")  # the command stands between two of them
-    said = "`".join(part if k % 2 else shell.md(part) for k, part in enumerate(parts))
+    said = "`".join(part if k % 2 else md(part) for k, part in enumerate(parts))
     if other:
-        st.caption(f"{said} Meanwhile: {shell.md(other.name)}.")
+        st.caption(f"{said} Meanwhile: {md(other.name)}.")
         if run.epochs:
-            with st.expander(f"Measure {shell.md(run.name)}", icon=":material/science:"):
+            with st.expander(f"Measure {md(run.name)}", icon=":material/science:"):
                 lacking(run, "epochs")
     elif run.epochs:
         lacking(run, "epochs")
@@ -56,14 +58,14 @@ def chosen_run() -> tuple[Run, Focus]:
         st.info(said, icon=":material/movie:")
 
     def take() -> None:
-        shell.go(run=st.session_state["through-run"] or focus.run)
+        visit.go(run=st.session_state["through-run"] or focus.run)
 
     if able:
         st.session_state["through-run"] = other.name if other else None
         st.pills("Runs that can be scrubbed through", able, key="through-run", on_change=take)
     if other is None:
         st.stop()
-    shell.shows(other.name)
+    header.shows(other.name)
     return other, replace(focus, run=other.name, row="").fit(other.capabilities)[0]
 
 
@@ -176,4 +178,4 @@ def figures(run: Run, film: Film, focus: Focus) -> None:
     own = bool(focus.text) and name in ("epoch-maps", "epoch-answers")
     of = Epochs(run, text=focus.text if own else None, pair=(focus.pair or None) if own else None)
     of.course, of.traces = film.seen, dict(film.traces)
-    shell.show_figure(name, of, **options)
+    show_figure(name, of, **options)

@@ -8,7 +8,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app import shell
+from app.blocks.figure import show_drawn
+from app.text import halves, md
 from app.views.papers.shared import WORDS, digests, with_interval
 from sentviz.gallery import code
 from sentviz.papers.fused import tables as fused_tables
@@ -51,13 +52,13 @@ def _answers(runs: Sequence[Run]) -> None:
         one = _answer(dataset, digests(runs, dataset), runs)
         known = one.baseline is not None and len(one.rows) > 0
         with st.container(gap=None):
-            st.markdown(f"{ICONS[one.word] if known else ':material/inventory_2:'} **{shell.md(one.short)}**")
-            st.caption(shell.md(one.numbers) if known else one.numbers)
+            st.markdown(f"{ICONS[one.word] if known else ':material/inventory_2:'} **{md(one.short)}**")
+            st.caption(md(one.numbers) if known else one.numbers)
     st.caption(f"“Cannot be told” means that p is above 0.05 after Holm's correction over the settings. {SEEDS_IN_WORDS}")
-    for column, dataset in zip(shell.halves("fused-gains"), DATASETS, strict=True):
+    for column, dataset in zip(halves("fused-gains"), DATASETS, strict=True):
         with column:
             if dataset == "nsmc" or configurations(runs, dataset):
-                shell.figure(
+                show_drawn(
                     lambda theme, dataset=dataset: gains_figure(runs, dataset, theme),  # type: ignore[misc]
                     f"fused-gains-{dataset}",
                     code=code(dataset, "gains"),
@@ -87,7 +88,7 @@ def _numbers(runs: Sequence[Run]) -> None:
         column_config={name: st.column_config.Column(title) for name, title in titles.items()}
         | {"spread": st.column_config.Column("over seeds ±", help="Standard deviation of the setting's accuracy over its seeds, points")},
     )
-    st.caption(shell.md(made.caption))
+    st.caption(md(made.caption))
 
 
 def _accuracies(runs: Sequence[Run]) -> None:
@@ -117,17 +118,17 @@ def _accuracies(runs: Sequence[Run]) -> None:
         column_config=config,
         placeholder="–",
     )
-    st.caption(f"{shell.md(made.caption)} Bold: the best of a column.")
+    st.caption(f"{md(made.caption)} Bold: the best of a column.")
 
 
 def out_of_domain(runs: Sequence[Run]) -> None:
     """Table 3 as gains, and in numbers."""
     st.markdown("##### Table 3: out of domain")
-    left, right = shell.halves("fused-tasks")
+    left, right = halves("fused-tasks")
     made = _table("tasks", digests(runs), runs)
     with left:
         made_of = digests(runs)
-        shell.figure(lambda theme: tasks_figure(runs, theme), "fused-tasks", code=code("all", "gains-out-of-domain"), of=made_of)
+        show_drawn(lambda theme: tasks_figure(runs, theme), "fused-tasks", code=code("all", "gains-out-of-domain"), of=made_of)
     with right:
         here = made.frame.dropna(subset="difference")
         if here.empty:
@@ -144,4 +145,4 @@ def out_of_domain(runs: Sequence[Run]) -> None:
             st.dataframe(
                 shown[names].style.format(form), hide_index=True, height="content", key="fused-tasks", column_config=config, placeholder="–"
             )
-        st.caption(shell.md(made.caption))
+        st.caption(md(made.caption))

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
-from app import shell, store
+from app import store, visit
+from app.blocks.figure import show_drawn
+from app.text import halves, md
 from app.views.papers.shared import digests, plain
 from sentviz.errors import SentvizError
 from sentviz.figures import Figure, Theme
@@ -39,7 +41,7 @@ def statistics(runs: Sequence[Run]) -> None:
         "printed_sigma_squared": "σ², print",
     }
     plain(made.frame[["setting", *names]].rename(columns=names), key="fused-statistics")
-    st.caption(shell.md(made.caption))
+    st.caption(md(made.caption))
 
 
 # ---- [CLS]
@@ -61,7 +63,7 @@ def cls(runs: Sequence[Run]) -> None:
             icon=":material/science:",
         )
     for dataset in shown:
-        shell.figure(
+        show_drawn(
             lambda theme, of=dataset: _lines(of, theme, digests(runs, of), runs),  # type: ignore[misc]
             f"fused-cls-{dataset}",
             code=code(dataset, "cls-lines"),
@@ -92,15 +94,15 @@ def _sentence(run: Run) -> None:
     try:
         changed = _changed(run.name, run.digest)
     except SentvizError as error:
-        st.warning(shell.md(str(error)), icon=":material/block:")
+        st.warning(md(str(error)), icon=":material/block:")
         return
     assert changed.attention is not None
     head = len(changed.head_ids) - 1
     moved = np.abs(changed.attention[0, head])
     own = float(moved[0].max())
-    left, right = shell.halves("fused-sentence", 1.3, 1.0)
+    left, right = halves("fused-sentence", 1.3, 1.0)
     with left:
-        shell.figure(
+        show_drawn(
             lambda theme: sourced(difference_map(changed, "itself without its lexicon", 0, head, theme=theme), run), "fused-sentence-map"
         )
     with right:
@@ -111,7 +113,7 @@ def _sentence(run: Run) -> None:
         )
 
         def follow() -> None:
-            shell.go(run=run.name, look="lexicon", text="")
+            visit.go(run=run.name, look="lexicon", text="")
 
         if st.button("Follow a token from the lexicon to attention", icon=":material/menu_book:", on_click=follow, key="fused-follow"):
             st.switch_page("views/sentence/attention.py")
@@ -124,9 +126,9 @@ def covered(runs: Sequence[Run]) -> None:
     """Figure 4: what the lexicons leave neutral, and the same measured anew."""
     st.markdown("##### Figure 4: how much of the text the lexicon reaches")
     made = fused_tables.covered()
-    left, right = shell.halves("fused-coverage")
+    left, right = halves("fused-coverage")
     with left:
-        shell.figure(lambda theme: covered_figure(theme), "fused-coverage", code=code("all", "coverage"))
+        show_drawn(lambda theme: covered_figure(theme), "fused-coverage", code=code("all", "coverage"))
     with right:
         st.markdown("**Not neutral is not yet sentiment.** The most frequent tokens that an entry contains are marks and particles:")
         shown = made.frame[["dataset", "lexicon", "neutral", "tokens", "frequent"]].assign(neutral=100 * made.frame["neutral"])
@@ -142,7 +144,7 @@ def covered(runs: Sequence[Run]) -> None:
                 "frequent": st.column_config.Column("most frequent of the others", width="medium"),
             },
         )
-        st.caption(shell.md(made.caption))
+        st.caption(md(made.caption))
         with st.popover("Measure again here", icon=":material/refresh:"):
             _again()
 
@@ -157,7 +159,7 @@ def _again() -> None:
         with st.spinner(f"Reading {coverage.TITLES[dataset]}"):
             found = coverage.measure(dataset)
     except SentvizError as error:
-        st.warning(shell.md(str(error)), icon=":material/database_off:")
+        st.warning(md(str(error)), icon=":material/database_off:")
         return
     stored = coverage.measured().set_index(["dataset", "lexicon"])["neutral"]
     for row in found.to_dict("records"):

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
-from app import shell
+from app.blocks.figure import show_drawn
+from app.text import halves
 from app.views.sentence import hardmax_parts
 from sentviz.figures.clustering import layer_bands, leader_bars
 from sentviz.gallery import code, sourced
@@ -32,15 +33,15 @@ def show(runs: Sequence[Run]) -> None:
         hardmax_parts.without_runs()
         return
 
-    left, right = shell.halves("hardmax-paper")
+    left, right = halves("hardmax-paper")
     with left:
         if trained(runs):
-            shell.figure(lambda theme: accuracy_figure(runs, theme), "hardmax-accuracy", code=code("all", "hardmax-accuracy"))
+            show_drawn(lambda theme: accuracy_figure(runs, theme), "hardmax-accuracy", code=code("all", "hardmax-accuracy"))
     counted = next(iter(surveyed(runs)), None)
     if counted is not None:
         with right:
             bands = per_layer(counted.frame(FILE))
-            shell.figure(
+            show_drawn(
                 lambda theme, of=counted: sourced(
                     layer_bands(bands, "at leaders", "Share of words at a leader", share=True, theme=theme), of
                 ),  # type: ignore[misc]
@@ -49,14 +50,14 @@ def show(runs: Sequence[Run]) -> None:
             )
         if counted.digest in set(nearness.table()["digest"]):
             with left:
-                shell.figure(lambda theme: nearness_figure(runs, theme=theme), "hardmax-nearness", code=code("all", "hardmax-nearness"))
+                show_drawn(lambda theme: nearness_figure(runs, theme=theme), "hardmax-nearness", code=code("all", "hardmax-nearness"))
         asked = hardmax_parts.model(counted)
         words = leading(counted.frame(FILE), asked.vocabulary)
         reach = float((words.loc[words["leads"] > 0, "score"].abs() / np.linalg.norm(asked.decision[0])).max())
         led = frequent(counted.frame(FILE), asked.vocabulary, asked.decision[0], distance=reach / 3, confidence=0.95, top=15)
-        for column, label in zip(shell.halves("hardmax-led"), counted.labels, strict=False):
+        for column, label in zip(halves("hardmax-led"), counted.labels, strict=False):
             with column:
-                shell.figure(
+                show_drawn(
                     lambda theme, label=label: sourced(leader_bars(led, label, theme=theme), counted),  # type: ignore[misc]
                     f"paper-led-{label}",
                     code=code(counted.name, "leaders", label=label),

@@ -8,7 +8,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app import shell
+from app import visit
+from app.text import md
 from app.views.papers.shared import digests, picked
 from sentviz.papers.ndt.answer import BASES
 from sentviz.papers.ndt.study import DATASETS, configurations
@@ -35,7 +36,7 @@ def show(runs: Sequence[Run]) -> None:
     if not bases:
         st.info(f"No baseline of {DATASETS[dataset]} is here, so nothing can be compared with one.", icon=":material/inventory_2:")
         return
-    shell.choose(
+    visit.choose(
         st.segmented_control,
         "Against",
         "base",
@@ -44,7 +45,7 @@ def show(runs: Sequence[Run]) -> None:
         format_func=lambda one: f"against {bases[one]}",
         label_visibility="collapsed",
     )
-    base = shell.focus().base if shell.focus().base in bases else next(iter(bases))
+    base = visit.focus().base if visit.focus().base in bases else next(iter(bases))
     table = _compared(dataset, base, "test", digests(runs, dataset), runs)
     if table.frame.empty:
         st.info("There is no other configuration here to compare with it.", icon=":material/inventory_2:")
@@ -57,7 +58,7 @@ def show(runs: Sequence[Run]) -> None:
         f" {' · '.join(f'{counts.get(word, 0)} {text}' for word, text in ICONS.items())}"
     )
     _table(table.frame)
-    st.caption(shell.md(table.caption))
+    st.caption(md(table.caption))
     if len(here) > 1:
         _pair(here, dataset)
 
@@ -98,4 +99,4 @@ def _pair(here: dict[str, list[Run]], dataset: str) -> None:
             one = mixed(here[a], here[b], noise=seed_noise(here.values()))
             said = {"better": "Yes.", "worse": "No, worse.", "cannot be told": "Cannot be told with this data."}[one.word()]
             how = f"p = {one.p:.2g}" if one.test == "over seeds" else f"McNemar p = {one.p:.2g} tells the two runs apart, not the models"
-            st.markdown(f"**{said}** {shell.md(one.numbers)}; {shell.md(how)}.")
+            st.markdown(f"**{said}** {md(one.numbers)}; {md(how)}.")

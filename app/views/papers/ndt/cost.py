@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app import shell
+from app.blocks.figure import show_drawn
+from app.text import halves, md
 from app.views.papers.shared import picked, plain
 from sentviz.figures.tradeoff import tradeoff
 from sentviz.gallery import code
@@ -31,10 +32,10 @@ TITLES = {
 
 def show(runs: Sequence[Run]) -> None:
     dataset = picked("Data set", "study", DATASETS)
-    left, right = shell.halves("ndt-cost")
+    left, right = halves("ndt-cost")
     timed = milliseconds()
     with left:
-        shell.figure(
+        show_drawn(
             lambda theme: tradeoff(*costs(dataset), title=DATASETS[dataset], theme=theme), "ndt-tradeoff", code=code(dataset, "cost")
         )
     with right:
@@ -55,4 +56,4 @@ def show(runs: Sequence[Run]) -> None:
     else:
         whole = dict.fromkeys(("batches", "tokens", "rounds"), "{:.0f}")
         plain(here.drop(columns="dataset").rename(columns=TITLES), key="ndt-milliseconds", digits=2, milliseconds="{:.1f}", **whole)
-    st.caption(shell.md(timed.caption))
+    st.caption(md(timed.caption))

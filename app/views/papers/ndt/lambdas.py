@@ -7,8 +7,10 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from app import shell
+from app import visit
+from app.blocks.figure import show_drawn
 from app.focus import choices
+from app.text import md
 from app.views.papers.shared import digests, picked, plain
 from sentviz.figures import Figure, Theme
 from sentviz.figures.lambda_grid import lambda_grid
@@ -48,14 +50,14 @@ def _controlled(dataset: str, key: tuple[str, ...], _runs: Sequence[Run]) -> pd.
 
 def show(runs: Sequence[Run]) -> None:
     dataset = picked("Data set", "study", DATASETS)
-    shell.choose(st.segmented_control, "Scale", "scale", choices("scale"), format_func=SCALES.get, label_visibility="collapsed")
+    visit.choose(st.segmented_control, "Scale", "scale", choices("scale"), format_func=SCALES.get, label_visibility="collapsed")
     grid(runs, dataset)
     _controls(runs, dataset)
     table = _table(dataset, digests(runs, dataset), runs)
     if not table.frame.empty:
         st.markdown("##### Final λ, measured and printed")
         plain(table.frame, key="ndt-lambda-table", digits=4, layer="{:.0f}", component="{:.0f}", seeds="{:.0f}")
-        st.caption(shell.md(table.caption))
+        st.caption(md(table.caption))
 
 
 def _controls(runs: Sequence[Run], dataset: str) -> None:
@@ -64,7 +66,7 @@ def _controls(runs: Sequence[Run], dataset: str) -> None:
     if frame.empty:
         return
     st.markdown("##### Learned, or put in by the start?")
-    st.markdown("\n".join(f"- {shell.md(line)}" for line in said(frame)))
+    st.markdown("\n".join(f"- {md(line)}" for line in said(frame)))
     with st.expander("Every lambda of these runs", on_change="rerun", key="ndt-controls") as more:
         if more.open:
             shown = frame.assign(
@@ -80,8 +82,8 @@ def _controls(runs: Sequence[Run], dataset: str) -> None:
 
 def grid(runs: Sequence[Run], dataset: str) -> None:
     """The small multiples of a data set, on the scale in focus."""
-    change = shell.focus().scale == "change"
-    shell.figure(
+    change = visit.focus().scale == "change"
+    show_drawn(
         lambda theme: _figure(dataset, change, theme, runs),
         f"lambda-grid-{dataset}",
         code=code(dataset, "lambda-grid", change=change),

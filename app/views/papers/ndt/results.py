@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import streamlit as st
 
-from app import shell
+from app import visit
+from app.blocks.figure import show_drawn
+from app.blocks.files import csv_button
+from app.text import halves, md
+from app.text import theme as page_theme
 from app.views.papers.ndt.table import beside_print
 from app.views.papers.shared import digests, picked, plain, with_interval
 from sentviz.figures import Figure, Theme
@@ -54,12 +58,12 @@ def show(runs: Sequence[Run]) -> None:
         )
     split = "test"
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
-        shell.choose(
+        visit.choose(
             st.selectbox, "Metric", "metric", list(METRICS), format_func=lambda name: TITLES[name], label_visibility="collapsed", width=220
         )
         if any("official_test" in run.metrics() for run in here):
-            split = shell.focus().over if shell.focus().over in SPLITS else "test"
-            shell.choose(
+            split = visit.focus().over if visit.focus().over in SPLITS else "test"
+            visit.choose(
                 st.segmented_control,
                 "Rows",
                 "over",
@@ -68,12 +72,12 @@ def show(runs: Sequence[Run]) -> None:
                 format_func=lambda name: SPLITS[name],
                 label_visibility="collapsed",
             )
-    metric = shell.focus().metric
+    metric = visit.focus().metric
     measured = _summarised(dataset, split, digests(here), runs)
     rows = ", official test" if split != "test" else ""
-    left, right = shell.halves("ndt-results")
+    left, right = halves("ndt-results")
     with left:
-        shell.figure(
+        show_drawn(
             _signed(
                 lambda theme: measured_beside_printed(
                     beside(measured, dataset, metric, split),
@@ -90,7 +94,7 @@ def show(runs: Sequence[Run]) -> None:
             of=digests(here),
         )
     with right:
-        shell.figure(
+        show_drawn(
             _signed(
                 lambda theme: accuracy_grid(
                     grid(beside(measured, dataset, "accuracy", split)), title=f"{DATASETS[dataset]}{rows}", theme=theme
@@ -103,10 +107,10 @@ def show(runs: Sequence[Run]) -> None:
             of=digests(here),
         )
         if split == "test":
-            st.caption(shell.md(said(fits(measured, dataset))))
+            st.caption(md(said(fits(measured, dataset))))
     st.markdown(f"##### Every printed column on {DATASETS[dataset]}{rows or ', measured and printed'}")
     table = results(runs, dataset, split, measured)
-    beside_print(table.frame, shell.theme(), key="ndt-results-table")
+    beside_print(table.frame, page_theme(), key="ndt-results-table")
     if note := other_sample(runs, dataset):
         st.caption(note)
     if dataset == leak.DATASET:
@@ -122,7 +126,7 @@ def show(runs: Sequence[Run]) -> None:
         if more.open:
             of_all = silhouettes(runs)
             plain(of_all.frame.dropna(axis=1, how="all"), key="ndt-silhouette-table")
-            st.caption(shell.md(of_all.caption))
+            st.caption(md(of_all.caption))
 
 
 def _leaked() -> None:
@@ -137,8 +141,8 @@ def _leaked() -> None:
         forms[model] = with_interval(*(100 * wide[name][model] for name in ("value", "low", "high")))
     frame = shown.reset_index().assign(share=lambda rows: 100 * rows["share"])
     st.dataframe(frame.style.format(forms, na_rep="–"), hide_index=True, height="content", key="ndt-leak-table")
-    st.caption(f"{shell.md(made.caption)} Share, and accuracy by model, in percent. `{leak.COMMAND}` measures anew.")
-    shell.csv(made.frame, made.name, "ndt-leak-csv")
+    st.caption(f"{md(made.caption)} Share, and accuracy by model, in percent. `{leak.COMMAND}` measures anew.")
+    csv_button(made.frame, made.name, "ndt-leak-csv")
 
 
 def _signed(make: Callable[[Theme], Figure], sources: Iterable[Run], split: str) -> Callable[[Theme], Figure]:

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from app import shell, store
+from app import store
+from app.blocks.figure import show_drawn
+from app.text import md
 from sentviz.errors import SentvizError
 from sentviz.figures.phenomena import MOST
 from sentviz.figures.phenomena import phenomena as drawn
@@ -41,11 +43,11 @@ def show(runs: Sequence[Run]) -> None:
         rows = {name: store.demo_rows(store.run(name), SHOWN) for name in chosen}
         frame = accuracy_by_phenomenon(rows, sided=True)
     except SentvizError as error:
-        st.warning(shell.md(str(error)), icon=":material/block:")
+        st.warning(md(str(error)), icon=":material/block:")
         return
     part = frame[frame["phenomenon"].isin(SHOWN)]
     sources = [store.run(name) for name in chosen]
-    shell.figure(
+    show_drawn(
         lambda theme: sourced(drawn(part, sided=True, theme=theme), *sources, rows=rows[chosen[0]]),
         "failures",
         code=code(chosen[0], "phenomena", versus=tuple(chosen[1:]), only=SHOWN, sided=True),

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app import shell
+from app.text import md
 from app.views.papers.shared import digests, picked, with_interval
 from app.views.testset import gates_part
 from sentviz.papers.sentiformer.gates import gated, over_seeds
@@ -50,7 +50,5 @@ def show(runs: Sequence[Run]) -> None:
     )
     many = int(means["seeds"].max())
     over = f"other texts and other seeds, {many} here" if many > 1 else "other texts; one seed, so another training may differ"
-    st.caption(
-        f"Mean over layers, with 95% intervals for {over}. n: texts that have such a token. Below: {shell.md(here[dataset][0].name)}."
-    )
+    st.caption(f"Mean over layers, with 95% intervals for {over}. n: texts that have such a token. Below: {md(here[dataset][0].name)}.")
     gates_part.show(here[dataset][0])

@@ -7,7 +7,8 @@ from typing import Any
 
 import streamlit as st
 
-from app import shell
+from app.blocks.figure import show_drawn
+from app.text import halves, md
 from app.views.papers.shared import WORDS, digests, signed, with_interval
 from sentviz.figures import Figure, Theme
 from sentviz.gallery import code
@@ -38,10 +39,10 @@ def show(runs: Sequence[Run]) -> None:
             "No ablation is here. `sentviz study sentiformer-ablations --dataset sst5_trees` trains them.", icon=":material/inventory_2:"
         )
         return
-    left, right = shell.halves("sentiformer-parts")
+    left, right = halves("sentiformer-parts")
     with left:
         for dataset in here:
-            shell.figure(
+            show_drawn(
                 lambda theme, of=dataset: _figure(of, theme, digests(runs, of), runs),  # type: ignore[misc]
                 f"sentiformer-parts-{dataset}",
                 code=code(dataset, "sentiformer-parts"),
@@ -62,4 +63,4 @@ def show(runs: Sequence[Run]) -> None:
             key="sentiformer-table-2",
             column_config={name: st.column_config.Column(title) for name, title in titles.items()},
         )
-        st.caption(shell.md(made.caption))
+        st.caption(md(made.caption))

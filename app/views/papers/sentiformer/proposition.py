@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import streamlit as st
 
-from app import shell
+from app import visit
+from app.blocks.figure import show_drawn
 from app.fields import LARGEST
 from app.focus import choices
+from app.text import halves, md
 from app.turns import here
 from app.waiting import wait
 from sentviz.background import Jobs
@@ -53,9 +55,9 @@ def show() -> None:
         return
     made: Separation = job.result
     lines = code("all", "separation", positions=setting.positions, longest=setting.longest, seed=setting.seed)
-    left, right = shell.halves("separation", 1.6, 1.0)
+    left, right = halves("separation", 1.6, 1.0)
     with left:
-        shell.figure(
+        show_drawn(
             lambda theme: learned_by(accuracy_by_length(made.accuracy, trained=setting.longest, theme=theme), setting),
             "separation",
             code=lines,
@@ -75,7 +77,7 @@ def _separate(setting: Any, tick: Any) -> Any:
 def _setting() -> Any:
     """What this visitor asked for, a `solvers.Setting`; None before anything was."""
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        shell.choose(
+        visit.choose(
             st.segmented_control,
             "Positions of the transformer",
             "positions",
@@ -84,10 +86,10 @@ def _setting() -> Any:
             required=True,
             help="The proof takes learned ones. SentiFormer's tell how far the end is.",
         )
-        shell.choose(st.segmented_control, "Longest training sequence", "longest", choices("longest"), required=True)
-        st.number_input("Seed", 0, LARGEST, width=110, **shell.bound("seed", shell.focus().seed))
+        visit.choose(st.segmented_control, "Longest training sequence", "longest", choices("longest"), required=True)
+        st.number_input("Seed", 0, LARGEST, width=110, **visit.bound("seed", visit.focus().seed))
         clicked = st.button("Train all models", type="primary", icon=":material/play_arrow:", key="prop2-train")
-    focus = shell.focus()
+    focus = visit.focus()
     chosen = (focus.positions, int(focus.longest), focus.seed)
     if clicked:
         st.session_state["separation"] = chosen
@@ -146,7 +148,7 @@ def _span(shares: pd.Series[float]) -> str:
 
 def _typed() -> str:
     """The sequence as typed. The focus gets it once it is one of the eight words: what else is typed reaches no link."""
-    state, linked = st.session_state, shell.focus().sequence or EXAMPLE
+    state, linked = st.session_state, visit.focus().sequence or EXAMPLE
     if "prop2-text" not in state or state.get("prop2-linked") != linked:
         state["prop2-text"] = state["prop2-linked"] = linked
 
@@ -157,7 +159,7 @@ def _typed() -> str:
         except SentvizError:
             return
         state["prop2-linked"] = " ".join(words)
-        shell.go(sequence=state["prop2-linked"])
+        visit.go(sequence=state["prop2-linked"])
 
     said = f"Of the words {', '.join(WORDS)}"
     return st.text_input("A sequence", key="prop2-text", help=said, placeholder="not ... good", on_change=take)
@@ -170,7 +172,7 @@ def _ask(made: Separation) -> None:
     try:
         answers = made.solvers.answers(text)
     except SentvizError as error:
-        st.warning(shell.md(str(error)), icon=":material/edit:")
+        st.warning(md(str(error)), icon=":material/edit:")
         return
     first, *others = text.lower().split()
     twin = " ".join(["was" if first == FIRST else FIRST, *others])
@@ -186,25 +188,25 @@ def _ask(made: Separation) -> None:
             "right ": other["right"],
         }
     )
-    left, right = shell.halves("prop2-answers", 1.2, 1.0)
+    left, right = halves("prop2-answers", 1.2, 1.0)
     with left:
         number = st.column_config.NumberColumn(format="%.3f")
         st.dataframe(
             shown, hide_index=True, height="content", key="prop2-table", column_config={"p(positive)": number, "p(positive) ": number}
         )
-        st.caption(f"Beside it “{shell.md(twin)}”. A model that does not see the first word gives both the same answer.")
+        st.caption(f"Beside it “{md(twin)}”. A model that does not see the first word gives both the same answer.")
     trace = made.solvers.transformer.trace(text.lower())
     with right:
         for head in range(2):
             row = trace.rows(0, 0, 1, head, "effective")[0]
             best = int(row.argmax())
             st.markdown(
-                f"Head {head + 1}: [CLS], which alone is read, gives {row[best]:.0%} to “{shell.md(trace.tokens[best])}”, token"
+                f"Head {head + 1}: [CLS], which alone is read, gives {row[best]:.0%} to “{md(trace.tokens[best])}”, token"
                 f" {best + 1} of {len(trace.tokens)}."
             )
-    for head, column in enumerate(shell.halves("prop2-heads")):
+    for head, column in enumerate(halves("prop2-heads")):
         with column:
-            shell.figure(
+            show_drawn(
                 lambda theme, head=head: learned_by(heatmap(trace, 0, head, "effective", side=440, theme=theme), made.setting),  # type: ignore[misc]
                 f"prop2-head-{head}",
             )

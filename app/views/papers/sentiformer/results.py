@@ -7,7 +7,8 @@ from typing import Any
 
 import streamlit as st
 
-from app import shell
+from app.blocks.figure import show_drawn
+from app.text import halves, md
 from app.views.papers.shared import digests, wide
 from sentviz.gallery import code
 from sentviz.papers.sentiformer import tables
@@ -40,12 +41,12 @@ def show(runs: Sequence[Run]) -> None:
         key="sentiformer-table-1",
         column_config={name: _column(name) for name in map(str, shown)} | {"model": st.column_config.Column(pinned=True)},
     )
-    st.caption(shell.md(made.caption))
+    st.caption(md(made.caption))
     here = [dataset for dataset in DATASETS if configurations(runs, dataset)]
     for i in range(0, len(here), 2):
-        for column, dataset in zip(shell.halves(f"sentiformer-accuracy-{i}"), here[i : i + 2], strict=False):
+        for column, dataset in zip(halves(f"sentiformer-accuracy-{i}"), here[i : i + 2], strict=False):
             with column:
-                shell.figure(
+                show_drawn(
                     lambda theme, dataset=dataset: accuracy_figure(runs, dataset, theme),  # type: ignore[misc]
                     f"sentiformer-accuracy-{dataset}",
                     code=code(dataset, "sentiformer-accuracy"),

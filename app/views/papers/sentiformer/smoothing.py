@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
-from app import answers, shell, store
+from app import answers, store, visit
+from app.blocks.figure import show_drawn
+from app.text import halves, md
 from app.views.parts import notebook, sentence_box
 from sentviz.errors import SentvizError
 from sentviz.figures.smoother import smoother
@@ -32,35 +34,35 @@ def show() -> None:
     if not names:
         st.info("No run with weights and attention is here. `sentviz train sst2` trains one.", icon=":material/inventory_2:")
         return
-    if shell.focus().run not in names:
-        st.caption(f"{shell.md(shell.focus().run)} has no softmax to take apart; choose another model.")
+    if visit.focus().run not in names:
+        st.caption(f"{md(visit.focus().run)} has no softmax to take apart; choose another model.")
         st.selectbox("Model", names, None, placeholder="choose one with attention", key="smooth-model", on_change=_take, width=300)
         return
-    run = store.run(shell.focus().run)
+    run = store.run(visit.focus().run)
     try:
-        text, pair = answers.texts(shell.focus())
+        text, pair = answers.texts(visit.focus())
         with st.container(horizontal=True, gap="small"):
-            shell.choose(st.selectbox, "Model", "run", names, label_visibility="collapsed", width=260)
+            visit.choose(st.selectbox, "Model", "run", names, label_visibility="collapsed", width=260)
             sentence_box(run, text, pair, "smooth-sentence")
             if plain := _plain(run, names):
                 help = f"{run.name} has {run.capabilities.components} kernels a head; this run has one, as the definition says."
-                st.button(shell.md(f"See {plain}"), help=shell.md(help), key="smooth-plain", on_click=shell.go, kwargs={"run": plain})
-        trace = answers.trace(shell.focus(), scored=False, exact=True)
+                st.button(md(f"See {plain}"), help=md(help), key="smooth-plain", on_click=visit.go, kwargs={"run": plain})
+        trace = answers.trace(visit.focus(), scored=False, exact=True)
     except SentvizError as error:
-        st.warning(shell.md(str(error)), icon=":material/edit:")
+        st.warning(md(str(error)), icon=":material/edit:")
         return
     layer, head, query = _row(trace)
     try:
         row = cell(store.model(run), trace, layer, head, query, 0)
     except SentvizError as error:
-        st.warning(shell.md(str(error)), icon=":material/block:")
+        st.warning(md(str(error)), icon=":material/block:")
         return
     best = int(np.argmax(np.abs(row.row)))
     made = cell(store.model(run), trace, layer, head, query, best)
     lines = notebook(run, "smoother", trace, layer=layer, head=head, query=query, key=best, kernel=True)
-    left, right = shell.halves("smoothing", 1.5, 1.0)
+    left, right = halves("smoothing", 1.5, 1.0)
     with left:
-        shell.figure(lambda theme: sourced(smoother(made, kernel=True, theme=theme), run, trace=trace), "kernel", code=lines)
+        show_drawn(lambda theme: sourced(smoother(made, kernel=True, theme=theme), run, trace=trace), "kernel", code=lines)
     with right:
         _words(made, trace, run)
 
@@ -74,15 +76,15 @@ def _plain(run: Run, names: Sequence[str]) -> str:
 
 
 def _take() -> None:
-    shell.go(run=st.session_state["smooth-model"])
+    visit.go(run=st.session_state["smooth-model"])
 
 
 def _row(trace: Trace) -> tuple[int, int, int]:
     """Layer, head and query, counted from 0."""
     layers, heads = trace.lambdas.shape[0], len(trace.head_ids)
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
-        shell.choose(st.selectbox, "Layer", "layer", [str(i + 1) for i in range(layers)], width=90)
-        shell.choose(st.selectbox, "Head", "head", [str(i + 1) for i in range(heads)], width=90)
+        visit.choose(st.selectbox, "Layer", "layer", [str(i + 1) for i in range(layers)], width=90)
+        visit.choose(st.selectbox, "Head", "head", [str(i + 1) for i in range(heads)], width=90)
         query = st.selectbox(
             "Token",
             range(len(trace.tokens)),
@@ -91,8 +93,8 @@ def _row(trace: Trace) -> tuple[int, int, int]:
             width=220,
             help="Whose output is averaged; type to search.",
         )
-    head = shell.focus().head
-    return shell.focus().layer - 1, int(head) - 1 if head.isdecimal() else 0, int(query or 0)
+    head = visit.focus().head
+    return visit.focus().layer - 1, int(head) - 1 if head.isdecimal() else 0, int(query or 0)
 
 
 def _words(made: CellArithmetic, trace: Trace, run: Run) -> None:
@@ -101,9 +103,9 @@ def _words(made: CellArithmetic, trace: Trace, run: Run) -> None:
     top, second = frame["weight"].abs().nlargest(2).index.tolist() if len(frame) > 1 else (0, 0)
     seen = int(frame["seen"].sum())
     said = [
-        f"**{shell.md(made.tokens[made.query])}** is averaged over {seen:,} of {len(frame):,} tokens. It takes most from"
-        f" **{shell.md(made.tokens[top])}** ({frame['weight'][top]:.1%})"
-        + (f" and **{shell.md(made.tokens[second])}** ({frame['weight'][second]:.1%})." if len(frame) > 1 else ".")
+        f"**{md(made.tokens[made.query])}** is averaged over {seen:,} of {len(frame):,} tokens. It takes most from"
+        f" **{md(made.tokens[top])}** ({frame['weight'][top]:.1%})"
+        + (f" and **{md(made.tokens[second])}** ({frame['weight'][second]:.1%})." if len(frame) > 1 else ".")
     ]
     if made.window:
         said.append(f"The kernel is 0 outside a window of {made.window} tokens and the global ones.")

@@ -7,7 +7,8 @@ from typing import Any
 
 import streamlit as st
 
-from app import shell
+from app.blocks.figure import show_drawn
+from app.text import halves, md
 from app.views.papers.shared import with_interval
 from sentviz.errors import SentvizError
 from sentviz.gallery import code
@@ -22,11 +23,11 @@ def show(runs: Sequence[Run]) -> None:
     try:
         speeds, growth, steps = throughput.speeds_table(), throughput.growth_table(), throughput.steps_table()
     except SentvizError as error:
-        st.info(shell.md(str(error)), icon=":material/timer_off:")
+        st.info(md(str(error)), icon=":material/timer_off:")
         return
-    left, right = shell.halves("sentiformer-speed")
+    left, right = halves("sentiformer-speed")
     with left:
-        shell.figure(lambda theme: growth_figure(theme=theme), "sentiformer-growth", code=code("all", "time-by-length"))
+        show_drawn(lambda theme: growth_figure(theme=theme), "sentiformer-growth", code=code("all", "time-by-length"))
     with right:
         frame = speeds.frame
         forms: dict[Any, Any] = {"times": with_interval(frame["times"], frame["low"], frame["high"]), "printed_times": "{:.1f}"}
@@ -45,7 +46,7 @@ def show(runs: Sequence[Run]) -> None:
             key="sentiformer-speeds",
             column_config={name: st.column_config.Column(title) for name, title in titles.items()},
         )
-        st.caption(shell.md(speeds.caption))
+        st.caption(md(speeds.caption))
         st.markdown("##### A step of training, full against sparse attention")
         frame = steps.frame
         forms = {"full": "{:,.0f}", "sparse": "{:,.0f}", "times": with_interval(frame["times"], frame["low"], frame["high"])}
@@ -58,8 +59,8 @@ def show(runs: Sequence[Run]) -> None:
             key="sentiformer-steps",
             column_config={name: st.column_config.Column(title) for name, title in titles.items()},
         )
-        st.caption(shell.md(steps.caption))
+        st.caption(md(steps.caption))
         with st.expander("Every number of the curves", on_change="rerun", key="sentiformer-growth-numbers") as more:
             if more.open:
                 st.dataframe(growth.frame, hide_index=True, placeholder="–", key="sentiformer-growth-table")
-                st.caption(shell.md(growth.caption))
+                st.caption(md(growth.caption))

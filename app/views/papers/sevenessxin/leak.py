@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app import shell
+from app.text import halves
 from app.views.papers.shared import plain
 from sentviz.papers.sevenessxin.leak import COSTS, WEEKS, WORDS, table
 from sentviz.papers.sevenessxin.prints import DATASET
@@ -28,7 +28,7 @@ def show(runs: Sequence[Run]) -> None:
     if spent.empty or words.empty:
         st.info("It is not measured here. `python -m sentviz.papers.sevenessxin.leak` measures it.", icon=":material/straighten:")
         return
-    left, right = shell.halves("sevenessxin-leak")
+    left, right = halves("sevenessxin-leak")
     with left:
         shown = spent.assign(trained=spent["trained"].map(TITLES), tested=spent["tested"].map(TITLES))
         plain(shown, key="sevenessxin-leak-costs", n="{:,.0f}")

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app import shell, store
+from app import store
+from app.text import md
 from app.views.papers.sevenessxin.sentences import SENTENCES, asked
 from app.views.papers.shared import plain
 from sentviz.errors import SentvizError
@@ -33,7 +34,7 @@ def show(runs: Sequence[Run]) -> None:
     else:
         plain(frame.drop(columns=["run", "digest"]), key="sevenessxin-padding", n="{:,.0f}")
         st.caption(
-            f"{shell.md(frame['run'].iloc[0])} on its test split: the share of answers that change, what accuracy changes with padding read"
+            f"{md(frame['run'].iloc[0])} on its test split: the share of answers that change, what accuracy changes with padding read"
             " (shares, 95% intervals over rows), and how far the pooled vector moves, as a part of its length (median)."
         )
     run = asked(runs, "sevenessxin-padding-of")
@@ -43,7 +44,7 @@ def show(runs: Sequence[Run]) -> None:
     try:
         masked, read = (store.model(run).trace(text, strength={"mask": factor}) for factor in (1, 0))
     except SentvizError as error:
-        st.warning(shell.md(str(error)), icon=":material/edit:")
+        st.warning(md(str(error)), icon=":material/edit:")
         return
     assert masked.pooled is not None and read.pooled is not None
     real = len(read.tokens) - read.padding

@@ -7,7 +7,8 @@ from typing import Any
 
 import streamlit as st
 
-from app import shell
+from app.blocks.figure import show_drawn
+from app.text import halves, md
 from app.views.papers.shared import WORDS, digests, plain, signed, wide, with_interval
 from sentviz.figures import Figure
 from sentviz.gallery import code
@@ -34,7 +35,7 @@ def _table(name: str, key: tuple[str, ...], _runs: Sequence[Run]) -> Table:
 
 
 def _drawn(name: str, runs: Sequence[Run]) -> None:
-    shell.figure(
+    show_drawn(
         lambda theme: FIGURES[name](runs, theme=theme),
         f"sevenessxin-{name}",
         code=code(prints.DATASET, name),
@@ -60,13 +61,13 @@ def show(runs: Sequence[Run]) -> None:
         key="sevenessxin-table-2",
         column_config={"model": st.column_config.Column(pinned=True, width=130)},
     )
-    st.caption(shell.md(made.caption))
+    st.caption(md(made.caption))
     if here:
         _drawn("versions-beside-print", runs)
     with st.expander("Table I: the settings of each version"):
         settings = tables.settings(runs)
         plain(settings.frame, key="sevenessxin-table-1", digits=0)
-        st.caption(shell.md(settings.caption))
+        st.caption(md(settings.caption))
 
 
 def phases(runs: Sequence[Run]) -> None:
@@ -75,7 +76,7 @@ def phases(runs: Sequence[Run]) -> None:
     if made.frame.empty:
         _needed()
         return
-    left, right = shell.halves("sevenessxin-phases")
+    left, right = halves("sevenessxin-phases")
     with left:
         _drawn("rope-gains", runs)
     with right:
@@ -92,7 +93,7 @@ def phases(runs: Sequence[Run]) -> None:
             key="sevenessxin-phases-table",
             column_config={name: st.column_config.Column(title) for name, title in titles.items()},
         )
-        st.caption(shell.md(made.caption))
+        st.caption(md(made.caption))
 
 
 def curve(runs: Sequence[Run]) -> None:
@@ -120,11 +121,11 @@ def curve(runs: Sequence[Run]) -> None:
         key="sevenessxin-updates-table",
         column_config={"value": st.column_config.Column("accuracy, %"), "printed": st.column_config.Column("print, %")},
     )
-    st.caption(shell.md(made.caption))
+    st.caption(md(made.caption))
 
 
 def log(runs: Sequence[Run]) -> None:
     """Where the public log differs from the table."""
     made = tables.log(runs)
     plain(made.frame, key="sevenessxin-log", digits=4)
-    st.caption(shell.md(made.caption))
+    st.caption(md(made.caption))

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app import shell
+from app import visit
+from app.blocks.figure import show_drawn
+from app.text import halves, md
 from sentviz.gallery import code, make
 from sentviz.gallery.subjects import Answers
 from sentviz.papers.sevenessxin import prints
@@ -33,10 +35,10 @@ def matrix(runs: Sequence[Run]) -> None:
     """The matrix, each class's rate beside the printed one, and what the printed rates imply."""
     run = _chosen(runs, "sevenessxin-matrix-of")
     low, high = prints.FIGURE_5["negative"], prints.FIGURE_5["positive"]
-    left, right = shell.halves("sevenessxin-matrix")
+    left, right = halves("sevenessxin-matrix")
     with left:
         if run is not None:
-            shell.figure(
+            show_drawn(
                 lambda theme: make("confusion", Answers(run), theme=theme),
                 "sevenessxin-confusion",
                 code=code(run.name, "confusion"),
@@ -47,7 +49,7 @@ def matrix(runs: Sequence[Run]) -> None:
         if run is not None:
             found = rates([run])
             said = [f"{value:.1%} [{a:.1%}, {b:.1%}] of {label}" for label, (value, a, b) in found.items()]
-            st.markdown(f"**{shell.md(run.name)}:** {' and '.join(said[::-1])} tweets.")
+            st.markdown(f"**{md(run.name)}:** {' and '.join(said[::-1])} tweets.")
         st.caption(
             f"On a balanced test set the printed rates give an accuracy of {(low + high) / 2:.1%} and a precision"
             f" of {high / (high + 1 - low):.3f}; table II says 83.13% and 0.823. The text beside the figure says about 33% false negatives"
@@ -60,7 +62,7 @@ def clouds(runs: Sequence[Run]) -> None:
     run = _chosen(runs, "sevenessxin-clouds-of")
     if run is None:
         return
-    shell.choose(
+    visit.choose(
         st.segmented_control,
         "Large are",
         "words",
@@ -68,8 +70,8 @@ def clouds(runs: Sequence[Run]) -> None:
         format_func={"count": "frequent words, as printed", "keyness": "words that set a cell apart"}.__getitem__,
         required=True,
     )
-    by = shell.focus().words
-    shell.figure(
+    by = visit.focus().words
+    show_drawn(
         lambda theme: make("word-cloud", Answers(run), by=by, theme=theme),
         "sevenessxin-clouds",
         code=code(run.name, "word-cloud", by=by),

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app import shell, store
+from app import store
+from app.blocks.figure import show_drawn
+from app.text import halves, md
 from sentviz.errors import SentvizError
 from sentviz.gallery import Sentence, code, make
 from sentviz.papers.sevenessxin import prints
@@ -38,17 +40,17 @@ def show(runs: Sequence[Run]) -> None:
     run = asked(runs, "sevenessxin-importance-of")
     if run is None:
         return
-    for column, (kind, example) in zip(shell.halves("sevenessxin-importance"), SENTENCES.items(), strict=True):
+    for column, (kind, example) in zip(halves("sevenessxin-importance"), SENTENCES.items(), strict=True):
         with column:
             text = st.text_input(kind.capitalize(), example, key=f"sevenessxin-{kind}")
             try:
                 trace = store.model(run).trace(text)
             except SentvizError as error:
-                st.warning(shell.md(str(error)), icon=":material/edit:")
+                st.warning(md(str(error)), icon=":material/edit:")
                 continue
-            st.markdown(f"{shell.md(trace.label)}, {trace.confidence:.0%}")
+            st.markdown(f"{md(trace.label)}, {trace.confidence:.0%}")
             of = Sentence.of(run, trace)
-            shell.figure(
+            show_drawn(
                 lambda theme, of=of: make("token-importance", of, theme=theme),  # type: ignore[misc]
                 f"sevenessxin-importance-{kind}",
                 code=code(run.name, "token-importance", text=text),

@@ -9,8 +9,10 @@ from string import ascii_lowercase
 
 import streamlit as st
 
-from app import shell, turns
-from app.studio import chosen
+from app import turns
+from app.blocks.files import MIME
+from app.blocks.studio import chosen
+from app.text import md, paper
 from sentviz._browser import find_browser
 from sentviz.background import Turns
 from sentviz.errors import SentvizError
@@ -82,7 +84,7 @@ def open_sheet() -> None:
         with paper:
             _preview(sheet)
     except SentvizError as error:
-        st.error(shell.md(str(error)), icon=":material/block:")
+        st.error(md(str(error)), icon=":material/block:")
         return
     with controls:
         with st.container(horizontal=True, gap="small"):
@@ -91,7 +93,7 @@ def open_sheet() -> None:
                     format.upper(),
                     data=partial(_file, turns.turns("export"), sheet, format),
                     file_name=f"sheet.{format}",
-                    mime=shell.MIME[format],
+                    mime=MIME[format],
                     key=f"sheet-{format}",
                     on_click="ignore",
                     disabled=find_browser() is None,
@@ -102,7 +104,7 @@ def open_sheet() -> None:
 
 def _row(place: int, figure: Figure, count: int) -> None:
     with st.container(horizontal=True, gap="small", vertical_alignment="center", wrap=False):
-        st.markdown(f"**{_letter(place)}** {shell.md(figure.name)}", width="stretch")
+        st.markdown(f"**{_letter(place)}** {md(figure.name)}", width="stretch")
         moves = (("up", -1, place == 0, "arrow_upward"), ("down", 1, place == count - 1, "arrow_downward"))
         for name, by, off, icon in moves:
             key, label = f"sheet-{name}-{place}", f"Move {_letter(place)} {name}"
@@ -118,7 +120,7 @@ def _preview(sheet: Sheet) -> None:
         return
     with st.spinner("Drawing"):
         svg = _file(turns.turns("export"), sheet, "svg")
-    shell.paper(base64.b64encode(svg).decode(), sheet.millimetres, "Preview of the sheet")
+    paper(base64.b64encode(svg).decode(), sheet.millimetres, "Preview of the sheet")
 
 
 def _file(turns: Turns, sheet: Sheet, format: str) -> bytes:

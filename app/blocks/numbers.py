@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from app import shell
+from app.blocks.files import csv_button
+from app.text import md
 from sentviz.errors import SentvizError
 from sentviz.figures import Figure, Theme
 from sentviz.spreadsheet import counted
@@ -26,12 +27,12 @@ def open_numbers(make: Callable[[Theme], Figure], name: str, key: str) -> None:
     try:
         figure = make("light")
     except (SentvizError, KeyError) as error:
-        st.warning(shell.md(str(error.args[0] if error.args else error)), icon=":material/block:")
+        st.warning(md(str(error.args[0] if error.args else error)), icon=":material/block:")
         return
     frame = counted(figure.frame, figure.from_zero)
-    st.markdown(shell.md(figure.caption))
-    shell.csv(frame, name, f"numbers-csv-{key}")
+    st.markdown(md(figure.caption))
+    csv_button(frame, name, f"numbers-csv-{key}")
     shown = frame.head(ROWS)
-    st.table(shown.map(lambda value: f"{value:.5g}" if isinstance(value, float) else shell.md(str(value))))
+    st.table(shown.map(lambda value: f"{value:.5g}" if isinstance(value, float) else md(str(value))))
     if len(frame) > ROWS:
         st.caption(f"The first {ROWS} of {len(frame):,} rows; the file has all.")

@@ -9,7 +9,9 @@ from typing import Any
 
 import streamlit as st
 
-from app import shell, turns
+from app import turns, visit
+from app.blocks.files import MIME, as_file
+from app.text import md, paper
 from sentviz._browser import find_browser
 from sentviz.errors import InputError, SentvizError
 from sentviz.export import render
@@ -27,7 +29,7 @@ PALETTE_WORDS = {"ours": "ours", "grey": "grey, for print", "journal": "journal"
 def chosen() -> Style:
     """The style of this visitor: what the link says, and the note, which no link carries."""
     try:
-        return replace(Style.parse(shell.focus().style), note=st.session_state.get("note", ""))
+        return replace(Style.parse(visit.focus().style), note=st.session_state.get("note", ""))
     except InputError:  # of another version
         return PLAIN
 
@@ -52,7 +54,7 @@ def open_studio(make: Any, name: str, key: str, code: Any) -> None:
         with sheet:
             _preview(figure, style)
     except SentvizError as error:
-        st.error(shell.md(str(error)), icon=":material/block:")
+        st.error(md(str(error)), icon=":material/block:")
         return
     with controls:
         _files(figure, name, style)
@@ -64,7 +66,7 @@ def open_studio(make: Any, name: str, key: str, code: Any) -> None:
 
 
 def _keep(style: Style) -> None:
-    shell.go(style=replace(style, note="").text)
+    visit.go(style=replace(style, note="").text)
     st.session_state["note"] = style.note
 
 
@@ -110,7 +112,7 @@ def _controls(now: Style) -> Style | None:
     try:
         style = replace(Style.parse(f"{letter}={span.strip()}" for letter, span in spans.items() if span.strip()), **said)
     except InputError as error:
-        st.error(shell.md(str(error)), icon=":material/block:")
+        st.error(md(str(error)), icon=":material/block:")
         return None
     _keep(style)
     return style
@@ -131,7 +133,7 @@ def _preview(figure: Figure, style: Style) -> None:
         return
     with st.spinner("Drawing"), turns.turns("export").turn():
         svg = render(figure, "svg", style=style)
-    shell.paper(base64.b64encode(svg).decode(), style.millimetres, "Preview of the figure")
+    paper(base64.b64encode(svg).decode(), style.millimetres, "Preview of the figure")
 
 
 def _files(figure: Figure, name: str, style: Style) -> None:
@@ -139,9 +141,9 @@ def _files(figure: Figure, name: str, style: Style) -> None:
         for format in SEALED:
             st.download_button(
                 format.upper(),
-                data=partial(shell.as_file, turns.turns("export"), lambda theme: figure, format, style),
+                data=partial(as_file, turns.turns("export"), lambda theme: figure, format, style),
                 file_name=f"{name}.{format}",
-                mime=shell.MIME[format],
+                mime=MIME[format],
                 key=f"studio-{format}",
                 on_click="ignore",
                 disabled=format != "html" and find_browser() is None,

@@ -1,0 +1,1 @@
+"""Pieces that several pages show: a figure with its exports, rows, choices of a run, the sentence box."""

@@ -1,0 +1,156 @@
+"""A figure on a page: plot, caption, export menu, and the lines that draw it in a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from app import turns, visit
+from app.blocks import numbers, sheet, studio
+from app.blocks.files import MIME, as_file
+from app.text import md, theme
+from sentviz._browser import find_browser
+from sentviz.errors import SentvizError
+from sentviz.export import FORMATS, Style
+from sentviz.export import SIZES as PRINT_SIZES
+from sentviz.figures import Figure, Theme
+from sentviz.gallery.registry import Subject
+from sentviz.provenance import Call
+
+SIZES = {"screen": "screen", "column": "one column, 84 mm", "wide": "two columns, 174 mm", "slide": "slide"}
+
+
+@st.cache_resource(max_entries=96, show_spinner="Drawing")
+def _drawn(key: str, code: str, of: tuple[str, ...], theme: Theme, _make: Callable[[Theme], Figure]) -> Figure:
+    return _make(theme)
+
+
+def show_drawn(
+    make: Callable[[Theme], Figure],
+    key: str,
+    *,
+    slim: bool = False,
+    code: Call | None = None,
+    of: tuple[str, ...] = (),
+    **selecting: Any,
+) -> Figure | None:
+    """Draw a figure with its caption and export menu; a sentence in its place where it cannot be drawn.
+
+    A slim one needs no caption on the page and has its menu beside it; exports carry the caption all the same.
+    `code` draws the same figure in a notebook, and again where a file of it is verified. A figure of runs alone, in which nothing is a
+    visitor's but what `code` says, is drawn once for all of them: `of` are the digests of its runs. `selecting`, as on_select and
+    selection_mode, goes to `st.plotly_chart`; what was selected lies under the state's key plot-<key>.
+    """
+    try:
+        drawn = _drawn(key, str(code), of, theme(), make) if of else make(theme())
+    except (SentvizError, KeyError) as error:
+        st.warning(md(str(error.args[0] if error.args else error)), icon=":material/block:")
+        return None
+    plain = {"displaylogo": False, "displayModeBar": False}
+    side: dict[str, Any] = {"horizontal": True, "wrap": False, "vertical_alignment": "center"} if slim else {}
+    with st.container(key=f"figure-{key}", gap="small", **side):
+        st.plotly_chart(drawn.plot, theme=None, key=f"plot-{key}", alt=drawn.caption, config=plain, **selecting)
+        with st.container(horizontal=True, gap="small", wrap=False, width="content" if slim else "stretch"):
+            if not slim:
+                st.caption(md(drawn.caption), width="stretch")
+            export_menu(make, drawn.name, key, code=code)
+    return drawn
+
+
+def show_figure(
+    name: str,
+    subject: Subject,
+    key: str = "",
+    /,
+    *,
+    slim: bool = False,
+    selected: Any = None,
+    on_select: Callable[[], None] | None = None,
+    **options: Any,
+) -> Figure | None:
+    """Show a registered figure of a subject with caption, export menu and the lines that draw it in a notebook.
+
+    Args:
+        key: of its widgets; the figure's name unless it stands twice on a page.
+        slim, selected: as in `figure` and `sentviz.gallery.make`.
+        on_select: called when points are clicked; they lie under the state's key plot-<key>.
+        options: of the figure; layers, heads, components and tokens count from 0.
+    """
+    from sentviz import gallery
+
+    selecting: dict[str, Any] = {"on_select": on_select, "selection_mode": ("points",)} if on_select else {}
+    return show_drawn(
+        lambda theme: gallery.make(name, subject, selected=selected, **options, theme=theme),
+        key or name,
+        slim=slim,
+        code=gallery.call(name, subject, options),
+        of=subject.digests if selected is None else (),
+        **selecting,
+    )
+
+
+def export_menu(make: Callable[[Theme], Figure], name: str, key: str, *, code: Call | None = None, label: str = "Export") -> None:
+    """The export menu of a figure, also of one that the page shows otherwise; nothing is drawn before a file is asked for."""
+    with st.popover(label, icon=":material/download:", type="tertiary"):
+        _export_menu(make, name, key, code)
+
+
+def _export_menu(make: Callable[[Theme], Figure], name: str, key: str, code: Call | None) -> None:
+    """Files are made when asked for, always on a light ground."""
+    pictures = find_browser() is not None
+    named = partial(_named, make, code, f"?{urlencode(visit.focus().query(with_text=_holds_text(code)))}")
+    size = st.segmented_control(
+        "Size",
+        ["screen", *PRINT_SIZES],
+        default="screen",
+        format_func=lambda size: SIZES[size],
+        key=f"size-{key}",
+        label_visibility="collapsed",
+    )
+    style = Style()
+    if size in PRINT_SIZES:
+        points = st.slider("Letters, points", 5.0, 20.0, float(PRINT_SIZES[size].points), 0.5, key=f"points-{key}-{size}")
+        style = Style(size=size, points=points)
+    for row in (FORMATS[:3], FORMATS[3:]):
+        for column, format in zip(st.columns(3, gap="small"), row, strict=True):
+            column.download_button(
+                format.upper(),
+                data=partial(as_file, turns.turns("export"), named, format, style),
+                file_name=f"{name}.{format}",
+                mime=MIME[format],
+                key=f"export-{key}-{format}",
+                on_click="ignore",
+                disabled=not pictures and format in ("png", "svg", "pdf"),
+                width="stretch",
+            )
+    with st.container(horizontal=True, gap="medium"):
+        help = "Size, letters, legend, colours and axes, as print asks for them"
+        if st.button("Studio", icon=":material/straighten:", key=f"open-studio-{key}", type="tertiary", help=help):
+            studio.open_studio(named, name, key, code)
+        if st.button("Numbers", icon=":material/table:", key=f"numbers-{key}", type="tertiary", help="The figure as a table"):
+            numbers.open_numbers(named, name, key)
+        add: dict[str, Any] = {"on_click": sheet.add, "args": (named,), "help": "Several figures as one file"}
+        st.button("Add to sheet", icon=":material/dashboard:", key=f"add-{key}", type="tertiary", **add)
+    if not pictures:
+        st.caption("PNG, SVG and PDF need Chrome or Chromium on the machine that runs sentviz; HTML, CSV and TEX do not.")
+    if code:
+        text = ", your sentence" if _holds_text(code) else ""
+        st.caption(f"PNG, SVG, PDF and HTML hold runs, options{text} and this view's link: `sentviz verify FILE` draws the figure again.")
+        st.caption("The same figure in a notebook")
+        st.code(str(code), language="python", wrap_lines=True)
+
+
+def _holds_text(code: Call | None) -> bool:
+    """Whether a figure is of a text, which its files hold, since it cannot be drawn again without."""
+    return code is not None and "text" in code.options
+
+
+def _named(make: Callable[[Theme], Figure], code: Call | None, view: str, theme: Theme) -> Figure:
+    """The figure with how it is drawn again and the page that shows it."""
+    made = make(theme)
+    return replace(made, call=code or made.call, view=view)

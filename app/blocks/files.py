@@ -1,0 +1,42 @@
+"""Downloads: a table or a figure as a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pandas as pd
+import streamlit as st
+
+from sentviz.background import Turns
+from sentviz.export import Style, render
+from sentviz.figures import Figure, Theme
+from sentviz.spreadsheet import as_csv
+
+MIME = {
+    "png": "image/png",
+    "svg": "image/svg+xml",
+    "pdf": "application/pdf",
+    "html": "text/html",
+    "csv": "text/csv",
+    "tex": "application/x-tex",
+}
+
+
+def csv_button(frame: pd.DataFrame | Callable[[], pd.DataFrame], name: str, key: str) -> None:
+    """A button for a table as a file, made when asked for; every table of the app leaves it by this one."""
+    st.download_button(
+        "CSV",
+        lambda: as_csv(frame() if callable(frame) else frame),
+        f"{name}.csv",
+        "text/csv",
+        icon=":material/download:",
+        type="tertiary",
+        on_click="ignore",
+        key=key,
+    )
+
+
+def as_file(turns: Turns, make: Callable[[Theme], Figure], format: str, style: Style) -> bytes:
+    """A figure as the bytes of a file, on a light ground, when its turn comes."""
+    with turns.turn():
+        return render(make("light"), format, style=style)

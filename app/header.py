@@ -1,0 +1,107 @@
+"""The top of every page: its name, the chips of the focus, the link to copy."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from app import store, turns, visit
+from app.blocks import sheet
+from app.focus import PRIVATE, TEXT_IN_URL, WITH_TEXT, Focus
+from app.text import md
+from sentviz.explain import SCORES
+from sentviz.registry import at
+
+STYLE = (
+    "<style>@media (max-width: 1100px) { [class*=\"st-key-halves\"] [data-testid='stColumn'] { min-width: 100%; }"
+    " [class*=\"st-key-halves\"] [data-testid='stHorizontalBlock'] { row-gap: 1rem; } }"
+    " [class*=\"st-key-figure\"] [data-testid='stHorizontalBlock'] { overflow: visible; }"
+    " @media (min-width: 1101px) { [data-testid='stColumn']:has(.st-key-interventions) {"
+    " position: sticky; top: 4rem; align-self: flex-start; max-height: calc(100vh - 5rem); overflow-y: auto; } }"
+    " .st-key-why-reason { min-height: 4.2rem; } .st-key-why-faithful { min-height: 2.6rem; }"
+    " .st-key-why-reason-first, .st-key-why-reason-second { min-height: 4.2rem; }"
+    " body:has([data-testid='stDialog']) [data-testid='stPopoverBody'] { display: none; }"
+    " [data-testid='stMultiSelect'] [data-tag] { background: rgb(47 128 201 / 25%); color: inherit; }"
+    " [data-testid='stMultiSelect'] [data-tag] * { color: inherit; }"
+    " [data-testid='stCaptionContainer'] { color: inherit; opacity: .8; }</style>"  # Streamlit's own is too faint to read: 3.7 : 1
+)
+WITHOUT_RUN = ("Papers", "Library")  # sections whose pages are of many runs or of none
+
+
+def begin(page: str, title: str, section: str) -> None:
+    """Read the URL where it changed under us, fit the focus to its run, write the URL, name the page, draw the chips.
+
+    Args:
+        page, title, section: of the page that follows: its address, its name, and where it stands.
+    """
+    state, query = st.session_state, st.query_params.to_dict()
+    touched, before, state["page"] = state.pop("touched", False), state.get("page"), page
+    if "focus" not in state:
+        state["focus"], state["notes"] = Focus.parse(query, list(store.runs()), SCORES)
+    elif (query or page == before) and query != state["query"] and not touched:
+        # the visitor went back or forward; a switch to another page drops the query, and a fast hand sends the one before the last
+        linked, state["notes"] = Focus.parse(query, list(store.runs()), SCORES)
+        state["focus"] = linked if linked.text or linked.row else linked.beside(visit.focus())
+    if (has := store.shape(visit.focus().run)) is not None:
+        state["focus"], notes = visit.focus().fit(has)
+        state["notes"] = [*state.get("notes", []), *notes]
+    state["query"] = visit.focus().query()
+    if query != state["query"]:
+        st.query_params.from_dict(state["query"])
+    st.html(STYLE)
+    for note in state.pop("notes", []):
+        st.info(md(note), icon=":material/info:")
+    _chips(title, section)
+
+
+def shows(*runs: str) -> None:
+    """Name the runs that the page shows, in its heading and in the browser's tab: those in focus unless it says others, none with none.
+
+    The tab never holds a sentence: it may stand on a wall.
+    """
+    heading, title, section = st.session_state["heading"]
+    named = f"{runs[0]}{f' and {len(runs) - 1} more' if len(runs) > 1 else ''}" if runs else ""
+    heading.markdown(f":material/network_node: {md(section)} › **{md(title)}**" + f" · {md(named)}" * bool(runs))
+    st.set_page_config(page_title=" · ".join(filter(None, (title, named, "sentviz"))))
+
+
+def end() -> None:
+    """What can wait until the page stands: torch is loaded beside it, so that the first typed sentence does not wait."""
+    turns.warm()
+
+
+def _chips(title: str, section: str) -> None:
+    run = store.runs().get(visit.focus().run)
+    shown = visit.focus().chips(run.labels, pairs=store.reads_pairs(run)) if run else visit.focus().chips()
+    if "part" in shown:
+        asked = at(st.session_state["page"])
+        shown["part"] = asked.page.titles.get(visit.focus().part, shown["part"]) if asked else shown["part"]
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="chips"):
+        st.session_state["heading"] = st.empty(), title, section
+        shows(*([visit.focus().run] if section not in WITHOUT_RUN else []))
+        for name, words in shown.items():
+            st.button(
+                md(words),
+                key=f"chip-{name}",
+                icon=":material/close:",
+                icon_position="right",
+                type="tertiary",
+                help=f"Remove: back to the default {name}",
+                on_click=visit.go,
+                kwargs={name: getattr(Focus(), name)},
+            )
+        if st.session_state.get("sheet") and st.button("Sheet", icon=":material/dashboard:", type="tertiary", key="open-sheet"):
+            sheet.open_sheet()
+        with st.popover("Copy link", icon=":material/link:", type="tertiary"):
+            _link()
+
+
+def _link() -> None:
+    with_text = visit.focus().query(with_text=True)
+    base = (st.context.url or "").split("?")[0]
+    st.caption("This view, for someone else. The link holds the sentence you typed, in the clear.")
+    if sum(len(with_text.get(name, "")) for name in PRIVATE) > TEXT_IN_URL:
+        st.caption(f"The text is longer than {TEXT_IN_URL:,} characters, too long for a link: it is left out.")
+        with_text = {name: value for name, value in with_text.items() if name not in WITH_TEXT}
+    st.code(f"{base}?{urlencode(with_text)}" if with_text else base, language=None, wrap_lines=True)

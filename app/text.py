@@ -1,0 +1,47 @@
+"""Words on a page, its columns, and its theme."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import streamlit as st
+
+from sentviz.figures import Theme
+
+_JOINED = re.compile(r":(?=[\w+/-]+:)|(?<!\S)[-<>~](?=(?:->|>|-|=)(?!\S))")  # where a word of an icon begins, or an arrow
+
+
+def theme() -> Theme:
+    """The visitor's theme."""
+    return "dark" if st.context.theme.type == "dark" else "light"
+
+
+def md(text: str) -> str:
+    """A visitor's text inside markdown: every character that could mean something is escaped.
+
+    Streamlit makes icons of `:home:` and arrows of `->` after that. There an invisible character (word joiner) keeps the signs apart.
+    """
+    apart = _JOINED.sub("\\g<0>\u2060", text.replace("\n", " "))
+    return re.sub(r"([\\`*_{}\[\]()<>#+\-.!|~$:&@^=])", r"\\\1", apart)
+
+
+def intro(shows: str, cannot: str) -> None:
+    """The sentence that opens a page: what it shows, and what it cannot show."""
+    st.caption(f"{shows} {cannot}")
+
+
+def halves(name: str, *shares: float) -> list[Any]:
+    """Columns side by side, two alike unless shares are given; one above the other below 1,100 px."""
+    with st.container(key=f"halves-{name}"):
+        return st.columns(list(shares) or [1.0, 1.0], gap="medium")
+
+
+def paper(svg: str, millimetres: float, alt: str) -> None:
+    """An SVG, as base64, on white paper: so many millimetres wide as browsers count them, or as wide as there is room for 0."""
+    width = f"width:{millimetres:g}mm;max-width:none" if millimetres else "max-width:100%"
+    st.html(
+        '<div class="paper" style="overflow:auto;background:#fff;padding:4px;border-radius:4px">'
+        f'<img alt="{alt}" src="data:image/svg+xml;base64,{svg}" style="{width};display:block"></div>'
+    )
+    st.caption(f"At true size: {millimetres:g} mm wide." if millimetres else "As on screen.")
