@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app import store
+from app import cache
 from app.focus import Focus
-from app.turns import torch_is_here, turn
+from app.server.queue import torch_is_here, turn
 from sentviz.errors import DataMissingError, InputError
 from sentviz.evidence import Chance
 from sentviz.explain import SCORES, available, explained, supported
@@ -33,11 +33,11 @@ def texts(focus: Focus) -> tuple[str, str | None]:
     Raises:
         DataMissingError, InputError: the row cannot be had.
     """
-    source = store.run(focus.run)
+    source = cache.run(focus.run)
     pairs = reads_pairs(source)
     if not focus.row:
         if not focus.text:
-            return store.example(source).text, store.example(source).text_pair
+            return cache.example(source).text, cache.example(source).text_pair
         return focus.text, focus.pair if pairs and focus.pair else None
     from sentviz import datasets
     from sentviz.testset import demo
@@ -48,7 +48,7 @@ def texts(focus: Focus) -> tuple[str, str | None]:
     name, missing = source.config["data"]["name"], None
     for split in sorted(datasets.info(name).splits, key=lambda split: split != focus.over):
         try:
-            frame = store.split_of(name, split)
+            frame = cache.split_of(name, split)
         except DataMissingError as error:
             missing = missing or error
             continue
@@ -68,10 +68,10 @@ def trace(focus: Focus, *, scored: bool = True, exact: bool = False, longest: in
     Raises:
         SentvizError: in one sentence for the visitor.
     """
-    source, (wanted, pair) = store.run(focus.run), texts(focus)
-    stored = store.example(source)
+    source, (wanted, pair) = cache.run(focus.run), texts(focus)
+    stored = cache.example(source)
     key = (source.digest, wanted, pair, focus.by_hand)
-    whole = focus.score in available(stored) and (stored.polarity is not None or not store.injects(source))
+    whole = focus.score in available(stored) and (stored.polarity is not None or not cache.injects(source))
     if whole and not exact and not longest and (wanted, pair) == (stored.text, stored.text_pair) and not change(source, focus):
         return _reasoned(stored, key)
     source = source.longer(longest) if longest else source
@@ -79,12 +79,12 @@ def trace(focus: Focus, *, scored: bool = True, exact: bool = False, longest: in
     key = (source.digest, wanted, pair, focus.by_hand)
     if key not in kept:
         with turn() as step, st.spinner("Asking the model"):
-            loaded, changes = store.model(source).stoppable(step), change(source, focus)
+            loaded, changes = cache.model(source).stoppable(step), change(source, focus)
             kept[key] = loaded.trace(wanted, pair, maps=False, projections=True, **changes)  # pages ask for the maps that they show
     asked = [name for name in dict.fromkeys(("removal", focus.score)) if name in available(kept[key], asking=True)]
     if scored and (missing := [name for name in asked if name not in available(kept[key])]):
         with turn() as step, st.spinner("Asking the model without each word" if "removal" in missing else "Explaining the answer"):
-            kept[key] = explained(store.model(source).stoppable(step), kept[key], missing, **change(source, focus))
+            kept[key] = explained(cache.model(source).stoppable(step), kept[key], missing, **change(source, focus))
     while len(kept) > KEPT_TRACES or (len(kept) > 1 and sum(len(one.tokens) for one in kept.values()) > KEPT_TOKENS):
         kept.pop(next(iter(other for other in kept if other != key)))
     return _reasoned(kept[key], key)
@@ -105,11 +105,11 @@ def reasoned(focus: Focus) -> Trace:
     Raises:
         SentvizError: in one sentence for the visitor.
     """
-    seen, source = trace(focus), store.run(focus.run)
+    seen, source = trace(focus), cache.run(focus.run)
     if seen.evidence is not None:
         return seen
     with turn() as step:
-        seen = supported(store.model(source).stoppable(step), seen, _chance(source.name, source.digest), **change(source, focus))
+        seen = supported(cache.model(source).stoppable(step), seen, _chance(source.name, source.digest), **change(source, focus))
     reasons: dict[Any, Any] = st.session_state.setdefault("reasons", {})
     reasons[source.digest, seen.text, seen.text_pair, focus.by_hand] = seen.token_scores["units"], seen.units["units"], seen.evidence
     while len(reasons) > KEPT_TRACES:
@@ -119,8 +119,8 @@ def reasoned(focus: Focus) -> Trace:
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _chance(name: str, digest: str) -> Chance:
-    of = store.runs()[name]
-    return chance_of(store.model(of), of)
+    of = cache.runs()[name]
+    return chance_of(cache.model(of), of)
 
 
 def verdict(focus: Focus, score: str) -> Verdict:
@@ -131,12 +131,12 @@ def verdict(focus: Focus, score: str) -> Verdict:
     """
     from sentviz.explain.faithfulness import against_chance
 
-    seen, source = trace(focus), store.run(focus.run)
+    seen, source = trace(focus), cache.run(focus.run)
     kept: dict[Any, Verdict] = st.session_state.setdefault("verdicts", {})
     key = (source.digest, seen.text, seen.text_pair, focus.by_hand, score)
     if key not in kept:
         with turn() as step:
-            kept[key] = against_chance(store.model(source).stoppable(step), seen, score_of(seen, score), **change(source, focus))
+            kept[key] = against_chance(cache.model(source).stoppable(step), seen, score_of(seen, score), **change(source, focus))
         while len(kept) > KEPT_TRACES:
             kept.pop(next(iter(kept)))
     return kept[key]
@@ -151,12 +151,12 @@ def heads(focus: Focus, seen: Trace) -> Any:
         return None
     from sentviz.maps.silenced import silenced
 
-    source = store.run(focus.run)
+    source = cache.run(focus.run)
     kept: dict[Any, Any] = st.session_state.setdefault("heads", {})
     key = (source.digest, seen.text, seen.text_pair, focus.by_hand)
     if key not in kept:
         with turn() as step:
-            kept[key] = silenced(store.model(source).stoppable(step), seen)
+            kept[key] = silenced(cache.model(source).stoppable(step), seen)
         while len(kept) > KEPT_TRACES:
             kept.pop(next(iter(kept)))
     return kept[key]
@@ -192,8 +192,8 @@ def explanations(focus: Focus) -> tuple[Trace, Any]:
 
     from sentviz.explain.faithfulness import faithfulness
 
-    source = store.run(focus.run)
-    seen, loaded, changes = trace(focus), store.model(source), change(source, focus)
+    source = cache.run(focus.run)
+    seen, loaded, changes = trace(focus), cache.model(source), change(source, focus)
     key = (source.digest, seen.text, seen.text_pair, focus.by_hand)
     if st.session_state.get("explanations", (None,))[0] == key:
         kept: tuple[Any, tuple[Trace, Any]] = st.session_state["explanations"]

@@ -6,9 +6,10 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from app import store, turns, visit
+from app import cache, visit
 from app.blocks import sheet
 from app.focus import PRIVATE, TEXT_IN_URL, WITH_TEXT, Focus
+from app.server import queue as turns
 from app.text import md
 from sentviz.explain import SCORES
 from sentviz.registry import at
@@ -38,12 +39,12 @@ def begin(page: str, title: str, section: str) -> None:
     state, query = st.session_state, st.query_params.to_dict()
     touched, before, state["page"] = state.pop("touched", False), state.get("page"), page
     if "focus" not in state:
-        state["focus"], state["notes"] = Focus.parse(query, list(store.runs()), SCORES)
+        state["focus"], state["notes"] = Focus.parse(query, list(cache.runs()), SCORES)
     elif (query or page == before) and query != state["query"] and not touched:
         # the visitor went back or forward; a switch to another page drops the query, and a fast hand sends the one before the last
-        linked, state["notes"] = Focus.parse(query, list(store.runs()), SCORES)
+        linked, state["notes"] = Focus.parse(query, list(cache.runs()), SCORES)
         state["focus"] = linked if linked.text or linked.row else linked.beside(visit.focus())
-    if (has := store.shape(visit.focus().run)) is not None:
+    if (has := cache.shape(visit.focus().run)) is not None:
         state["focus"], notes = visit.focus().fit(has)
         state["notes"] = [*state.get("notes", []), *notes]
     state["query"] = visit.focus().query()
@@ -72,8 +73,8 @@ def end() -> None:
 
 
 def _chips(title: str, section: str) -> None:
-    run = store.runs().get(visit.focus().run)
-    shown = visit.focus().chips(run.labels, pairs=store.reads_pairs(run)) if run else visit.focus().chips()
+    run = cache.runs().get(visit.focus().run)
+    shown = visit.focus().chips(run.labels, pairs=cache.reads_pairs(run)) if run else visit.focus().chips()
     if "part" in shown:
         asked = at(st.session_state["page"])
         shown["part"] = asked.page.titles.get(visit.focus().part, shown["part"]) if asked else shown["part"]

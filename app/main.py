@@ -6,17 +6,18 @@ import streamlit as st
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-from app import arenas, files
-from app.boundary import shown
-from app.headers import Private, Signed
-from app.rooted import Rooted
-from app.visits import sweeping
+from app.server import files
+from app.server import memory as arenas
+from app.server.errors import shown
+from app.server.headers import Private, Signed
+from app.server.rooted import Rooted
+from app.server.sessions import sweeping
 
 arenas.share()
 files.guard()
 known = st.get_option("server.allowedHosts")
 app = st.App(
-    "pages.py",
+    "navigation.py",
     middleware=[
         Middleware(Signed),
         Middleware(TrustedHostMiddleware, allowed_hosts=known or ["*"], www_redirect=False),

@@ -45,7 +45,7 @@ PAGES = (
 
 def started() -> AppTest:
     """The app before its first run."""
-    return AppTest.from_file(str(ROOT / "app" / "pages.py"), default_timeout=240)
+    return AppTest.from_file(str(ROOT / "app" / "navigation.py"), default_timeout=240)
 
 
 @cache
@@ -238,7 +238,7 @@ import sys
 import app.header
 app.header.end = lambda: None  # what comes after the first paint
 from streamlit.testing.v1 import AppTest
-page = AppTest.from_file({str(ROOT / "app" / "pages.py")!r}, default_timeout=60).run()
+page = AppTest.from_file({str(ROOT / "app" / "navigation.py")!r}, default_timeout=60).run()
 assert not page.exception, page.exception
 assert any(m.value.startswith("###") for m in page.markdown)
 heavy = {{"torch", "sklearn", "scipy", "umap", "transformers", "openTSNE", "bertviz", "huggingface_hub"}} & set(sys.modules)

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app import store
+from app import cache
 from app.focus import Focus, choices
 from app.views.testset import matrix_part
 from sentviz.errors import InputError, RunError
@@ -260,7 +260,7 @@ ODD = {
 @pytest.mark.parametrize("view", choices("view"))
 @pytest.mark.parametrize("name", ODD)
 def test_odd_rows_are_no_trouble_for_any_view(monkeypatch: pytest.MonkeyPatch, name: str, view: str) -> None:
-    monkeypatch.setattr(store, "table", lambda focus: ODD[name])
+    monkeypatch.setattr(cache, "table", lambda focus: ODD[name])
     app = opened("confusion", view=view)
     assert not app.error
     assert not app.warning, [w.value for w in app.warning]
@@ -271,7 +271,7 @@ def test_odd_rows_are_no_trouble_for_any_view(monkeypatch: pytest.MonkeyPatch, n
 
 @SHIPPED
 def test_rows_without_labels_say_that_none_is_right_or_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "table", lambda focus: made([-1, -1], [[0.9, 0.1], [0.2, 0.8]]))
+    monkeypatch.setattr(cache, "table", lambda focus: made([-1, -1], [[0.9, 0.1], [0.2, 0.8]]))
     app = opened("confusion")
     assert "None of these rows has a label" in words(app)
     assert heading(app) == 2
@@ -282,7 +282,7 @@ def test_damaged_answers_are_one_sentence(monkeypatch: pytest.MonkeyPatch) -> No
     def damaged(focus: Focus) -> Rows:
         raise RunError("sst2/ndt-unit-2: test.parquet is damaged: some rows have no probability.")
 
-    monkeypatch.setattr(store, "table", damaged)
+    monkeypatch.setattr(cache, "table", damaged)
     app = opened("confusion")
     assert len(app.warning) == 1
     assert "damaged" in app.warning[0].value

@@ -109,7 +109,7 @@ def test_a_forgotten_file_asks_for_itself_again() -> None:
 
 def test_my_file_is_asked_and_kept_for_the_visit() -> None:
     """A table put where the uploader puts it: labels compared, unlabelled rows left out, another column chosen."""
-    from app.views.testset.myfile_part import MyFile
+    from app.blocks.my_file import MyFile
 
     frame = pd.DataFrame(
         {

@@ -16,9 +16,9 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 from streamlit.testing.v1 import AppTest
 
-from app import files
+from app.server import files
+from app.server.queue import turns
 from app.text import md
-from app.turns import turns
 from sentviz.errors import InputError
 
 ROOT = Path(__file__).parents[1]
@@ -56,7 +56,7 @@ def test_a_visit_keeps_its_last_upload_only(guarded: None) -> None:
 def test_the_app_is_served_so() -> None:
     code = "import app.main\nfrom streamlit.runtime import memory_media_file_storage as m\nprint(m.create_fast_hasher.__module__)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.split()[-1] == "app.files"
+    assert done.stdout.split()[-1] == "app.server.files"
 
 
 # ---- the page
@@ -71,7 +71,7 @@ def test_signs_of_a_text_that_streamlit_makes_icons_and_arrows_of_are_kept_apart
 
 
 def page() -> None:
-    from app.views.testset import myfile_part
+    from app.blocks import my_file as myfile_part
     from sentviz.runs import runs
 
     myfile_part.chosen(next(iter(runs().values())))
@@ -86,7 +86,7 @@ class Chosen(SimpleNamespace):
 
 @pytest.mark.slow
 def test_a_file_is_read_once_in_its_turn_whether_it_is_a_table_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    from app.views.testset import myfile_part
+    from app.blocks import my_file as myfile_part
 
     read, busy = list[str](), list[int]()
 
@@ -110,7 +110,7 @@ def test_a_file_is_read_once_in_its_turn_whether_it_is_a_table_or_not(monkeypatc
 def working() -> None:
     import streamlit as st
 
-    from app.turns import turn
+    from app.server.queue import turn
 
     with turn(long=True) as step:
         st.markdown("begun")
@@ -120,17 +120,17 @@ def working() -> None:
 
 @pytest.mark.parametrize("here", [True, False])
 def test_the_work_of_a_visitor_who_left_ends_at_its_next_step(here: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    import app.turns
+    import app.server.queue
 
-    monkeypatch.setattr(app.turns, "here", lambda who: here)
+    monkeypatch.setattr(app.server.queue, "here", lambda who: here)
     shown = AppTest.from_function(working, default_timeout=60).run()
     assert not shown.exception and [item.value for item in shown.markdown] == ["begun", "went on"][: 1 + here]
     assert not turns("model")._busy
 
 
 def test_who_is_here_is_who_has_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    import app.turns
+    import app.server.queue
 
-    monkeypatch.setattr(app.turns.runtime, "exists", lambda: True)
-    monkeypatch.setattr(app.turns.runtime, "get_instance", lambda: SimpleNamespace(is_active_session=lambda who: who == "a"))
-    assert [app.turns.here(who) for who in ("a", "b", "")] == [True, False, True]
+    monkeypatch.setattr(app.server.queue.runtime, "exists", lambda: True)
+    monkeypatch.setattr(app.server.queue.runtime, "get_instance", lambda: SimpleNamespace(is_active_session=lambda who: who == "a"))
+    assert [app.server.queue.here(who) for who in ("a", "b", "")] == [True, False, True]

@@ -12,7 +12,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from app.components.particles import Picked, picked, put
-from app.views.sentence.hardmax_playground import DEFAULTS, linked, matrix_of, pasted, settings, starts
+from app.views.hardmax.playground import DEFAULTS, linked, matrix_of, pasted, settings, starts
 from sentviz.errors import InputError
 from sentviz.models.hardmax import HardmaxModel
 from sentviz.runs import Run, attach
@@ -46,9 +46,9 @@ def page(hardmax_runs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     st.cache_resource.clear()
 
     def opened(part: str = "review", text: str = SONG, width: int = 2) -> AppTest:
-        app = AppTest.from_file(str(ROOT / "app" / "pages.py"), default_timeout=90).run()
+        app = AppTest.from_file(str(ROOT / "app" / "navigation.py"), default_timeout=90).run()
         app.session_state["focus"] = app.session_state["focus"].with_(run=f"toy/hardmax-d{width}", text=text)
-        app.switch_page("views/sentence/hardmax.py").run()
+        app.switch_page("views/hardmax/hardmax.py").run()
         if part != "review":
             app.button_group(key="focus-lab").set_value(part).run()
         assert not app.exception, app.exception
@@ -167,7 +167,7 @@ def test_any_text_is_a_view_or_one_sentence(page: Any, text: str, said: str | No
 
 def test_without_a_run_the_page_teaches_and_the_playground_works(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for part in ("review", "leaders"):
-        monkeypatch.setattr(f"app.views.sentence.hardmax_{part}.runs", dict)
+        monkeypatch.setattr(f"app.views.hardmax.{part}.runs", dict)
         assert "sentviz train imdb" in words(page(part))
     assert "holds" in words(page("playground"))
 

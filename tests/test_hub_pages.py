@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 pytest.importorskip("transformers", reason="the extra hub (transformers) is not installed")
 
-from app import store
+from app import cache
 from app.focus import choices
 from sentviz import datasets, training
 from sentviz.cli import main
@@ -111,7 +111,7 @@ def test_its_lexicon_can_be_weakened_and_walked_through() -> None:
     assert "entry of VADER" in said or "entries of VADER" in said
     app.slider(key="strength-lexicon").set_value(0.0).run()
     assert not app.exception, app.exception
-    model = hub.HubModel.of(store.runs()[name])
+    model = hub.HubModel.of(cache.runs()[name])
     now = next(trace for trace in app.session_state["traces"].values() if trace.strength == {"lexicon": 0})
     np.testing.assert_allclose(now.logits, model.trace(SENTENCE, strength=0).logits, atol=1e-5)
     assert np.abs(now.logits - model.trace(SENTENCE).logits).max() > 1e-5

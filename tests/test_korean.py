@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 import streamlit as st
 
-from app import store
+from app import cache
 from sentviz import datasets
 from sentviz._browser import find_browser
 from sentviz.examples import examples_for
@@ -66,7 +66,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Model]:
         recipe = toy_recipe("cls-last-scaled", example=examples_for(("negative", "positive"), "ko")["Contrast"].text, **changes)
         train(recipe, root / "runs", progress=False)
         st.cache_resource.clear()
-        yield load(store.runs()[RUN])
+        yield load(cache.runs()[RUN])
     st.cache_resource.clear()
 
 
@@ -101,11 +101,11 @@ def test_a_word_is_removed_as_a_whole(model: Model, trace: Trace) -> None:
 
 
 def test_a_letter_read_in_bytes_is_explained(model: Model, trace: Trace) -> None:
-    said = [remark for _, remark in remarks(trace, store.runs()[RUN])]
+    said = [remark for _, remark in remarks(trace, cache.runs()[RUN])]
     assert sum(f"“{SYLLABLE}”" in remark and "bytes" in remark for remark in said) == 1
     known = model.trace("음악은 따뜻하고 길었다")
     assert len(set(map(tuple, known.offsets[1:-1].tolist()))) == len(known.tokens) - 2
-    assert not any("bytes" in remark for _, remark in remarks(known, store.runs()[RUN]))
+    assert not any("bytes" in remark for _, remark in remarks(known, cache.runs()[RUN]))
 
 
 def test_words_to_swap_are_words(model: Model, trace: Trace) -> None:

@@ -90,9 +90,9 @@ def test_strength_changes_the_answer_its_words_and_the_url() -> None:
 
 
 def _folder(name: str) -> Path:
-    from app import store
+    from app import cache
 
-    return store.runs()[name].folder
+    return cache.runs()[name].folder
 
 
 def test_word_removal_is_asked_of_the_changed_model() -> None:

@@ -25,13 +25,15 @@ LONG = "what a warm, clever song we saw! a dull soup. " * 12
 
 PAGE = """
 import streamlit as st
-from app import answers, store, visit
+from app import visit
+from app import answers
+from app import cache
 from app.focus import Focus
 from app.views.sentence import map_part
 
 if "focus" not in st.session_state:
     st.session_state["focus"] = Focus(run="toy/sentiformer", text=TEXT, look="long")
-run = store.run("toy/sentiformer")
+run = cache.run("toy/sentiformer")
 map_part.show(answers.trace(visit.focus(), scored=False, exact=True), run)
 """
 

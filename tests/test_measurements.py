@@ -23,9 +23,9 @@ def own(tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     makers.use_toy_data(monkeypatch)
     shutil.copytree(tiny_run, tmp_path / "toy" / "ndt-unit-2")
     monkeypatch.setenv("SENTVIZ_RUNS", str(tmp_path))
-    monkeypatch.setattr("app.views.getdata_part.own_machine", lambda address, headers: True)
-    monkeypatch.setattr("app.views.measure_part.own_machine", lambda address, headers: True)
-    monkeypatch.setattr("app.views.measure_part.offer", lambda name, split, place: True)  # toy is at hand, and in no list of data sets
+    monkeypatch.setattr("app.blocks.get_data.own_machine", lambda address, headers: True)
+    monkeypatch.setattr("app.blocks.measure.own_machine", lambda address, headers: True)
+    monkeypatch.setattr("app.blocks.measure.offer", lambda name, split, place: True)  # toy is at hand, and in no list of data sets
     st.cache_resource.clear()
     return tmp_path
 
@@ -33,10 +33,10 @@ def own(tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 def page() -> None:
     import streamlit as st
 
-    from app import store
-    from app.views.measure_part import lacking
+    from app import cache
+    from app.blocks.measure import lacking
 
-    run = store.run("toy/ndt-unit-2")
+    run = cache.run("toy/ndt-unit-2")
     if "heads.parquet" in run.config["files"]:
         st.write(f"{len(run.frame('heads.parquet'))} numbers")
     else:
@@ -71,7 +71,7 @@ def test_a_measurement_that_fails_says_why_and_can_be_tried_again(own: Path, mon
 
 
 def test_who_sits_elsewhere_is_told_the_command_alone(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.views.measure_part.own_machine", lambda address, headers: False)
+    monkeypatch.setattr("app.blocks.measure.own_machine", lambda address, headers: False)
     app = AppTest.from_function(page, default_timeout=30).run()
     assert "`sentviz heads toy/ndt-unit-2`" in app.info[0].value and not app.button
 

@@ -11,7 +11,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from app import answers, store
+from app import answers, cache
 from app.focus import Focus
 from sentviz import datasets
 from sentviz.embeddings.cache import layer_vectors
@@ -44,7 +44,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Model]:
         recipe = toy_recipe("cls", dataset="question_pair", example=FIRST, example_pair=SECOND, cls=True, max_length=24)
         train(recipe, root / "runs", progress=False)
         st.cache_resource.clear()
-        yield load(store.runs()[RUN])
+        yield load(cache.runs()[RUN])
     st.cache_resource.clear()
 
 
@@ -54,7 +54,7 @@ def boxes(app: AppTest) -> list[str]:
 
 def test_the_example_is_a_pair(model: Model) -> None:
     """What ships with the run is the trace of both, and the page shows both."""
-    trace = store.runs()[RUN].example()
+    trace = cache.runs()[RUN].example()
     assert (trace.text, trace.text_pair) == (FIRST, SECOND)
     np.testing.assert_allclose(trace.probabilities, model.trace(FIRST, SECOND).probabilities, atol=2e-3)
     assert boxes(opened(run=RUN)) == [FIRST, SECOND]
@@ -122,7 +122,7 @@ def test_the_demo_set_is_for_english_sentences_one_by_one() -> None:
     rows = next(group for group in app.get("button_group") if "focus-over" in group.proto.id)
     assert [option.content for option in rows.proto.options] == ["test split", "your file"]
     assert "has no answers about the demo set" in words(app)
-    run = store.runs()[RUN]
+    run = cache.runs()[RUN]
     fitting = {**run.config, "data": {**run.config["data"], "name": "sst2"}, "labels": ["negative", "positive"]}
     asked = {"here": fitting, "other classes": {**fitting, "labels": ["same", "different"]}}
     asked["Korean"] = {**fitting, "data": {**run.config["data"], "name": "nsmc"}}
@@ -130,7 +130,7 @@ def test_the_demo_set_is_for_english_sentences_one_by_one() -> None:
     for name, config in asked.items():
         other = Run(run.folder, name)
         other.__dict__["config"] = config
-        found[name] = store.fits_demo(other)
+        found[name] = cache.fits_demo(other)
     assert found == {"here": True, "other classes": False, "Korean": False}
 
 

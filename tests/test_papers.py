@@ -257,7 +257,7 @@ def test_no_generic_module_names_a_paper() -> None:
     for path in sorted((ROOT / "sentviz" / "studies").glob("*.py")):
         assert not re.search(rf"\b({names})\b", path.read_text(encoding="utf-8"), re.IGNORECASE), path.name
     said = {word for paper in map(named, registry.BUILT_IN) for word in (paper.name, paper.title, paper.citation, paper.page.url)}
-    for place in ("app/pages.py", "app/focus.py", *PAGES_OF_ALL, "sentviz/presets.py", "sentviz/recipe.py"):
+    for place in ("app/navigation.py", "app/focus.py", *PAGES_OF_ALL, "sentviz/presets.py", "sentviz/recipe.py"):
         tree = ast.parse((ROOT / place).read_text(encoding="utf-8"))
         values = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
         modules = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
@@ -335,7 +335,7 @@ PAGES = """
 import json, sys
 from streamlit.testing.v1 import AppTest
 
-app = AppTest.from_file("app/pages.py", default_timeout=120)
+app = AppTest.from_file("app/navigation.py", default_timeout=120)
 app.query_params["paper"] = "made-up"
 app.run()
 assert not app.exception, app.exception

@@ -108,7 +108,7 @@ def test_a_page_shows_it(lengths: str, tiny_runs: Path, tmp_path: Path, monkeypa
     (tmp_path / entry.file).write_text(changed, encoding="utf-8")
     monkeypatch.setenv("SENTVIZ_RUNS", str(tiny_runs))
     st.cache_resource.clear()
-    app = AppTest.from_file(str(tmp_path / "app" / "pages.py"), default_timeout=60)
+    app = AppTest.from_file(str(tmp_path / "app" / "navigation.py"), default_timeout=60)
     app.query_params["run"] = "toy/ndt-unit-2"
     app.run()
     app.switch_page("views/sentence/lengths.py").run()
@@ -245,7 +245,7 @@ def test_a_pinned_sentence_beside_it_has_no_map(bag: Path) -> None:
     ("page", "wanted"),
     [
         ("components", "sst2/bag has no attention, so there is nothing that could specialise"),
-        ("cls", "sst2/bag has no attention; "),
+        ("cls", "The heads of sst2/bag do not exist: it has no attention; "),
         ("scalars", "sst2/bag has no learned scalar"),
     ],
 )

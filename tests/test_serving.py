@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from app.headers import HEADERS, own_machine
+from app.server.headers import HEADERS, own_machine
 from tests.browser.conftest import ROOT, serving
 
 HOST = "sentviz.example.org"

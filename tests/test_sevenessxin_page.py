@@ -30,7 +30,7 @@ from sentviz.training import train
 from tests import makers as made_up
 from tests.test_app import switched
 
-APP = Path(__file__).parents[1] / "app" / "pages.py"
+APP = Path(__file__).parents[1] / "app" / "navigation.py"
 SMALL: dict[str, Any] = {"width": 16, "heads": 2, "ffn_width": 16, "layers": 2}
 NAMES = ("7ess-v1", f"7ess-v1-{ROPE}", f"7ess-v6-{ROPE}")
 

@@ -281,7 +281,7 @@ def test_the_page_shows_what_is_stored_or_says_how_to_measure(tmp_path: Path, mo
     try:
         said = {}
         for name in ("ndt-unit-2", "diff", "vanilla"):
-            app = AppTest.from_file(str(ROOT / "app" / "pages.py"), default_timeout=60)
+            app = AppTest.from_file(str(ROOT / "app" / "navigation.py"), default_timeout=60)
             app.query_params["run"] = f"sst2/{name}"
             app.run()
             app.switch_page("views/testset/components.py").run()

@@ -27,7 +27,8 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
 TEXT = "what a warm, clever song we saw!"
 THEORY = """
-from app import header, store
+from app import header
+from app import cache
 from app.views.papers.sentiformer import failures, theory
 header.begin("sentiformer", "SentiFormer", "Papers")
 theory.show([])

@@ -41,7 +41,7 @@ st.download_button("File", b"of one visit", f"{len(visits())}.txt")
 """
 MAIN = """
 import streamlit as st
-from app.visits import sweeping
+from app.server.sessions import sweeping
 
 app = st.App("page.py", lifespan=sweeping)
 """
@@ -100,7 +100,7 @@ async def visited(address: str) -> tuple[str, int]:
 THREADS = """
 import ctypes
 import threading
-from app import arenas
+from app.server import memory as arenas
 
 arenas.share()
 together = threading.Barrier(8)  # who has ended leaves its arena to the next

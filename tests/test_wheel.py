@@ -36,7 +36,7 @@ from sentviz.home import place
 from sentviz.runs import SHIPPED, runs
 sys.path.insert(0, str(place("app").parent))
 from streamlit.testing.v1 import AppTest
-app = AppTest.from_file(str(place("app") / "pages.py"), default_timeout=240).run()
+app = AppTest.from_file(str(place("app") / "navigation.py"), default_timeout=240).run()
 app.text_input(key="sentence").set_value("A warm, funny and wonderful film.").run()
 assert not app.exception and not app.error, app.exception
 print(len(runs()), SHIPPED, *(line.value for line in app.markdown if line.value.startswith("###")), sys.modules["sentviz"].__file__)

@@ -140,7 +140,7 @@ def test_odd_parts_in_the_link_are_no_trouble(texts: Texts, part: str) -> None:
 @pytest.mark.parametrize("label", ["", "label"])
 def test_the_words_of_a_visitor_s_file(label: str) -> None:
     """Without labels two clouds by prediction and no list of cells; with them the four cells; either kept for the visit only."""
-    from app.views.testset.myfile_part import MyFile
+    from app.blocks.my_file import MyFile
 
     app = opened("words", over="mine")
     frame = pd.DataFrame({"text": [OURS[i % 5] for i in range(40)], "label": [str(i % 2) for i in range(40)]})

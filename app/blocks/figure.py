@@ -10,9 +10,10 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from app import turns, visit
+from app import visit
 from app.blocks import numbers, sheet, studio
 from app.blocks.files import MIME, as_file
+from app.server import queue as turns
 from app.text import md, theme
 from sentviz._browser import find_browser
 from sentviz.errors import SentvizError

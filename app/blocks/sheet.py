@@ -9,9 +9,9 @@ from string import ascii_lowercase
 
 import streamlit as st
 
-from app import turns
 from app.blocks.files import MIME
 from app.blocks.studio import chosen
+from app.server import queue as turns
 from app.text import md, paper
 from sentviz._browser import find_browser
 from sentviz.background import Turns

@@ -9,8 +9,9 @@ from typing import Any
 
 import streamlit as st
 
-from app import turns, visit
+from app import visit
 from app.blocks.files import MIME, as_file
+from app.server import queue as turns
 from app.text import md, paper
 from sentviz._browser import find_browser
 from sentviz.errors import InputError, SentvizError

@@ -59,7 +59,7 @@ def addresses() -> list[str]:
 def _app() -> object:
     from streamlit.testing.v1 import AppTest
 
-    app = AppTest.from_file(str(ROOT / "app" / "pages.py"), default_timeout=600)
+    app = AppTest.from_file(str(ROOT / "app" / "navigation.py"), default_timeout=600)
     app.query_params["run"] = "sst2/ndt-unit-2"
     return _at(app.run(), FIRST)
 
@@ -78,13 +78,13 @@ def timed(view: str) -> None:
     """Print the seconds of a view in this process, cold and warm."""
     from streamlit.testing.v1 import AppTest
 
-    from app.turns import warm
+    from app.server.queue import warm
 
     known = _app()._registered_pages
     warm().join()
     seconds, busy = list[float](), list[float]()
     for _ in range(1 + WARM):
-        app = AppTest.from_file(str(ROOT / "app" / "pages.py"), default_timeout=600)
+        app = AppTest.from_file(str(ROOT / "app" / "navigation.py"), default_timeout=600)
         app._registered_pages = known
         app.query_params["run"] = "sst2/ndt-unit-2"
         begin, worked = time.perf_counter(), time.process_time()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.views.sentence.hardmax_playground import FIRST_CLICKS
+from app.views.hardmax.playground import FIRST_CLICKS
 from tests.browser.conftest import offline
 from tests.browser.test_first_light import settled
 

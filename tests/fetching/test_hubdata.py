@@ -249,7 +249,7 @@ def job_ends() -> None:
 def page(name: str = "toy", split: str = "") -> None:
     import streamlit as st
 
-    from app.views.getdata_part import offer
+    from app.blocks.get_data import offer
 
     st.write("here" if offer(name, split) else "not here")
 

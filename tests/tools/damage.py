@@ -215,12 +215,12 @@ class Visitor:
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         from streamlit.testing.v1 import AppTest
 
-        self.script = next(path for name in ("pages.py", "main.py") if (path := ROOT / "app" / name).is_file())
+        self.script = next(path for name in ("navigation.py", "main.py") if (path := ROOT / "app" / name).is_file())
         self.new = partial(AppTest.from_file, str(self.script), default_timeout=240)
-        if self.script.name == "pages.py":
+        if self.script.name == "navigation.py":
             from streamlit.testing.v1 import local_script_runner
 
-            from app.boundary import shown
+            from app.server.errors import shown
 
             made = local_script_runner.LocalScriptRunner.__init__
 

@@ -21,7 +21,7 @@ def pages() -> Part:
     """Return the title of each page of the navigation by its address."""
     from streamlit.testing.v1 import AppTest
 
-    script = next(path for path in (ROOT / "app" / "navigation.py", ROOT / "app" / "pages.py") if path.is_file())
+    script = next(path for path in (ROOT / "app" / "navigation.py", ROOT / "app" / "navigation.py") if path.is_file())
     app = AppTest.from_file(str(script), default_timeout=240).run()
     if app.exception:
         raise click.ClickException(str(app.exception))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
+from app.blocks.get_data import offer
 from app.text import intro, md
-from app.views.getdata_part import offer
 from sentviz import datasets
 
 intro(

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app import header, store, visit
+from app import cache, header, visit
 from app.blocks.files import csv_button
 from app.text import intro, md
 from app.views.library import standing_part
@@ -89,8 +89,8 @@ st.caption(
     "A Hugging Face classifier becomes a run like these with `sentviz adopt FOLDER --dataset sst2`, as it is;"
     " `sentviz train sst2 --hub FOLDER` fine-tunes one."
 )
-standing_part.part(store.models())
-run = store.run(visit.focus().run)
+standing_part.part(cache.models())
+run = cache.run(visit.focus().run)
 header.shows(run.name)
 st.markdown(f"##### {md(run.name)}")
 config = run.config
@@ -111,8 +111,8 @@ with st.expander("config.json"):
     st.json(config, expanded=1)
 with st.expander("Model card", on_change="rerun", key="card") as opened:
     if opened.open:
-        text = card(run, store.runs().values())
+        text = card(run, cache.runs().values())
         st.download_button("Markdown", text, filename(run), "text/markdown", icon=":material/download:", on_click="ignore", key="card-file")
         st.code(text, language="markdown", wrap_lines=True, height=500)
 with st.spinner("Reading what the runs hold"):
-    say(faults(list(store.runs().values())).values())
+    say(faults(list(cache.runs().values())).values())

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app import store, visit
+from app import cache, visit
 from app.text import md
 from sentviz.registry import Paper
 from sentviz.runs import Run
@@ -34,7 +34,7 @@ def digests(runs: Sequence[Run], dataset: str = "") -> tuple[str, ...]:
 
 def studied() -> list[Run]:
     """The runs that studies read; a note of those here that they do not."""
-    found = store.gathered()
+    found = cache.gathered()
     for why in dict.fromkeys(found.left_out.values()):
         names = [name for name, reason in found.left_out.items() if reason == why]
         more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""

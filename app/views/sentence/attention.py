@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import answers, store, visit
+from app import answers, cache, visit
+from app.blocks.sentence import asked, attends, sentence_box, texts_in_focus
 from app.text import intro, md
-from app.views.parts import asked, attends, sentence_box, texts_in_focus
 from app.views.sentence import bertviz_part, gates_part, layers_part, lexicon_part, map_part, maps_part, scores_part
 from sentviz.errors import SentvizError
 
@@ -18,7 +18,7 @@ intro(
 )
 text, pair = texts_in_focus(run)
 with st.container(horizontal=True, gap="small"):
-    visit.choose(st.selectbox, "Model", "run", list(store.models()), label_visibility="collapsed", width=260)
+    visit.choose(st.selectbox, "Model", "run", list(cache.models()), label_visibility="collapsed", width=260)
     sentence_box(run, text, pair, "attention-sentence")
 try:
     # a stored example knows neither its terms nor its window

@@ -7,9 +7,9 @@ from functools import partial
 import streamlit as st
 
 from app import visit
+from app.blocks.sentence import place
 from app.text import md
 from app.text import theme as page_theme
-from app.views.parts import place
 from sentviz.errors import SentvizError
 from sentviz.figures import Theme, component_name, file_safe
 from sentviz.maps.bertviz_view import View, bertviz_height, bertviz_html

@@ -9,9 +9,9 @@ import streamlit as st
 
 from app import answers, visit
 from app.blocks.figure import export_menu
+from app.blocks.sentence import notebook, place
 from app.components.canvas import canvas, chosen
 from app.focus import Focus
-from app.views.parts import notebook, place
 from sentviz.canvas import Pick, Scene, canvas_data, canvas_html
 from sentviz.canvas.scenes import scene_of
 from sentviz.explain import SCORES

@@ -8,8 +8,8 @@ import streamlit as st
 
 from app import answers, header, visit
 from app.blocks.figure import show_figure
+from app.blocks.sentence import asked, attends, sentence_box, sentence_of, texts_in_focus
 from app.text import halves, intro, md
-from app.views.parts import asked, attends, sentence_box, sentence_of, texts_in_focus
 from app.views.sentence import compare_maps, compare_rows, why_part
 from app.views.sentence.compare_pick import pick
 from sentviz.errors import SentvizError

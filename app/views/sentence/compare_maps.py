@@ -8,8 +8,8 @@ import streamlit as st
 
 from app import visit
 from app.blocks.figure import show_figure
+from app.blocks.sentence import head_title, place, sentence_of
 from app.text import halves, md
-from app.views.parts import head_title, place, sentence_of
 from sentviz.errors import SentvizError
 from sentviz.figures import component_name
 from sentviz.gallery.subjects import Runs

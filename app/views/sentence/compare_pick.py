@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import store, visit
+from app import cache, visit
 from sentviz.runs import Run
 
 __all__ = ["pick"]
@@ -12,7 +12,7 @@ __all__ = ["pick"]
 
 def pick(run: Run) -> Run:
     """The model in focus and the second one, chosen side by side; the page stops with a sentence where there is no second."""
-    known, focus = store.models(), visit.focus()
+    known, focus = cache.models(), visit.focus()
     others = [name for name in known if name != run.name]
     if not others:
         st.info("Two models are needed here, and only one run with weights was found. `sentviz train` makes another.")
@@ -40,7 +40,7 @@ def pick(run: Run) -> Run:
 def _default(run: Run) -> str:
     """The control with one map on the same data set, else another run of the data set, else the configuration on another one, else any."""
     data = run.config["data"]["name"]
-    others = {name: other for name, other in store.models().items() if name != run.name}
+    others = {name: other for name, other in cache.models().items() if name != run.name}
     same = {name: other for name, other in others.items() if other.config["data"]["name"] == data}
     for preset in ("vanilla-matched", "vanilla"):
         if named := next((name for name, other in same.items() if other.configuration == preset), None):

@@ -7,10 +7,10 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app import store, visit
+from app import cache, visit
 from app.blocks.files import csv_button
+from app.blocks.get_data import offer
 from app.text import md
-from app.views.getdata_part import offer
 from app.views.testset.phenomena_part import phenomena
 from sentviz.errors import SentvizError
 from sentviz.runs import Run
@@ -40,7 +40,7 @@ def show(run: Run, other: Run) -> None:
         return
     options = [name for name in ("test", "official_test") if data[0] == data[1] and all(name in each.metrics() for each in (run, other))]
     both = f"Trained and tested on different data sets, {data[0]} and {data[1]}"
-    if all(store.fits_demo(each) for each in (run, other)):
+    if all(cache.fits_demo(each) for each in (run, other)):
         options.append("demo")
     if not options:
         st.info(f"{both}: no rows are of both.")
@@ -53,8 +53,8 @@ def show(run: Run, other: Run) -> None:
         st.caption("Choose the rows above.")
         return
     try:
-        first = store.table_of(run, focus)
-        second = aligned(first, store.table_of(other, focus))
+        first = cache.table_of(run, focus)
+        second = aligned(first, cache.table_of(other, focus))
     except SentvizError as error:
         st.warning(md(str(error)), icon=":material/block:")
         return
@@ -147,7 +147,7 @@ def _table(first: Rows, second: Rows, other: Run) -> None:
     if first.has_text:
         st.caption("Select a row: it becomes the sentence above.")
         return
-    data = store.run(first.run).config["data"]["name"]
+    data = cache.run(first.run).config["data"]["name"]
     st.caption("The texts are not on this machine: rows are shown by id. Getting the data set brings them.")
     offer(data, first.over)
 

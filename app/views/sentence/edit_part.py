@@ -8,11 +8,11 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app import answers, store, visit
+from app import answers, cache, visit
 from app.blocks.figure import show_drawn
 from app.blocks.files import csv_button
+from app.blocks.sentence import head_title, place
 from app.text import halves, md
-from app.views.parts import head_title, place
 from sentviz.errors import InputError, SentvizError
 from sentviz.explain import headline
 from sentviz.explain.swap import suggestions
@@ -101,7 +101,7 @@ def swap_words(run: Run, trace: Trace) -> None:
         if chosen is None:
             return
         of_any_text = trace.replace(gates_open=(), gates_shut=()).change
-        frame = suggestions(store.model(run), trace, chosen, store.lexicon(), **of_any_text)
+        frame = suggestions(cache.model(run), trace, chosen, cache.lexicon(), **of_any_text)
         if frame.empty:
             st.caption("The model knows no word of the same kind near this one; type another word instead.")
             return
@@ -118,7 +118,7 @@ def swap_words(run: Run, trace: Trace) -> None:
                         on_click=visit.go,
                         kwargs={"text": row["text"], "pair": trace.text_pair or ""},
                     )
-        if not store.lexicon():
+        if not cache.lexicon():
             st.caption("Opposites from a polarity lexicon need SENTVIZ_DATA with lexicon_en_opinion or lexicon_en_vader.")
 
 
@@ -128,7 +128,7 @@ def _changed_too(pinned: Trace, trace: Trace) -> Trace:
     Raises:
         InputError: its model has no such layer, head, component, term or gate, or its tokens are not those whose gates were changed.
     """
-    focus, of = visit.focus(), store.run(pinned.run)
+    focus, of = visit.focus(), cache.run(pinned.run)
     fitting, notes = replace(focus, run=pinned.run).fit(of.capabilities)
     if notes and fitting.by_hand != focus.by_hand:
         raise InputError(f"{of.name} has no such layers, heads, components, lexicon or gates, so the changes cannot hold for both.")
@@ -170,10 +170,10 @@ def side_by_side(run: Run, trace: Trace) -> None:
     for column, side, name in ((left, pinned, "pinned"), (right, trace, "current")):
         with column:
             st.markdown(f"**{name.capitalize()}** · {md(side.run)} · {md(headline(side))}")
-            for kind, remark in remarks(side, store.run(side.run)):
+            for kind, remark in remarks(side, cache.run(side.run)):
                 if kind == "changed":
                     st.caption(f":material/experiment: {md(remark)}")
-            show_drawn(lambda theme, side=side: sourced(strip(side, "removal", theme), store.run(side.run), trace=side), f"strip-{name}")  # type: ignore[misc]
+            show_drawn(lambda theme, side=side: sourced(strip(side, "removal", theme), cache.run(side.run), trace=side), f"strip-{name}")  # type: ignore[misc]
     if without := [side.run for side in (pinned, trace) if not side.has_maps]:
         st.caption(f"{md(without[0])} has no attention, so there is no map to subtract.")
         return
@@ -192,6 +192,6 @@ def side_by_side(run: Run, trace: Trace) -> None:
     def draw(theme: Any) -> Any:
         figure = heatmap(changed, focus.layer - 1, place(focus.head), place(focus.component), side=460, theme=theme)
         figure.plot.update_layout(title_text=title)
-        return sourced(figure, *dict.fromkeys((store.run(pinned.run), run)), trace=trace)
+        return sourced(figure, *dict.fromkeys((cache.run(pinned.run), run)), trace=trace)
 
     show_drawn(draw, "difference")

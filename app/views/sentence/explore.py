@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import answers, store, visit
+from app import answers, cache, visit
+from app.blocks.sentence import asked, attends, offer_reader, sentence_box, texts_in_focus
 from app.text import halves, intro, md
-from app.views.parts import asked, attends, offer_reader, sentence_box, texts_in_focus
 from app.views.sentence import why_part
 from app.views.sentence.canvas_part import exports, show
 from app.views.sentence.edit_part import remember, report, side_by_side, swap_words, tries
@@ -22,7 +22,7 @@ ICONS = {"wrong": "error", "cut": "content_cut", "unknown": "translate", "calibr
 
 focus = visit.focus()
 run = asked(focus.run)
-kinds = examples_for(run.labels, store.language(run), pairs=store.reads_pairs(run))
+kinds = examples_for(run.labels, cache.language(run), pairs=cache.reads_pairs(run))
 
 
 def take_example() -> None:
@@ -36,7 +36,7 @@ intro(
 )
 which, asks = halves("asks", 1.0, 2.4)
 with which:
-    visit.choose(st.selectbox, "Model", "run", list(store.models()), label_visibility="collapsed")
+    visit.choose(st.selectbox, "Model", "run", list(cache.models()), label_visibility="collapsed")
 with asks:
     text, pair = texts_in_focus(run)
     sentence_box(run, text, pair)
@@ -71,7 +71,7 @@ with left:
         exports(scene, run, score)
     faithful = why_part.place("faithful")
     attends(run)
-    if store.injects(run):
+    if cache.injects(run):
         st.markdown("**What the lexicon says of the words**", help=tip("polarity"))
         strip_figure(trace, run, "polarity")
         if st.button("How it enters attention", icon=":material/menu_book:", type="tertiary", key="to-lexicon"):
@@ -82,7 +82,7 @@ with left:
         visit.go(look="gates")
         st.switch_page("views/sentence/attention.py")
     if run.capabilities.moving and st.button("Watch its words move", icon=":material/bubble_chart:", type="tertiary", key="to-hardmax"):
-        st.switch_page("views/sentence/hardmax.py")
+        st.switch_page("views/hardmax/hardmax.py")
 
 with right:
     interventions(run, trace, before)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import answers, store, visit
+from app import answers, cache, visit
 from app.blocks.figure import show_figure
+from app.blocks.sentence import gate_switches, sentence_of, strength
 from app.text import halves, md
-from app.views.parts import gate_switches, sentence_of, strength
 from sentviz.glossary import tip
 from sentviz.runs import Run
 from sentviz.shapes import GATE
@@ -22,7 +22,7 @@ def show(trace: Trace, run: Run) -> None:
     """Gates and position signals, each where the run has them; a sentence in their place for a model that has neither."""
     has = run.capabilities
     if not (has.gate or has.aware):
-        having = [name for name, each in store.models().items() if each.capabilities.gate or each.capabilities.aware]
+        having = [name for name, each in cache.models().items() if each.capabilities.gate or each.capabilities.aware]
         some = (
             f" These have some: {', '.join(having[:6])}."
             if having

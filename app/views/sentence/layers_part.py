@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from app import visit
 from app.blocks.figure import show_figure
+from app.blocks.sentence import component_choice, place, sentence_of
 from app.text import halves
-from app.views.parts import component_choice, place, sentence_of
 from sentviz.runs import Run
 from sentviz.trace import Trace
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from app import answers, store, visit
+from app import answers, cache, visit
 from app.blocks.figure import show_figure
+from app.blocks.sentence import head_title, map_controls, map_figure, place, sentence_of, strength
 from app.text import halves, md
-from app.views.parts import head_title, map_controls, map_figure, place, sentence_of, strength
 from sentviz.errors import SentvizError
 from sentviz.gallery.lexicon import row_of
 from sentviz.glossary import tip
@@ -38,11 +38,11 @@ def _coarser(run: Run) -> dict[str, float]:
 def show(trace: Trace, run: Run) -> None:
     """The lexicon in this sentence; a sentence in its place for a model that has none."""
     if trace.polarity is None:
-        having = [name for name, each in store.models().items() if store.injects(each)]
+        having = [name for name, each in cache.models().items() if cache.injects(each)]
         some = f" These have one: {', '.join(having[:6])}." if having else ""
         st.info(md(f"{run.name} has no lexicon, so there is nothing to put in.{some}"), icon=":material/menu_book:")
         return
-    title = store.lexicon_title(run)
+    title = cache.lexicon_title(run)
     st.markdown(f"{md(title)} {md(described(run.shape))}.", help=tip("polarity"))
     if run.askable and (off := _coarser(run).get("polarity")):
         st.caption(
@@ -137,13 +137,13 @@ def _walk(trace: Trace, run: Run, token: int) -> None:
 
 def _entries(trace: Trace, run: Run, token: int) -> Entries | None:
     """The entries that contain a token, as a table; a sentence where there are none, or where the lexicon is not here."""
-    word, title = md(trace.tokens[token]), md(store.lexicon_title(run))
+    word, title = md(trace.tokens[token]), md(cache.lexicon_title(run))
     st.markdown(f"**1 · Entries with “{word}”**")
     if trace.specials[token]:
         st.caption(f"{word} is a mark and no word, so no entry contains it: it takes the neutral vector, a third each.")
         return None
     try:
-        found = store.entries(run, trace.text, token)
+        found = cache.entries(run, trace.text, token)
     except SentvizError:
         st.caption(f"{title} is not on this machine, so its entries cannot be listed; λ itself is stored in the model.")
         return None

@@ -13,9 +13,9 @@ import streamlit as st
 
 from app import answers, visit
 from app.blocks.figure import export_menu, show_figure
+from app.blocks.sentence import map_controls, notebook, place, sentence_of
 from app.components.attention_map import Layer, attention_map, picked
 from app.text import halves, md
-from app.views.parts import map_controls, notebook, place, sentence_of
 from sentviz.errors import SentvizError
 from sentviz.figures import Figure, Theme, component_name, file_safe, heatmap
 from sentviz.figures.maps import component_slug, head_slug

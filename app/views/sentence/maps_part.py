@@ -6,9 +6,9 @@ import streamlit as st
 
 from app import visit
 from app.blocks.figure import show_figure
+from app.blocks.sentence import map_controls, map_figure, place, sentence_of
 from app.focus import choices
 from app.text import halves
-from app.views.parts import map_controls, map_figure, place, sentence_of
 from sentviz.runs import Run
 from sentviz.trace import Trace
 

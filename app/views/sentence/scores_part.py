@@ -6,8 +6,8 @@ import streamlit as st
 
 from app import answers, visit
 from app.blocks.figure import show_figure
+from app.blocks.sentence import sentence_of
 from app.text import md
-from app.views.parts import sentence_of
 from sentviz.errors import SentvizError
 from sentviz.explain import SCORES
 from sentviz.glossary import tip

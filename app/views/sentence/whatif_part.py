@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import answers, store, visit
+from app import answers, cache, visit
+from app.blocks.sentence import gate_switches, strength
 from app.focus import FIELDS
 from app.text import md
-from app.views.parts import gate_switches, strength
 from sentviz.explain import percent
 from sentviz.figures import component_name
 from sentviz.glossary import tip
@@ -100,7 +100,7 @@ def _lambdas(run: Run, trace: Trace) -> None:
     """Every lambda as a slider with learned, off and flip sign."""
     layers, components = trace.lambdas.shape
     focus = visit.focus()
-    learned = store.example(run).lambdas
+    learned = cache.example(run).lambdas
     changed = {(layer, component): value for layer, component, value in focus.mix}
 
     def put(layer: int, component: int, value: float | None) -> None:

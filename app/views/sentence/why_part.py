@@ -6,8 +6,9 @@ from typing import Any
 
 import streamlit as st
 
-from app import answers, turns
+from app import answers
 from app.focus import Focus
+from app.server import queue as turns
 from app.text import md
 from sentviz.errors import SentvizError
 from sentviz.explain import reason

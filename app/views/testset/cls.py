@@ -7,11 +7,11 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app import answers, header, store, visit
+from app import answers, cache, header, visit
 from app.blocks.figure import show_drawn
+from app.blocks.measure import lacking
+from app.blocks.run_choice import readable
 from app.text import halves, intro, md
-from app.views.measure_part import lacking
-from app.views.runpick import readable
 from app.views.testset import gates_part
 from sentviz.errors import SentvizError
 from sentviz.figures.heads import MEASURE_TITLES, head_grid, layer_lines
@@ -27,25 +27,25 @@ intro(
 
 @st.cache_data(max_entries=32, show_spinner=False)
 def measured(name: str, digest: str) -> pd.DataFrame:
-    return store.run(name).frame(FILE)
+    return cache.run(name).frame(FILE)
 
 
 def has_cls(run: Run) -> bool:
     return bool(run.config["tokenizer"].get("cls"))
 
 
-known = {name: run for name, run in store.runs().items() if FILE in run.config["files"]}
+known = {name: run for name, run in cache.runs().items() if FILE in run.config["files"]}
 focus = visit.focus()
-gated = store.run(focus.run).capabilities.gate
+gated = cache.run(focus.run).capabilities.gate
 if gated:
-    gates_part.show(store.run(focus.run))
+    gates_part.show(cache.run(focus.run))
 if not known:
-    lacking(store.run(focus.run), "heads")
+    lacking(cache.run(focus.run), "heads")
     st.stop()
 names = sorted(known, key=lambda name: (not has_cls(known[name]), name))
 run = known.get(focus.run) or known[names[0]]
 if focus.run not in known:
-    asked = store.run(focus.run)
+    asked = cache.run(focus.run)
     why = "are not measured" if asked.capabilities.maps else "do not exist: it has no attention"
     st.caption(f"The heads of {md(asked.name)} {why}; {md(run.name)} is shown.")
     if asked.capabilities.maps:
@@ -125,4 +125,4 @@ for column, (name, (source, frame)) in zip(halves("cls-heads"), grids.items(), s
         made = code(name, "head-grid", measure=measure) if name == source.name else None
         show_drawn(grid, "cls-grid" if name == run.name else "cls-own", code=made)
 if not gated:
-    gates_part.show(store.run(focus.run))
+    gates_part.show(cache.run(focus.run))

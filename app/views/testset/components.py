@@ -5,10 +5,10 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from app import store, visit
+from app import cache, visit
 from app.blocks.figure import show_figure
+from app.blocks.measure import lacking
 from app.text import halves, intro, md
-from app.views.measure_part import lacking
 from sentviz.figures.maps import component_name
 from sentviz.gallery.subjects import Runs
 from sentviz.glossary import tip
@@ -20,12 +20,12 @@ intro(
     "It shows where their maps lie, not what that does to the answer; from layer 2 on a token's state holds its neighbours' words too.",
 )
 focus = visit.focus()
-visit.choose(st.selectbox, "Model", "run", list(store.runs()), label_visibility="collapsed", width=320)
-run = store.run(focus.run)
+visit.choose(st.selectbox, "Model", "run", list(cache.runs()), label_visibility="collapsed", width=320)
+run = cache.run(focus.run)
 if run.capabilities.components < 2:
     st.info(f"{md(run.name)} has {run.capabilities.attention}, so there is nothing that could specialise.", icon=":material/layers:")
-    others = [name for name, other in store.runs().items() if FILE in other.config["files"]]
-    several = [name for name, other in store.runs().items() if other.capabilities.components > 1]
+    others = [name for name, other in cache.runs().items() if FILE in other.config["files"]]
+    several = [name for name, other in cache.runs().items() if other.capabilities.components > 1]
     st.markdown(
         "An NDT or Differential model gives every head several maps, each with queries and keys of its own, and lambda mixes them. "
         "The idea is that each map takes on a part of the work: one might look for polar words, another for negators. "
@@ -42,7 +42,7 @@ frame = run.frame(FILE)
 answer, *reasons = verdict(frame)
 st.markdown(f"##### {md(answer)}", help=tip("component"))
 st.markdown("\n".join(f"- {md(reason)}" for reason in reasons))
-lambdas = store.example(run).lambdas
+lambdas = cache.example(run).lambdas
 weights = "; ".join(
     f"layer {layer + 1}: " + ", ".join(f"{component_name(c)} {weight:+.2f}" for c, weight in enumerate(row) if c)
     for layer, row in enumerate(lambdas)

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import streamlit as st
 
-from app import drawer, visit
+from app import visit
+from app.blocks import rows as drawer
+from app.blocks.my_file import unlabelled
 from app.text import intro, md
 from app.views.testset import matrix_part, operating_part
-from app.views.testset.myfile_part import unlabelled
 from app.views.testset.phenomena_part import phenomena
 from sentviz.testset.operating import accuracy
 

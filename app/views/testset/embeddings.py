@@ -6,7 +6,8 @@ from typing import Any
 
 import streamlit as st
 
-from app import drawer, store, visit
+from app import cache, visit
+from app.blocks import rows as drawer
 from app.blocks.figure import export_menu, show_drawn
 from app.components.points import asked_layer, drawn, points
 from app.text import halves, intro, md
@@ -27,7 +28,7 @@ intro(
     "Distances between far points, sizes of groups and, with t-SNE and UMAP, axes mean little: trust the numbers beside it.",
 )
 rows = drawer.begin(beside=False)
-focus, run = visit.focus(), store.run(rows.run)
+focus, run = visit.focus(), cache.run(rows.run)
 last = parts.layers_of(run)
 layer = last if focus.depth < 0 else min(focus.depth, last)
 dims = int(focus.dims)

@@ -12,10 +12,10 @@ import numpy.typing as npt
 import pandas as pd
 import streamlit as st
 
-from app import answers, store, visit
+from app import answers, cache, visit
+from app.server.progress import wait
+from app.server.queue import here
 from app.text import md
-from app.turns import here
-from app.waiting import wait
 from sentviz.background import Job, Jobs
 from sentviz.embeddings.cache import Cache, digest, layer_vectors, pictures, stored_sample
 from sentviz.embeddings.neighbourhood import measures
@@ -88,7 +88,7 @@ def layers_of(run: Run) -> int:
 
 @st.cache_resource(max_entries=8, show_spinner=False)
 def _sample(name: str, digest: str, rows: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float16]]:
-    return stored_sample(store.runs()[name], rows)
+    return stored_sample(cache.runs()[name], rows)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -104,7 +104,7 @@ def source(rows: Rows) -> Source:
     Raises:
         RunError: the sample is damaged.
     """
-    run, n = store.run(rows.run), len(rows)
+    run, n = cache.run(rows.run), len(rows)
     if rows.over == "test" and visit.focus().sample == "stored":
         places, pooled = _sample(run.name, run.digest, n)
         part = replace(rows, frame=rows.frame.iloc[places])
@@ -118,11 +118,11 @@ def source(rows: Rows) -> Source:
     return Source(part, places, key, about, None, not mine)
 
 
-def _vectors(cache: Cache, of: Source) -> list[npt.NDArray[np.float16] | None]:
+def _vectors(disk: Cache, of: Source) -> list[npt.NDArray[np.float16] | None]:
     """Vectors (n, d) by layer; None where they are not at hand."""
-    last = layers_of(store.run(of.rows.run))
+    last = layers_of(cache.run(of.rows.run))
     key = digest(of.key, "vectors")
-    job, kept = _jobs().get(key), cache.get(key)
+    job, kept = _jobs().get(key), disk.get(key)
     layers = job.result if job is not None and job.state == "done" else None if kept is None else kept["layers"]
     if layers is None or layers.shape[:2] != (last + 1, len(of.rows)):
         return [*[None] * last, of.stored]
@@ -153,7 +153,7 @@ def _pca(key: str, dims: int, missing: int, _vectors: Sequence[Any]) -> dict[int
 
 def points(rows: Rows, method: str, layer: int) -> pd.DataFrame | None:
     """id, x, y of the two-dimensional picture of a method and layer (0 = the embedding); None where it is not at hand."""
-    if method not in METHODS or not 0 <= layer <= layers_of(store.run(rows.run)):
+    if method not in METHODS or not 0 <= layer <= layers_of(cache.run(rows.run)):
         return None
     of = source(rows)
     found = at_hand(of, method, 2).get(layer)
@@ -196,24 +196,24 @@ def _silhouettes(key: str, theme: Theme, _numbers: pd.DataFrame) -> Figure:
 
 def missing(of: Source, method: str, dims: int) -> bool:
     """Whether there are layers whose pictures are not at hand but may be computed."""
-    run = store.run(of.rows.run)
+    run = cache.run(of.rows.run)
     return run.askable and of.rows.has_text and len(at_hand(of, method, dims)) <= layers_of(run)
 
 
 def begun(of: Source, method: str, dims: int, layer: int) -> bool:
     """Ask the model for the vectors, then make the pictures down to a layer, beside the page; False where there is nothing to wait for."""
-    run, cache = store.run(of.rows.run), _cache()
-    vectors = _vectors(cache, of)
+    run, disk = cache.run(of.rows.run), _cache()
+    vectors = _vectors(disk, of)
     if any(x is None for x in vectors[layer:]):
-        return _asked(of, run, cache)
+        return _asked(of, run, disk)
 
     def work(job: Job) -> dict[int, Projection]:
-        return pictures(cache, of.key, vectors, method, dims, layer, SEED, disk=of.disk, tick=job.tick)
+        return pictures(disk, of.key, vectors, method, dims, layer, SEED, disk=of.disk, tick=job.tick)
 
     return wait(_jobs(), _key(of, method, dims, layer), f"{METHODS[method]} of {_layer(layer)}", work)
 
 
-def _asked(of: Source, run: Run, cache: Cache) -> bool:
+def _asked(of: Source, run: Run, disk: Cache) -> bool:
     """The vectors of every layer, beside the page; a sentence where they cannot be had."""
     if not run.askable:
         st.info(f"{md(run.name)} ships without weights, so only its stored vectors can be drawn.", icon=":material/inventory_2:")
@@ -231,7 +231,7 @@ def _asked(of: Source, run: Run, cache: Cache) -> bool:
 
         job.tick(0.0, "loading the model")
         vectors = layer_vectors(load(run).stoppable(lambda: job.tick(0.0, "reading the texts")), frame, job.tick)
-        cache.put(key, {"layers": vectors}, disk=of.disk)
+        disk.put(key, {"layers": vectors}, disk=of.disk)
         return vectors
 
     return wait(_jobs(), key, f"The vectors of {len(frame):,} rows", work)
@@ -247,7 +247,7 @@ def placed(of: Source, found: dict[int, Projection], text: str, pair: str | None
     Raises:
         InputError: the text cannot be read.
     """
-    run = store.run(of.rows.run)
+    run = cache.run(of.rows.run)
     if not run.askable:
         st.caption(f"{md(run.name)} ships without weights, so a sentence cannot be placed.")
         return None

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from app import store, visit
+from app import cache, visit
 from app.blocks.figure import show_figure
+from app.blocks.measure import lacking
 from app.text import halves, intro
-from app.views.measure_part import lacking
 from sentviz.explain import SCORES
 from sentviz.explain.measured import faithfulness_of, flips_of
 from sentviz.gallery.subjects import Runs
@@ -20,8 +20,8 @@ intro(
     "It shows whether named words carry the answer of this model, not whether the answer is right.",
 )
 focus = visit.focus()
-visit.choose(st.selectbox, "Model", "run", list(store.runs()), label_visibility="collapsed", width=320)
-run = store.run(focus.run)
+visit.choose(st.selectbox, "Model", "run", list(cache.runs()), label_visibility="collapsed", width=320)
+run = cache.run(focus.run)
 frame = faithfulness_of(run)
 if frame.empty:
     lacking(run, "faithfulness")

@@ -8,8 +8,8 @@ import pandas as pd
 import streamlit as st
 
 from app.blocks.figure import show_figure
+from app.blocks.measure import lacking
 from app.text import halves, md
-from app.views.measure_part import lacking
 from sentviz.figures.gate_groups import KINDS
 from sentviz.gallery.subjects import Runs
 from sentviz.glossary import tip

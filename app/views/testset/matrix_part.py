@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import streamlit as st
 
-from app import drawer, visit
+from app import visit
+from app.blocks import rows as drawer
 from app.blocks.figure import show_figure
 from app.text import halves, md
 from sentviz.errors import SentvizError

@@ -9,7 +9,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app import drawer, store, visit
+from app import cache, visit
+from app.blocks import rows as drawer
 from app.blocks.figure import show_figure
 from app.text import halves, md
 from app.views.testset import matrix_part
@@ -69,7 +70,7 @@ def calibration(runs: Sequence[Rows]) -> None:
     """Confidence against accuracy as it is and at the run's stored factor; the calibration error of both."""
     tables = []
     for place, rows in enumerate(runs):
-        run = store.run(rows.run)
+        run = cache.run(rows.run)
         factor = run.calibration
         name = f"logits / {factor:.2f}"
         errors = _kept(operating.calibration, rows, factor)

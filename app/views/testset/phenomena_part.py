@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from app import store, visit
+from app import cache, visit
 from app.blocks.figure import show_drawn
 from app.text import md
 from sentviz.errors import SentvizError
@@ -35,7 +35,7 @@ def phenomena(rows_by_run: Mapping[str, Rows]) -> None:
     except SentvizError:
         part = None
     chosen = part.value if part is not None and part.kind == "tag" else ""
-    sources = [store.run(name) for name in runs]
+    sources = [cache.run(name) for name in runs]
     chance = 1 / max(len(rows_by_run[name].classes) for name in runs)
     names = [name for name in dict.fromkeys(frame["phenomenon"]) if name != EVERY]
 

@@ -8,7 +8,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app import drawer, store, visit
+from app import cache, visit
+from app.blocks import rows as drawer
 from app.blocks.figure import show_drawn
 from app.text import halves, intro, md
 from app.turns import turn
@@ -29,7 +30,7 @@ intro(
     "A word that stands among the mistakes is where they happen, not proof that it causes them: open a row in Explore to ask the model.",
 )
 rows = drawer.begin(beside=False)
-focus, run = visit.focus(), store.run(rows.run)
+focus, run = visit.focus(), cache.run(rows.run)
 by: By = "count" if focus.words == "count" else "keyness"
 
 
@@ -62,7 +63,7 @@ def counts_of(rows: Rows) -> lib.Counts:
 
 @st.cache_resource(max_entries=6, show_spinner=False)
 def stored(name: str, digest: str, _rows: Rows) -> lib.Counts:
-    return lib.read(store.run(name), _rows)
+    return lib.read(cache.run(name), _rows)
 
 
 @st.cache_data(max_entries=64, show_spinner="Placing words")

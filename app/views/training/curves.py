@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import store, visit
+from app import cache, visit
 from app.blocks.figure import show_figure
+from app.blocks.run_choice import readable, several
 from app.focus import choices
 from app.text import intro
-from app.views.runpick import readable, several
 from sentviz.gallery.subjects import Runs
 from sentviz.runs import Run
 
@@ -21,10 +21,10 @@ intro(
 def seeds_of(runs: list[Run]) -> list[Run]:
     """These runs with those that differ from one of them in the seed only."""
     wanted = {(run.config["data"]["name"], run.configuration) for run in runs}
-    return [run for run in store.runs().values() if (run.config["data"]["name"], run.configuration) in wanted]
+    return [run for run in cache.runs().values() if (run.config["data"]["name"], run.configuration) in wanted]
 
 
-chosen = several(list(store.runs().values()), "a history")
+chosen = several(list(cache.runs().values()), "a history")
 with st.container(horizontal=True, gap="medium"):
     visit.choose(st.segmented_control, "Axis", "axis", choices("axis"), label_visibility="collapsed")
     titles = {"lines": "One line a run", "bands": "Seeds as bands"}

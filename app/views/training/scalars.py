@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import store, visit
+from app import cache, visit
 from app.blocks.figure import show_figure
+from app.blocks.run_choice import several
 from app.focus import choices
 from app.text import intro
 from app.views.papers.ndt import lambdas
-from app.views.runpick import several
 from sentviz.gallery.subjects import Runs
 from sentviz.papers.ndt.study import DATASETS
 
@@ -18,12 +18,12 @@ intro(
     " and component (for Differential, −λ), the weights of position signals, temperatures.",
     "Where a scalar ends says little alone: most of it is where it was put at the start, so look at the change as well.",
 )
-chosen = several([run for run in store.runs().values() if run.capabilities.scalars], "a learned scalar")
+chosen = several([run for run in cache.runs().values() if run.capabilities.scalars], "a learned scalar")
 titles = {"value": "Value", "change": "Change from the start"}
 visit.choose(st.segmented_control, "Scale", "scale", choices("scale"), format_func=titles.get, label_visibility="collapsed")
 show_figure("scalars", Runs.of(*chosen), "lambda", change=visit.focus().scale == "change")
-dataset = store.run(visit.focus().run).config["data"]["name"]
+dataset = cache.run(visit.focus().run).config["data"]["name"]
 if dataset in DATASETS:
     st.markdown(f"##### λ of all NDT configurations on {DATASETS[dataset]}")
     st.caption("The data set of the run in focus. A band is the range of the seeds; what barely moves was put there by the initialisation.")
-    lambdas.grid(store.gathered().runs, dataset)
+    lambdas.grid(cache.gathered().runs, dataset)

@@ -8,10 +8,10 @@ from typing import Any
 import streamlit as st
 
 from app import visit
+from app.blocks.sentence import head_title, place, sentence_box
 from app.components.through import asked_row, through
 from app.focus import choices
 from app.text import intro, md
-from app.views.parts import head_title, place, sentence_box
 from app.views.training.through_part import at_hand, chosen_run, figures, film_of, sentence, texts_of
 from sentviz.epochs.course import PICTURES
 from sentviz.errors import SentvizError

@@ -8,12 +8,12 @@ from typing import Any
 
 import streamlit as st
 
-from app import answers, header, store, visit
+from app import answers, cache, header, visit
 from app.blocks.figure import show_figure
+from app.blocks.measure import lacking
+from app.blocks.sentence import place
 from app.focus import Focus
 from app.text import md
-from app.views.measure_part import lacking
-from app.views.parts import place
 from sentviz.epochs.course import Course, asked_of, course, examples, missing
 from sentviz.errors import SentvizError
 from sentviz.gallery.epochs import Epochs
@@ -40,10 +40,10 @@ def chosen_run() -> tuple[Run, Focus]:
     one that reads the same language stands in its place, and the page stops where there is none.
     """
     focus = visit.focus()
-    run = store.run(focus.run)
+    run = cache.run(focus.run)
     if run.measured:
         return run, focus
-    able = {name: one for name, one in store.runs().items() if one.measured}
+    able = {name: one for name, one in cache.runs().items() if one.measured}
     other = _instead(run, list(able.values()))
     parts = missing(run).split("`")  # the command stands between two of them
     said = "`".join(part if k % 2 else md(part) for k, part in enumerate(parts))
@@ -76,18 +76,18 @@ def _instead(run: Run, able: Sequence[Run]) -> Run | None:
         (model, data), (own, here) = ((each.config["recipe"].get("model"), each.config["data"]["name"]) for each in (one, run))
         return model == own, bool(one.epochs), data == here
 
-    readers = [one for one in able if store.language(one) == store.language(run) and store.reads_pairs(one) == store.reads_pairs(run)]
+    readers = [one for one in able if cache.language(one) == cache.language(run) and cache.reads_pairs(one) == cache.reads_pairs(run)]
     return max(readers, key=alike, default=None)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
 def _course(name: str, digest: str) -> Course:
-    return course(store.runs()[name])
+    return course(cache.runs()[name])
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
 def _examples(name: str, digest: str) -> Traces:
-    return examples(store.runs()[name])
+    return examples(cache.runs()[name])
 
 
 def at_hand(run: Run) -> Course:
@@ -123,7 +123,7 @@ def sentence(run: Run, focus: Focus) -> Traces:
 def _model(name: str, digest: str, epoch: int) -> Any:
     from sentviz.models.loading import load
 
-    return load(store.runs()[name], epoch=epoch)
+    return load(cache.runs()[name], epoch=epoch)
 
 
 def film_of(run: Run, seen: Course, traces: Mapping[int, Trace], focus: Focus) -> Film:

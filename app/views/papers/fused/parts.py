@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
-from app import store, visit
+from app import cache, visit
 from app.blocks.figure import show_drawn
 from app.text import halves, md
 from app.views.papers.shared import digests, plain
@@ -85,8 +85,8 @@ def _lines(dataset: str, theme: Theme, key: tuple[str, ...], _runs: Sequence[Run
 @st.cache_resource(max_entries=2, show_spinner="Asking the model with and without its lexicon")
 def _changed(name: str, digest: str) -> Trace:
     """Attention with the lexicon minus attention without it, on the run's example."""
-    run = store.runs()[name]
-    model, text = store.model(run), run.example().text
+    run = cache.runs()[name]
+    model, text = cache.model(run), run.example().text
     return difference(model.trace(text, strength=0.0), model.trace(text))
 
 

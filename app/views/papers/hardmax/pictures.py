@@ -9,7 +9,7 @@ import streamlit as st
 
 from app.blocks.figure import show_drawn
 from app.text import halves
-from app.views.sentence import hardmax_parts
+from app.views.hardmax import parts as hardmax_parts
 from sentviz.figures.clustering import layer_bands, leader_bars
 from sentviz.gallery import code, sourced
 from sentviz.papers.hardmax import PAPER, nearness
@@ -28,7 +28,7 @@ def show(runs: Sequence[Run]) -> None:
         "**Embedding** (each word a point in d dimensions) → **8 hardmax layers** (each point moves towards those furthest in its own"
         " direction) → **mean** → **decoder** (which side of a line)."
     )
-    st.page_link("views/sentence/hardmax.py", label="Watch it on a review of your own", icon=":material/bubble_chart:")
+    st.page_link("views/hardmax/hardmax.py", label="Watch it on a review of your own", icon=":material/bubble_chart:")
     if not of_paper(PAPER, runs):
         hardmax_parts.without_runs()
         return

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from app import store
+from app import cache
 from app.blocks.figure import show_drawn
 from app.text import md
 from sentviz.errors import SentvizError
@@ -30,7 +30,7 @@ def show(runs: Sequence[Run]) -> None:
         "The paper names implicit sentiment, sarcasm and code-mixed text (section VI) and gives no numbers. Here each is a group of 30"
         " sentences of our own, half of them negative, and plain ones stand beside them: too few to rank runs that are close."
     )
-    names = [name for name, run in store.models().items() if store.fits_demo(run)]
+    names = [name for name, run in cache.models().items() if cache.fits_demo(run)]
     if not names:
         st.info("No run with weights that reads English sentences is here.", icon=":material/inventory_2:")
         return
@@ -40,13 +40,13 @@ def show(runs: Sequence[Run]) -> None:
         st.caption("Choose at least one run.")
         return
     try:
-        rows = {name: store.demo_rows(store.run(name), SHOWN) for name in chosen}
+        rows = {name: cache.demo_rows(cache.run(name), SHOWN) for name in chosen}
         frame = accuracy_by_phenomenon(rows, sided=True)
     except SentvizError as error:
         st.warning(md(str(error)), icon=":material/block:")
         return
     part = frame[frame["phenomenon"].isin(SHOWN)]
-    sources = [store.run(name) for name in chosen]
+    sources = [cache.run(name) for name in chosen]
     show_drawn(
         lambda theme: sourced(drawn(part, sided=True, theme=theme), *sources, rows=rows[chosen[0]]),
         "failures",

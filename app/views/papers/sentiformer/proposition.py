@@ -11,9 +11,9 @@ from app import visit
 from app.blocks.figure import show_drawn
 from app.fields import LARGEST
 from app.focus import choices
+from app.server.progress import wait
+from app.server.queue import here
 from app.text import halves, md
-from app.turns import here
-from app.waiting import wait
 from sentviz.background import Jobs
 from sentviz.errors import SentvizError
 from sentviz.figures import heatmap

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
-from app import answers, store, visit
+from app import answers, cache, visit
 from app.blocks.figure import show_drawn
+from app.blocks.sentence import notebook, sentence_box
 from app.text import halves, md
-from app.views.parts import notebook, sentence_box
 from sentviz.errors import SentvizError
 from sentviz.figures.smoother import smoother
 from sentviz.gallery import sourced
@@ -30,7 +30,7 @@ def show() -> None:
     """A token of a sentence, a layer and a head: the kernel value of every other token, and the average that it makes."""
     st.markdown("##### Definition 1: attention is a kernel smoother", help=tip("kernel-smoother"))
     st.latex(FORMULA)
-    names = [name for name, run in store.models().items() if run.capabilities.maps and run.capabilities.softmax]
+    names = [name for name, run in cache.models().items() if run.capabilities.maps and run.capabilities.softmax]
     if not names:
         st.info("No run with weights and attention is here. `sentviz train sst2` trains one.", icon=":material/inventory_2:")
         return
@@ -38,7 +38,7 @@ def show() -> None:
         st.caption(f"{md(visit.focus().run)} has no softmax to take apart; choose another model.")
         st.selectbox("Model", names, None, placeholder="choose one with attention", key="smooth-model", on_change=_take, width=300)
         return
-    run = store.run(visit.focus().run)
+    run = cache.run(visit.focus().run)
     try:
         text, pair = answers.texts(visit.focus())
         with st.container(horizontal=True, gap="small"):
@@ -53,12 +53,12 @@ def show() -> None:
         return
     layer, head, query = _row(trace)
     try:
-        row = cell(store.model(run), trace, layer, head, query, 0)
+        row = cell(cache.model(run), trace, layer, head, query, 0)
     except SentvizError as error:
         st.warning(md(str(error)), icon=":material/block:")
         return
     best = int(np.argmax(np.abs(row.row)))
-    made = cell(store.model(run), trace, layer, head, query, best)
+    made = cell(cache.model(run), trace, layer, head, query, best)
     lines = notebook(run, "smoother", trace, layer=layer, head=head, query=query, key=best, kernel=True)
     left, right = halves("smoothing", 1.5, 1.0)
     with left:
@@ -71,8 +71,8 @@ def _plain(run: Run, names: Sequence[str]) -> str:
     """A run whose heads have one kernel each, SentiFormer's if there is one, where this one's have several."""
     if run.capabilities.components == 1:
         return ""
-    single = [name for name in names if store.runs()[name].capabilities.components == 1]
-    return next((name for name in single if store.runs()[name].config["recipe"].get("model") == "sentiformer"), next(iter(single), ""))
+    single = [name for name in names if cache.runs()[name].capabilities.components == 1]
+    return next((name for name in single if cache.runs()[name].config["recipe"].get("model") == "sentiformer"), next(iter(single), ""))
 
 
 def _take() -> None:

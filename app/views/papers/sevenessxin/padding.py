@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app import store
+from app import cache
 from app.text import md
 from app.views.papers.sevenessxin.sentences import SENTENCES, asked
 from app.views.papers.shared import plain
@@ -42,7 +42,7 @@ def show(runs: Sequence[Run]) -> None:
         return
     text = st.text_input("Sentence", SENTENCES["contrast"], key="sevenessxin-padding-text")
     try:
-        masked, read = (store.model(run).trace(text, strength={"mask": factor}) for factor in (1, 0))
+        masked, read = (cache.model(run).trace(text, strength={"mask": factor}) for factor in (1, 0))
     except SentvizError as error:
         st.warning(md(str(error)), icon=":material/edit:")
         return

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app import store
+from app import cache
 from app.blocks.figure import show_drawn
 from app.text import halves, md
 from sentviz.errors import SentvizError
@@ -44,7 +44,7 @@ def show(runs: Sequence[Run]) -> None:
         with column:
             text = st.text_input(kind.capitalize(), example, key=f"sevenessxin-{kind}")
             try:
-                trace = store.model(run).trace(text)
+                trace = cache.model(run).trace(text)
             except SentvizError as error:
                 st.warning(md(str(error)), icon=":material/edit:")
                 continue

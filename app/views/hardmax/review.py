@@ -15,7 +15,7 @@ from app.blocks.figure import show_drawn
 from app.components.particles import Picked, particles
 from app.fields import LONGEST
 from app.text import halves, md
-from app.views.sentence.hardmax_parts import exports, hardmax_run, kept, model, runs, temperature, without_runs
+from app.views.hardmax.parts import exports, hardmax_run, kept, model, runs, temperature, without_runs
 from sentviz.errors import SentvizError
 from sentviz.figures.token_step import token_step
 from sentviz.gallery import code, sourced

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
+from app.server.queue import turn
 from app.text import md
-from app.turns import turn
 from sentviz.errors import SentvizError
 from sentviz.runs import Run
 from sentviz.testset.upload import guess, labelled, read_table

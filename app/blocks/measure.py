@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import store
-from app.headers import own_machine
+from app import cache
+from app.blocks.get_data import offer
+from app.server.headers import own_machine
+from app.server.progress import wait
 from app.text import md
-from app.views.getdata_part import offer
-from app.waiting import wait
 from sentviz.background import Job, Jobs
 from sentviz.measurements import MEASUREMENTS, measure
 from sentviz.runs import Run
@@ -44,4 +44,4 @@ def lacking(run: Run, name: str) -> None:
 def _measured(run: Run, name: str, job: Job) -> None:
     job.tick(0.0, "loading the model")
     measure(name, run, progress=lambda done, total: job.tick(done / max(total, 1), f"{done:,} of {total:,}"))
-    store.changed()
+    cache.changed()

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from app import header, store, visit
+from app import cache, header, visit
 from app.blocks.figure import export_menu
 from app.focus import choices
 from app.text import md
@@ -31,7 +31,7 @@ COMMAND = "sentviz train imdb --model hardmax-d2"
 
 def runs() -> dict[str, Run]:
     """The hardmax classifiers that can be asked."""
-    return {name: run for name, run in store.models().items() if run.capabilities.moving}
+    return {name: run for name, run in cache.models().items() if run.capabilities.moving}
 
 
 def without_runs() -> None:
@@ -59,7 +59,7 @@ def hardmax_run(found: dict[str, Run]) -> Run:
 def _model(name: str, digest: str) -> Any:
     from sentviz.models.hardmax import HardmaxModel
 
-    return HardmaxModel.of(store.runs()[name])
+    return HardmaxModel.of(cache.runs()[name])
 
 
 def model(run: Run) -> Any:

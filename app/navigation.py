@@ -35,7 +35,7 @@ PAGES = {
             help="Two models on one sentence and on one split.",
         ),
         st.Page(
-            "views/sentence/hardmax.py",
+            "views/hardmax/hardmax.py",
             title="Hardmax",
             icon=":material/bubble_chart:",
             help="Watch the words of a review cluster around their leaders.",

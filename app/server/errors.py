@@ -6,7 +6,7 @@ import logging
 
 import streamlit as st
 
-from app import store, visit
+from app import cache, visit
 from app.text import md
 from sentviz.errors import SentvizError
 
@@ -25,7 +25,7 @@ def shown(error: Exception) -> bool:
         said = f"Something here does not work as it should ({type(error).__name__}). It is a fault of sentviz; its log says where."
     st.error(md(said), icon=":material/report:")
     st.caption("Other pages and other runs go on as before. The page Runs says what is wrong with which run.")
-    others = [name for name, run in store.runs().items() if run.askable and name != visit.focus().run]
+    others = [name for name, run in cache.runs().items() if run.askable and name != visit.focus().run]
     if others:
         st.selectbox("Model", others, None, placeholder="another model", key="boundary", on_change=_go, width=300)
     return True

@@ -9,7 +9,7 @@ import streamlit as st
 
 import sentviz.runs as folders
 from app.focus import Focus
-from app.turns import turn
+from app.server.queue import turn
 from sentviz.errors import InputError, RunError, SentvizError
 from sentviz.languages import language, reads_pairs
 from sentviz.lexicon import Lexicon
@@ -19,7 +19,7 @@ from sentviz.testset.rows import Rows
 from sentviz.trace import Trace
 
 if TYPE_CHECKING:
-    from app.views.testset.myfile_part import MyFile
+    from app.blocks.my_file import MyFile
     from sentviz.maps.injection import Entries
     from sentviz.shelf import Gathered
 

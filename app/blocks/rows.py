@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app import answers, store, visit
+from app import answers, cache, visit
+from app.blocks import my_file as myfile_part
 from app.blocks.files import csv_button
+from app.blocks.get_data import offer
 from app.focus import choices
 from app.text import md
-from app.views.getdata_part import offer
-from app.views.testset import myfile_part
 from sentviz.errors import SentvizError
 from sentviz.figures import file_safe
 from sentviz.gallery import code
@@ -46,14 +46,14 @@ def begin(*, beside: bool = True) -> Rows:
     Args:
         beside: whether the page shows a second run.
     """
-    focus, known = visit.focus(), store.runs()
-    run = store.run(focus.run)
+    focus, known = visit.focus(), cache.runs()
+    run = cache.run(focus.run)
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="rows-of"):
         visit.choose(st.selectbox, "Model", "run", list(known), width=260)
         if beside or focus.slice.startswith("agree="):
             _beside(focus.run)
         splits = [split for split in ("test", "official_test") if split in run.metrics()]
-        options = [*splits, *(("demo",) if store.fits_demo(run) else ()), *(("mine",) if run.askable else ())]
+        options = [*splits, *(("demo",) if cache.fits_demo(run) else ()), *(("mine",) if run.askable else ())]
         visit.choose(st.segmented_control, "Rows", "over", options, format_func=lambda name: OVER[name])
     if focus.over not in options:
         st.info(f"{md(focus.run)} has no answers about the {OVER[focus.over]}; choose other rows above.", icon=":material/inventory_2:")
@@ -61,7 +61,7 @@ def begin(*, beside: bool = True) -> Rows:
     if focus.over == "mine" and not myfile_part.chosen(run):
         st.stop()
     try:
-        rows = store.table(focus)
+        rows = cache.table(focus)
         if rows.unread:
             st.caption(f":material/rule: {md(unread(rows))}")
         return rows.at_threshold(focus.threshold) if len(rows.classes) == 2 else rows
@@ -72,7 +72,7 @@ def begin(*, beside: bool = True) -> Rows:
 
 def _beside(name: str) -> None:
     """The second run, of the same data set; none at first."""
-    known = store.runs()
+    known = cache.runs()
     data = known[name].config["data"]["name"]
     others = [other for other, run in known.items() if other != name and run.config["data"]["name"] == data]
     beside = next((other for other in visit.focus().versus if other in others), "")
@@ -87,7 +87,7 @@ def _beside(name: str) -> None:
 
 def answers_of(runs: Sequence[Rows], statistic: Statistic = computed) -> Answers:
     """The rows of one run, or of several, as the subject of figures."""
-    return Answers.of(*runs, runs=[store.run(rows.run) for rows in runs], statistic=statistic)
+    return Answers.of(*runs, runs=[cache.run(rows.run) for rows in runs], statistic=statistic)
 
 
 def notebook(runs: Sequence[Rows], figure: str, **options: Any) -> Call | None:
@@ -101,11 +101,11 @@ def notebook(runs: Sequence[Rows], figure: str, **options: Any) -> Call | None:
 def second(rows: Rows) -> Rows | None:
     """The second run on the same rows; None where none is chosen or it has not seen them."""
     focus = visit.focus()
-    other = next((name for name in focus.versus if name in store.runs() and name != focus.run), None)
-    if other is None or store.runs()[other].labels != rows.classes:
+    other = next((name for name in focus.versus if name in cache.runs() and name != focus.run), None)
+    if other is None or cache.runs()[other].labels != rows.classes:
         return None
     try:
-        found = store.table_of(store.run(other), focus)
+        found = cache.table_of(cache.run(other), focus)
     except SentvizError as error:
         st.caption(md(str(error)))
         return None
@@ -180,7 +180,7 @@ def end(rows: Rows) -> None:
     else:
         st.caption("Select a row to read it whole and to open it in Explore.")
     if not rows.has_text:
-        data = store.run(rows.run).config["data"]["name"]
+        data = cache.run(rows.run).config["data"]["name"]
         st.caption("The texts are not on this machine: rows are shown by id. Getting the data set brings them.")
         offer(data, rows.over)
 
@@ -261,7 +261,7 @@ def _opened(rows: Rows, row: pd.Series[Any]) -> None:
         for name in ("text", "text_pair"):
             if name in row:
                 st.text(str(row[name]))
-        if not store.run(rows.run).askable:
+        if not cache.run(rows.run).askable:
             st.caption(f"{md(rows.run)} ships without weights; choose another model above to open the row in Explore.")
             return
         with st.container(horizontal=True, gap="small"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import turns
+from app.server import queue as turns
 from app.text import md
 from sentviz.background import Job, Jobs, Work
 

@@ -16,7 +16,7 @@ from app import header, visit
 from app.blocks.figure import show_drawn
 from app.components.particles import particles, put
 from app.text import halves, md
-from app.views.sentence.hardmax_parts import exports, kept, temperature
+from app.views.hardmax.parts import exports, kept, temperature
 from sentviz.errors import InputError, SentvizError
 from sentviz.figures.clustering import layer_lines
 from sentviz.figures.token_step import token_step

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app.headers import own_machine
+from app.server.headers import own_machine
+from app.server.progress import wait
 from app.text import md
-from app.waiting import wait
 from sentviz.background import Job, Jobs
 from sentviz.datasets import DatasetInfo, info, known, origin
 from sentviz.errors import InputError

@@ -6,9 +6,9 @@ import numpy as np
 import streamlit as st
 
 from app.blocks.figure import show_figure
+from app.blocks.measure import lacking
 from app.text import halves, md
-from app.views.measure_part import lacking
-from app.views.sentence.hardmax_parts import hardmax_run, model, runs, without_runs
+from app.views.hardmax.parts import hardmax_run, model, runs, without_runs
 from sentviz.errors import SentvizError
 from sentviz.gallery.subjects import Runs
 from sentviz.runs import Run

@@ -6,7 +6,9 @@ import streamlit as st
 
 from app import visit
 from app.text import intro
-from app.views.sentence import hardmax_leaders, hardmax_playground, hardmax_review
+from app.views.hardmax import leaders as hardmax_leaders
+from app.views.hardmax import playground as hardmax_playground
+from app.views.hardmax import review as hardmax_review
 
 intro(
     "Words become points; layer by layer each moves towards those furthest in its own direction, until a few leaders hold them all.",

@@ -6,12 +6,12 @@ from typing import Any
 
 import streamlit as st
 
-from app import answers, store, visit
+from app import answers, cache, visit
 from app.blocks.figure import show_drawn
+from app.blocks.get_data import offer
 from app.fields import LARGEST, LONGEST
 from app.focus import READERS
 from app.text import md
-from app.views.getdata_part import offer
 from sentviz.errors import SentvizError
 from sentviz.figures import component_name, heatmap
 from sentviz.gallery import Sentence, code, sourced
@@ -40,14 +40,14 @@ __all__ = [
 
 def asked(name: str) -> Run:
     """A run that can be asked; the page stops with a sentence and the choice of another where it ships without weights."""
-    found = store.run(name)
+    found = cache.run(name)
     if not found.askable:
         st.info(f"{name} carries its history and measurements only, not its weights, so it cannot be asked.", icon=":material/inventory_2:")
 
         def take() -> None:
             visit.go(run=st.session_state["asked"])
 
-        st.selectbox("Model", list(store.models()), None, placeholder="choose one with weights", key="asked", on_change=take, width=300)
+        st.selectbox("Model", list(cache.models()), None, placeholder="choose one with weights", key="asked", on_change=take, width=300)
         st.caption("Or train this one with `sentviz train`.")
         st.stop()
     return found
@@ -71,7 +71,7 @@ def place(value: str) -> int | str:
 def sentence_of(run: Run, trace: Trace) -> Sentence:
     """The sentence of a trace as the subject of figures; a model is taken from the app's, if a figure needs one."""
     of = Sentence.of(run, trace)
-    of.load = lambda: store.model(run)
+    of.load = lambda: cache.model(run)
     return of
 
 
@@ -102,7 +102,7 @@ def sentence_box(run: Run, text: str, pair: str | None, key: str = "sentence") -
     common: dict[str, Any] = {"on_change": take, "label_visibility": "collapsed", "max_chars": LONGEST}
     st.session_state[key] = text
     st.text_input("Sentence", key=key, placeholder="Type a sentence and press Enter", **common)
-    if store.reads_pairs(run):
+    if cache.reads_pairs(run):
         st.session_state[second] = pair or ""
         st.text_input("Second sentence", key=second, placeholder="The second sentence of the pair", **common)
 
@@ -224,7 +224,7 @@ def offer_reader(run: Run, text: str) -> None:
     """A button to a run that reads the language of a text, where this one does not."""
     spoken = written_in(text)
     reader = READERS.get(spoken, "")
-    if spoken == store.language(run) or reader not in store.models():
+    if spoken == cache.language(run) or reader not in cache.models():
         return
     if st.button(f"Ask {md(reader)}, which reads {SPOKEN[spoken]}", icon=":material/translate:", key="reader"):
         visit.go(run=reader)
