@@ -11,8 +11,8 @@ import streamlit as st
 from app import cache, visit
 from app.blocks import rows as drawer
 from app.blocks.figure import show_drawn
+from app.server.queue import turn
 from app.text import halves, intro, md
-from app.turns import turn
 from sentviz.errors import InputError, SentvizError
 from sentviz.figures.cloud_layout import layout, unwritable
 from sentviz.figures.words import PANEL, By, cloud, word_bars
