@@ -73,13 +73,17 @@ def writing(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A temporary file that takes the place of `path` when the block ends well; after anything else the old one is as it was."""
+    """A temporary file that takes the place of `path` when the block ends well; after anything else the old one is as it was.
+
+    Raises:
+        OSError: the file cannot be written; it names `path`.
+    """
     fresh = path.with_name(f".{uuid.uuid4().hex}.part")
     try:
         yield fresh
         fresh.replace(path)
     except OSError as error:
-        if error.filename == os.fspath(fresh):
+        if error.filename in (None, os.fspath(fresh)):
             error.filename = os.fspath(path)
         raise
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from functools import cache
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from app.server.errors import sentence
 from sentviz.export import SIZES
 from sentviz.registry import BUILT_IN, named, papers
 from sentviz.runs import runs
@@ -259,3 +261,10 @@ def test_a_page_says_its_name_and_the_run_that_it_shows() -> None:
     assert "Sentence › **Hardmax** · imdb/hardmax" in told["hardmax"].replace("\\", "")
     assert told["claims"].endswith("Papers › **Claims**")
     assert "Library › **Runs** · sst2/ndt" in told["runs"].replace("\\", "")
+
+
+@pytest.mark.parametrize(("number", "said"), [(28, "The disk of this server cannot be written"), (13, "It is a fault of sentviz")])
+def test_a_disk_that_takes_no_more_is_no_fault(number: int, said: str) -> None:
+    """A full one is said, without the path of a folder of the server; any other error of the system stays a fault."""
+    told = sentence(OSError(number, os.strerror(number), "/srv/secret"))
+    assert said in told and "secret" not in told

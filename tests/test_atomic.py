@@ -268,3 +268,17 @@ def test_what_was_checked_is_what_is_read(tmp_path: Path) -> None:
         path.unlink()
         os.mkfifo(path)
         assert file.read() == b"four"
+
+
+def test_a_file_that_cannot_be_written_is_named_as_its_user_named_it(tmp_path: Path) -> None:
+    """Not by the hidden file that was to take its place; what else fails in the block is left as it is."""
+    target = tmp_path / "a"
+    with pytest.raises(PermissionError) as caught, replacing(target) as fresh:
+        raise PermissionError(errno.EACCES, "Permission denied", str(fresh))
+    assert caught.value.filename == str(target)
+    with pytest.raises(OSError, match="No space left") as full, replacing(target):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert full.value.filename == str(target) and names(tmp_path) == []
+    with pytest.raises(FileNotFoundError) as other, replacing(target):
+        (tmp_path / "b").read_bytes()
+    assert other.value.filename == str(tmp_path / "b")
