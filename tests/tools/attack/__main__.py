@@ -42,7 +42,13 @@ def main() -> int:
     parser.add_argument("--only", action="append", default=[], metavar="NAME", help="as listed, * for any letters; several times")
     parser.add_argument("--root", type=Path, default=ROOT, metavar="CHECKOUT", help="whose code is attacked; this one by default")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where the outcomes are written, too")
+    parser.add_argument("--fuzz", type=float, metavar="MINUTES", help="instead, inputs drawn by Hypothesis for so long in all")
     asked = parser.parse_args()
+    if asked.fuzz is not None:
+        from tests.tools.attack.fuzz import fuzzed
+
+        print(found := fuzzed(asked.root.resolve(), asked.fuzz))  # noqa: T201 - a command
+        return int("falls" in found)
     cases = chosen(asked.only)
     if asked.list or not cases:
         print("\n".join(map(full, cases)) or "There is no such case; --list names them.")  # noqa: T201 - a command

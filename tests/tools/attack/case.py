@@ -13,6 +13,7 @@ __all__ = ["Attack", "Case", "Judge", "Made", "Outcome", "never", "nothing", "pl
 GROWTH = 500  # megabytes that an input may cost at most
 SHORT = 40  # characters of a sentence that is shown with the next one
 MOST = 100  # characters of a verdict in the table
+WAITED = "another waited"
 WAIT = 1.0  # seconds that another visitor may wait longer than at rest
 PROGRESS = re.compile(r"\w+: +\d+%|\w+: \d+ ?\S+ \[|Rows")  # a bar on the terminal
 FAULT = re.compile(r"Traceback \(most recent|fault of sentviz|nobody foresaw|Internal Server Error|Something went wrong here")
@@ -66,10 +67,15 @@ class Outcome:
     seconds: float = 0.0
     peak: float = 0.0
     said: str = ""
-    rest: float | None = None  # slowest ordinary answer before and after the attack
+    rest: float | None = None  # slowest ordinary answer before the attack
     felt: float | None = None  # slowest ordinary answer during it
     falls: list[str] = field(default_factory=list)
     skipped: str = ""
+
+    @property
+    def waited(self) -> bool:
+        """Whether it falls for nothing but another's waiting."""
+        return bool(self.falls) and all(why.startswith(WAITED) for why in self.falls)
 
     @property
     def verdict(self) -> str:
@@ -82,7 +88,7 @@ def unmet(case: Case, outcome: Outcome, said: str, log: str = "") -> None:
     if outcome.peak > GROWTH:
         outcome.falls.append(f"{outcome.peak:,.0f} MB")
     if not case.shared and outcome.felt is not None and outcome.rest is not None and outcome.felt > outcome.rest + WAIT:
-        outcome.falls.append(f"another waited {outcome.felt:.1f} s")
+        outcome.falls.append(f"{WAITED} {outcome.felt:.1f} s")
     if found := FAULT.search(f"{said}\n{log}"):
         errors = re.findall(r"^(\w+(?:\.\w+)*(?:Error|Exception|Interrupt)\b[^\n]*)", f"{said}\n{log}", re.MULTILINE)
         outcome.falls.append(f"{found[0]}{f' ({errors[-1][:100]})' if errors else ''}")

@@ -36,6 +36,9 @@ def _ordinary(words: tuple[str, ...], root: Path) -> float:
         return bounded([sys.executable, *words], root, environment(root, Path(home)), 300).peak
 
 
+TRIES = 2  # of an attack after which another has waited, since the machine may have been busy with something else
+
+
 def _of_library(case: Case, root: Path) -> Outcome:
     outcome = Outcome(case.name, case.against)
     with _prepared(case, root) as (made, outcome.skipped):
@@ -54,16 +57,16 @@ def _of_library(case: Case, root: Path) -> Outcome:
     return outcome
 
 
-async def _of_served(case: Case, root: Path, found: Callable[[Mapping[str, str]], Target]) -> Outcome:
+async def _of_served(case: Case, root: Path, found: Callable[[str, Mapping[str, str]], Target]) -> Outcome:
     outcome = Outcome(case.name, case.against)
     with _prepared(case, root) as (made, outcome.skipped):
         if outcome.skipped:
             return outcome
-        target = found(made)
+        target = found(case.against, made)
         said, log = await target.attacked(case, made, outcome)
         outcome.said = plain(said, made["folder"])
         unmet(case, outcome, said, log)
-        if case.mount:
+        if case.mount or outcome.falls:  # the next one meets a fresh process
             target.close()
     return outcome
 
@@ -74,10 +77,13 @@ def attacked(cases: list[Case], root: Path, tell: Callable[[Outcome], object]) -
     with targets(root, {"app": App, "server": Server}) as found:
         for case in cases:
             room()
-            if case.against == "library":
-                outcome = _of_library(case, root)
-            else:
-                outcome = asyncio.run(_of_served(case, root, lambda made, case=case: found(case.against, made)))
+            try:
+                for _ in range(TRIES):
+                    outcome = _of_library(case, root) if case.against == "library" else asyncio.run(_of_served(case, root, found))
+                    if not outcome.waited:
+                        break
+            except Exception as error:  # of the tool itself, or of a target that cannot even start
+                outcome = Outcome(case.name, case.against, falls=[f"not carried out ({type(error).__name__}: {error})"])
             outcomes.append(outcome)
             tell(outcome)
     return outcomes

@@ -23,7 +23,7 @@ __all__ = ["RUN", "Ask", "Target", "targets"]
 
 RUN = "sst2/ndt-unit-2"
 AFTER = 4.0  # seconds that are watched after the attacker left
-ALONE = 8  # ordinary answers before the attack
+ALONE = 12  # ordinary answers before the attack
 PAUSE = 0.2  # seconds between two ordinary questions
 ENDED = (OSError, EOFError, http.client.HTTPException, ConnectionClosed)
 Ask = Callable[[], Awaitable[None]]
@@ -71,8 +71,9 @@ class Target:
                 urllib.request.urlopen(self.address + self.health, timeout=30).close()
                 return
             time.sleep(0.2)
+        said = self._log.read_text(errors="replace")
         self.close()
-        raise RuntimeError(f"it did not start: {self._log.read_text(errors='replace')[-500:]}")
+        raise RuntimeError(f"it did not start: {said[-500:]}")
 
     def close(self) -> None:
         """End it."""
@@ -103,9 +104,6 @@ class Target:
             outcome.felt = meanwhile.slowest()
             with suppress(asyncio.CancelledError):
                 await asking
-        if self.alive:
-            async with self.other() as ask:
-                outcome.rest = max(outcome.rest, await _rest(ask))
         outcome.peak = watch.stop()
         outcome.falls += [f"another: {meanwhile.lost}"] if meanwhile.lost else []
         if watch.killed:
