@@ -121,7 +121,7 @@ def _model(run: Run) -> Iterator[str]:
         "made of": heads,
         "parameters": f"{run.config['parameters']:,}",
         "tokenizer": f"{run.config['tokenizer']['kind']}, {shape.get('vocab_size', 0):,} entries",
-        "reads": f"{shape['max_length']:,} tokens" + (", pairs of texts" if can.pairs else ""),
+        "reads": f"{run.shape.max_length:,} tokens" + (", pairs of texts" if can.pairs else ""),
     }
     if named := run.config.get("base"):
         there = bases().get(named["name"])
@@ -203,7 +203,7 @@ def _calibration(run: Run) -> Iterator[str]:
 
 
 def _limits(run: Run, known: Sequence[datasets.DatasetInfo]) -> Iterator[str]:
-    length = f"Of a longer text than {run.config['model']['max_length']:,} tokens the end is not read."
+    length = f"Of a longer text than {run.shape.max_length:,} tokens the end is not read."
     spoken = {"en": "English", "ko": "Korean"}
     languages = " and ".join(sorted({spoken.get(item.language, item.language) for item in known})) or "one language"
     yield f"It learned {languages}; its answers to other languages mean nothing. {length}"

@@ -240,7 +240,7 @@ class Run:
         Raises:
             RunError: its positions are learned one by one, so that there are none beyond; not more tokens than it reads anyway.
         """
-        trained = self.config["model"]["max_length"]
+        trained = replace(self, max_length=0).shape.max_length
         if not self.capabilities.extends:
             raise RunError(f"{self.name} has learned a position for each of its {trained:,} places; it has none beyond.")
         if max_length < trained:

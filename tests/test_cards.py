@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -45,6 +47,19 @@ def test_every_run_has_a_card(run: Run) -> None:
     assert run.digest in text and f"Licence: {info.licence}." in text and yaml.safe_load(text.split("---")[1])["license"] == "mit"
     assert ("sentviz.load" in text) == run.askable
     assert f"{metrics['test']['accuracy']['value']:.4f}" in text and f"{metrics['test']['accuracy']['low']:.4f}" in text
+
+
+def test_a_length_that_is_not_stored_is_that_of_the_shape(tiny_run: Path, tmp_path: Path) -> None:
+    """config.json may leave out what has a default."""
+    shutil.copytree(tiny_run, tmp_path / "run")
+    path = tmp_path / "run" / "config.json"
+    config = json.loads(path.read_text())
+    del config["model"]["max_length"]
+    path.write_text(json.dumps(config))
+    run = Run.open(tmp_path / "run")
+    assert card(run, [run]).count(f"{run.shape.max_length:,} tokens") == 2
+    with pytest.raises(RunError, match=f"{run.shape.max_length:,}"):
+        run.longer(1)
 
 
 @ships

@@ -105,6 +105,16 @@ def test_a_quote_that_never_closes_costs_its_rows_only(tmp_path: Path) -> None:
     assert one["text"].iloc[0] == "good" and one["text"].iloc[-1] == "last" and (one["problem"] != "").sum() == 1
 
 
+@pytest.mark.parametrize("content", [b"x,y\na warm caf\xe9,1\na dull soup,2\n", b"x,y\n1,a warm \xff\n2,\n"])
+def test_the_column_is_guessed_among_cells_in_another_encoding(content: bytes, tmp_path: Path) -> None:
+    """Of the first rows, which have a problem each where the text is concerned."""
+    path = tmp_path / "a.csv"
+    path.write_bytes(content)
+    source = survey("a.csv", path)
+    (problems,) = [rows_of(source, piece)["problem"].tolist() for piece in source.pieces]
+    assert source.text == ("x" if b"soup" in content else "y") and problems == ["The row is not in utf-8.", ""]
+
+
 def test_lines_are_rows(tmp_path: Path) -> None:
     """Blank ones too, so that row numbers are those of lines."""
     path = tmp_path / "a.txt"
@@ -130,13 +140,15 @@ MISTAKES = {
     "no encoding": ("a.txt", "a\n", {"encoding": "magic"}, "no encoding 'magic'"),
     "an encoding without lines": ("a.txt", "a\n", {"encoding": "utf-16"}, "by lines"),
     "no parquet": ("a.parquet", "a\n", {}, "damaged parquet"),
+    "a header in another encoding": ("a.csv", "caf\udce9,y\n1,2\n", {}, "column of a.csv is not in utf-8"),
+    "a key of half a character": ("a.jsonl", '{"\\ud800": "a"}\n', {}, "column of a.jsonl is not in utf-8"),
 }
 
 
 @pytest.mark.parametrize(("name", "content", "options", "said"), MISTAKES.values(), ids=MISTAKES)
 def test_a_file_that_cannot_be_read_is_one_sentence(name: str, content: str, options: dict[str, str], said: str, tmp_path: Path) -> None:
     path = tmp_path / name
-    path.write_text(content)
+    path.write_bytes(content.encode("utf-8", "surrogateescape"))
     with pytest.raises(InputError, match=said):
         survey(name, path, **options)  # type: ignore[arg-type]
 

@@ -162,14 +162,22 @@ def _with_columns(source: Source, wanted: tuple[str, str, str], names: Sequence[
     """The source with its columns, checked; the texts' guessed where it is not named."""
     import pandas as pd
 
+    if any(name != _legible(name) for name in names):
+        raise InputError(f"The name of a column of {source.name} is not in {source.encoding}: name the file's encoding with --encoding.")
     for column in filter(None, wanted):
         if column not in names:
             raise InputError(f"{source.name} has no column {column!r}; it has {', '.join(names) or 'none'}.")
     text, pair, label = wanted
     if not text and names:
-        frame = pd.DataFrame([[record.fields.get(name) or "" for name in names] for record in head], columns=list(names), dtype=object)
+        cells = [[_legible(record.fields.get(name) or "") for name in names] for record in head]
+        frame = pd.DataFrame(cells, columns=list(names), dtype=object)
         text = guess(frame) if head else names[0]
     return replace(source, text=text, pair=pair, label=label)
+
+
+def _legible(cell: Any) -> Any:
+    """A cell without halves of characters, which no table holds."""
+    return cell.encode("utf-8", "replace").decode() if isinstance(cell, str) else cell
 
 
 # ---- files of lines

@@ -208,7 +208,7 @@ def _verdict(run: Run, review: Any, base: Any, heat: float, edits: _Edits) -> No
             f"Not read, as stop-words or unknown: {', '.join(some[:12])}{f' and {len(some) - 12:,} more' if len(some) > 12 else ''}."
         )
     if base.dropped:
-        said.append(f"{base.dropped:,} further words were not read: the model takes the first {run.config['model']['max_length']}.")
+        said.append(f"{base.dropped:,} further words were not read: the model takes the first {run.shape.max_length}.")
     st.caption(md(" ".join(said)))
 
 
