@@ -228,7 +228,8 @@ def upload(folder: Path) -> tuple[st.SearchStrategy[Any], Check]:
     from sentviz.testset.upload import guess, labelled
 
     def check(data: bytes) -> None:
-        frame, _ = parsed(data, "mine.csv", Limits())
+        read = parsed(data, "mine.csv", Limits())[0]
+        frame = read.to_pandas() if hasattr(read, "to_pandas") else read  # older checkouts give a frame
         labelled(frame, guess(frame), guess(frame, labels=True), ("negative", "positive"))
 
     return TABLES, check
@@ -236,14 +237,15 @@ def upload(folder: Path) -> tuple[st.SearchStrategy[Any], Check]:
 
 def scored(folder: Path) -> tuple[st.SearchStrategy[Any], Check]:
     """A file of rows to score."""
-    from sentviz.score.inputs import survey
+    from sentviz.score.inputs import rows_of, survey
 
     def check(drawn: tuple[str, bytes]) -> None:
         suffix, data = drawn
         path = folder / f"rows.{suffix}"
         path.write_bytes(data)
-        for part in survey([path], 2):
-            rows_of(part)
+        source = survey(path.name, path, rows=2)
+        for piece in source.pieces:
+            rows_of(source, piece)
 
     lines = st.lists(changed_json({"text": "a", "label": 1}), max_size=5).map(lambda lines: "\n".join(lines).encode())
     return st.tuples(st.sampled_from(["csv", "tsv", "txt", "jsonl", "parquet"]), TABLES | lines), check

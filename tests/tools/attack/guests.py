@@ -40,10 +40,17 @@ class Guest(Visitor):
         return "\n".join(await self.run())
 
     async def type(self, sentence: str) -> None:
-        """A sentence into the box of Explore, until the answer is there and the page is read to its end."""
+        """A sentence into the box of Explore, until the answer is there and the page is read to its end.
+
+        Raises:
+            RuntimeError: the page has no box, or gives no answer.
+        """
+        if "Sentence" not in self.ids:
+            raise RuntimeError("the page is down")
         said = await self.run(WidgetState(id=self.ids["Sentence"], string_value=sentence), until="### ")
-        if said and said[-1].startswith("### "):
-            await self.rest()
+        if not said or not said[-1].startswith("### "):
+            raise RuntimeError("the page gives no answer")
+        await self.rest()
 
     async def upload(self, name: str, data: bytes) -> str:
         """A file into the page's uploader; all that the page says then."""

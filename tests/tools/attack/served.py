@@ -84,10 +84,10 @@ class Target:
     async def attacked(self, case: Case, made: Mapping[str, str], outcome: Outcome) -> tuple[str, str]:
         """Carry an attack out and measure it; what was said to the attacker, and what the process logged meanwhile."""
         async with self.other() as ask:
-            outcome.rest = await _rest(ask)
+            meanwhile = Meanwhile(ask)
+            outcome.rest = await meanwhile.rest()
             watch, begin, logged = Watch(self.process.pid), time.monotonic(), self._log.stat().st_size
             watch.start()
-            meanwhile = Meanwhile(ask)
             asking = asyncio.create_task(meanwhile.go_on())
             said = ""
             try:
@@ -113,26 +113,21 @@ class Target:
         return said, self._log.read_text(errors="replace")[logged:]
 
 
-async def _rest(ask: Ask) -> float:
-    """Seconds of the slowest of a few answers, without the first two."""
-    seconds = []
-    for _ in range(ALONE):
-        begin = time.monotonic()
-        await ask()
-        seconds.append(time.monotonic() - begin)
-        await asyncio.sleep(PAUSE)
-    return max(seconds[2:])
-
-
 class Meanwhile:
-    """What an ordinary visitor waits for, again and again, until cancelled."""
+    """What an ordinary visitor waits for; `lost` says what went wrong."""
 
     def __init__(self, ask: Ask) -> None:
         self._ask, self._seconds, self._since, self.lost = ask, [0.0], 0.0, ""
 
-    async def go_on(self) -> None:
-        """Ask, until something goes wrong."""
-        while True:
+    async def rest(self) -> float:
+        """Seconds of the slowest of a few answers, without the first two."""
+        await self.go_on(ALONE)
+        before, self._seconds = self._seconds[3:], [0.0]
+        return max(before, default=0.0)
+
+    async def go_on(self, times: int = sys.maxsize) -> None:
+        """Ask so often, until cancelled or cut off."""
+        for _ in range(times):
             self._since = time.monotonic()
             try:
                 await self._ask()
