@@ -4,14 +4,15 @@ After Ribeiro et al. 2020 (CheckList), as training rows instead of tests: a word
 so that only what is around it tells which. Some sentences are between the classes.
 
 For training and for judging what was trained they are split once, by template and by word, into halves that share neither (`halves`).
-Two more kinds of sentences are in the halves only (`more_templates.toml`): what is implied, and idioms.
+Two more kinds of sentences are in the halves only (`more_templates.toml`): what is implied, and idioms. Korean sentences are in halves, too
+(`korean_templates.toml`).
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ import numpy as np
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["BETWEEN", "HALVES", "LABELS", "frame", "half", "halves", "patterns", "slots"]
+__all__ = ["BETWEEN", "HALVES", "LABELS", "frame", "half", "halves", "korean", "patterns", "slots"]
 
 LABELS = ("negative", "positive")
 BETWEEN = "between"
@@ -28,6 +29,8 @@ HALVES = ("train", "test")
 EACH = 64  # sentences of a template
 SPLIT = 46  # seed of the halves
 LOWER, BARE = 0.3, 0.15  # shares without capitals, without the last full stop
+ENGLISH, KOREAN = ("templates.toml", "more_templates.toml"), ("korean_templates.toml",)
+_PARTICLE = re.compile(r"([가-힣])\(([가-힣]+)/([가-힣]+)\)")  # the form behind a consonant, the form behind a vowel
 _SLOT = re.compile(r"\{([a-z ]+?)(?: \d)?\}")
 
 
@@ -52,14 +55,19 @@ def halves(part: str) -> pd.DataFrame:
     return _rows(*half(part), np.random.default_rng(HALVES.index(part)))
 
 
-def half(part: str) -> tuple[dict[tuple[str, str], list[str]], dict[str, list[str]]]:
+def korean(part: str) -> pd.DataFrame:
+    """All Korean sentences of a half (`HALVES`), as `frame` has the English ones."""
+    return _rows(*half(part, KOREAN), np.random.default_rng(HALVES.index(part)))
+
+
+def half(part: str, files: Sequence[str] = ENGLISH) -> tuple[dict[tuple[str, str], list[str]], dict[str, list[str]]]:
     """The templates and the entries of the slots of one half (`HALVES`); those of the other half are all others.
 
     Templates that differ in their slots only are one, whichever their label, and so are entries that end with the same word.
     """
-    rng, more = np.random.default_rng(SPLIT), _stored("more_templates.toml")
-    entries = slots() | more.pop("slots")
-    made = patterns() | {(kind, label): list(each) for kind in more for label, each in more[kind].items()}
+    rng, kinds = np.random.default_rng(SPLIT), [item for file in files for item in _stored(file).items()]
+    entries = {name: entry for kind, each in kinds if kind == "slots" for name, entry in each.items()}
+    made = {(kind, label): list(pattern) for kind, each in kinds if kind != "slots" for label, pattern in each.items()}
     frames = _shared((sorted({_bare(pattern) for pattern in each}) for each in made.values()), rng)
     words = _shared((sorted({_last(entry) for entry in each} - {""}) for each in entries.values()), rng)
     return (
@@ -116,6 +124,7 @@ def _sentence(pattern: str, entries: Mapping[str, list[str]], rng: np.random.Gen
         return word
 
     text = _SLOT.sub(fill, pattern)
+    text = _PARTICLE.sub(lambda found: found[1] + found[2 if (ord(found[1]) - ord("가")) % 28 else 3], text)
     text = re.sub(r"\b([aA]) (?=[aeiou])", r"\1n ", text)
     starts = re.compile(r"(?:^|(?<=[.!?] ))[a-z]")
     text = text.lower() if rng.random() < LOWER else starts.sub(lambda found: found[0].upper(), text)

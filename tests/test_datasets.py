@@ -40,7 +40,7 @@ REGISTRY: list[DatasetInfo] = [info(name) for name in datasets()["name"]]
 
 def test_overview_has_a_row_for_every_data_set() -> None:
     frame = datasets().set_index("name")
-    assert len(frame) == 29 and frame.index.is_unique
+    assert len(frame) == 31 and frame.index.is_unique
     assert frame.loc["sst2", "labels"] == "negative, positive"
     assert frame.loc["sst2", "splits"] == "train 47,754, validation 10,233, test 10,234, official_test 1,821"
     assert frame["available"].dtype == bool
@@ -65,7 +65,8 @@ def test_registry_is_consistent(item: DatasetInfo) -> None:
         if item.cleaning:
             assert 0 <= empty < whole / 300
             continue
-        assert empty == (0 if item.name != "nsmc" else 5 if "train" in cut.into else 3)
+        blank = {("nsmc", "train"): 5, ("nsmc", "test"): 3}
+        assert empty == sum(blank.get(origin(item.name, part), 0) for part in cut.parts)
 
 
 def test_labels_are_in_label_order() -> None:
@@ -131,7 +132,7 @@ def made_up(rows: int, labels: int = 2) -> pd.DataFrame:
 
 def test_missing_data_says_how_to_get_it(root: Path) -> None:
     assert not info("sst2").available
-    assert set(datasets().query("available")["name"]) == {"templates", "template_halves"}
+    assert set(datasets().query("available")["name"]) == {"templates", "template_halves", "korean_halves"}
     calls = [
         lambda: load_split("sst2", "official_test"),
         lambda: load_file("sst2", "test"),
@@ -255,18 +256,21 @@ def test_splits(item: DatasetInfo) -> None:
             assert frame["label"].dtype == np.int64 and set(frame["label"]) == set(range(len(item.labels))) | between
     for cut in item.cuts:  # stratified: the same proportions in all splits of a cut
         if len(cut.into) > 1:
-            whose = tuple("/".join(origin(item.name, part)) + "-" for part in cut.parts) if split_by_several(item) else ""
+            whose = tuple("/".join(origin(item.name, part)) + "-" for part in cut.parts)
             kept = {name: rows for name, rows in cut.into.items() if name}
-            labels = {name: splits[name].frame.loc[splits[name].frame["id"].str.startswith(whose), "label"] for name in kept}
+            frames = {name: splits[name].frame for name in kept}
+            labels = {
+                name: rows.loc[rows["id"].str.startswith(whose if mixed(item, name) else ""), "label"] for name, rows in frames.items()
+            }
             whole = pd.concat(labels.values()).value_counts(normalize=True)
             for name, rows in kept.items():
                 assert len(labels[name]) == rows
                 assert (abs(labels[name].value_counts() - whole * rows) < len(cut.into)).all()
 
 
-def split_by_several(item: DatasetInfo) -> bool:
-    """Whether it is a mixture, whose ids begin with the data set that they are from."""
-    return len([split for cut in item.cuts for split in cut.into]) > len(item.splits)
+def mixed(item: DatasetInfo, split: str) -> bool:
+    """Whether a split is a mixture, whose ids begin with the data set that they are from."""
+    return sum(split in cut.into for cut in item.cuts) > 1
 
 
 @needs_data
