@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sentviz.atomic import read_regular
 from sentviz.errors import InputError, RunError
 from sentviz.presets import check_shape, named, on_base
 from sentviz.registry import recipes
@@ -92,10 +93,12 @@ class Recipe:
         if path.suffix != ".toml" and usual(changes):  # a model that brings settings of its own: any data set will do
             return cls.of({"dataset": str(source)} | changes)
         try:
-            values = tomllib.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise InputError(f"There is no recipe {str(source)!r}; those that ship: {', '.join(recipe_names())}.") from None
-        except (OSError, ValueError) as error:
+            values = tomllib.loads(read_regular(path, 1 << 20, path.name).decode())
+        except ValueError as error:
+            if isinstance(error.__cause__, FileNotFoundError):
+                raise InputError(f"There is no recipe {str(source)!r}; those that ship: {', '.join(recipe_names())}.") from None
+            if isinstance(error, InputError):
+                raise InputError(f"The recipe {error}") from error
             raise InputError(f"The recipe {path.name} cannot be read ({error}).") from error
         if changes.get("base") and not values.get("base"):  # a recipe of another kind of model: only its data and example count
             values = {name: values[name] for name in ("dataset", "example", "example_pair", "transfer") if name in values}

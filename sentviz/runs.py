@@ -79,7 +79,13 @@ FILES = (
     "metrics.json",
 )
 EPOCH = re.compile(r"epochs/([1-9]\d*)(\.measured)?\.safetensors")
-MOST = {".json": 1 << 24, ".gz": 1 << 26, ".parquet": 1 << 28, ".safetensors": 1 << 33}  # bytes of a file, by how its name ends
+MOST = {
+    ".json": 1 << 24,
+    ".gz": 1 << 26,
+    ".parquet": 1 << 28,
+    ".safetensors": 1 << 33,
+    ".onnx": 1 << 33,
+}  # bytes of a file, by how its name ends
 CONFIG_MOST = 1 << 20  # bytes of config.json; those that ship have 5,000
 PATIENCE = 60.0  # seconds that a table waits for another one to be stored
 

@@ -11,11 +11,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from sentviz.atomic import inside, open_regular, read_regular
 from sentviz.errors import InputError, RunError
 from sentviz.models.model import Model
 from sentviz.models.pretrained.tokens import load_tokenizer
 from sentviz.models.protocol import Change, Inputs, Network, Output, Watch
 from sentviz.onnx.graph import needed
+from sentviz.runs import most
 from sentviz.shapes import ModelConfig, read_config
 from sentviz.tags import TAGGER, Tagger
 from sentviz.text import Tokenizer
@@ -93,9 +95,8 @@ def load(folder: str | Path, *, int8: bool = False, threads: int = 0) -> Model:
     card, file = read_card(folder), SMALL if int8 else WHOLE
     if int8 and SMALL not in card["files"]:
         raise RunError(f"{folder.name} holds no graph in 8 bits; export the run with --int8.")
-    for name, digest in card["files"].items():
-        if name not in (WHOLE, SMALL) or name == file:
-            _whole(folder / name, digest)
+    for name in {*card["files"], file, "tokenizer.json"} - ({WHOLE, SMALL} - {file}):
+        _whole(folder, name, card["files"].get(name))
     try:
         config = read_config(card["model"])
     except ValueError as error:
@@ -115,10 +116,12 @@ def read_card(folder: Path) -> dict[str, Any]:
         RunError: it is missing, or not what `export` writes.
     """
     try:
-        card = json.loads((folder / CARD).read_bytes())
-    except FileNotFoundError:
-        raise RunError(f"{folder} holds no exported model: {CARD} is missing.") from None
-    except (OSError, ValueError, RecursionError) as error:
+        card = json.loads(read_regular(folder / CARD, most(CARD), CARD))
+    except InputError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            raise RunError(f"{folder} holds no exported model: {CARD} is missing.") from None
+        raise RunError(f"{folder.name}: {error}") from error
+    except (ValueError, RecursionError) as error:
         raise RunError(f"{folder.name}: {CARD} cannot be read ({error}).") from error
     wanted: dict[str, Any] = {
         "format": int,
@@ -136,11 +139,12 @@ def read_card(folder: Path) -> dict[str, Any]:
     return card
 
 
-def _whole(path: Path, digest: str) -> None:
+def _whole(folder: Path, name: str, digest: object) -> None:
     """Raises RunError where a file is missing or another."""
     try:
-        same = hashlib.sha256(path.read_bytes()).hexdigest() == digest
-    except OSError as error:
-        raise RunError(f"{path.name} cannot be read ({error.strerror}).") from error
+        with open_regular(inside(folder, name), most(name), name) as file:
+            same = hashlib.file_digest(file, "sha256").hexdigest() == digest
+    except InputError as error:
+        raise RunError(str(error)) from error
     if not same:
-        raise RunError(f"{path.name} is damaged or belongs to another export (its digest differs from {CARD}).")
+        raise RunError(f"{name} is damaged or belongs to another export (its digest differs from {CARD}).")

@@ -17,6 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sentviz.atomic import open_regular
 from sentviz.errors import InputError
 from sentviz.testset.table import separator
 from sentviz.testset.upload import guess
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 __all__ = ["KINDS", "Piece", "Source", "found", "rows_of", "survey"]
 
 KINDS = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl", ".txt": "txt"}
+MOST = 1 << 38  # bytes of a file
+LONGEST = 1 << 26  # bytes of a line
+CONTENT = 1 << 30  # bytes of texts that are read at a time
+BATCH = 1_000  # rows of a parquet file that are read at a time
 HEAD = 50  # rows from which the column of the texts is guessed
 
 LINE = ""  # the column of a text that is its whole line
@@ -108,7 +113,7 @@ def survey(
     Raises:
         InputError: a damaged parquet file, a column that is not there, or an encoding that cannot be read by lines.
     """
-    with path.open("rb") as file:
+    with open_regular(path, MOST, name) as file:
         digest, size = hashlib.file_digest(file, "sha256").hexdigest()[:12], path.stat().st_size
     source = Source(path, name, size, digest, KINDS[path.suffix.lower()])
     wanted = (text, pair, label)
@@ -122,7 +127,7 @@ def survey(
     pieces, first, count, begun, end = [], 0, 0, start, start
     for end in _ends(source, start):
         count += 1
-        if count == rows:
+        if count == rows or end - begun > CONTENT:
             pieces.append(Piece(first, count, begun, end))
             first, count, begun = first + count, 0, end
     return replace(source, pieces=(*pieces, *([Piece(first, count, begun, end)] if count else [])))
@@ -236,7 +241,9 @@ def _lines(source: Source, start: int, end: int) -> Iterator[tuple[str, int]]:
     """Each line of a range of bytes without its end, and where it ends; bytes that are no letters become halves of characters."""
     with source.path.open("rb") as file:
         file.seek(start)
-        while start < end and (line := file.readline()):
+        while start < end and (line := file.readline(LONGEST + 1)):
+            if len(line) > LONGEST:
+                raise InputError(f"{source.name} has a line of more than {LONGEST >> 20} MB after byte {start:,}, which is no text.")
             start += len(line)
             yield line.decode(source.encoding, "surrogateescape").rstrip("\r\n"), start
 
@@ -268,13 +275,12 @@ def _split(source: Source, start: int, end: int) -> Iterator[tuple[list[str] | s
 
 def _parquet(source: Source, wanted: tuple[str, str, str], rows: int) -> Source:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(source.path) as file:
+        with _tables(source) as file:
             names, n = list(file.schema_arrow.names), file.metadata.num_rows
             head = next(file.iter_batches(HEAD), None)
-            source = _with_columns(source, wanted, names, [Record(row, "", 0) for row in (head.to_pylist() if head else [])])
+            source = _with_columns(source, wanted, names, [Record(row, "", 0) for row in (_cells(source, [head]) if head else [])])
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{source.name} is a damaged parquet file ({(str(error).splitlines() or ['?'])[0]}).") from error
     return replace(source, pieces=tuple(Piece(i, min(rows, n - i), i, min(i + rows, n)) for i in range(0, n, rows)))
@@ -283,11 +289,10 @@ def _parquet(source: Source, wanted: tuple[str, str, str], rows: int) -> Source:
 def _parquet_rows(source: Source, piece: Piece) -> list[Record]:
     """The rows of a range, out of those row groups that hold some of them."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     columns = list(filter(None, (source.text, source.pair, source.label)))
     try:
-        with pq.ParquetFile(source.path) as file:
+        with _tables(source) as file:
             groups: list[int] = []
             before = first = 0
             for group in range(file.metadata.num_row_groups):
@@ -296,7 +301,41 @@ def _parquet_rows(source: Source, piece: Piece) -> list[Record]:
                     first = before if not groups else first
                     groups.append(group)
                 before += size
-            table = file.read_row_groups(groups, columns=columns).slice(piece.start - first, piece.rows)
+            at, parts = first, []
+            for batch in file.iter_batches(BATCH, row_groups=groups, columns=columns):
+                low, high = max(piece.start - at, 0), min(piece.end - at, len(batch))
+                parts += [batch.slice(low, high - low)] if low < high else []
+                at += len(batch)
+                if at >= piece.end:
+                    break
+            rows = _cells(source, parts)
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{source.name} is a damaged parquet file ({(str(error).splitlines() or ['?'])[0]}).") from error
-    return [Record(row, "", 0) for row in table.to_pylist()]
+    return [Record(row, "", 0) for row in rows]
+
+
+def _tables(source: Source) -> Any:
+    """Open the parquet file so that a text is held once, however many rows have it."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pq.read_schema(source.path)
+    texts = [field.name for field in schema if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)]
+    return pq.ParquetFile(source.path, read_dictionary=texts)
+
+
+def _cells(source: Source, batches: Sequence[Any]) -> list[dict[str, Any]]:
+    """Return the rows of some batches.
+
+    Raises:
+        InputError: their texts have more than `CONTENT` bytes.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    columns = [column for batch in batches for column in batch.columns if pa.types.is_dictionary(column.type)]
+    if sum(pc.sum(pc.binary_length(column.dictionary).take(column.indices)).as_py() or 0 for column in columns) > CONTENT:
+        raise InputError(
+            f"{source.name} holds more than {CONTENT >> 20} MB of text in one range of rows; fewer --rows make smaller ranges."
+        )
+    return [row for batch in batches for row in batch.to_pylist()]

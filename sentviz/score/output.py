@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sentviz.atomic import replacing
+from sentviz.atomic import read_regular, replacing
 from sentviz.errors import InputError
 from sentviz.runs import Run, version
 from sentviz.score.inputs import Source
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["INDEX", "WORDS", "Job", "Scored", "Wishes", "is_scored", "part_name", "prepared", "swept"]
 
 INDEX, WORDS, KEY, FORMAT = "_index.json", "_words", b"sentviz", 1
+MOST_INDEX = 1 << 28  # bytes
 
 Task = tuple[int, int]  # which file, which of its ranges
 
@@ -142,7 +143,7 @@ def _same(there: dict[str, Any], wanted: dict[str, Any], out: Path) -> None:
 
 def _index_of(out: Path) -> dict[str, Any]:
     try:
-        index = json.loads((out / INDEX).read_text(encoding="utf-8"))
+        index = json.loads(read_regular(out / INDEX, MOST_INDEX, INDEX))
         if index["format"] != FORMAT:
             raise InputError(f"{out} has format {index['format']}; this version reads {FORMAT}.")
         _ = index["digest"], index["files"], index["wishes"], index["labels"]

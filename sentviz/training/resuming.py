@@ -18,6 +18,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from sentviz import runs
+from sentviz.atomic import open_regular, read_regular
 from sentviz.errors import RunError
 from sentviz.recipe import Recipe, learned
 
@@ -75,7 +76,8 @@ def read(folder: Path, recipe: Recipe, splits: Sequence[Split], device: torch.de
     if not (place / "progress.json").is_file():
         return None
     try:
-        stored = json.loads((place / "progress.json").read_text())
+        stored = json.loads(read_regular(place / "progress.json", runs.most("progress.json"), "progress.json"))
+        open_regular(place / "state.safetensors", runs.most("state.safetensors"), "state.safetensors").close()
         at, data = Progress(**stored["at"]), stored.get("data", _digests(splits))  # those of older versions name no data
         if learned(Recipe.of(stored["recipe"]).as_dict()) != learned(json.loads(json.dumps(recipe.as_dict()))):
             raise RunError(f"The resume point {place} belongs to another recipe; delete it to start again.")

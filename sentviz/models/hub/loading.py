@@ -15,6 +15,7 @@ from sentviz.errors import InputError, RunError
 from sentviz.home import is_path
 from sentviz.models.hub.encoder import ARCHITECTURES, IMPLEMENTATION, HubEncoder, register, transformers
 from sentviz.models.hub.model import LONGEST, HubModel, brief, check_sizes, fuse, injected, shape
+from sentviz.models.pretrained.checkpoint import readable
 from sentviz.models.pretrained.tokens import PretrainedTokenizer
 
 if TYPE_CHECKING:
@@ -127,6 +128,10 @@ def reachable(name_or_folder: str | Path) -> None:
 
     name = str(name_or_folder)
     if _is_folder(name):
+        try:
+            readable(Path(name))
+        except InputError as error:
+            raise RunError(f"{name}: {error}") from error
         if not (Path(name) / "config.json").is_file():
             raise RunError(f"{name} is no Hugging Face model: config.json is missing.")
         return

@@ -17,10 +17,12 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from sentviz.errors import RunError
+from sentviz.atomic import open_regular, read_regular
+from sentviz.errors import InputError, RunError
 
-__all__ = ["ARCHITECTURES", "Checkpoint", "read_checkpoint", "settings_of", "weights_of"]
+__all__ = ["ARCHITECTURES", "Checkpoint", "read_checkpoint", "readable", "settings_of", "weights_of"]
 
+SIZES = {".json": 1 << 27, ".txt": 1 << 27, ".model": 1 << 27, ".safetensors": 1 << 34, ".bin": 1 << 34}  # bytes of a file at most
 LAYERS = 1_000  # of an encoder at most
 NUMBERS = {  # our setting: names in config.json
     "vocab_size": ("vocab_size",),
@@ -105,10 +107,13 @@ def read_checkpoint(folder: str | Path, *, head: bool = False) -> Checkpoint:
     """
     folder = Path(folder)
     try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        readable(folder)
+        config = json.loads(read_regular(folder / "config.json", SIZES[".json"], "config.json"))
         if not isinstance(config, dict):
             raise ValueError("it is no table")
-    except (OSError, ValueError, RecursionError) as error:
+    except InputError as error:
+        raise RunError(f"{folder.name}: {error}") from error
+    except (ValueError, RecursionError) as error:
         raise RunError(f"{folder.name}: config.json cannot be read ({error}).") from error
     try:
         settings = settings_of(config)
@@ -122,6 +127,17 @@ def read_checkpoint(folder: str | Path, *, head: bool = False) -> Checkpoint:
     if not (folder / "tokenizer.json").is_file():
         raise RunError(f"{folder.name}: tokenizer.json is missing.")
     return Checkpoint(settings | ({"head": ARCHITECTURES[config["model_type"]].head} if head else {}), weights, folder / "tokenizer.json")
+
+
+def readable(folder: Path) -> None:
+    """Check that what a Hugging Face library would read of a folder are regular files of a usual size.
+
+    Raises:
+        InputError: a file is a pipe or a device, is too large, or cannot be opened.
+    """
+    for path in sorted(folder.glob("*")):
+        if path.suffix in SIZES and not path.is_dir():
+            open_regular(path, SIZES[path.suffix], path.name).close()
 
 
 def settings_of(config: Mapping[str, Any]) -> dict[str, Any]:
