@@ -79,13 +79,14 @@ FILES = (
     "metrics.json",
 )
 EPOCH = re.compile(r"epochs/([1-9]\d*)(\.measured)?\.safetensors")
-MOST = {
+MOST = {  # bytes of a file, by its name or how its name ends
+    "tokenizer.json": 1 << 26,  # that of XLM-RoBERTa has 17 MB
     ".json": 1 << 24,
     ".gz": 1 << 26,
     ".parquet": 1 << 28,
     ".safetensors": 1 << 33,
     ".onnx": 1 << 33,
-}  # bytes of a file, by how its name ends
+}
 CONFIG_MOST = 1 << 20  # bytes of config.json; those that ship have 5,000
 PATIENCE = 60.0  # seconds that a table waits for another one to be stored
 
@@ -379,7 +380,7 @@ def hashed(folder: Path, file: str) -> tuple[Path, str]:
 
 def most(file: str) -> int:
     """How many bytes a file of a run may have, by its name."""
-    return MOST.get(Path(file).suffix, 1 << 26)
+    return MOST.get(Path(file).name, MOST.get(Path(file).suffix, 1 << 26))
 
 
 def stamp(path: Path) -> tuple[int, int]:

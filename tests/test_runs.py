@@ -372,3 +372,8 @@ def test_a_digest_tells_runs_apart(root: Path) -> None:
     (root / "toy/ndt-unit-2" / "metrics.json").write_text("{}")
     resealed(root / "toy/ndt-unit-2", "metrics.json")
     assert Run.open(root / "toy/ndt-unit-2").digest != first
+
+
+def test_the_tokenizers_of_large_vocabularies_are_read() -> None:
+    """XLM-RoBERTa's has 250,002 entries and 17,082,660 bytes; other JSON files of a run are far smaller."""
+    assert runs.most("tokenizer.json") >= 2 * 17_082_660 > runs.most("metrics.json")
