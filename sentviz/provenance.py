@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from sentviz.errors import InputError
+from sentviz.figures.source import Call, Source
 from sentviz.runs import version
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from sentviz.figures.figure import Figure
 
-__all__ = ["Call", "ChangedError", "Record", "Source", "difference", "packed", "unpacked"]
+__all__ = ["ChangedError", "Record", "difference", "packed", "unpacked"]
 
 T = TypeVar("T")
 
@@ -44,35 +45,6 @@ MOST_NESTED = 8  # lists in lists in an option
 
 class ChangedError(InputError):
     """A file is not as it was written."""
-
-
-@dataclass(frozen=True)
-class Source:
-    """A run that a figure is of: name, digest and seed, and of which rows, as in "test n = 872"."""
-
-    run: str
-    digest: str
-    seed: int
-    rows: str
-
-
-@dataclass(frozen=True)
-class Call:
-    """How a figure is drawn again: what `sentviz.gallery.draw` takes. Its string is the lines that do so in a notebook."""
-
-    of: str  # a run, or a data set of a study
-    figure: str
-    options: Mapping[str, Any]
-
-    @property
-    def drawing(self) -> str:
-        """The expression alone."""
-        given = "".join(f", {key}={value!r}" for key, value in self.options.items())
-        return f"draw({self.of!r}, {self.figure!r}{given})"
-
-    def __str__(self) -> str:
-        lines = "from sentviz.gallery import draw\n\nfigure = {}\nfigure.plot.show()  # numbers: figure.frame"
-        return lines.format(self.drawing)
 
 
 @dataclass(frozen=True)

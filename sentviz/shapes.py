@@ -141,15 +141,11 @@ def _fits(value: Any, kind: Any) -> bool:
 
 
 class Kind:
-    """What a kind of model is to the rest of the house: the name that runs are stored under, and where its parts are.
-
-    Places are ``"package.module:Class"``, loaded when they are needed.
+    """A kind of model: the name that its runs are stored under. Its network, model and subject are named in `sentviz.models.kinds` and
+    `sentviz.training.kinds`.
     """
 
     KIND: ClassVar[str]
-    NETWORK: ClassVar[str] = ""  # made of the configuration alone; "" = its model and its subject know how
-    MODEL: ClassVar[str] = "sentviz.models.model:Model"  # opens its runs
-    SUBJECT: ClassVar[str] = "sentviz.training.own:OwnSubject"  # is trained by a recipe
     RETIRED: ClassVar[Mapping[str, Any]] = {}  # settings given up, each with the value that every model has now
 
     def __post_init__(self) -> None:
@@ -231,8 +227,6 @@ class EncoderConfig(Kind):
     head: Literal["none", "tanh", "relu", "gelu"] = "none"  # a dense layer between pooling and classifier, and its activation
 
     KIND: ClassVar[str] = "encoder"
-    NETWORK: ClassVar[str] = "sentviz.models.encoder:Encoder"
-    SUBJECT: ClassVar[str] = "sentviz.training.own:EncoderSubject"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -318,8 +312,6 @@ class HubConfig(Kind):
     lexicon_scaled: bool = False
 
     KIND: ClassVar[str] = "hub"
-    MODEL: ClassVar[str] = "sentviz.models.hub.model:HubModel"
-    SUBJECT: ClassVar[str] = ""  # it has no presets: `finetune` trains one checkpoint
     RETIRED: ClassVar[Mapping[str, Any]] = {
         "components": 1,
         "mixing": "none",
@@ -370,8 +362,6 @@ class HardmaxConfig(Kind):
     tolerance: float = 1e-12  # relative to the largest norm, as in sentviz.hardmax.TOLERANCE
 
     KIND: ClassVar[str] = "hardmax"
-    MODEL: ClassVar[str] = "sentviz.models.hardmax:HardmaxModel"
-    SUBJECT: ClassVar[str] = "sentviz.training.hardmax:HardmaxSubject"
     RETIRED: ClassVar[Mapping[str, Any]] = {
         "heads": 1,
         "components": 1,
@@ -405,7 +395,6 @@ class RecurrentConfig(Kind):
     dropout: float = 0.2  # on the embedding and behind each layer
 
     KIND: ClassVar[str] = "recurrent"
-    NETWORK: ClassVar[str] = "sentviz.models.baselines:Recurrent"
 
     @property
     def width(self) -> int:
@@ -430,7 +419,6 @@ class ConvolutionalConfig(Kind):
     dropout: float = 0.2  # on the embedding and on what the classifier reads
 
     KIND: ClassVar[str] = "convolutional"
-    NETWORK: ClassVar[str] = "sentviz.models.baselines:Convolutional"
 
     def __post_init__(self) -> None:
         super().__post_init__()

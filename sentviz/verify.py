@@ -10,7 +10,8 @@ from typing import Literal
 
 from sentviz.atomic import read_regular
 from sentviz.errors import InputError, SentvizError
-from sentviz.provenance import Call, ChangedError, Record
+from sentviz.figures.source import Call
+from sentviz.provenance import ChangedError, Record
 from sentviz.runs import Run, runs
 from sentviz.seal import unseal
 

@@ -70,7 +70,7 @@ def test_what_a_document_names_exists(document: str) -> None:
     assert checked >= 1 or "/" in document
 
 
-@pytest.mark.parametrize("word", ["BUILT_IN", "CONFIGS", "RETIRED", "FORMAT", "KIND", "NETWORK", "MODEL", "SUBJECT", "PRESETS", "PAGES"])
+@pytest.mark.parametrize("word", ["BUILT_IN", "CONFIGS", "RETIRED", "FORMAT", "KIND", "NETWORKS", "MODELS", "SUBJECTS", "PRESETS", "PAGES"])
 def test_constants_that_are_named_exist(word: str) -> None:
     """All capitals, which the documents share with what is no name."""
     files = [*sources(), ROOT / "tests" / "test_app.py"]

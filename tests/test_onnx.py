@@ -18,8 +18,9 @@ import sentviz
 from sentviz.cli import main
 from sentviz.errors import InputError, RunError
 from sentviz.models.hardmax import HardmaxEncoder
+from sentviz.models.kinds import network_of
 from sentviz.models.model import Model
-from sentviz.models.protocol import Inputs, Network, Watch, network_of
+from sentviz.models.protocol import Inputs, Network, Watch
 from sentviz.onnx import cost, export, load
 from sentviz.onnx import graph as graphs
 from sentviz.onnx.graph import Graph, write

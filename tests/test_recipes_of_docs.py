@@ -28,6 +28,7 @@ from sentviz.explain import available, explained, score
 from sentviz.explain.gradients import integrate
 from sentviz.gallery import FIGURES, code, draw
 from sentviz.gallery import sentence as sentences
+from sentviz.models.kinds import NETWORKS
 from sentviz.models.model import Model
 from sentviz.recipe import Recipe
 from sentviz.report import report_html
@@ -131,7 +132,7 @@ def bag(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder of runs with a trained bag of words and an encoder beside it; the kind of the recipe is registered."""
     root = tmp_path_factory.mktemp("bag")
     with pytest.MonkeyPatch.context() as patch:
-        shape, kinds, network, preset, _ = blocks("Add a model")
+        shape, kinds, network, place, preset, _ = blocks("Add a model")
         into(shapes, shape, patch)
         found = eval(kinds.text.partition("=")[2], vars(shapes))
         assert (
@@ -142,6 +143,9 @@ def bag(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         for each in get_args(found):
             patch.setitem(shapes.CONFIGS, each.KIND, each)
         here(network, root, import_module("sentviz.models"), patch)
+        assert place.file == "sentviz/models/kinds.py"
+        for name, value in eval(f"{{{place.text}}}").items():
+            patch.setitem(NETWORKS, name, value)
         presets = import_module(preset.file.removesuffix(".py").replace("/", ".")).PRESETS
         for name, value in eval(f"{{{preset.text}}}", {"Preset": registry.Preset}).items():
             patch.setitem(presets, name, value)

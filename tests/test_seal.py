@@ -17,8 +17,9 @@ from click.testing import CliRunner
 
 from sentviz.cli import main
 from sentviz.errors import InputError
+from sentviz.figures.source import Call, Source
 from sentviz.gallery import draw
-from sentviz.provenance import MOST_PANELS, MOST_RECORD, MOST_WORDS, Call, ChangedError, Record, Source
+from sentviz.provenance import MOST_PANELS, MOST_RECORD, MOST_WORDS, ChangedError, Record
 from sentviz.runs import find
 from sentviz.seal import SEALED, _taken, _with, seal, unseal
 from sentviz.verify import against_runs, verify

@@ -13,8 +13,8 @@ import torch
 from sentviz import datasets
 from sentviz.errors import InputError
 from sentviz.explain import explained
+from sentviz.models.kinds import network_of
 from sentviz.models.model import Model
-from sentviz.models.protocol import network_of
 from sentviz.papers.sevenessxin import PAPER
 from sentviz.papers.sevenessxin.presets import ROPE, UNMASKED, VERSIONS
 from sentviz.presets import named, preset

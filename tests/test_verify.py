@@ -27,9 +27,10 @@ from sentviz.cli import main
 from sentviz.errors import InputError
 from sentviz.export import render, save
 from sentviz.figures import Figure, probability_bars
+from sentviz.figures.source import Source
 from sentviz.gallery import Sentence, code, draw, make
 from sentviz.models.loading import load
-from sentviz.provenance import ChangedError, Record, Source, difference, packed
+from sentviz.provenance import ChangedError, Record, difference, packed
 from sentviz.runs import find
 from sentviz.seal import SEALED, _taken, _with, seal, unseal
 from sentviz.verify import Verdict, against_runs, verify

@@ -20,8 +20,8 @@ from sentviz.errors import SentvizError
 from sentviz.export import FORMATS, Style
 from sentviz.export import SIZES as PRINT_SIZES
 from sentviz.figures import Figure, Theme
+from sentviz.figures.source import Call
 from sentviz.gallery.registry import Subject
-from sentviz.provenance import Call
 
 SIZES = {"screen": "screen", "column": "one column, 84 mm", "wide": "two columns, 174 mm", "slide": "slide"}
 

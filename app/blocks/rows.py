@@ -18,9 +18,9 @@ from app.focus import choices
 from app.text import md
 from sentviz.errors import SentvizError
 from sentviz.figures import file_safe
+from sentviz.figures.source import Call
 from sentviz.gallery import code
 from sentviz.gallery.subjects import Answers, Statistic, computed
-from sentviz.provenance import Call
 from sentviz.testset.rows import OVER, Rows, unread
 from sentviz.testset.slices import Slice, matching
 

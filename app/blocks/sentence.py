@@ -14,9 +14,9 @@ from app.focus import READERS
 from app.text import md
 from sentviz.errors import SentvizError
 from sentviz.figures import component_name, heatmap
+from sentviz.figures.source import Call
 from sentviz.gallery import Sentence, code, sourced
 from sentviz.glossary import tip
-from sentviz.provenance import Call
 from sentviz.remarks import SPOKEN, written_in
 from sentviz.runs import Run
 from sentviz.shapes import Dial

@@ -19,9 +19,10 @@ from sentviz.atomic import replacing
 from sentviz.export import render
 from sentviz.figures.colours import THEMES
 from sentviz.figures.figure import Figure
+from sentviz.figures.source import Call
 from sentviz.gallery import FIGURES, code, draw
 from sentviz.gallery.subjects import SUBJECTS
-from sentviz.provenance import Call, Record
+from sentviz.provenance import Record
 from sentviz.style import Style
 
 __all__ = ["PICTURES", "RECORDS", "Example", "examples", "make", "page", "records"]

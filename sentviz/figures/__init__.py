@@ -1,21 +1,25 @@
 """One function per view: arrays in, a `Figure` out (a tidy frame, a Plotly picture, a caption).
 
-Functions are pure and import numpy, pandas and plotly only. Frames count layers, heads, components and tokens from
-0, like every array of the package; pictures and captions, which people read, count from 1.
+Functions are pure and import numpy, pandas and plotly only. A module is imported when one of its names is used. Frames count layers,
+heads, components and tokens from 0, like every array of the package; pictures and captions, which people read, count from 1.
 """
 
 from __future__ import annotations
 
-from sentviz.figures.attention import heatmap
-from sentviz.figures.colours import Palette, Theme, palette
-from sentviz.figures.curves import curves
-from sentviz.figures.figure import Figure, base_layout, file_safe
-from sentviz.figures.maps import component_name
-from sentviz.figures.multiples import small_multiples
-from sentviz.figures.scalars import scalar_evolution
-from sentviz.figures.strip import token_strip
-from sentviz.figures.text import as_text
-from sentviz.figures.verdict import probability_bars
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sentviz.figures.attention import heatmap
+    from sentviz.figures.colours import Palette, Theme, palette
+    from sentviz.figures.curves import curves
+    from sentviz.figures.figure import Figure, base_layout, file_safe
+    from sentviz.figures.maps import component_name
+    from sentviz.figures.multiples import small_multiples
+    from sentviz.figures.scalars import scalar_evolution
+    from sentviz.figures.strip import token_strip
+    from sentviz.figures.text import as_text
+    from sentviz.figures.verdict import probability_bars
 
 __all__ = [
     "Figure",
@@ -33,3 +37,26 @@ __all__ = [
     "small_multiples",
     "token_strip",
 ]
+
+_HOME = {
+    "Figure": "figure",
+    "Palette": "colours",
+    "Theme": "colours",
+    "as_text": "text",
+    "base_layout": "figure",
+    "component_name": "maps",
+    "curves": "curves",
+    "file_safe": "figure",
+    "heatmap": "attention",
+    "palette": "colours",
+    "probability_bars": "verdict",
+    "scalar_evolution": "scalars",
+    "small_multiples": "multiples",
+    "token_strip": "strip",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(f"sentviz.figures.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'sentviz.figures' has no attribute {name!r}")

@@ -13,8 +13,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sentviz.figures.colours import Theme, palette
+from sentviz.figures.source import Call, Source
 from sentviz.late import late
-from sentviz.provenance import Call, Source
 
 __all__ = ["MONOSPACE", "SYMBOLS", "Figure", "base_layout", "file_safe"]
 

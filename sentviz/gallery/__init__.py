@@ -14,13 +14,13 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from sentviz.errors import InputError, SentvizError
+from sentviz.figures.source import Call
 from sentviz.gallery import epochs, language, lexicon, points, sentence, testset, training, words  # noqa: F401 - they register their figures
 from sentviz.gallery.registry import FIGURES, Spec, find_figure
 from sentviz.gallery.sentence import strip
 from sentviz.gallery.subjects import Sentence, sourced
 from sentviz.gallery.training import scalar_figure
 from sentviz.late import late
-from sentviz.provenance import Call
 from sentviz.registry import papers
 from sentviz.runs import Run, find
 

@@ -7,10 +7,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sentviz.errors import InputError, RunError
+from sentviz.figures.source import Source
 from sentviz.gallery.registry import Need, figure
 from sentviz.gallery.sentence import MAPS
 from sentviz.gallery.subjects import Runs
-from sentviz.provenance import Source
 from sentviz.runs import Run
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from sentviz.errors import InputError
+from sentviz.figures.source import Source
 from sentviz.gallery.registry import Need, Subject
-from sentviz.provenance import Source
 from sentviz.runs import Run, find
 from sentviz.testset.rows import OVER, Rows
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
+from sentviz.models.kinds import MODELS, model_class, network_of
 from sentviz.runs import Folders, Run, find
 
 if TYPE_CHECKING:
     from sentviz.models.model import Model
+    from sentviz.models.protocol import Network
+    from sentviz.text import Tokenizer
 
 __all__ = ["load"]
 
@@ -27,5 +29,27 @@ def load(run: str | Path | Run, folders: Folders = (), *, epoch: int = 0, max_le
     found = run if isinstance(run, Run) else find(run, folders)
     found = found.at(epoch) if epoch else found
     found = found.longer(max_length) if max_length else found
-    model: Model = resolve_name(found.shape.MODEL).of(found)
+    if found.shape.KIND not in MODELS:
+        return _opened(found)
+    model: Model = model_class(found.shape).of(found)  # type: ignore[attr-defined]  # classes of `MODELS` open their runs themselves
     return model
+
+
+def _opened(run: Run) -> Model:
+    """Return the model of a run whose network its configuration alone describes."""
+    from sentviz.models.model import Model, filled
+    from sentviz.tags import TAGGER, Tagger
+    from sentviz.text import Tokenizer
+
+    network: Network
+    tokenizer: Tokenizer
+    if "base" in run.config:
+        from sentviz.models.pretrained.adapter import adapted
+
+        network, tokenizer = adapted(run)
+    else:
+        network = filled(lambda: network_of(run.shape), run)
+        tokenizer = Tokenizer.load(run.path("tokenizer.json"))
+    cls = bool(run.config["tokenizer"].get("cls", False))
+    tagger = Tagger.load(run.path(TAGGER)) if run.shape.capabilities.tags else None
+    return Model(run.name, network, tokenizer, run.labels, calibration=run.calibration, cls=cls, tagger=tagger)

@@ -13,12 +13,12 @@ import torch
 from torch import Tensor
 
 from sentviz.errors import InputError, RunError
-from sentviz.models.protocol import Change, Inputs, Network, Output, Watch, network_of
+from sentviz.models.protocol import Change, Inputs, Network, Output, Watch
 from sentviz.models.weights import load_weights, whole_shares
 from sentviz.parts_of_speech import TAGS
 from sentviz.runs import Run
 from sentviz.shapes import Capabilities, ModelConfig
-from sentviz.tags import TAGGER, Tagger, tags_of
+from sentviz.tags import Tagger, tags_of
 from sentviz.text import LONGEST, Encoded, Reading, Tokenizer
 from sentviz.trace import Trace
 
@@ -129,24 +129,6 @@ class Model:
         self.network = network.eval().requires_grad_(False)
         self.calibration, self.cls = calibration, cls
         self.check: Callable[[], object] = lambda: None  # called before each batch; see `stoppable`
-
-    @classmethod
-    def of(cls, run: Run) -> Model:
-        """The model of a run whose network its configuration alone describes; `sentviz.load` opens every kind."""
-        if not run.shape.NETWORK:
-            raise RunError(f"{run.name} is not made of its configuration alone; `sentviz.load` opens it.")
-        network: Network
-        tokenizer: Tokenizer
-        if "base" in run.config:
-            from sentviz.models.pretrained.adapter import adapted
-
-            network, tokenizer = adapted(run)
-        else:
-            network = filled(lambda: network_of(run.shape), run)
-            tokenizer = cls.TOKENIZER.load(run.path("tokenizer.json"))
-        cls_token = bool(run.config["tokenizer"].get("cls", False))
-        tagger = Tagger.load(run.path(TAGGER)) if run.shape.capabilities.tags else None
-        return cls(run.name, network, tokenizer, run.labels, calibration=run.calibration, cls=cls_token, tagger=tagger)
 
     @property
     def config(self) -> ModelConfig:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from pkgutil import resolve_name
 from typing import NamedTuple
 
 import torch
@@ -16,7 +15,7 @@ from torch import Tensor, nn
 from sentviz.shapes import Capabilities, ModelConfig
 from sentviz.terms import Terms
 
-__all__ = ["Change", "Inputs", "LayerSeen", "Network", "Output", "Scalar", "Watch", "look", "network_of"]
+__all__ = ["Change", "Inputs", "LayerSeen", "Network", "Output", "Scalar", "Watch", "look"]
 
 
 SHUT = -1e4  # log of a gate that is 0, as far as a softmax can tell
@@ -243,12 +242,6 @@ class Network(nn.Module):
         shape = (layers, batch, len(watch.components) or has.components, heads, len(watch.queries) or n, n)
         components = x.new_empty(shape)
         return components, components[:, :, 0] if has.components == 1 else x.new_empty(shape[:2] + shape[3:])
-
-
-def network_of(config: ModelConfig) -> Network:
-    """A fresh network of a shape, of a kind that needs nothing but its configuration."""
-    network: Network = resolve_name(config.NETWORK)(config)
-    return network
 
 
 def _watched(watch: Watch, layers: int) -> tuple[int, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Any
 
 import torch
@@ -13,6 +12,7 @@ from torch import Tensor
 
 from sentviz.atomic import inside, open_regular, read_regular
 from sentviz.errors import InputError, RunError
+from sentviz.models.kinds import model_class
 from sentviz.models.model import Model
 from sentviz.models.pretrained.tokens import load_tokenizer
 from sentviz.models.protocol import Change, Inputs, Network, Output, Watch
@@ -101,7 +101,7 @@ def load(folder: str | Path, *, int8: bool = False, threads: int = 0) -> Model:
         config = read_config(card["model"])
     except ValueError as error:
         raise RunError(f"{folder.name}: {CARD} describes no model that this version knows ({str(error).rstrip('.')}).") from error
-    kind: type[Model] = resolve_name(config.MODEL)
+    kind = model_class(config)
     words = folder / "tokenizer.json"
     tokenizer = load_tokenizer(words, config.vocab_size) if kind.TOKENIZER is Tokenizer else kind.TOKENIZER.load(words)
     tagger = Tagger.load(folder / TAGGER) if config.capabilities.tags else None

@@ -14,9 +14,9 @@ from sentviz import datasets
 from sentviz.errors import InputError
 from sentviz.lexicon import Lexicon
 from sentviz.models.encoder import Encoder
+from sentviz.models.kinds import network_of
 from sentviz.models.mixing import Constrained, Differential
 from sentviz.models.model import Model, read
-from sentviz.models.protocol import network_of
 from sentviz.presets import named, preset
 from sentviz.recipe import Recipe
 from sentviz.shapes import CONFIGS

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from pkgutil import resolve_name
 
 import torch
 
@@ -15,8 +14,8 @@ from sentviz.errors import InputError, RunError
 from sentviz.presets import named
 from sentviz.recipe import Recipe, finished
 from sentviz.runs import Run
-from sentviz.shapes import CONFIGS
 from sentviz.training.based import BasedSubject
+from sentviz.training.kinds import subject_class
 from sentviz.training.subject import Subject
 from sentviz.training.trainer import Trainer
 
@@ -88,5 +87,4 @@ def _kind(recipe: Recipe) -> type[Subject]:
         raise InputError(f"{recipe.model} is a Hugging Face encoder: `finetune`, or `sentviz train` with --hub, trains it.")
     if recipe.base:
         return BasedSubject
-    subject: type[Subject] = resolve_name(CONFIGS[named(recipe.model).kind].SUBJECT)
-    return subject
+    return subject_class(named(recipe.model).kind)

@@ -17,8 +17,8 @@ from sentviz.canvas.scenes import scene_of
 from sentviz.explain import SCORES
 from sentviz.figures import Figure, Theme, file_safe, heatmap, probability_bars
 from sentviz.figures.maps import component_slug, head_slug
+from sentviz.figures.source import Call
 from sentviz.gallery import sourced, strip
-from sentviz.provenance import Call
 from sentviz.runs import Run
 from sentviz.trace import Trace
 

@@ -1,0 +1,41 @@
+"""Which network a kind of configuration stands for, and which class opens its runs; imported when they are needed."""
+
+from __future__ import annotations
+
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING
+
+from sentviz.errors import RunError
+
+if TYPE_CHECKING:
+    from sentviz.models.model import Model
+    from sentviz.models.protocol import Network
+    from sentviz.shapes import ModelConfig
+
+NETWORKS = {  # `KIND` of a configuration -> network that the configuration alone describes
+    "encoder": "sentviz.models.encoder:Encoder",
+    "recurrent": "sentviz.models.baselines:Recurrent",
+    "convolutional": "sentviz.models.baselines:Convolutional",
+}
+MODELS = {  # `KIND` -> class that opens runs, if it is not `Model`
+    "hub": "sentviz.models.hub.model:HubModel",
+    "hardmax": "sentviz.models.hardmax:HardmaxModel",
+}
+
+
+def network_of(config: ModelConfig) -> Network:
+    """Return a new network of a configuration.
+
+    Raises:
+        RunError: the configuration alone does not describe the network, as for an encoder of the Hugging Face hub.
+    """
+    if config.KIND not in NETWORKS:
+        raise RunError(f"A model of the kind {config.KIND!r} is not made of its configuration alone.")
+    network: Network = resolve_name(NETWORKS[config.KIND])(config)
+    return network
+
+
+def model_class(config: ModelConfig) -> type[Model]:
+    """Return the class whose models have this kind of configuration."""
+    found: type[Model] = resolve_name(MODELS.get(config.KIND, "sentviz.models.model:Model"))
+    return found
