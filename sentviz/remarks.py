@@ -50,6 +50,10 @@ def remarks(trace: Trace, run: Run) -> list[tuple[str, str]]:
         said.append(("unknown", "The model knows none of these words: its answer rests on how many there are, not on what they say."))
     elif unknown * 2 > words:
         said.append(("unknown", f"The model knows only {words - unknown} of these {words} tokens."))
+    elif lacking := _lacking(trace):
+        size = sum(len(token.encode()) for token in lacking)
+        shown = ", ".join(f"“{token}”" for token in lacking[:NAMED])
+        said.append(("unknown", f"The model's vocabulary lacks {shown} ({size} bytes): it reads an unknown token instead."))
     if split := _in_bytes(trace):
         shown = ", ".join(f"“{letter}”" for letter in split[:3])
         said.append(("unknown", f"The model has no token of its own for {shown}: it reads the bytes, and each stands here once a piece."))
@@ -103,6 +107,12 @@ def _foreign(trace: Trace, run: Run) -> str:
         f"The model reads parts of speech, and its tagger is English only: it knows {some or 'none'} of these {words} words, so the tags of"
         " a text in another language mean little."
     )
+
+
+def _lacking(trace: Trace) -> list[str]:
+    """Unknown tokens with letters beyond ASCII, each once: what a vocabulary that was cut to some languages lacks."""
+    named = zip(trace.tokens, trace.unknown.tolist(), strict=True)
+    return list(dict.fromkeys(token for token, unknown in named if unknown and not token.isascii()))
 
 
 def _in_bytes(trace: Trace) -> list[str]:

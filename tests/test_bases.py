@@ -30,6 +30,7 @@ from sentviz.models.pretrained.tokens import PretrainedTokenizer
 from sentviz.models.protocol import Change, Inputs
 from sentviz.releases import get, read_index, release, with_bases
 from sentviz.releases import here as is_here
+from sentviz.remarks import remarks
 from sentviz.runs import Run, runs, seal
 from sentviz.shapes import EncoderConfig
 from sentviz.training import Trainer, train
@@ -348,6 +349,8 @@ def test_long_texts_and_unknown_letters_are_said(trained: Run) -> None:
     assert len(trace.tokens) == 24 and trace.dropped == 600 - 22
     trace = model.trace("warm 정원 song")
     assert trace.unknown.tolist() == [False, False, True, False, False] and trace.tokens[2] == "정원"
+    said = [sentence for kind, sentence in remarks(trace, trained) if kind == "unknown"]
+    assert "The model's vocabulary lacks “정원” (6 bytes): it reads an unknown token instead." in said
 
 
 def test_a_recipe_takes_only_data_and_example_from_one_of_another_kind(tmp_path: Path) -> None:
