@@ -49,6 +49,7 @@ __all__ = [
     "load_split",
     "named",
     "origin",
+    "require",
     "stratified",
     "verify",
     "where",
@@ -146,6 +147,12 @@ class DatasetInfo:
     def missing(self, split: str = "") -> tuple[str, ...]:
         """The needed parts that are not on this machine."""
         return tuple(part for part in self.needed(split) if not here(self.name, part))
+
+    @property
+    def sources(self) -> str:
+        """Its public sources in words: the first, and how many more there are."""
+        first, *more = self.source.split("; ")
+        return f"{first} and {len(more)} more in datasets.toml" if more else first
 
     @property
     def available(self) -> bool:
@@ -282,6 +289,17 @@ def here(name: str, part: str) -> bool:
     return bool(info(origin(name, part)[0]).made) or where(name, part) is not None
 
 
+def require(name: str) -> None:
+    """Refuse to go on without the files of a data set.
+
+    Raises:
+        InputError: there is no such data set.
+        DataMissingError: one of its files is not on this machine; the message says how to get it.
+    """
+    for part in info(name).missing():
+        _path(*origin(name, part))
+
+
 def load_file(name: str, part: str) -> pd.DataFrame:
     """One file as it was released: id, text, [text_pair], label; every column of lexicons and side tables.
 
@@ -378,7 +396,7 @@ def _path(name: str, part: str) -> Path:
 
 def _remedy(item: DatasetInfo, part: str) -> str:
     get = f", or run `sentviz data get {item.name}`" if part in item.hub.files else ""
-    return f"set SENTVIZ_DATA to a folder that holds {item.name}/{part}.parquet (public source: {item.source}){get}"
+    return f"set SENTVIZ_DATA to a folder that holds {item.name}/{part}.parquet (public source: {item.sources}){get}"
 
 
 # ---- splits --------------------------------------------------------------------------------------------------------

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["DataMissingError", "InputError", "RunError", "SentvizError", "Stopped"]
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+__all__ = ["DataMissingError", "InputError", "RunError", "SentvizError", "Stopped", "nearest"]
 
 
 class SentvizError(ValueError):
@@ -23,3 +26,10 @@ class RunError(SentvizError):
 
 class Stopped(Exception):
     """Work was given up before its end, because nobody waits for the result."""
+
+
+def nearest(name: str, known: Sequence[str]) -> str:
+    """The names most like a mistyped one, three at most, for the middle of a message: "nearest are a, b; ", empty if none is near."""
+    same = [one for one in known if one.rpartition("/")[2] == name]
+    near = same[:3] or get_close_matches(name, known, 3, 0.5)
+    return f"nearest are {', '.join(near)}; " if near else ""

@@ -29,13 +29,12 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sentviz.atomic import hold, inside, open_regular, read_regular, restored, writing
-from sentviz.errors import InputError, RunError
+from sentviz.errors import InputError, RunError, nearest
 from sentviz.home import home, is_path, place
 from sentviz.schema import fits_config, fits_metrics, fits_table, read_table
 
@@ -419,11 +418,8 @@ def _unknown(name: str, known: list[str]) -> str:
     if is_path(name):
         folder = os.path.isdir(name)  # noqa: PTH112 - pathlib raises for a path that is too long
         return f"There is no run in {name}: {'config.json is missing' if folder else 'there is no such folder'}."
-    near = [one for one in known if one.rpartition("/")[2] == name][:3] or get_close_matches(name, known, 3, 0.5)
-    hint = f"nearest are {', '.join(near)}; " if near else ""
-    return (
-        f"There is no run {name!r} here; {hint}`sentviz catalog` lists all {len(known):,}, `sentviz runs list` those that can be fetched."
-    )
+    rest = f"`sentviz catalog` lists all {len(known):,}, `sentviz runs list` those that can be fetched."
+    return f"There is no run {name!r} here; {nearest(name, known)}{rest}"
 
 
 def write(folder: Path, config: dict[str, Any], writers: Mapping[str, Callable[[Path], object]]) -> None:

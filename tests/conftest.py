@@ -148,9 +148,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     slow: Counter[str] = Counter()
     for item in items:
-        if item.get_closest_marker("slow"):
+        if item.get_closest_marker("exhaustive"):
+            slow[file_of(item.nodeid)] += 100
+        elif item.get_closest_marker("slow"):
             slow[file_of(item.nodeid)] += 1
-        elif not item.get_closest_marker("browser") and not item.get_closest_marker("exhaustive"):
+        elif not item.get_closest_marker("browser"):
             item.add_marker("fast")
     items.sort(key=lambda item: (not of_browser(item.nodeid), -slow[file_of(item.nodeid)]))
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import errno
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-__all__ = ["leave", "nothing_at_hand"]
+__all__ = ["FAULTS", "leave", "newcomer", "nothing_at_hand"]
+
+FAULTS = ("fault of sentviz", "does not work as it should", "Traceback", "[Errno")  # what no page and no command may say
 
 KEPT = ("SENTVIZ_TEST_",)  # variables of the tests themselves
 
@@ -39,9 +41,23 @@ def nothing_at_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         return resolve(host, *rest, **options)
 
     resolve = socket.getaddrinfo
+    monkeypatch.setattr("sentviz.fetch.download.PAUSE", 0.001)
+    monkeypatch.setattr("huggingface_hub.constants.HF_TOKEN_PATH", str(tmp_path / "token"))
     monkeypatch.setattr(socket.socket, "connect", refused)
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
     return empty
+
+
+@pytest.fixture
+def newcomer(nothing_at_hand: Path) -> Iterator[Path]:
+    """Nothing at hand, and nothing kept of other tests."""
+    import streamlit as st
+
+    st.cache_resource.clear()
+    st.cache_data.clear()
+    yield nothing_at_hand
+    st.cache_resource.clear()
+    st.cache_data.clear()
 
 
 def leave(put: Callable[[str, str], object], drop: Callable[[str], object], folder: Path) -> None:

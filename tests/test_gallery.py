@@ -105,7 +105,7 @@ def test_a_name_is_there_once() -> None:
 @pytest.mark.parametrize(
     ("run", "name", "options", "said"),
     [
-        ("sst2/ndt-unit-2", "atention", {}, "There is no figure 'atention'; there are verdict, strip"),
+        ("sst2/ndt-unit-2", "atention", {}, "There is no figure 'atention'; nearest are attention, "),
         ("sst2/ndt-unit-2", "strip", {"layer": 1}, "The figure strip takes no layer; it takes text, pair"),
         ("sst2/ndt-unit-2", "sigma", {}, "sst2/ndt-unit-2 has no lexicon"),
         ("sst2/vanilla", "lambda", {}, "sst2/vanilla has no lambda."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import shutil
 import subprocess
@@ -55,4 +56,15 @@ def test_the_public_ci_runs_what_is_there() -> None:
     steps = [step["run"] for step in job["steps"] if "run" in step]
     assert job["runs-on"] == "ubuntu-latest" and job["strategy"]["matrix"]["python"] == ["3.11", "3.12"]
     assert steps[-1] == "bash .ci/run" and (ROOT / ".ci" / "run").is_file()
-    assert "/usr/local/bin/chromium" in steps[0] and "command -v chromium" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert "/usr/local/bin/chromium" in steps[0] and "command -v chromium" in (ROOT / ".ci" / "prepare").read_text(encoding="utf-8")
+
+
+def test_both_scripts_run_the_readmes_command_and_one_leaves_nothing_out() -> None:
+    """With one way to prepare; what is left out by `.ci/run` is the part of the command that `.ci/full` takes away."""
+    command = re.search(r'^.*install -e "\.\[dev\]" &&.*$', (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert command and command[0].endswith('pytest -n auto -m "not exhaustive"')
+    run, full = ((ROOT / ".ci" / name).read_text(encoding="utf-8") for name in ("run", "full"))
+    assert all('source "$(dirname "$0")/prepare"' in script and "$command" in script.replace("{", "") for script in (run, full))
+    assert r"${command/ -m \"not exhaustive\"/}" in full and "timeout 3600" in full
+    for name in ("run", "full", "prepare"):
+        subprocess.run(["bash", "-n", ROOT / ".ci" / name], check=True)

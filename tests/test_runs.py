@@ -19,6 +19,7 @@ from safetensors.torch import load_file, save_file
 from sentviz import runs
 from sentviz.cli import main
 from sentviz.errors import RunError
+from sentviz.measurements import measure
 from sentviz.models.loading import load
 from sentviz.models.model import Model
 from sentviz.runs import Run, find
@@ -252,16 +253,15 @@ def test_a_table_of_weights_that_are_gone_is_refused(root: Path) -> None:
 
 def test_what_cannot_be_stored_is_not_measured(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A foreign file, or a folder that may not be written, is found before the first text."""
-    from sentviz.cli.measure import kept
-
+    monkeypatch.setattr("sentviz.maps.heads.over_split", lambda *_: pytest.fail("measured"))
     folder = root / "toy/ndt-unit-2"
     (folder / "notes.txt").write_text("mine")
     with pytest.raises(RunError, match=r"holds notes\.txt"):
-        kept(str(folder), "test", "heads.parquet", lambda *_: pytest.fail("measured"))
+        measure("heads", find(folder))
     (folder / "notes.txt").unlink()
     monkeypatch.setattr(os, "access", lambda *_: False)
     with pytest.raises(RunError, match="may not be written"):
-        kept(str(folder), "test", "heads.parquet", lambda *_: pytest.fail("measured"))
+        measure("heads", find(folder))
 
 
 @pytest.mark.parametrize("file", ["history.parquet", "example.safetensors", "test.parquet"])

@@ -163,11 +163,14 @@ def study(study: str, dataset: str, seeds: int, jobs: int, models: tuple[str, ..
     What is there is kept; a stopped study goes on with the same command.
     """
     from sentviz.atomic import replacing
+    from sentviz.datasets import require
     from sentviz.studies.runner import collect, plan, run_study, source, training
 
     recipes = plan(study, dataset, seeds, models)
     if check:
         return _check(study, dataset, check, draw, models)
+    for name in dict.fromkeys(recipe.dataset for recipe in recipes if not (out / recipe.name / "config.json").is_file()):
+        require(name)
     outcome = run_study(recipes, out, command=training(source(study, dataset)), jobs=jobs)
     frame = collect(recipes, out)
     if not frame.empty:

@@ -166,7 +166,7 @@ def _shifted(progress: Progress, before: int, whole: int) -> Progress:
 def _layout(item: DatasetInfo) -> str:
     places = ", ".join("/".join(origin(item.name, part)) + ".parquet" for part in item.needed())
     columns = "term and polarity" if item.kind == "lexicon" else f"id, text, {'text_pair, ' * item.pair}label"
-    return f"make it from {item.source} as {places} (columns {columns}) in a folder that SENTVIZ_DATA names"
+    return f"make it from {item.sources} as {places} (columns {columns}) in a folder that SENTVIZ_DATA names"
 
 
 # ---- conversion

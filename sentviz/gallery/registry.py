@@ -8,7 +8,7 @@ from functools import cached_property
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from sentviz.errors import InputError
+from sentviz.errors import InputError, nearest
 from sentviz.runs import Run
 
 if TYPE_CHECKING:
@@ -154,10 +154,11 @@ def find_figure(name: str) -> Spec:
     """A figure by name.
 
     Raises:
-        InputError: there is none; the message names all.
+        InputError: there is none; the message names the nearest.
     """
     if name not in FIGURES:
-        raise InputError(f"There is no figure {name!r}; there are {', '.join(FIGURES)}.")
+        rest = f"`sentviz export --list` names all {len(FIGURES)}."
+        raise InputError(f"There is no figure {name!r}; {nearest(name, list(FIGURES))}{rest}")
     return FIGURES[name]
 
 

@@ -80,7 +80,8 @@ def _made(config: HubConfig, inner: Any) -> HubEncoder:
 
 def brief(error: BaseException) -> str:
     """What an error says, on one line."""
-    return " ".join(str(error).split())[:200].rstrip(".") or type(error).__name__
+    said = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename and error.strerror else str(error)
+    return " ".join(said.split())[:200].rstrip(".") or type(error).__name__
 
 
 def check_sizes(settings: Mapping[str, Any]) -> None:

@@ -1,0 +1,136 @@
+"""A newcomer's machine from end to end: every command, with one run of each kind, and every figure. Left to .ci/full."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from sentviz.cli import main
+from sentviz.datasets import datasets
+from sentviz.gallery import FIGURES
+from sentviz.gallery.subjects import SUBJECTS
+from sentviz.registry import BUILT_IN, named
+from tests.fresh import FAULTS, nothing_at_hand
+from tests.test_app import ROOT
+from tests.test_fresh import DEFAULT
+from tests.test_fresh_pages import SENTENCE, of_each_kind
+
+__all__ = ["nothing_at_hand"]
+
+pytestmark = [
+    pytest.mark.exhaustive,
+    pytest.mark.skipif(not (ROOT / "checkpoints" / "english").is_dir(), reason="checkpoints/ is not here"),
+]
+
+
+def commands(group: click.Group = main, before: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Every command, as it is typed."""
+    for name, each in group.commands.items():
+        if isinstance(each, click.Group):
+            yield from commands(each, (*before, name))
+        else:
+            yield *before, name
+
+
+SERVERS = {"app": "tests/test_served.py starts it", "serve": "tests/test_served.py starts it", "points": "it serves what score wrote"}
+OF_A_RUN: dict[str, tuple[tuple[str, ...], ...]] = {  # options behind the run
+    "evaluate": ((),),
+    "faithfulness": ((),),
+    "specialise": ((),),
+    "heads": ((),),
+    "gates": ((),),
+    "leaders": ((),),
+    "words": ((),),
+    "epochs": ((),),
+    "card": ((),),
+    "explain": ((SENTENCE,), (SENTENCE, "--pair", SENTENCE), ("",)),
+    "report": ((SENTENCE, "-o", "report.html"), (SENTENCE, "-o", "report.html", "--picture"), (SENTENCE, "-o", "/proc/x.html")),
+    "export": (
+        ("--list",),
+        ("strip", "-o", "strip.csv"),
+        ("map", "-o", "map.csv"),
+        ("strip", "-o", "/proc/x.csv"),
+        ("--onnx", "-o", "/proc/x"),
+    ),
+    "score": (("none.csv", "-o", "out"), ("texts.txt", "-o", "/proc/x"), ("texts.txt", "-o", "out-{run}")),
+}
+OTHERS: dict[tuple[str, ...], tuple[tuple[str, ...], ...]] = {
+    ("base", "list"): ((),),
+    ("base", "add"): (("/no/such", "mine"), ("no/such", "mine")),
+    ("data", "list"): ((),),
+    ("data", "where"): ((),),
+    ("data", "get"): tuple((name,) for name in (*datasets()["name"], "nothing")),
+    ("data", "verify"): tuple((name,) for name in (*datasets()["name"], "nothing")),
+    ("runs", "list"): ((),),
+    ("runs", "get"): ((DEFAULT,), ("sst2/vanilla",), ("--all",), ("no/such",)),
+    ("runs", "pack"): (("/proc/x", DEFAULT), ("out", "no/such")),
+    ("catalog",): ((),),
+    ("verify",): (("none.png",), ("texts.txt",)),
+    ("train",): (*((name,) for name in (*datasets()["name"], "nothing")), ("sst2", "--hub", "./no"), ("sst2", "--hub", "no/such")),
+    ("adopt",): (("/no/such", "--dataset", "sst2"), ("no/such", "--dataset", "sst2"), ("x", "--dataset", "nothing")),
+    ("study",): tuple(
+        (name, "--dataset", dataset)
+        for paper in map(named, BUILT_IN)
+        for name, study in paper.studies.items()
+        for dataset in (*study.datasets, "nothing")
+    ),
+}
+
+
+def test_every_command_is_walked() -> None:
+    assert {*commands()} == {*OTHERS} | {(name,) for name in (*OF_A_RUN, *SERVERS)}
+
+
+def fault(typed: Sequence[str]) -> str:
+    """What is wrong with how a command ends: neither an answer nor one sentence of what is wrong; empty where nothing is."""
+    done = CliRunner().invoke(main, typed)
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        return f"{typed}: {done.exception!r}"
+    if found := [fault for fault in FAULTS if fault in done.output]:
+        return f"{typed} says {found}: {done.output[-1000:]}"
+    if not done.exit_code:
+        return ""
+    *_, last = ["", *done.output.strip().splitlines()]
+    return "" if done.exit_code in (1, 2) and 20 < len(last) < 1000 else f"{typed} ends with {done.exit_code} and {last!r}"
+
+
+def walked(*all_typed: Sequence[str]) -> None:
+    """Every one of these commands ends well."""
+    wrong = [*filter(None, map(fault, all_typed))]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.fixture
+def texts(nothing_at_hand: Path) -> None:
+    """A file of texts in the working folder."""
+    (nothing_at_hand / "texts.txt").write_text(f"{SENTENCE}\nA quiet delight.\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", of_each_kind())
+def test_every_command_of_a_run(texts: None, name: str) -> None:
+    typed = [(command, more) for command, many in OF_A_RUN.items() for more in many]
+    walked(*((command, name, *(part.replace("{run}", name.replace("/", "-")) for part in more)) for command, more in typed))
+
+
+@pytest.mark.parametrize("command", OTHERS, ids=" ".join)
+def test_every_other_command(texts: None, command: tuple[str, ...]) -> None:
+    walked(*((*command, *more) for more in OTHERS[command]))
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_every_figure_is_drawn_or_says_what_it_needs(texts: None, figure: str) -> None:
+    """Of the run that opens the app, of runs that have more, and of studies."""
+    of_run = issubclass(FIGURES[figure].of, tuple(subject for subject in SUBJECTS if subject.OF_RUN))
+    names = (DEFAULT, "sst2/ndt-unit-2", "sst5_trees/sentiformer", "imdb/hardmax-d2") if of_run else ("all", "sst2")
+    walked(*(("export", name, figure, "-o", "out.csv") for name in names))
+
+
+def test_what_is_mistyped_is_answered_with_the_nearest_names(nothing_at_hand: Path) -> None:
+    said = CliRunner().invoke(main, ["explain", "english/ndt-unit2", SENTENCE]).output
+    assert "nearest are english/ndt-unit-2" in said and "sentviz catalog" in said and len(said) < 400
+    said = CliRunner().invoke(main, ["export", DEFAULT, "attentoin", "-o", "x.csv"]).output
+    assert "nearest are attention" in said and "sentviz export --list" in said and len(said) < 200

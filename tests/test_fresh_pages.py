@@ -1,0 +1,113 @@
+"""A newcomer's machine from end to end: every page and part of a page, with one run of each kind. Left to .ci/full."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.focus import choices
+from sentviz.datasets import datasets, info
+from sentviz.languages import language, reads_pairs
+from sentviz.registry import BUILT_IN, named, papers
+from sentviz.runs import Run, runs
+from tests.fresh import newcomer, nothing_at_hand
+from tests.test_app import ROOT, opened
+from tests.test_fresh import DEFAULT, sane
+
+__all__ = ["newcomer", "nothing_at_hand"]
+
+pytestmark = [
+    pytest.mark.exhaustive,
+    pytest.mark.skipif(not (ROOT / "checkpoints" / "english").is_dir(), reason="checkpoints/ is not here"),
+]
+SENTENCE = "Not a bad film, for once."
+
+
+def kind(run: Run) -> tuple[Any, ...]:
+    """What pages and commands tell runs apart by."""
+    has = run.capabilities
+    model = type(run.shape), has.components > 1, has.gate, has.lexicon, reads_pairs(run), language(run), len(run.labels) > 2
+    return *model, run.askable, bool(run.epochs), bool(run.measured)
+
+
+@cache
+def of_each_kind() -> tuple[str, ...]:
+    """The first run of each kind, and the run that opens the app; none without checkpoints."""
+    if not (ROOT / "checkpoints" / "english").is_dir():
+        return ()
+    found = runs()
+    first = {kind(run): name for name, run in reversed(found.items()) if isinstance(run, Run)}
+    return tuple(sorted({*first.values(), DEFAULT}))
+
+
+def parts(page: str, **fields: tuple[str, ...]) -> Iterator[tuple[str, dict[str, str]]]:
+    """A page as it opens, and with every value of each field."""
+    yield page, {}
+    for field, values in fields.items():
+        for value in values:
+            yield page, {field: value}
+
+
+def views(run: Run) -> Iterator[tuple[str, dict[str, str]]]:
+    """Every page that shows a run, with its parts."""
+    row = str(run.frame("test.parquet")["id"].iloc[0])
+    beside = next(
+        (name for name, other in runs().items() if isinstance(other, Run) and name != run.name and other.labels == run.labels), ""
+    )
+    over = choices("over")
+    yield from parts("explore", text=(SENTENCE,), row=(row,), large=choices("large"))
+    yield from parts("attention", look=choices("look"), specials=choices("specials"), row=(row,))
+    yield from parts("compare", versus=(beside,), row=(row,), over=over)
+    yield from parts("hardmax", lab=choices("lab"))
+    yield from parts("confusion", view=choices("view"), over=over, versus=(beside,), slice=("cell=1,0", "lasso=nonsense"))
+    yield from parts("words", words=choices("words"), stops=choices("stops"), over=over)
+    yield from parts("embeddings", method=choices("method"), dims=choices("dims"), sample=choices("sample"), over=over, depth=("0",))
+    yield from parts("explanations")
+    yield from parts("cls", text=(SENTENCE,))
+    yield from parts("components")
+    yield from parts("scalars", scale=choices("scale"))
+    yield from parts("curves", axis=choices("axis"), seeds=choices("seeds"))
+    yield from parts("training/through", travel=choices("travel"))
+    yield from parts("runs", shelf=choices("shelf"))
+
+
+@pytest.mark.parametrize("name", of_each_kind())
+def test_every_part_of_every_page_of_a_run(newcomer: Path, name: str) -> None:
+    run, wrong = runs()[name], {}
+    assert isinstance(run, Run)
+    for page, query in views(run):
+        try:
+            sane(opened(page, run=name, **query))
+        except (AssertionError, RuntimeError) as error:
+            wrong[page, str(query)] = str(error)[:400]
+    assert not wrong, "\n".join(f"{where}: {said}" for where, said in wrong.items())
+
+
+@pytest.mark.parametrize("paper", BUILT_IN)
+def test_every_part_of_a_papers_page(newcomer: Path, paper: str) -> None:
+    page, wrong = named(paper).page, {}
+    sets = {dataset for study in named(paper).studies.values() for dataset in study.datasets}
+    for part, study in product(page.parts, sets or {""}):
+        try:
+            sane(opened(page.url, run="", part=part, **({"study": study} if study else {})))
+        except (AssertionError, RuntimeError) as error:
+            wrong[part, study] = str(error)[:400]
+    assert not wrong, "\n".join(f"{where}: {said}" for where, said in wrong.items())
+
+
+def test_every_page_of_no_run(newcomer: Path) -> None:
+    for paper in ("all", *papers()):
+        sane(opened("claims", run="", paper=paper))
+    for verdict in choices("verdict"):
+        sane(opened("claims", run="", verdict=verdict))
+    for page in ("glossary", "colours"):
+        sane(opened(page, run=""))
+    app = opened("data", run="")
+    for name in datasets()["name"]:
+        app.selectbox(key="data-name").set_value(name).run()
+        assert ("is not on this machine" in sane(app)) == (not info(name).made)
