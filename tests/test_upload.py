@@ -7,6 +7,7 @@ import json
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import pandas as pd
 import pyarrow as pa
@@ -141,6 +142,22 @@ def test_a_parquet_that_swells_is_not_read_to_its_end() -> None:
     assert len(data) < 50_000
     with pytest.raises(InputError, match="more than 4 MB of text"):
         parsed(data, "x.parquet", Limits(content=4 * 2**20))
+
+
+def test_long_rows_of_a_parquet_are_read_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that they never stand in memory twice; the cells are the same."""
+    sizes: list[int] = []
+    read = pq.ParquetFile.iter_batches
+
+    def seen(file: pq.ParquetFile, rows: int) -> Iterator[pa.RecordBatch]:
+        sizes.append(rows)
+        return read(file, rows)
+
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", seen)
+    for length in (10, 9_000_000):
+        table, _ = parsed(parquet(pa.table({"text": [f"{k}" * length for k in range(1, 5)]})), "x.parquet", LIMITS)
+        assert table["text"].to_pylist() == [f"{k}" * min(length, LIMITS.cell) for k in range(1, 5)]
+    assert sizes == [100, 1]
 
 
 # ---- in a process of its own

@@ -31,6 +31,7 @@ LINES = 50  # of a file, that tell its separator and its columns
 BEGINNING = 4 * 2**20  # characters in which these lines are looked for
 REFUSED = 3  # exit status where a sentence says why
 BATCH, LINES_READ = 100, 2_000  # rows of a parquet and of a CSV file read at a time
+AT_ONCE = 16 * 2**20  # bytes of a parquet file's content read at a time, if its rows are long
 LATER = 10  # how much later than answers the reader's work comes; see nice(2)
 CUT = "Cut it down or save it as CSV (UTF-8)."
 _TOO_LONG = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
@@ -134,7 +135,7 @@ def _parquet(data: bytes, name: str, limits: Limits) -> Iterator[pa.Table]:
         file = pq.ParquetFile(io.BytesIO(data))
         _headed(file.schema_arrow.names, name, limits)
         yield pa.Table.from_batches([], file.schema_arrow)
-        for batch in file.iter_batches(BATCH):
+        for batch in file.iter_batches(_rows_at_once(file)):
             batch.validate(full=True)
             yield pa.Table.from_batches([batch])
     except (pa.ArrowException, OSError, ValueError, TypeError) as error:
@@ -142,6 +143,13 @@ def _parquet(data: bytes, name: str, limits: Limits) -> Iterator[pa.Table]:
             raise
         said = "a text in it is not UTF-8" if "utf" in str(error).casefold() else (str(error).splitlines() or [type(error).__name__])[0]
         raise InputError(f"{name} is a damaged parquet file ({said}).") from error
+
+
+def _rows_at_once(file: Any) -> int:
+    """Rows of a parquet file to read at a time: few if they are long, at least one."""
+    groups = (file.metadata.row_group(k) for k in range(file.metadata.num_row_groups))
+    content = sum(group.total_byte_size for group in groups)
+    return max(1, min(BATCH, file.metadata.num_rows * AT_ONCE // max(1, content)))
 
 
 def _csv(data: bytes, name: str, limits: Limits, remarks: list[str]) -> Iterator[pa.Table]:
