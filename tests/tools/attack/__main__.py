@@ -31,7 +31,8 @@ def full(case: Case) -> str:
 
 def tell(outcome: Outcome) -> None:
     """A line as soon as a case is over."""
-    said = f"{outcome.against}/{outcome.name}: {outcome.verdict} ({outcome.seconds:.1f} s, {outcome.peak:,.0f} MB) {sentence(outcome.said)}"
+    measured = f"{outcome.seconds:.1f} s, {outcome.peak:,.0f} MB, another {outcome.rest or 0:.1f} to {outcome.felt or 0:.1f} s"
+    said = f"{outcome.against}/{outcome.name}: {outcome.verdict} ({measured}) {sentence(outcome.said)}"
     print(said, file=sys.stderr, flush=True)  # noqa: T201 - a command
 
 

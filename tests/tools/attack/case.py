@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -20,8 +20,9 @@ FAULT = re.compile(r"Traceback \(most recent|fault of sentviz|nobody foresaw|Int
 
 Made = Mapping[str, str]
 """Values for the command or the attack, by name; a name in capitals is a variable of the environment."""
-Attack = Callable[[Any, Made], Awaitable[str]]
-"""Carries an attack on a served target out; what was said to the attacker."""
+Attack = Callable[[Any, Made], Awaitable[str] | AsyncGenerator[str]]
+"""Carries an attack on a served target out, and gives what was said to the attacker. A generator first gives "", when its visitors are
+where they attack from: what ordinary visitors do to get there is not measured."""
 Judge = Callable[[str], str]
 """Why what was said is wrong; empty if it is right."""
 

@@ -52,8 +52,8 @@ class Guest(Visitor):
             raise RuntimeError("the page gives no answer")
         await self.rest()
 
-    async def upload(self, name: str, data: bytes) -> str:
-        """A file into the page's uploader; all that the page says then."""
+    async def upload(self, name: str, data: bytes) -> list[str]:
+        """A file into the page's uploader; all that the page says then, part by part."""
         message = BackMsg()
         message.file_urls_request.request_id = "1"
         message.file_urls_request.file_names.append(name)
@@ -65,10 +65,10 @@ class Guest(Visitor):
         urls = answer.file_urls_response.file_urls[0]
         status = await asyncio.to_thread(self.app.put, urls.upload_url, name, data)
         if status >= 300:
-            return f"The upload is refused with status {status}."
+            return [f"The upload of {name} is refused with status {status}."]
         info = UploadedFileInfo(file_id=urls.file_id, name=name, size=len(data), file_urls=urls)
         state = FileUploaderState(uploaded_file_info=[info])
-        return "\n".join(await self.run(WidgetState(id=self.ids["File"], file_uploader_state_value=state)))
+        return await self.run(WidgetState(id=self.ids["File"], file_uploader_state_value=state))
 
 
 class App(Target):

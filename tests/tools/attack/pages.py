@@ -6,15 +6,17 @@ import asyncio
 import re
 import secrets
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AsyncExitStack
 from pathlib import Path
 from urllib.parse import quote
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 from tests.tools.attack.case import Attack, Case, Judge, Made, never, nothing, says
 from tests.tools.attack.folders import BAD, CONFIGS
-from tests.tools.attack.guests import App
+from tests.tools.attack.guests import App, Guest
 from tests.tools.attack.inputs import RUN, long_cells, markup, repeated
 
 __all__ = ["APP"]
@@ -26,52 +28,54 @@ STRANGER = {"X-Forwarded-For": "203.0.113.7", "X-Forwarded-Proto": "https"}
 WITH_FILES = ("confusion", "words", "embeddings")
 
 
-def _about(said: str, pattern: str = r"rows|read|column|table|MB|characters|upload") -> str:
-    """Of all that a page says, the lines about a file; what shows a fault is kept."""
-    lines = [line for line in said.splitlines() if re.search(FAULTS, line) or re.search(pattern, line)]
-    mine = [line for line in lines if re.search(FAULTS, line) or re.search(r"\.(csv|parquet)|upload is", line)]
-    return "\n".join(mine or lines[:3])
+def _about(said: list[str], name: str) -> str:
+    """Of all that a page says, what names a file, and what is a fault."""
+    plain = [part.replace("\\", "") for part in said]
+    return "\n".join(part for part in plain if name in part or re.search(FAULTS, part))
 
 
 def uploading(page: str = "confusion", visitors: int = 1) -> Attack:
     """Visitors who send the input to a page at the same time, read what it says, and leave."""
 
-    async def one(app: App, path: Path) -> str:
-        async with app.guest() as guest:
-            await guest.open(page, MINE)
-            return _about(await guest.upload(path.name, path.read_bytes()) + guest.faults)
+    async def one(guest: Guest, path: Path) -> str:
+        return _about([*await guest.upload(path.name, path.read_bytes()), guest.faults], path.name)
 
-    async def run(app: App, made: Made) -> str:
-        said = await asyncio.gather(*(one(app, Path(made["input"])) for _ in range(visitors)))
-        return "\n".join(dict.fromkeys(said))
+    async def run(app: App, made: Made) -> AsyncGenerator[str]:
+        async with AsyncExitStack() as stack:
+            guests = [await stack.enter_async_context(app.guest()) for _ in range(visitors)]
+            for guest in guests:
+                await guest.open(page, MINE)
+            yield ""
+            said = await asyncio.gather(*(one(guest, Path(made["input"])) for guest in guests))
+        yield "\n".join(dict.fromkeys(said))
 
     return run
 
 
-async def abandoned(app: App, made: Made) -> str:
+async def abandoned(app: App, made: Made) -> AsyncGenerator[str]:
     """A visitor who sends the input and leaves before it is answered."""
     path = Path(made["input"])
     async with app.guest() as guest:
         await guest.open("confusion", MINE)
+        yield ""
         sending = asyncio.create_task(guest.upload(path.name, path.read_bytes()))
         await asyncio.sleep(2)
         sending.cancel()
     await asyncio.sleep(15)
-    return "left after 2 s"
+    yield "left after 2 s"
 
 
 def typing(characters: int) -> Attack:
     """A visitor who pastes a text of so many characters into the sentence."""
 
-    async def run(app: App, made: Made) -> str:
-        from streamlit.proto.WidgetStates_pb2 import WidgetState
-
+    async def run(app: App, made: Made) -> AsyncGenerator[str]:
         async with app.guest() as guest:
             await guest.open(query=f"run={RUN}")
+            yield ""
             text = ("good film " * (characters // 10 + 1))[:characters]
             said = await guest.run(WidgetState(id=guest.ids["Sentence"], string_value=text))
             shown = [line for line in said if re.search(FAULTS, line) or re.search(r"^### |characters", line)]
-            return "\n".join([*shown, guest.faults]) or "nothing"
+            yield "\n".join([*shown, guest.faults]).strip() or "nothing"
 
     return run
 
@@ -111,15 +115,16 @@ async def opened(app: App, made: Made) -> str:
         return "\n".join([*wrong, guest.faults]).strip() or f"{len(guest.pages)} pages open"
 
 
-async def clearing(app: App, made: Made) -> str:
+async def clearing(app: App, made: Made) -> AsyncGenerator[str]:
     """A visitor whose messages ask, again and again, to empty the caches of all."""
     message = BackMsg(clear_cache=True)
     async with app.guest() as guest:
         await guest.open(query=f"run={RUN}")
+        yield ""
         for _ in range(20):
             await guest.socket.send(message.SerializeToString())
             await asyncio.sleep(0.3)
-    return "sent"
+    yield "sent"
 
 
 async def metrics(app: App, made: Made) -> str:
@@ -198,7 +203,10 @@ def on_disk(content: Callable[[], bytes]) -> Callable[[Path, Path], Made]:
 
 async def sent_and_opened(app: App, made: Made) -> str:
     """A file is sent, then every page is opened."""
-    return "\n".join([await uploading()(app, made), await opened(app, made)])
+    async with app.guest() as guest:
+        await guest.open("confusion", MINE)
+        said = _about(await guest.upload("large.csv", Path(made["input"]).read_bytes()), "large.csv")
+    return "\n".join([said, await opened(app, made)])
 
 
 def _case(name: str, make: Callable[[Path, Path], Made], run: Attack, must: Judge = TIDY, **more: object) -> Case:

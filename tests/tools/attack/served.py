@@ -9,8 +9,8 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, contextmanager, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, aclosing, contextmanager, suppress
 from pathlib import Path
 
 from websockets.exceptions import ConnectionClosed
@@ -83,15 +83,16 @@ class Target:
 
     async def attacked(self, case: Case, made: Mapping[str, str], outcome: Outcome) -> tuple[str, str]:
         """Carry an attack out and measure it; what was said to the attacker, and what the process logged meanwhile."""
-        async with self.other() as ask:
+        async with self.other() as ask, aclosing(_prepared(case.run(self, made))) as attack:  # type: ignore[operator]
             meanwhile = Meanwhile(ask)
+            await anext(attack)
             outcome.rest = await meanwhile.rest()
             watch, begin, logged = Watch(self.process.pid), time.monotonic(), self._log.stat().st_size
             watch.start()
             asking = asyncio.create_task(meanwhile.go_on())
             said = ""
             try:
-                said = await asyncio.wait_for(case.run(self, made), case.seconds)
+                said = await asyncio.wait_for(anext(attack), case.seconds)
             except TimeoutError:
                 outcome.falls.append(f"not done after {case.seconds:g} s")
             except ENDED as error:
@@ -111,6 +112,17 @@ class Target:
         elif not self.alive:
             outcome.falls.append(f"died ({self.process.returncode})")
         return said, self._log.read_text(errors="replace")[logged:]
+
+
+async def _prepared(attack: Awaitable[str] | AsyncGenerator[str]) -> AsyncGenerator[str]:
+    """The attack as a generator: first "", when it can begin, then what was said."""
+    if isinstance(attack, AsyncGenerator):
+        async with aclosing(attack):
+            async for said in attack:
+                yield said
+    else:
+        yield ""
+        yield await attack
 
 
 class Meanwhile:

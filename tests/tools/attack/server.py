@@ -19,7 +19,8 @@ __all__ = ["SERVER", "Server"]
 
 LONG = "good film " * 2_000  # 20,000 characters, the most that a text may have
 SLOW = 70  # connections
-PATIENCE = 40.0  # seconds that slow connections go on
+PATIENCE = 40.0  # seconds that slow connections go on, and that another client asks again
+BUSY = 503
 
 
 class Server(Target):
@@ -33,16 +34,21 @@ class Server(Target):
 
     @asynccontextmanager
     async def other(self) -> AsyncIterator[Ask]:
-        """A client who asks for an answer, and for the runs."""
+        """A client who asks for an answer, and for the runs; again where the server is busy, which counts as waiting."""
 
         def once() -> None:
+            end = time.monotonic() + PATIENCE
             for path, body in (("/predict", {"run": RUN, "texts": [SENTENCES[0]]}), ("/runs", None)):
                 data = None if body is None else json.dumps(body).encode()
                 request = urllib.request.Request(self.address + path, data, {"content-type": "application/json"})
-                try:
-                    urllib.request.urlopen(request, timeout=60).read()
-                except urllib.error.HTTPError as error:
-                    raise RuntimeError(f"{path} is {error.code}") from None
+                while True:
+                    try:
+                        urllib.request.urlopen(request, timeout=60).read()
+                        break
+                    except urllib.error.HTTPError as error:
+                        if error.code != BUSY or time.monotonic() > end:
+                            raise RuntimeError(f"{path} is {error.code}") from None
+                        time.sleep(0.2)
 
         async def ask() -> None:
             await asyncio.to_thread(once)
