@@ -105,7 +105,7 @@ def labelled(frame: pd.DataFrame, text: str, label: str, classes: tuple[str, ...
     if not kept.any():
         raise InputError(f"No row has a text in the column {text!r}.")
     labels = codes(frame[label], classes) if label else np.full(len(frame), -1)
-    made = pd.DataFrame({"id": [str(i + 1) for i in range(len(frame))], "text": texts.to_numpy(), "label": labels})[kept]
+    made = pd.DataFrame({"id": [str(i + 1) for i in range(len(frame))], "text": texts.array, "label": labels})[kept]
     remarks = [f"{int((~kept).sum()):,} rows without a text are left out."] if not kept.all() else []
     if longer:
         remarks.append(cut(longer, LIMITS.cell))
