@@ -148,8 +148,9 @@ def _parquet(data: bytes, name: str, limits: Limits) -> Iterator[pa.Table]:
 def _rows_at_once(file: Any) -> int:
     """Rows of a parquet file to read at a time: few if they are long, at least one."""
     groups = (file.metadata.row_group(k) for k in range(file.metadata.num_row_groups))
-    content = sum(group.total_byte_size for group in groups)
-    return max(1, min(BATCH, file.metadata.num_rows * AT_ONCE // max(1, content)))
+    content = max(1, sum(group.total_byte_size for group in groups))
+    rows: int = file.metadata.num_rows * AT_ONCE // content
+    return max(1, min(BATCH, rows))
 
 
 def _csv(data: bytes, name: str, limits: Limits, remarks: list[str]) -> Iterator[pa.Table]:
