@@ -81,7 +81,7 @@ def status(address: str, port: int, host: str = "localhost") -> int:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="127.0.0.2 is an address of this machine on Linux")
 @pytest.mark.parametrize(("options", "listens"), [([], "127.0.0.1"), (["--server.address=127.0.0.2"], "127.0.0.2")])
 def test_the_command_keeps_its_settings_wherever_it_is_started(options: list[str], listens: str, tmp_path: Path) -> None:
-    """In the folder of another Streamlit project, which listens everywhere: one address, its names, no statistics; options win."""
+    """Without a home, in the folder of a Streamlit project that listens everywhere: one address, its names, no statistics; options win."""
     (tmp_path / ".streamlit").mkdir()
     (tmp_path / ".streamlit" / "config.toml").write_text('[server]\naddress = "0.0.0.0"\nallowedHosts = ["*"]\n', encoding="utf-8")
     with socket.socket() as probe:
@@ -91,7 +91,7 @@ def test_the_command_keeps_its_settings_wherever_it_is_started(options: list[str
     process = subprocess.Popen(
         [sys.executable, "-m", "sentviz", "app", "--no-browser", f"--port={port}", *options],
         cwd=tmp_path,
-        env=kept | {"PYTHONPATH": str(ROOT), "HOME": str(tmp_path)},
+        env=kept | {"PYTHONPATH": str(ROOT), "HOME": "/proc/nobody", "XDG_CACHE_HOME": "/proc/nobody/cache"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
