@@ -9,7 +9,11 @@ __all__ = ["DataMissingError", "InputError", "RunError", "SentvizError", "Stoppe
 
 
 class SentvizError(ValueError):
-    """Base of every error that sentviz raises on purpose; its message is one sentence for the user."""
+    """Base of every error that sentviz raises on purpose; its message is one sentence for the user, on one line."""
+
+    def __str__(self) -> str:
+        """The message. What it quotes of other libraries may have had several lines."""
+        return " ".join(line.strip() for line in super().__str__().splitlines())
 
 
 class InputError(SentvizError):

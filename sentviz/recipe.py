@@ -94,7 +94,7 @@ class Recipe:
             return cls.of({"dataset": str(source)} | changes)
         try:
             values = tomllib.loads(read_regular(path, 1 << 20, path.name).decode())
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             if isinstance(error.__cause__, FileNotFoundError):
                 raise InputError(f"There is no recipe {str(source)!r}; those that ship: {', '.join(recipe_names())}.") from None
             if isinstance(error, InputError):

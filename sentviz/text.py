@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.atomic import read_regular
 from sentviz.cleaning import DROPPED, cleaned, normalizer
 from sentviz.errors import InputError, RunError
 
@@ -37,6 +38,7 @@ __all__ = [
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 """Entries 0 to 3 of a vocabulary, unless it is of tweets; never the outcome of a text that happens to spell them."""
 
+MOST = 1 << 26  # bytes of a tokenizer.json
 LONGEST = 1_000_000
 """Characters of a text that are tokenized at most: more than any model reads. To tokenize takes a hundred bytes of memory for each."""
 
@@ -256,7 +258,7 @@ class Tokenizer:
 
         path = Path(path)
         try:
-            stored = json.loads(path.read_text(encoding="utf-8"))
+            stored = json.loads(read_regular(path, MOST, path.name))
             schemes = [specials.names for model, specials in _KINDS.values() if model == stored["model"]["type"]]
             if not schemes:
                 raise ValueError(f"its model is {stored['model']['type']}")

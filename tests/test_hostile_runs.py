@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import os
@@ -15,10 +16,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from sentviz import runs as lib
-from sentviz.errors import RunError
+from sentviz.errors import RunError, SentvizError
 from sentviz.runs import Run, runs
 from sentviz.shapes import BOUNDS, CONFIGS, read_config
 from sentviz.shelf import catalog, faults
+from sentviz.tags import Tagger
 
 pytestmark = pytest.mark.slow
 
@@ -193,3 +195,86 @@ def test_a_small_table_that_stands_for_gigabytes(kind: str, said: str, shelf: Pa
     (shelf / "victim" / "config.json").write_text(json.dumps(config))
     with pytest.raises(RunError, match=said):
         Run.open(shelf / "victim").history()
+
+
+# ---- other files that a user names
+
+
+def pipe(path: Path) -> Path:
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+    return path
+
+
+@pytest.fixture
+def exported(tmp_path: Path) -> Path:
+    """What stands for the folder of an exported model."""
+    folder = tmp_path / "exported"
+    folder.mkdir()
+    return folder
+
+
+def test_a_pipe_blocks_no_reader(tmp_path: Path, exported: Path) -> None:
+    """Recipes, indexes, tokenizers, exported models, folders in the layout of Hugging Face: each says that it is a pipe."""
+    from sentviz.models.pretrained.checkpoint import read_checkpoint
+    from sentviz.models.pretrained.tokens import PretrainedTokenizer
+    from sentviz.onnx.session import read_card
+    from sentviz.recipe import Recipe
+    from sentviz.releases import read_index
+    from sentviz.text import Tokenizer
+
+    readers: dict[str, Callable[[Path], object]] = {
+        "recipe.toml": Recipe.read,
+        "index.json": read_index,
+        "tokenizer.json": Tokenizer.load,
+        "words.json": lambda path: PretrainedTokenizer.read(path, vocab_size=3, special_ids=(), unknown=None),
+        "tagger.json.gz": Tagger.load,
+        "exported/model.json": lambda path: read_card(path.parent),
+        "exported/config.json": lambda path: read_checkpoint(path.parent),
+        "exported/model.safetensors": lambda path: read_checkpoint(path.parent),
+    }
+    for name, read in readers.items():
+        path = pipe(tmp_path / name)
+        with pytest.raises(SentvizError, match=r"is a pipe, not a file"):
+            read(path)
+        path.unlink()
+
+
+def packed(table: object) -> bytes:
+    return gzip.compress(json.dumps(table).encode())
+
+
+TABLE = {"version": "x", "labels": ["NOUN"], "weights": {"bias": [0, 1.0]}, "certain": {}}
+TAGGERS = {
+    "a bomb": gzip.compress(b" " * (1 << 27)),
+    "half of it": packed(TABLE)[:-9],
+    "a broken stream": packed(TABLE)[:12] + b"\xff" * 20,
+    "nested": gzip.compress(b"[" * 100_000),
+    "a number without end": packed(TABLE | {"weights": {"bias": [0, 10**400]}}),
+    "labels without end": packed(TABLE | {"labels": ["NOUN"] * 101}),
+    "a list": packed([]),
+    "no label": packed(TABLE | {"weights": {"bias": [7, 1.0]}}),
+}
+
+
+@pytest.mark.parametrize("name", TAGGERS)
+def test_a_tagger_that_is_none(name: str, tmp_path: Path) -> None:
+    (tmp_path / "t.gz").write_bytes(packed(TABLE))
+    assert Tagger.load(tmp_path / "t.gz").labels == ("NOUN",)
+    (tmp_path / "t.gz").write_bytes(TAGGERS[name])
+    with pytest.raises(RunError, match=r"t\.gz is not a table of tags"):
+        Tagger.load(tmp_path / "t.gz")
+
+
+def test_a_reason_of_several_lines_is_one_sentence(shelf: Path) -> None:
+    """The library that reads tables says some reasons on two lines."""
+    path = shelf / "victim" / "history.parquet"
+    data = bytearray(path.read_bytes())
+    data[-200:-8] = b"\xff" * 192
+    path.write_bytes(data)
+    config = json.loads((shelf / "victim" / "config.json").read_text())
+    config["files"]["history.parquet"] = hashlib.sha256(data).hexdigest()
+    (shelf / "victim" / "config.json").write_text(json.dumps(config))
+    with pytest.raises(RunError) as caught:
+        Run.open(shelf / "victim").history()
+    assert "\n" in str(caught.value.__cause__) and "\n" not in str(caught.value)

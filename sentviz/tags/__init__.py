@@ -12,9 +12,11 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from io import BytesIO
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.atomic import read_regular
 from sentviz.errors import RunError
 from sentviz.parts_of_speech import TAGS
 from sentviz.text import LONGEST
@@ -34,6 +37,10 @@ __all__ = ["ENGLISH", "TAGGER", "Tagger", "described", "known", "pieces", "tags_
 ENGLISH = Path(__file__).with_name("english.json.gz")
 TAGGER = "tagger.json.gz"  # in the folder of a run that reads tags
 STATED = {"english-1": (0.934, 21_885)}  # share of the words of a test split that were tagged right, by version of the tagger
+
+MOST = 1 << 26  # bytes of a stored tagger, packed and unpacked
+DAMAGED = (OSError, EOFError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError, zlib.error)
+MOST_LABELS, MOST_ROWS = 100, 1_000_000
 
 AROUND = 1_000  # characters before and behind a word that tell its tag; what stands farther away says next to nothing of it
 
@@ -67,9 +74,9 @@ class Tagger:
             RunError: the file is missing, damaged, or of tags that this version does not know.
         """
         try:
-            return _read(Path(path).read_bytes())
-        except (OSError, EOFError, ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
-            raise RunError(f"{Path(path).name} is not a table of tags ({' '.join(str(error).split())}).") from error
+            return _read(read_regular(path, MOST, Path(path).name))
+        except DAMAGED as error:
+            raise RunError(f"{Path(path).name} is not a table of tags ({str(error).rstrip('.')}).") from error
 
     def save(self, path: Path) -> None:
         """Write what `load` read.
@@ -165,8 +172,14 @@ class Tagger:
 @lru_cache(maxsize=4)
 def _read(stored: bytes) -> Tagger:
     """Most runs that read tags carry the same tagger."""
-    table = json.loads(gzip.decompress(stored))
+    with gzip.open(BytesIO(stored)) as file:
+        text = file.read(MOST + 1)
+    if len(text) > MOST:
+        raise ValueError(f"it has more than {MOST:,} bytes")
+    table = json.loads(text)
     labels = tuple(table["labels"])
+    if len(labels) > MOST_LABELS or len(table["weights"]) > MOST_ROWS:
+        raise ValueError(f"it has {len(labels):,} labels and {len(table['weights']):,} features")
     if unknown := {label.split("|")[0] for label in labels} - set(TAGS):
         raise ValueError(f"it has the tag {min(unknown)!r}")
     entries = table["weights"].values()

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.atomic import read_regular
 from sentviz.errors import InputError, RunError
+from sentviz.runs import most
 from sentviz.text import Bools, Encoded, Ints, Kind, Scalar, Specials, Tokenizer, _truncate
 
 __all__ = ["PretrainedTokenizer", "load_tokenizer"]
@@ -89,7 +91,7 @@ class PretrainedTokenizer(Tokenizer):
             RunError: missing, damaged, or with other entries than rows of the model's table.
         """
         try:
-            stored = json.loads(path.read_text(encoding="utf-8"))
+            stored = json.loads(read_regular(path, most(path.name), path.name))
             special = [int(entry["id"]) for entry in stored["added_tokens"] if entry["special"]]
             words = stored["model"]
             unknown = words["unk_id"] if "unk_id" in words else words["vocab"].get(words.get("unk_token"))
@@ -110,7 +112,7 @@ class PretrainedTokenizer(Tokenizer):
         from tokenizers import Tokenizer as Backend
 
         try:
-            return cls(Backend.from_file(str(path)), **settings)
+            return cls(Backend.from_str(read_regular(path, most(path.name), path.name).decode()), **settings)
         except RunError:
             raise
         except Exception as error:  # the library raises bare Exception
