@@ -83,7 +83,7 @@ def replacing(path: Path) -> Iterator[Path]:
         yield fresh
         fresh.replace(path)
     except OSError as error:
-        if error.filename in (None, os.fspath(fresh)):
+        if error.errno is not None and error.filename in (None, os.fspath(fresh)):
             error.filename = os.fspath(path)
         raise
     finally:

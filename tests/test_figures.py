@@ -16,7 +16,6 @@ from sentviz.figures import (
     Theme,
     as_text,
     base_layout,
-    curves,
     file_safe,
     heatmap,
     palette,
@@ -26,6 +25,7 @@ from sentviz.figures import (
     token_strip,
 )
 from sentviz.figures.colours import blend, ink_on
+from sentviz.figures.curves import curves
 from sentviz.figures.text import as_run, text_columns
 from tests.fakes import fake_trace
 

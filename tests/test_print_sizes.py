@@ -16,11 +16,12 @@ from sentviz._browser import find_browser
 from sentviz._printed import fit_width
 from sentviz.errors import InputError
 from sentviz.export import SIZES, render
-from sentviz.figures import Figure, curves, heatmap, probability_bars, scalar_evolution, small_multiples, token_strip
+from sentviz.figures import Figure, heatmap, probability_bars, scalar_evolution, small_multiples, token_strip
 from sentviz.figures.bartable import Column, bar_table
 from sentviz.figures.beside import measured_beside_printed
 from sentviz.figures.cells import number_cells
 from sentviz.figures.clustering import layer_lines
+from sentviz.figures.curves import curves
 from sentviz.figures.ends import pushed_apart
 from sentviz.figures.layers import head_table, verdict_lines
 from sentviz.figures.ranking import ranking

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from sentviz import runs
 from sentviz.errors import InputError, RunError
 from sentviz.models.model import Model
 from sentviz.runs import Run
@@ -74,10 +75,10 @@ def test_damaged_predictions_are_named(tiny_run: Path, monkeypatch: pytest.Monke
     run = Run.open(tiny_run)
     frame = run.frame("test.parquet")
     frame.loc[2, column] = value
-    monkeypatch.setattr(pd, "read_parquet", lambda path: frame)
+    monkeypatch.setattr(runs, "read_table", lambda file: frame)
     with pytest.raises(RunError, match=f"test.parquet is damaged: some of its {said}"):
         stored(run)
-    monkeypatch.setattr(pd, "read_parquet", lambda path: frame.drop(columns=column))
+    monkeypatch.setattr(runs, "read_table", lambda file: frame.drop(columns=column))
     with pytest.raises(RunError, match=f"no column '{column}'"):
         stored(run)
 

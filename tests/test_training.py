@@ -217,7 +217,7 @@ def test_recipes_are_read_from_files(tmp_path: Path) -> None:
     """Those that ship, one's own with changes on top, and what cannot be read."""
     for name in recipe_names():
         recipe = Recipe.read(name)
-        assert Recipe.of(recipe.as_dict()) == recipe and recipe.name.startswith(recipe.dataset)
+        assert Recipe.of(recipe.as_dict()) == recipe and recipe.name.startswith(f"{recipe.folder or recipe.dataset}/")
     own = tmp_path / "own.toml"
     own.write_text('dataset = "toy"\nlearning_rate = 1\n[shape]\nlayers = 3\n')
     recipe = Recipe.read(own, model="diff", seed=4, epochs=None)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sentviz.figures.attention import heatmap
     from sentviz.figures.colours import Palette, Theme, palette
-    from sentviz.figures.curves import curves
     from sentviz.figures.figure import Figure, base_layout, file_safe
     from sentviz.figures.maps import component_name
     from sentviz.figures.multiples import small_multiples
@@ -28,7 +27,6 @@ __all__ = [
     "as_text",
     "base_layout",
     "component_name",
-    "curves",
     "file_safe",
     "heatmap",
     "palette",
@@ -45,7 +43,6 @@ _HOME = {
     "as_text": "text",
     "base_layout": "figure",
     "component_name": "maps",
-    "curves": "curves",
     "file_safe": "figure",
     "heatmap": "attention",
     "palette": "colours",
