@@ -36,7 +36,7 @@ ALIKE = 1e-5  # of the largest number of a column: what other hardware may chang
 MOST_PACKED = 256_000  # characters of a frame in a file; of a larger one its digest only
 MOST_RECORD = 8_000_000  # characters of a record that is read
 MOST_WORDS = 500_000  # characters of what a record says of one figure apart from its packed numbers
-MOST_PANELS = 26  # figures of a sheet that are read
+MOST_PANELS = 64  # figures of a sheet or report that are read
 MOST_TABLE = 64_000_000  # characters of a frame that is read
 MOST_COMPARED = 16_000_000  # characters of a frame whose cells are compared one by one
 MOST_DIGITS = 20  # digits of a whole number
@@ -60,7 +60,7 @@ class Record:
         version: of sentviz.
         frame: digest of its numbers. table: the numbers themselves, packed; empty where they are too many.
         picture: digest of the file without this record.
-        panels: records of the figures of a sheet; the sheet's own record has a name, a style and a version only.
+        panels: records of the figures of a sheet or report; its own record has a name, a style and a version only.
         sealed: whether the text that it was read from ended with its seal.
     """
 
@@ -79,7 +79,7 @@ class Record:
 
     @classmethod
     def of_sheet(cls, name: str, panels: Sequence[Record], style: str = "") -> Record:
-        """The record of several figures on one sheet."""
+        """Return the record of several figures in one file."""
         return cls(name, None, (), "", "", style, version(), "", "", panels=tuple(panels))
 
     @classmethod

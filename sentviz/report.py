@@ -16,8 +16,10 @@ from sentviz.errors import SentvizError
 from sentviz.explain import SCORES, available, headline
 from sentviz.figures import Figure, component_name, palette
 from sentviz.gallery import Sentence, make
+from sentviz.provenance import Record
 from sentviz.remarks import remarks
 from sentviz.runs import Run, version
+from sentviz.seal import seal
 from sentviz.trace import Trace
 
 if TYPE_CHECKING:
@@ -61,7 +63,7 @@ tr { break-inside: avoid; }
 
 
 def report_html(trace: Trace, run: Run, *, scores: Sequence[str] | None = None, arithmetic: CellArithmetic | None = None) -> str:
-    """The report as one HTML page, light, for the screen and for A4.
+    """The report as one HTML page, light, for the screen and for A4; it holds the `Record` of each figure, which `sentviz verify` reads.
 
     Args:
         trace: of one text, with the attention maps that its model has.
@@ -73,9 +75,11 @@ def report_html(trace: Trace, run: Run, *, scores: Sequence[str] | None = None, 
         KeyError: the trace holds no attention maps, and its model has them.
     """
     figures: list[dict[str, Any]] = []
+    records: list[Record] = []
     sentence = Sentence.of(run, trace)
 
     def show(figure: Figure, columns: int = 1) -> str:
+        records.append(Record.of(figure))
         return _figure(figure, columns, figures)
 
     text = trace.text if trace.text_pair is None else f"{trace.text}\n{trace.text_pair}"
@@ -95,7 +99,7 @@ def report_html(trace: Trace, run: Run, *, scores: Sequence[str] | None = None, 
         _table(_provenance(trace, run)),
         "<noscript><p>The figures are drawn by the script in this file, which is switched off here.</p></noscript>\n</main>",
     ]
-    return page(
+    whole = page(
         f"{trace.label}: {text[:60]}",
         "\n".join(body),
         colours=palette("light"),
@@ -103,6 +107,7 @@ def report_html(trace: Trace, run: Run, *, scores: Sequence[str] | None = None, 
         scripts=(get_plotlyjs(), _DRAW),
         data={"figures": figures},
     )
+    return seal(whole.encode(), "html", Record.of_sheet("report", records)).decode()
 
 
 def _strips(of: Sentence, scores: Sequence[str] | None, show: Callable[[Figure], str]) -> Iterable[str]:

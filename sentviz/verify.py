@@ -56,10 +56,12 @@ def verify(path: str | os.PathLike[str]) -> Verdict:
 def against_runs(record: Record) -> Verdict:
     """A record against the runs here; of a sheet, each of its panels."""
     if record.panels:
-        verdicts = [(letter, against_runs(panel)) for letter, panel in zip(ascii_lowercase, record.panels, strict=False)]
-        letter, worst = max(verdicts, key=lambda one: STATES.index(one[1].state))
+        verdicts = [against_runs(panel) for panel in record.panels]
+        worst = max(verdicts, key=lambda verdict: STATES.index(verdict.state))
         if worst.state in ("equal", "numbers equal"):
             return _same(record, f"Drawn again from the runs here, all numbers of its {len(verdicts)} panels are the same.")
+        place = verdicts.index(worst)
+        letter = ascii_lowercase[place] if place < len(ascii_lowercase) else f"{place + 1}"
         return Verdict(worst.state, f"Panel {letter}: {worst.why}", record)
     here = runs()
     for source in record.runs:

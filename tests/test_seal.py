@@ -205,7 +205,7 @@ HOSTILE: dict[str, tuple[Callable[[], str], str]] = {
         "its record is damaged",
     ),
     "a call of something else": (lambda: written(call={"of": "", "figure": "", "options": {}, "module": "os"}), "its record is damaged"),
-    "27 panels": (lambda: written(panels=[PANEL] * 27, call=None, runs=[]), f"names 27 figures, and a sheet holds {MOST_PANELS} at most"),
+    "65 panels": (lambda: written(panels=[PANEL] * 65, call=None, runs=[]), f"names 65 figures, and a sheet holds {MOST_PANELS} at most"),
     "a sheet in a sheet": (lambda: written(panels=[PANEL | {"panels": [PANEL]}]), "its record is damaged"),
     "a sheet that is a figure": (lambda: written(panels=[PANEL]), "of a sheet and of a figure at once"),
     "a list": (lambda: resealed("[1, 2}"), "its record is damaged"),

@@ -1,0 +1,89 @@
+"""Every file with figures that sentviz writes holds their records, sealed; what holds none is known."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import sentviz.export as export
+from sentviz._browser import find_browser
+from sentviz.cli import main
+from sentviz.gallery import draw
+from sentviz.seal import SEALED, unseal
+from sentviz.studies.export_paper import _write
+from sentviz.studies.made import Table
+from sentviz.verify import verify
+
+RUN, TEXT = "sst2/ndt-unit-2", "A quiet delight."
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(find_browser() is None, reason="no Chrome or Chromium on this machine")]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _close_browser() -> Iterator[None]:
+    yield
+    export.BROWSER.close()
+
+
+def run(*words: str) -> None:
+    """Run a command that succeeds."""
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+
+
+def exported(folder: Path) -> None:
+    for format in export.FORMATS:
+        run("export", RUN, "verdict", "--text", TEXT, "-o", str(folder / f"figure.{format}"))
+
+
+def styled(folder: Path) -> None:
+    for format in SEALED:
+        run("export", RUN, "attention", "--style", "note=Ours", "--size", "column", "-o", str(folder / f"figure.{format}"))
+
+
+def sheets(folder: Path) -> None:
+    for format in ("svg", "pdf", "png"):
+        run("export", "--sheet", f"{RUN} verdict text='{TEXT}'", "--sheet", f"{RUN} lambda", "-o", str(folder / f"sheet.{format}"))
+
+
+def reported(folder: Path) -> None:
+    run("report", RUN, TEXT, "-o", str(folder / "report.html"))
+
+
+def of_notebook(folder: Path) -> None:
+    shown = draw(RUN, "verdict", text=TEXT)._repr_mimebundle_()["text/html"]
+    found = re.search(r"data:image/png;base64,([^\"]+)", shown)
+    assert found
+    (folder / "cell.png").write_bytes(base64.b64decode(found[1]))
+
+
+def of_paper(folder: Path) -> None:
+    """As `sentviz export --paper` writes the figures and tables of a paper."""
+    figure = draw(RUN, "lambda")
+    _write(figure, folder)
+    _write(Table("numbers", "Numbers", figure.frame, "Of a run."), folder)
+
+
+BARE = {".csv", ".tex"}  # tables carry no record
+
+
+@pytest.mark.parametrize("write", [exported, styled, sheets, reported, of_notebook, of_paper], ids=lambda write: write.__name__)
+def test_every_file_with_a_figure_is_sealed(write: Callable[[Path], None], tmp_path: Path) -> None:
+    """Each holds a sealed record, and so does each of its panels; numbers that the runs here give are equal."""
+    write(tmp_path)
+    states = {}
+    for path in sorted(tmp_path.iterdir()):
+        if path.suffix in BARE or path.name == "numbers.html":
+            assert verify(path).state == "cannot be had" and b'"seal"' not in path.read_bytes()
+            continue
+        record = unseal(path.read_bytes())[1]
+        assert record.sealed and all(panel.sealed for panel in record.panels)
+        states[path.name] = verify(path).state
+        path.write_bytes(path.read_bytes().replace(b'"sentviz": "', b'"sentviz": "9', 1))
+        assert verify(path).state == "differs"
+    assert states and set(states.values()) == {"equal"}, states
