@@ -133,10 +133,12 @@ class Run:
     @cached_property
     def config(self) -> dict[str, Any]:
         """config.json as written."""
+        data = self._config_bytes()
         try:
-            config = json.loads(self._config_bytes())
+            config = json.loads(data)
         except (ValueError, RecursionError) as error:
-            raise RunError(f"{self.name}: config.json cannot be read ({error}).") from error
+            why = "its lists are nested too deeply" if isinstance(error, RecursionError) else error
+            raise RunError(f"{self.name}: config.json cannot be read ({why}).") from error
         if not isinstance(config, dict) or not isinstance(config.get("format"), int):
             raise RunError(f"{self.name}: config.json was not written by sentviz (it is no table with a format).")
         if not 1 <= config["format"] <= FORMAT:

@@ -97,6 +97,7 @@ def alone(reason: str) -> None:
     assert isinstance(found["toy/neighbour"], Run) and set(found) == {"toy/neighbour", "toy/victim"}
     said = str(found["toy/victim"])
     assert isinstance(found["toy/victim"], RunError) and reason in said and "\n" not in said and len(said) < 400
+    assert said.count("toy/victim") == 1, said
     assert catalog().set_index("run").loc["toy/victim", "problem"] == said
 
 

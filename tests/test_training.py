@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,7 +16,7 @@ import torch
 from torch.nn import functional as F
 
 from sentviz import datasets
-from sentviz.errors import InputError
+from sentviz.errors import InputError, SentvizError
 from sentviz.evaluation import evaluate
 from sentviz.lexicon import Lexicon
 from sentviz.models.loading import load
@@ -260,3 +261,16 @@ def test_pairs_go_in_as_pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     np.testing.assert_allclose(again, softmax(model.forward(rows)[0]), atol=1e-6)
     bare = [replace(row, segments=None) for row in rows]
     assert not np.allclose(again, softmax(model.forward(bare)[0]), atol=1e-4)  # without segments it is another question
+
+
+def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lock of a run is the first file that training writes; a read-only disk refuses it."""
+    use_toy_data(monkeypatch)
+
+    def refused(path: Path, *rest: object, **more: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system", str(path))
+
+    monkeypatch.setattr(Path, "mkdir", refused)
+    with pytest.raises(SentvizError, match=r"toy cannot be written: Read-only file system\.$"):
+        train(toy_recipe(), tmp_path, progress=False)
+    assert not list(tmp_path.iterdir())

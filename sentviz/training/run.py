@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 import torch
 
 from sentviz import runs
+from sentviz.atomic import disk
 from sentviz.bases import find_base
 from sentviz.errors import InputError, RunError
 from sentviz.presets import named
@@ -68,10 +70,14 @@ def completed(
 
     Args:
         subject: made of a device, once nobody else can train it. there: the run where it is finished already.
+    Raises:
+        SentvizError: the folder cannot be written, or another process trains the run.
     """
     torch.set_float32_matmul_precision("highest")
     folder = Path(root) / name
-    with runs.hold(folder) as mine:
+    with ExitStack() as stack:
+        with disk(folder.parent):
+            mine = stack.enter_context(runs.hold(folder))
         if not mine:
             raise RunError(f"{name} is being trained by another process in {root}.")
         if run := there():
