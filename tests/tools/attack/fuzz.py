@@ -331,7 +331,7 @@ def tried(name: str, minutes: float) -> Iterator[str]:
             plan = settings(max_examples=ROUND, deadline=None, database=None, phases=phases, suppress_health_check=list(HealthCheck))
             try:
                 seed(number)(plan(given(strategy)(one)))()
-            except Exception:
+            except Exception:  # `one` kept each fault and its smallest input in `smallest`
                 for fault in smallest.keys() - known:
                     known.add(fault)
                     why, data = smallest[fault]
