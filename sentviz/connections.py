@@ -17,6 +17,7 @@ from sentviz import serve
 __all__ = ["SETTINGS", "Connection"]
 
 SLOW = json.dumps({"error": "The headers of the request took too long to arrive."}).encode()
+GRACE = 0.5  # seconds
 HEAD = b"HTTP/1.1 408 Request Timeout\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: %d\r\n\r\n" % len(SLOW)
 
 
@@ -24,7 +25,8 @@ class Connection(H11Protocol):
     """One connection, within `serve.LIMITS`.
 
     The client has `head` seconds for the headers of a request, then the application's time for the body, and `seconds` to take the answer.
-    When there are more than `connections`, the one that has waited longest for its client is closed.
+    When there are more than `connections`, the one that has waited longest for its client is closed: after `GRACE` seconds, in which a
+    request that has just arrived is read, or at once when there are more than twice as many.
     """
 
     since = 0.0  # seconds of the event loop's clock at which it began to wait for a request
@@ -34,8 +36,14 @@ class Connection(H11Protocol):
         """Wait for a request; make room for it."""
         super().connection_made(transport)
         self._wait(serve.LIMITS.head)
-        if len(self.connections) > serve.LIMITS.connections:
-            waiting = (other for other in self.connections if isinstance(other, Connection) and other.waits)
+        excess = len(self.connections) - serve.LIMITS.connections
+        if excess > 0:
+            self.loop.call_later(GRACE if excess <= serve.LIMITS.connections else 0, self._make_room)
+
+    def _make_room(self) -> None:
+        """Close the connection that has waited longest for its client, if there still are too many."""
+        waiting = [other for other in self.connections if isinstance(other, Connection) and other.waits]
+        if waiting and len(self.connections) > serve.LIMITS.connections:
             oldest = min(waiting, key=lambda other: other.since)
             self.connections.discard(oldest)
             oldest.transport.abort()

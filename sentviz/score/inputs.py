@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sentviz.atomic import open_regular
 from sentviz.errors import InputError
-from sentviz.testset.table import separator
+from sentviz.testset.table import rows_at_once, separator
 from sentviz.testset.upload import guess
+from sentviz.text import LONGEST as TEXT
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -279,8 +280,8 @@ def _parquet(source: Source, wanted: tuple[str, str, str], rows: int) -> Source:
     try:
         with _tables(source) as file:
             names, n = list(file.schema_arrow.names), file.metadata.num_rows
-            head = next(file.iter_batches(HEAD), None)
-            source = _with_columns(source, wanted, names, [Record(row, "", 0) for row in (_cells(source, [head]) if head else [])])
+            head = next(file.iter_batches(rows_at_once(file, HEAD)), None)
+            source = _with_columns(source, wanted, names, [Record(row, "", 0) for row in (_cells(source, [_cut(head)]) if head else [])])
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{source.name} is a damaged parquet file ({(str(error).splitlines() or ['?'])[0]}).") from error
     return replace(source, pieces=tuple(Piece(i, min(rows, n - i), i, min(i + rows, n)) for i in range(0, n, rows)))
@@ -302,9 +303,9 @@ def _parquet_rows(source: Source, piece: Piece) -> list[Record]:
                     groups.append(group)
                 before += size
             at, parts = first, []
-            for batch in file.iter_batches(BATCH, row_groups=groups, columns=columns):
+            for batch in file.iter_batches(rows_at_once(file, BATCH), row_groups=groups, columns=columns):
                 low, high = max(piece.start - at, 0), min(piece.end - at, len(batch))
-                parts += [batch.slice(low, high - low)] if low < high else []
+                parts += [_cut(batch.slice(low, high - low))] if low < high else []
                 at += len(batch)
                 if at >= piece.end:
                     break
@@ -322,6 +323,19 @@ def _tables(source: Source) -> Any:
     schema = pq.read_schema(source.path)
     texts = [field.name for field in schema if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)]
     return pq.ParquetFile(source.path, read_dictionary=texts)
+
+
+def _cut(batch: Any) -> Any:
+    """The rows with their texts cut where the tokenizers stop to read."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    def short(column: Any) -> Any:
+        if not pa.types.is_dictionary(column.type):
+            return column
+        return pa.DictionaryArray.from_arrays(column.indices, pc.utf8_slice_codeunits(column.dictionary, 0, TEXT))
+
+    return pa.RecordBatch.from_arrays([short(column) for column in batch.columns], names=batch.schema.names)
 
 
 def _cells(source: Source, batches: Sequence[Any]) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ from sentviz.errors import InputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["CUT", "REFUSED", "Limits", "arguments", "cut", "parsed", "separator", "too_large", "too_slow"]
+__all__ = ["CUT", "REFUSED", "Limits", "arguments", "cut", "parsed", "rows_at_once", "separator", "too_large", "too_slow"]
 
 ENCODINGS = ("utf-8-sig", "cp949", "cp1252")
 SEPARATORS = ",;\t|"
@@ -135,7 +135,7 @@ def _parquet(data: bytes, name: str, limits: Limits) -> Iterator[pa.Table]:
         file = pq.ParquetFile(io.BytesIO(data))
         _headed(file.schema_arrow.names, name, limits)
         yield pa.Table.from_batches([], file.schema_arrow)
-        for batch in file.iter_batches(_rows_at_once(file)):
+        for batch in file.iter_batches(rows_at_once(file, BATCH)):
             batch.validate(full=True)
             yield pa.Table.from_batches([batch])
     except (pa.ArrowException, OSError, ValueError, TypeError) as error:
@@ -145,12 +145,12 @@ def _parquet(data: bytes, name: str, limits: Limits) -> Iterator[pa.Table]:
         raise InputError(f"{name} is a damaged parquet file ({said}).") from error
 
 
-def _rows_at_once(file: Any) -> int:
-    """Rows of a parquet file to read at a time: few if they are long, at least one."""
+def rows_at_once(file: Any, most: int) -> int:
+    """Rows of a parquet file to read at a time: fewer than `most` if they are long, at least one."""
     groups = (file.metadata.row_group(k) for k in range(file.metadata.num_row_groups))
     content = max(1, sum(group.total_byte_size for group in groups))
     rows: int = file.metadata.num_rows * AT_ONCE // content
-    return max(1, min(BATCH, rows))
+    return max(1, min(most, rows))
 
 
 def _csv(data: bytes, name: str, limits: Limits, remarks: list[str]) -> Iterator[pa.Table]:

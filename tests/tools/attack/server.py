@@ -7,6 +7,7 @@ import json
 import time
 import urllib.error
 import urllib.request
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -110,8 +111,8 @@ def slow(head: bytes, drop: bytes) -> Attack:
 
     async def run(server: Server, made: Made) -> str:
         said = await asyncio.gather(*(one(server) for _ in range(SLOW)))
-        counted = {line: said.count(line) for line in dict.fromkeys(one.splitlines()[0] for one in said)}
-        return "; ".join(f"{count} {line}" for line, count in counted.items())
+        first_lines = Counter(answer.splitlines()[0] for answer in said)
+        return "; ".join(f"{count} {line}" for line, count in first_lines.items())
 
     return run
 
