@@ -9,19 +9,17 @@ import streamlit as st
 from app import cache
 from app.focus import Focus
 from app.server.queue import torch_is_here, turn
+from sentviz.analysis.explain import SCORES, available, explained, supported
+from sentviz.analysis.explain import score as score_of
+from sentviz.analysis.explain.headline import chance_of
 from sentviz.errors import DataMissingError, InputError
-from sentviz.evidence import Chance
-from sentviz.explain import SCORES, available, explained, supported
-from sentviz.explain import score as score_of
-from sentviz.explain.headline import chance_of
-from sentviz.languages import reads_pairs
-from sentviz.runs import Run
-from sentviz.trace import Trace
+from sentviz.runs.evidence import Chance
+from sentviz.runs.languages import reads_pairs
+from sentviz.runs.store import Run
+from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
-    from sentviz.explain.faithfulness import Verdict
-
-__all__ = ["change", "explanations", "heads", "reasoned", "texts", "trace", "verdict"]
+    from sentviz.analysis.explain.faithfulness import Verdict
 
 KEPT_TRACES = 8
 KEPT_TOKENS = 12_000  # of these traces together: a long text's holds tens of kilobytes a token
@@ -39,8 +37,7 @@ def texts(focus: Focus) -> tuple[str, str | None]:
         if not focus.text:
             return cache.example(source).text, cache.example(source).text_pair
         return focus.text, focus.pair if pairs and focus.pair else None
-    from sentviz import datasets
-    from sentviz.testset import demo
+    from sentviz.data import datasets, demo
 
     ours = demo.load()
     if not (found := ours.loc[ours["id"] == focus.row, "text"]).empty:
@@ -129,7 +126,7 @@ def verdict(focus: Focus, score: str) -> Verdict:
     Raises:
         SentvizError: in one sentence for the visitor.
     """
-    from sentviz.explain.faithfulness import against_chance
+    from sentviz.analysis.explain.faithfulness import against_chance
 
     seen, source = trace(focus), cache.run(focus.run)
     kept: dict[Any, Verdict] = st.session_state.setdefault("verdicts", {})
@@ -149,7 +146,7 @@ def heads(focus: Focus, seen: Trace) -> Any:
     """
     if not torch_is_here():
         return None
-    from sentviz.maps.silenced import silenced
+    from sentviz.analysis.maps.silenced import silenced
 
     source = cache.run(focus.run)
     kept: dict[Any, Any] = st.session_state.setdefault("heads", {})
@@ -190,7 +187,7 @@ def explanations(focus: Focus) -> tuple[Trace, Any]:
 
     import pandas as pd
 
-    from sentviz.explain.faithfulness import faithfulness
+    from sentviz.analysis.explain.faithfulness import faithfulness
 
     source = cache.run(focus.run)
     seen, loaded, changes = trace(focus), cache.model(source), change(source, focus)

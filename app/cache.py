@@ -7,43 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-import sentviz.runs as folders
 from app.focus import Focus
 from app.server.queue import turn
+from sentviz.analysis.testset.rows import Rows
+from sentviz.data.lexicon import Lexicon
+from sentviz.data.upload import TextTable
 from sentviz.errors import InputError, RunError, SentvizError
-from sentviz.languages import language, reads_pairs
-from sentviz.lexicon import Lexicon
-from sentviz.runs import Run
-from sentviz.shapes import Capabilities
-from sentviz.testset.rows import Rows
-from sentviz.trace import Trace
+from sentviz.runs import store
+from sentviz.runs.configs import Capabilities
+from sentviz.runs.languages import language, reads_pairs
+from sentviz.runs.store import Run
+from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
-    from app.blocks.my_file import MyFile
-    from sentviz.maps.injection import Entries
-    from sentviz.shelf import Gathered
-
-__all__ = [
-    "changed",
-    "demo_rows",
-    "entries",
-    "example",
-    "fits_demo",
-    "gathered",
-    "injects",
-    "language",
-    "lexicon",
-    "lexicon_title",
-    "model",
-    "models",
-    "reads_pairs",
-    "run",
-    "runs",
-    "shape",
-    "split_of",
-    "table",
-    "table_of",
-]
+    from sentviz.analysis.maps.injection import Entries
+    from sentviz.runs.catalog import Gathered
 
 KEPT_TABLES = 4
 MOVES = 0.1  # seconds between two states of a bar
@@ -51,17 +29,17 @@ MOVES = 0.1  # seconds between two states of a bar
 
 def _searched() -> tuple[str, ...]:
     """The folders of runs as they are now: what is kept of others is of no use."""
-    return tuple(map(str, folders.roots()))
+    return tuple(map(str, store.roots()))
 
 
 @st.cache_resource(ttl=20, max_entries=1, show_spinner=False)
 def _all_runs(searched: tuple[str, ...]) -> dict[str, Run | RunError]:
-    return folders.runs()
+    return store.runs()
 
 
 @st.cache_resource(ttl=20, max_entries=1, show_spinner=False)
 def _gathered(searched: tuple[str, ...]) -> Gathered:
-    from sentviz.shelf import gathered as read
+    from sentviz.runs.catalog import gathered as read
 
     return read()
 
@@ -132,7 +110,7 @@ def model(of: Run) -> Any:
 @st.cache_resource(max_entries=3, show_spinner="Reading the data set")
 def split_of(name: str, split: str) -> Any:
     """The rows of a data set's split; raises SentvizError where they cannot be had."""
-    from sentviz import datasets
+    from sentviz.data import datasets
 
     return datasets.load_split(name, split).frame
 
@@ -144,7 +122,7 @@ def _lexicon(name: str) -> Lexicon:
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _entries(name: str, digest: str, token: int) -> Entries:
-    from sentviz.maps.injection import entries_of
+    from sentviz.analysis.maps.injection import entries_of
 
     of = runs()[name]
     return entries_of(_lexicon(of.config["recipe"]["lexicon"]), model(of).tokenizer, token)
@@ -161,7 +139,7 @@ def entries(of: Run, text: str, place: int) -> Entries:
 
 def lexicon_title(of: Run) -> str:
     """What the lexicon of a run is called."""
-    from sentviz import datasets
+    from sentviz.data import datasets
 
     name = str(of.config["recipe"].get("lexicon", ""))
     try:
@@ -173,7 +151,7 @@ def lexicon_title(of: Run) -> str:
 @st.cache_resource(max_entries=1, show_spinner=False)
 def lexicon() -> dict[str, float]:
     """Polarity by English word, from the first lexicon at hand; empty where there is none."""
-    from sentviz import datasets
+    from sentviz.data import datasets
 
     for name in ("lexicon_en_vader", "lexicon_en_opinion"):
         try:
@@ -215,9 +193,9 @@ def table_of(of: Run, focus: Focus) -> Rows:
     return asked[key]
 
 
-def _answered(of: Run, mine: MyFile) -> Rows:
+def _answered(of: Run, mine: TextTable) -> Rows:
     """What a run says of a visitor's own file, between other work."""
-    from sentviz.testset.rows import predicted
+    from sentviz.analysis.testset.rows import predicted
 
     bar = st.progress(0.0, f"Asking {of.name} about {len(mine.frame):,} rows")
     shown = time.monotonic()
@@ -237,7 +215,7 @@ def _answered(of: Run, mine: MyFile) -> Rows:
 
 @st.cache_resource(max_entries=8, show_spinner=False)
 def _stored_rows(name: str, digest: str, split: str) -> Rows:
-    from sentviz.testset.rows import stored
+    from sentviz.analysis.testset.rows import stored
 
     of = runs()[name]
     rows = stored(of, split)
@@ -255,8 +233,8 @@ def demo_rows(of: Run, groups: tuple[str, ...] = ()) -> Rows:
 
 @st.cache_resource(max_entries=32, show_spinner="Asking about the demo set")
 def _demo_rows(name: str, digest: str, groups: tuple[str, ...]) -> Rows:
-    from sentviz.testset import demo
-    from sentviz.testset.rows import predicted
+    from sentviz.analysis.testset.rows import predicted
+    from sentviz.data import demo
 
     of = runs()[name]
     frame = demo.load()
@@ -269,6 +247,6 @@ def _demo_rows(name: str, digest: str, groups: tuple[str, ...]) -> Rows:
 
 def fits_demo(of: Run) -> bool:
     """Whether a run can be asked about the demo set: English sentences one by one, negative or positive."""
-    from sentviz.testset import demo
+    from sentviz.data import demo
 
     return of.askable and language(of) == "en" and not reads_pairs(of) and min(demo.labels_for(of.labels).values()) >= 0

@@ -7,38 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sentviz.shapes import Capabilities
-
-__all__ = [
-    "LARGEST",
-    "LISTED",
-    "LONGEST",
-    "STRONGEST",
-    "TEXT_IN_URL",
-    "Field",
-    "Known",
-    "Reading",
-    "as_sent",
-    "characters",
-    "chip_text",
-    "choice",
-    "coordinates_or",
-    "declared",
-    "given",
-    "hidden",
-    "lambdas",
-    "named",
-    "on",
-    "one_of",
-    "place_or",
-    "places",
-    "real",
-    "several_of",
-    "strengths",
-    "switches",
-    "whole",
-    "words_of",
-]
+from sentviz.runs.configs import Capabilities
 
 STRONGEST = 10.0  # of the lexicon, and of a lambda
 LONGEST = 20_000  # characters of a text that is asked about

@@ -9,7 +9,6 @@ from typing import Any
 
 from app.fields import (
     LONGEST,
-    TEXT_IN_URL,
     Known,
     as_sent,
     characters,
@@ -32,16 +31,14 @@ from app.fields import (
     whole,
     words_of,
 )
+from sentviz.analysis.explain import SCORES
+from sentviz.analysis.testset.rows import OVER
+from sentviz.analysis.testset.slices import Slice
 from sentviz.errors import SentvizError
-from sentviz.explain import SCORES
 from sentviz.figures import component_name
-from sentviz.registry import FIRST, papers, studies
-from sentviz.shapes import Capabilities
-from sentviz.style import Style
-from sentviz.testset.rows import OVER
-from sentviz.testset.slices import Slice
-
-__all__ = ["DEFAULT_RUN", "PRIVATE", "READERS", "TEXT_IN_URL", "WITH_TEXT", "Focus", "choices"]
+from sentviz.figures.style import Style
+from sentviz.runs.configs import Capabilities
+from sentviz.runs.registry import FIRST, papers, studies
 
 DEFAULT_RUN = "english/ndt-unit-2"
 READERS = {"en": DEFAULT_RUN, "ko": "nsmc/cls-last-scaled"}  # who is offered for a text of a language
@@ -222,7 +219,7 @@ class Focus:
     token: int = whole(0, resets=TEXT)  # of the text: pinned on Explore, followed through the lexicon; 0 = the page's choice
     # which rows the Test set pages are about: a stored split, the demo set, the visitor's own file
     over: str = choice(("test", "official_test", "demo", "mine"), chip=OVER)
-    slice: str = characters(  # part of those rows, as in cell=1,0: see sentviz.testset.slices
+    slice: str = characters(  # part of those rows, as in cell=1,0: see sentviz.analysis.testset.slices
         means=_sliced,
         called="the part",
         instead="all rows are shown",

@@ -8,11 +8,13 @@ import streamlit as st
 
 from app import cache, visit
 from app.blocks import sheet
-from app.focus import PRIVATE, TEXT_IN_URL, WITH_TEXT, Focus
+from app.fields import TEXT_IN_URL
+from app.focus import PRIVATE, WITH_TEXT, Focus
 from app.server import queue as turns
-from app.text import md
-from sentviz.explain import SCORES
-from sentviz.registry import at
+from app.text import md, name_runs
+from sentviz.analysis.explain import SCORES
+from sentviz.runs.languages import reads_pairs
+from sentviz.runs.registry import at
 
 STYLE = (
     "<style>@media (max-width: 1100px) { [class*=\"st-key-halves\"] [data-testid='stColumn'] { min-width: 100%; }"
@@ -56,17 +58,6 @@ def begin(page: str, title: str, section: str) -> None:
     _chips(title, section)
 
 
-def shows(*runs: str) -> None:
-    """Name the runs that the page shows, in its heading and in the browser's tab: those in focus unless it says others, none with none.
-
-    The tab never holds a sentence: it may stand on a wall.
-    """
-    heading, title, section = st.session_state["heading"]
-    named = f"{runs[0]}{f' and {len(runs) - 1} more' if len(runs) > 1 else ''}" if runs else ""
-    heading.markdown(f":material/network_node: {md(section)} › **{md(title)}**" + f" · {md(named)}" * bool(runs))
-    st.set_page_config(page_title=" · ".join(filter(None, (title, named, "sentviz"))))
-
-
 def end() -> None:
     """What can wait until the page stands: torch is loaded beside it, so that the first typed sentence does not wait."""
     turns.warm()
@@ -74,13 +65,13 @@ def end() -> None:
 
 def _chips(title: str, section: str) -> None:
     run = cache.runs().get(visit.focus().run)
-    shown = visit.focus().chips(run.labels, pairs=cache.reads_pairs(run)) if run else visit.focus().chips()
+    shown = visit.focus().chips(run.labels, pairs=reads_pairs(run)) if run else visit.focus().chips()
     if "part" in shown:
         asked = at(st.session_state["page"])
         shown["part"] = asked.page.titles.get(visit.focus().part, shown["part"]) if asked else shown["part"]
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="chips"):
         st.session_state["heading"] = st.empty(), title, section
-        shows(*([visit.focus().run] if section not in WITHOUT_RUN else []))
+        name_runs(*([visit.focus().run] if section not in WITHOUT_RUN else []))
         for name, words in shown.items():
             st.button(
                 md(words),

@@ -6,9 +6,10 @@ import streamlit as st
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
+from app.blocks.error import shown
 from app.server import files
 from app.server import memory as arenas
-from app.server.errors import shown
+from app.server.errors import WriteErrors
 from app.server.headers import Private, Signed
 from app.server.rooted import Rooted
 from app.server.sessions import sweeping
@@ -23,6 +24,7 @@ app = st.App(
         Middleware(TrustedHostMiddleware, allowed_hosts=known or ["*"], www_redirect=False),
         Middleware(Private),
         Middleware(Rooted),
+        Middleware(WriteErrors),
     ],
     on_script_error=shown,
     lifespan=sweeping,

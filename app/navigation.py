@@ -8,7 +8,7 @@ import streamlit as st
 
 from app import header
 from app.views.papers.shared import page_of
-from sentviz.registry import papers
+from sentviz.runs.registry import papers
 
 st.set_page_config(page_title="sentviz", page_icon=str(Path(__file__).with_name("icon.svg")), layout="wide")
 

@@ -1,4 +1,4 @@
-"""Words on a page, its columns, and its theme."""
+"""Words on a page, its heading, its columns, and its theme."""
 
 from __future__ import annotations
 
@@ -29,6 +29,17 @@ def md(text: str) -> str:
 def intro(shows: str, cannot: str) -> None:
     """The sentence that opens a page: what it shows, and what it cannot show."""
     st.caption(f"{shows} {cannot}")
+
+
+def name_runs(*runs: str) -> None:
+    """Name the runs that a page shows, in its heading and in the title of the browser's tab.
+
+    The tab never shows a visitor's sentence: others may see the screen.
+    """
+    heading, title, section = st.session_state["heading"]
+    named = f"{runs[0]}{f' and {len(runs) - 1} more' if len(runs) > 1 else ''}" if runs else ""
+    heading.markdown(f":material/network_node: {md(section)} › **{md(title)}**" + f" · {md(named)}" * bool(runs))
+    st.set_page_config(page_title=" · ".join(filter(None, (title, named, "sentviz"))))
 
 
 def halves(name: str, *shares: float) -> list[Any]:

@@ -8,10 +8,10 @@ import click
 from docsite.film import FILM, film
 from docsite.gallery import examples, make, records
 
-from sentviz.atomic import replacing
 from sentviz.errors import SentvizError
-from sentviz.provenance import Record
-from sentviz.verify import against_runs
+from sentviz.export.record import Record
+from sentviz.export.verify import against_runs
+from sentviz.io.files import replacing
 
 
 @click.command()

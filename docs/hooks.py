@@ -12,7 +12,7 @@ from latex2mathml.converter import convert
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-from sentviz.registry import papers as registered
+from sentviz.runs.registry import papers as registered
 
 HERE = Path(__file__).parent
 DOCUMENTS = sorted(HERE.glob("*.md"))  # shown as they stand, the last section of the navigation

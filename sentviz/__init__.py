@@ -10,21 +10,20 @@ Importing the package loads neither torch nor scikit-learn; what needs them does
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from sentviz.late import PLACES
+from sentviz.io.late import PLACES, lazy
 
 if TYPE_CHECKING:
     from sentviz.errors import DataMissingError, InputError, RunError, SentvizError
     from sentviz.models.loading import load
     from sentviz.models.model import Model
-    from sentviz.presets import preset
-    from sentviz.recipe import Recipe
-    from sentviz.runs import Run, find
-    from sentviz.shelf import catalog
-    from sentviz.trace import Trace
+    from sentviz.runs.catalog import catalog
+    from sentviz.runs.presets import preset
+    from sentviz.runs.store import Run, find
+    from sentviz.runs.trace import Trace
     from sentviz.training import train
+    from sentviz.training.recipe import Recipe
 
 __all__ = [
     "DataMissingError",
@@ -42,37 +41,32 @@ __all__ = [
     "train",
 ]
 
-_HOME = {
+_MODULES = {
     "DataMissingError": "errors",
     "InputError": "errors",
     "Model": "models.model",
-    "Recipe": "recipe",
-    "Run": "runs",
+    "Recipe": "training.recipe",
+    "Run": "runs.store",
     "RunError": "errors",
     "SentvizError": "errors",
-    "Trace": "trace",
-    "catalog": "shelf",
-    "find": "runs",
+    "Trace": "runs.trace",
+    "catalog": "runs.catalog",
+    "find": "runs.store",
     "load": "models.loading",
-    "preset": "presets",
+    "preset": "runs.presets",
     "train": "training",
 }
 
-
 PLACES.update(
     {
-        "figure in a notebook": "sentviz.notebook:figure_bundle",
-        "figures of every paper": "sentviz.studies.figures",
+        "figure in a notebook": "sentviz.export.notebook:figure_bundle",
+        "figures of every paper": "sentviz.papers.studies.figures",
         "papers": "sentviz.papers",
-        "trace in a notebook": "sentviz.notebook:trace_bundle",
+        "trace in a notebook": "sentviz.export.notebook:trace_bundle",
     }
 )
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(import_module(f"sentviz.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'sentviz' has no attribute {name!r}")
+__getattr__ = lazy(__name__, _MODULES)
 
 
 def __dir__() -> list[str]:

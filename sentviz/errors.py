@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from difflib import get_close_matches
 
-__all__ = ["DataMissingError", "InputError", "RunError", "SentvizError", "Stopped", "nearest"]
-
 
 class SentvizError(ValueError):
     """Base of every error that sentviz raises on purpose; its message is one sentence for the user, on one line."""

@@ -10,9 +10,9 @@ import torch
 from safetensors.torch import save_file
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from sentviz.bases import Base
 from sentviz.models.pretrained.base import add_base
-from sentviz.recipe import Recipe
+from sentviz.runs.bases import Base
+from sentviz.training.recipe import Recipe
 from tests.makers import toy_splits
 
 NAMES = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")

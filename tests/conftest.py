@@ -19,6 +19,7 @@ from sentviz.models.loading import load
 from sentviz.models.model import Model
 from sentviz.training import train
 from tests import makers
+from tests.fresh import newcomer, nothing_at_hand  # noqa: F401 - fixtures
 from tests.injected import use_injected_data, write_lexicon
 
 ROOT = Path(__file__).parents[1]

@@ -9,8 +9,6 @@ import textwrap
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["DOCS", "ROOT", "Block", "alone", "blocks", "code"]
-
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 

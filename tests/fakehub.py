@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from sentviz.datasets import HubFile
+from sentviz.data.datasets import HubFile
 
 BODY = bytes(range(256)) * 4000  # about a megabyte
 

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sentviz.trace import Trace
-
-__all__ = ["fake_trace"]
+from sentviz.runs.trace import Trace
 
 
 def fake_trace(

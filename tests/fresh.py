@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 
-__all__ = ["FAULTS", "leave", "newcomer", "nothing_at_hand"]
-
 FAULTS = ("fault of sentviz", "does not work as it should", "Traceback", "[Errno")  # what no page and no command may say
 
 KEPT = ("SENTVIZ_TEST_",)  # variables of the tests themselves
@@ -41,7 +39,7 @@ def nothing_at_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         return resolve(host, *rest, **options)
 
     resolve = socket.getaddrinfo
-    monkeypatch.setattr("sentviz.fetch.download.PAUSE", 0.001)
+    monkeypatch.setattr("sentviz.data.fetch.download.PAUSE", 0.001)
     monkeypatch.setattr("huggingface_hub.constants.HF_TOKEN_PATH", str(tmp_path / "token"))
     monkeypatch.setattr(socket.socket, "connect", refused)
     monkeypatch.setattr(socket, "getaddrinfo", unknown)

@@ -20,6 +20,8 @@ ENTRIES = (
     *("browser", "gallery", "export", "training", "papers", "serving", "cli"),
 )
 """The entries of the library: each imports those before it. The app imports all of them; `sentviz/__init__.py` stands above all."""
+GROUP = "sentviz.papers"
+"""The group of entry points by which other packages register papers: a name, not a module."""
 NAMED = re.compile(r"(?:sentviz|app)(?:\.\w+)+(?::[\w.]+)?")
 Graph = dict[str, set[str]]
 
@@ -41,6 +43,10 @@ def resolved(name: str) -> str:
     return next((found for end in range(len(parts), 0, -1) if (found := ".".join(parts[:end])) in modules()), "")
 
 
+def _names_a_module(text: str) -> bool:
+    return text != GROUP and NAMED.fullmatch(text) is not None
+
+
 def _in_python(module: str, path: Path) -> Iterator[str]:
     """Yield the names that a module imports, or that stand in its strings outside docstrings."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -53,13 +59,13 @@ def _in_python(module: str, path: Path) -> Iterator[str]:
             above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
             base = ".".join([*above, *([node.module] if node.module else [])])
             yield from (f"{base}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings and NAMED.fullmatch(node.value):
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings and _names_a_module(node.value):
             yield node.value
 
 
 def _in_toml(path: Path) -> Iterator[str]:
     """Yield the names of modules in the quoted strings of a TOML file."""
-    yield from (found for found in re.findall(r'"([^"\n]+)"', path.read_text(encoding="utf-8")) if NAMED.fullmatch(found))
+    yield from (found for found in re.findall(r'"([^"\n]+)"', path.read_text(encoding="utf-8")) if _names_a_module(found))
 
 
 @cache

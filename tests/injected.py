@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import torch
 
-from sentviz import datasets
+from sentviz.data import datasets
 from sentviz.models.model import Model
 from sentviz.training import train
 from tests.makers import small_model, toy_recipe, use_toy_data

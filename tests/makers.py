@@ -16,15 +16,15 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sentviz import datasets
+from sentviz.data import datasets
+from sentviz.data.tags import Tagger
+from sentviz.data.tokenizers import Reading, Tokenizer
 from sentviz.models.encoder import Encoder
 from sentviz.models.model import Model, collate
 from sentviz.models.protocol import Inputs, Network
-from sentviz.recipe import Recipe
-from sentviz.shapes import EncoderConfig, RecurrentConfig
-from sentviz.tags import Tagger
-from sentviz.text import Reading, Tokenizer
+from sentviz.runs.configs import EncoderConfig, RecurrentConfig
 from sentviz.training import Trainer, subject_of, train
+from sentviz.training.recipe import Recipe
 
 LABELS = ("negative", "positive")
 GOOD = ("bright", "warm", "clever", "tender", "splendid")
@@ -69,7 +69,7 @@ def toy_pairs() -> dict[str, datasets.Split]:
 
 
 def use_toy_data(patch: pytest.MonkeyPatch, *, pairs: bool = False) -> dict[str, datasets.Split]:
-    """Make `sentviz.datasets` answer every name with the made-up set."""
+    """Make `sentviz.data.datasets` answer every name with the made-up set."""
     splits = toy_pairs() if pairs else toy_splits()
     patch.setattr(datasets, "load_split", lambda name, split: splits[split])
     patch.setattr(datasets, "info", lambda name: SimpleNamespace(name=name, labels=LABELS, splits=SIZES, language="en", pair=pairs))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sentviz.runs import Run
+from sentviz.runs.store import Run
 
 ROOT = Path(__file__).parents[1] / "checkpoints"
 SHIPPED = [Run.open(path.parent, "/".join(path.parts[-3:-1])) for path in sorted(ROOT.glob("*/*/config.json"))]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.shapes import EncoderConfig
+from sentviz.runs.configs import EncoderConfig
 
 Array = npt.NDArray[np.float64]
 Pair = Callable[[int, int, int, int], float]  # component, head, query, key

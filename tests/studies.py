@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sentviz.claim import Finding
-from sentviz.evaluation import Evaluation, metrics
-from sentviz.presets import named, preset
-from sentviz.runs import Run, attach, write
-from sentviz.shapes import CONFIGS, stored_config
-from sentviz.studies.against import minus
+from sentviz.analysis.claim import Finding
+from sentviz.analysis.evaluation import Evaluation, metrics
+from sentviz.papers.studies.against import minus
+from sentviz.runs.configs import CONFIGS, stored_config
+from sentviz.runs.presets import named, preset
+from sentviz.runs.store import Run, attach, write
 
 N = 200
 PRINTED_AS = (("+.2f", ""), (".2f", ""), (".1f", ""), (".1f", "%"))

@@ -10,7 +10,7 @@ from safetensors.torch import save_file
 
 from sentviz.errors import RunError
 from sentviz.models.weights import coarser, in_8_bits, pack, unpack
-from sentviz.runs import Run
+from sentviz.runs.store import Run
 from tests.shipped import ASKABLE, of_each
 
 

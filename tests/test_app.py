@@ -13,9 +13,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app.server.errors import sentence
-from sentviz.export import SIZES
-from sentviz.registry import BUILT_IN, named, papers
-from sentviz.runs import runs
+from sentviz.figures.style import SIZES
+from sentviz.runs.registry import BUILT_IN, named, papers
+from sentviz.runs.store import runs
 
 ROOT = Path(__file__).parents[1]
 RUN = "sst2/ndt-unit-2"

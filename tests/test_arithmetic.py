@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import torch
 
+from sentviz.analysis.maps.arithmetic import CellArithmetic, cell, plain
 from sentviz.errors import InputError
 from sentviz.figures.smoother import smoother
-from sentviz.maps.arithmetic import CellArithmetic, cell, plain
 from sentviz.models.model import Model
 from tests import slow
 from tests.makers import small_model

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from sentviz.atomic import hold, open_regular, read_regular, replacing, restored, writing
 from sentviz.errors import InputError
+from sentviz.io.files import hold, open_regular, read_regular, replacing, restored, writing
 
-HOLD = "import sys, pathlib; from sentviz.atomic import *\nwith {0}(pathlib.Path(sys.argv[1])): print('here', flush=True); input()"
+HOLD = "import sys, pathlib; from sentviz.io.files import *\nwith {0}(pathlib.Path(sys.argv[1])): print('here', flush=True); input()"
 
 
 def names(folder: Path) -> list[str]:
@@ -181,7 +181,7 @@ def test_a_folder_has_one_holder_however_many_want_it(tmp_path: Path) -> None:
 
 
 def test_a_second_ctrl_c_does_not_cut_what_must_be_whole() -> None:
-    from sentviz.atomic import uninterrupted
+    from sentviz.io.files import uninterrupted
 
     done = []
     with pytest.raises(KeyboardInterrupt), uninterrupted():

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sentviz import attention as at
+from sentviz.models import attention as at
 from tests import slow
 
 DOUBLE = torch.float64
@@ -241,7 +241,7 @@ def test_one_component_is_torch_multihead_attention(padded: bool) -> None:
     """The encoder's attention layer with C = 1 against nn.MultiheadAttention with the same weights."""
     from sentviz.models.encoder import Attention
     from sentviz.models.protocol import Change, Inputs
-    from sentviz.shapes import EncoderConfig
+    from sentviz.runs.configs import EncoderConfig
 
     d, heads, n = 12, 3, 7
     torch.manual_seed(0)

@@ -12,14 +12,14 @@ import torch.nn.functional as F
 from torch import nn
 
 import sentviz
+from sentviz.analysis.explain.gradients import integrate
+from sentviz.analysis.explain.leave_out import removal
+from sentviz.data.tokenizers import Reading
 from sentviz.errors import InputError
-from sentviz.explain.gradients import integrate
-from sentviz.explain.leave_out import removal
 from sentviz.models.baselines import Convolutional, Recurrent
 from sentviz.models.model import collate
 from sentviz.models.protocol import Inputs
-from sentviz.shapes import ConvolutionalConfig, RecurrentConfig
-from sentviz.text import Reading
+from sentviz.runs.configs import ConvolutionalConfig, RecurrentConfig
 from sentviz.training import train
 from tests.makers import toy_recipe, toy_trainer, use_toy_data
 

@@ -15,24 +15,24 @@ import torch
 from click.testing import CliRunner
 from safetensors.torch import load_file, save_file
 
-from sentviz.bases import Base, bases, find_base
-from sentviz.cards import card
+from sentviz.analysis.explain import explained
+from sentviz.analysis.explain.notices import remarks
 from sentviz.cli import main
 from sentviz.errors import DataMissingError, InputError, RunError
-from sentviz.explain import explained
 from sentviz.models.encoder import Encoder
+from sentviz.models.grid import Coded, CodedEmbedding, code, exact
 from sentviz.models.loading import load
 from sentviz.models.pretrained.adapter import based, merged
 from sentviz.models.pretrained.base import add_base
 from sentviz.models.pretrained.checkpoint import read_checkpoint
-from sentviz.models.pretrained.grid import Coded, CodedEmbedding, code, exact
 from sentviz.models.pretrained.tokens import PretrainedTokenizer
 from sentviz.models.protocol import Change, Inputs
-from sentviz.releases import get, read_index, release, with_bases
-from sentviz.releases import here as is_here
-from sentviz.remarks import remarks
-from sentviz.runs import Run, runs, seal
-from sentviz.shapes import EncoderConfig
+from sentviz.papers.cards import card
+from sentviz.runs.bases import Base, bases, find_base
+from sentviz.runs.configs import EncoderConfig
+from sentviz.runs.releases import get, read_index, release, with_bases
+from sentviz.runs.releases import here as is_here
+from sentviz.runs.store import Run, runs, seal
 from sentviz.training import Trainer, train
 from sentviz.training.based import BasedSubject
 from tests.bases import based_recipe, bert_folder, toy_base
@@ -94,7 +94,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def here(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Runs and bases of this file only."""
-    monkeypatch.setattr("sentviz.runs.SHIPPED", root / "nowhere")
+    monkeypatch.setattr("sentviz.runs.store.SHIPPED", root / "nowhere")
     monkeypatch.setenv("SENTVIZ_RUNS", str(root))
     monkeypatch.delenv("SENTVIZ_MODELS", raising=False)
     monkeypatch.chdir(root)
@@ -232,7 +232,7 @@ def test_all_weights_of_the_upper_layers_can_be_trained(root: Path, tmp_path: Pa
 @pytest.mark.slow
 def test_a_lexicon_enters_the_scores_of_a_base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the ending of its name; polarities lie with the run, specials are neutral."""
-    from sentviz.lexicon import Lexicon
+    from sentviz.data.lexicon import Lexicon
 
     terms = Lexicon("lexicon_en_vader", ("warm", "dull"), np.array([[2.0, 0, 0], [0, 0, 2.0]]))
     monkeypatch.setattr(Lexicon, "load", classmethod(lambda cls, name: terms))
@@ -354,7 +354,7 @@ def test_long_texts_and_unknown_letters_are_said(trained: Run) -> None:
 
 
 def test_a_recipe_takes_only_data_and_example_from_one_of_another_kind(tmp_path: Path) -> None:
-    from sentviz.recipe import Recipe
+    from sentviz.training.recipe import Recipe
 
     file = tmp_path / "mine.toml"
     file.write_text('dataset = "toy"\nmodel = "ndt-unit-2"\nexample = "a warm song"\nlearning_rate = 0.5\nmax_length = 9\n')
@@ -395,7 +395,7 @@ def test_a_fetched_run_brings_its_base(trained: Run, tmp_path: Path, monkeypatch
 
 @pytest.mark.slow
 def test_the_card_names_the_base(trained: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sentviz.cards._known", lambda run: [])
+    monkeypatch.setattr("sentviz.papers.cards._known", lambda run: [])
     text = card(trained)
     assert f"tiny (digest {find_base('tiny').digest}, from nobody/tiny, MIT)" in text and "base_model: nobody/tiny" in text
 
@@ -404,7 +404,7 @@ def test_the_card_names_the_base(trained: Run, monkeypatch: pytest.MonkeyPatch) 
 def test_a_run_on_a_base_is_written_as_onnx_with_its_table_expanded(trained: Run, tmp_path: Path) -> None:
     """With its tokenizer; it answers as the run does."""
     pytest.importorskip("onnxscript", reason="the extra onnx is not installed")
-    from sentviz import onnx
+    from sentviz.serving import onnx
 
     onnx.export(trained, tmp_path / "out")
     there, here = onnx.load(tmp_path / "out"), load(trained)

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sentviz._page import inert_json
+from sentviz.browser import bertviz as bertviz_view
+from sentviz.browser.bertviz import LINES, WEIGHTS, View, bertviz_height, bertviz_html
+from sentviz.browser.page import inert_json
 from sentviz.errors import InputError, SentvizError
-from sentviz.maps import bertviz_view
-from sentviz.maps.bertviz_view import LINES, WEIGHTS, View, bertviz_height, bertviz_html
-from sentviz.trace import Trace
+from sentviz.runs.trace import Trace
 from tests.fakes import fake_trace
 
 VIEWS: tuple[View, ...] = ("head", "model")
@@ -212,7 +212,7 @@ def test_a_missing_package_is_said_with_the_remedy(monkeypatch: pytest.MonkeyPat
 def test_it_needs_neither_torch_nor_bertviz_in_memory() -> None:
     """A new interpreter makes a page."""
     code = (
-        "import sys; from tests.fakes import fake_trace; from sentviz.maps.bertviz_view import bertviz_html;"
+        "import sys; from tests.fakes import fake_trace; from sentviz.browser.bertviz import bertviz_html;"
         "assert bertviz_html(fake_trace(4));"
         "assert not {'torch', 'bertviz', 'mpld3', 'matplotlib', 'IPython'} & set(sys.modules)"
     )

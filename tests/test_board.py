@@ -7,13 +7,13 @@ from itertools import combinations
 import pandas as pd
 import pytest
 
-from sentviz.claim import Effect, Verdict
+from sentviz.analysis.claim import Effect, Verdict
 from sentviz.errors import InputError
 from sentviz.figures.board import board
 from sentviz.figures.colours import DEFICIENCIES, THEMES, Theme, palette, simulated
 from sentviz.figures.verdicts import SIGNS, VERDICTS, effect_in_words, verdict_colour
-from sentviz.registry import papers
-from sentviz.studies.claims import claims_of, judged
+from sentviz.papers.studies.claims import claims_of, judged
+from sentviz.runs.registry import papers
 from tests.test_colours import apart
 
 pytestmark = pytest.mark.slow  # trains, or reads the whole shelf

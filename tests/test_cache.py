@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sentviz.embeddings.cache import Cache
+from sentviz.analysis.embeddings.cache import Cache
 
 
 def test_a_file_that_another_process_pruned_is_no_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

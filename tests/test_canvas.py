@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from app.components.canvas import chosen
-from sentviz.canvas import HERE, Scale, Scene, canvas_data, canvas_html, tour
+from sentviz.analysis.maps.silenced import silenced
+from sentviz.browser.canvas import HERE, Scale, Scene, canvas_data, canvas_html, tour
 from sentviz.errors import InputError
-from sentviz.glossary import glossary
-from sentviz.maps.silenced import silenced
+from sentviz.io.glossary import glossary
 from sentviz.models.baselines import Convolutional
-from sentviz.shapes import Capabilities, ConvolutionalConfig
+from sentviz.runs.configs import Capabilities, ConvolutionalConfig
 from tests.makers import gated_model, small_model
 
 TEXT = "a warm garden and a dull song , but a clever town"
@@ -60,7 +60,7 @@ def test_a_long_text_sends_the_tokens_that_receive_most(monkeypatch: pytest.Monk
     assert data["maps"]["hidden"] == pytest.approx(1 - received[best].sum() / received.sum(), abs=1e-3)
     wanted = of.trace.stack(1)[..., best[:, None], best]
     np.testing.assert_allclose(decoded(data["maps"], 2), wanted, atol=float(wanted.max()) / 60)
-    monkeypatch.setattr("sentviz.trace.BAND_BYTES", 1 << 12)
+    monkeypatch.setattr("sentviz.runs.trace.BAND_BYTES", 1 << 12)
     monkeypatch.setattr(type(of.trace).bands, "__defaults__", ("effective", 1 << 12))
     assert canvas_data(of)["maps"] == data["maps"]
     assert len(json.dumps(data)) < 600_000

@@ -12,12 +12,12 @@ import yaml
 from click.testing import CliRunner
 from huggingface_hub import ModelCard
 
-from sentviz import datasets
-from sentviz.cards import card, filename
 from sentviz.cli import main
+from sentviz.data import datasets
 from sentviz.errors import RunError
-from sentviz.runs import Run, find
-from sentviz.studies.standing import standing
+from sentviz.papers.cards import card, filename
+from sentviz.papers.studies.standing import standing
+from sentviz.runs.store import Run, find
 from tests.shipped import ASKABLE, ROOT, SHIPPED, of_each
 from tests.studies import made_run
 from tests.test_app import opened

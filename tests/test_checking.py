@@ -11,9 +11,9 @@ from click.testing import CliRunner
 
 from sentviz.cli import main
 from sentviz.errors import InputError, RunError
-from sentviz.runs import Run
-from sentviz.studies.checking import Checked, beside, checked, drawn
-from sentviz.studies.runner import light
+from sentviz.papers.studies.checking import Checked, beside, checked, drawn
+from sentviz.papers.studies.runner import light
+from sentviz.runs.store import Run
 from sentviz.training import train
 from tests.makers import toy_recipe, use_toy_data
 from tests.studies import answering, made_run
@@ -60,6 +60,6 @@ def test_a_run_trained_again_gives_its_answers(tmp_path: Path, monkeypatch: pyte
     wrong = SimpleNamespace(name=copy.name, labels=copy.labels, config=copy.config)
     wrong.frame = lambda name: pd.DataFrame(stored).assign(**{labels[0]: stored[labels[1]], labels[1]: stored[labels[0]]})
     for planted, code, said in ((copy, 0, f"{one.n:,} of {one.n:,} answers equal"), (wrong, 1, "1 of these runs give other answers")):
-        monkeypatch.setattr("sentviz.studies.checking.drawn", lambda *_, planted=planted, **__: [planted])
+        monkeypatch.setattr("sentviz.papers.studies.checking.drawn", lambda *_, planted=planted, **__: [planted])
         result = CliRunner().invoke(main, ["study", "ndt", "--dataset", "sst2", "--check", "1"])
         assert result.exit_code == code and said in result.output

@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import pytest
 
-from sentviz.claim import HOW, Against, Answer, Claim, Effect, Finding, Verdict, alike, strictest, unjudged
+from sentviz.analysis.claim import HOW, Against, Answer, Claim, Effect, Finding, Verdict, alike, strictest, unjudged
 
 HOLDS = Finding("holds", "it is so", effect=Effect(1.0))
 

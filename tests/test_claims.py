@@ -11,12 +11,12 @@ import pytest
 
 from sentviz.papers.ndt import prints
 from sentviz.papers.sevenessxin import measured
-from sentviz.registry import papers
-from sentviz.runs import SHIPPED, Run
-from sentviz.shelf import gathered
-from sentviz.studies.against import minus
-from sentviz.studies.claims import BROKEN, claims_of, judged
-from sentviz.studies.kept import measure, verdicts
+from sentviz.papers.studies.against import minus
+from sentviz.papers.studies.claims import BROKEN, claims_of, judged
+from sentviz.papers.studies.verdicts import measure, verdicts
+from sentviz.runs.catalog import gathered
+from sentviz.runs.registry import papers
+from sentviz.runs.store import SHIPPED, Run
 from tests.studies import made_run
 
 pytestmark = pytest.mark.slow

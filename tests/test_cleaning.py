@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sentviz.cleaning import cleaned, normalizer, uncovered
+from sentviz.data.cleaning import cleaned, normalizer, uncovered
+from sentviz.data.spans import words_of
+from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError
-from sentviz.text import Tokenizer
-from sentviz.words import words_of
 
 CASES = {
     "Happy HAPPY happy": "happy happy happy",

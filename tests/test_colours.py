@@ -114,9 +114,9 @@ def points() -> pd.DataFrame:
 @pytest.mark.parametrize("theme", THEMES)
 def test_positive_is_the_same_everywhere(theme: Theme) -> None:
     """In probabilities, layers, epochs, embeddings (on the page and as a file), t-SNE panels and the browser's own views."""
-    from sentviz.canvas import _colours as canvas
-    from sentviz.particles import palettes
-    from sentviz.through import _colours as through
+    from sentviz.browser.canvas import _colours as canvas
+    from sentviz.browser.film import _colours as through
+    from sentviz.browser.particles import palettes
 
     negative, positive = class_colours(TWO, theme)
     shares = [[0.5, 0.5], [0.1, 0.9]]
@@ -160,7 +160,14 @@ def test_right_and_wrong_and_for_and_against_have_their_own() -> None:
 
 def test_no_module_has_colours_of_its_own() -> None:
     """Of the library and the pages; files for print and foreign views are named."""
-    own = {"figures/colours.py", "style.py", "sheets.py", "export.py", "studies/export_paper.py", "maps/bertviz_view.py"}
+    own = {
+        "figures/colours.py",
+        "figures/style.py",
+        "export/sheets.py",
+        "export/files.py",
+        "papers/studies/export_paper.py",
+        "browser/bertviz.py",
+    }
     found = [
         path.relative_to(HERE).as_posix()
         for folder in ("sentviz", "app")

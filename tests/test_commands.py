@@ -12,9 +12,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 import sentviz.training
+from sentviz.analysis.explain import explained, score
 from sentviz.cli import main
-from sentviz.explain import explained, score
-from sentviz.recipe import Recipe
+from sentviz.training.recipe import Recipe
 
 pytestmark = pytest.mark.slow  # trains, or reads the whole shelf
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sentviz.analysis.explain.swap import neighbours, of_a_kind, opposites, suggestions, swapped
+from sentviz.analysis.maps.compare import align, difference
 from sentviz.errors import InputError
-from sentviz.explain.swap import neighbours, of_a_kind, opposites, suggestions, swapped
-from sentviz.maps.compare import align, difference
 from sentviz.models.model import Model
 from tests.makers import small_model
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from sentviz.runs import find
-from sentviz.studies.stats import paired
-from sentviz.testset import demo
+from sentviz.data import demo
+from sentviz.papers.studies.stats import paired
+from sentviz.runs.store import find
 from tests.test_app import RUN, opened, words
 
 ROOT = Path(__file__).parents[1]

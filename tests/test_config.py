@@ -11,8 +11,8 @@ import pytest
 
 from sentviz.errors import InputError
 from sentviz.papers.fused.presets import MODELS
-from sentviz.presets import check_shape, preset, presets
-from sentviz.shapes import EncoderConfig
+from sentviz.runs.configs import EncoderConfig
+from sentviz.runs.presets import check_shape, preset, presets
 
 SIZES: dict[str, Any] = {"vocab_size": 9, "classes": 2, "max_length": 9}
 

@@ -15,14 +15,14 @@ from streamlit.testing.v1 import AppTest
 from app import cache
 from app.focus import Focus, choices
 from app.views.testset import matrix_part
+from sentviz.analysis.evaluation import confusion
+from sentviz.analysis.testset import operating
+from sentviz.analysis.testset.rows import Rows, stored
+from sentviz.analysis.testset.slices import Slice
 from sentviz.errors import InputError, RunError
-from sentviz.evaluation import confusion
 from sentviz.figures.confusion import agreement_matrix, class_scores, confusion_matrix
 from sentviz.figures.operating import one_vs_rest, reliability_diagram, threshold_lines
-from sentviz.runs import find
-from sentviz.testset import operating
-from sentviz.testset.rows import Rows, stored
-from sentviz.testset.slices import Slice
+from sentviz.runs.store import find
 from tests.test_app import RUN, opened, words
 
 pytestmark = pytest.mark.slow
@@ -200,7 +200,7 @@ def test_a_band_of_probabilities_is_a_part_of_the_rows() -> None:
 @SHIPPED
 def test_two_runs_are_held_against_each_other() -> None:
     """Counts and p of the sentence are those of the study's own comparison; a part of the agreement is the drawer's rows."""
-    from sentviz.studies.stats import paired
+    from sentviz.papers.studies.stats import paired
 
     found = paired(find(RUN), find("sst2/diff"))
     app = opened("confusion", versus="sst2/diff", slice="agree=second")

@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
-from sentviz import serve
 from sentviz.errors import Stopped
 from sentviz.models.model import Model
+from sentviz.serving import http as serve
 
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
 import uvicorn
 
-from sentviz.connections import SETTINGS
+from sentviz.serving.connections import SETTINGS
 
 pytestmark = pytest.mark.slow
 RUN = "toy/ndt-unit-2"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sentviz.papers.ndt.controls import controls, said
-from sentviz.runs import Run
+from sentviz.runs.store import Run
 
 
 def varied(run: Path, folder: Path, variant: str, model: str = "ndt-free-2") -> Run:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sentviz.datasets import (
+from sentviz.data.datasets import (
     LEFT_OUT,
     MIDDLE,
     Cut,
@@ -221,7 +221,7 @@ def test_rows_of_which_cleaning_leaves_nothing_are_in_no_split(root: Path, monke
     texts = ["@you :)", "fine", "http://a.b/c 24/7", "@me ok", "!!!"]
     write(root, "sentiment140", "test", pd.DataFrame({"id": range(5), "text": texts, "label": [0, 1, 0, 0, 1]}))
     cut = Cut(("test",), {"official_test": 2})
-    monkeypatch.setattr("sentviz.datasets.info", lambda name: replace(info(name), cuts=(cut,)))
+    monkeypatch.setattr("sentviz.data.datasets.info", lambda name: replace(info(name), cuts=(cut,)))
     found = load_split("sentiment140", "official_test")
     assert found.frame["text"].tolist() == ["fine", "@me ok"] and found.dropped == 3
 

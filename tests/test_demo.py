@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 import sentviz
-from sentviz import datasets
+from sentviz.data import datasets, demo
 from sentviz.errors import SentvizError
-from sentviz.testset import demo
 
 FRAME = demo.load()
 
@@ -93,7 +92,7 @@ def test_the_failure_modes_are_phenomena() -> None:
 
 
 def test_it_ships_with_the_package() -> None:
-    assert (Path(sentviz.__file__).parent / "testset" / "demo.csv").is_file()
+    assert (Path(sentviz.__file__).parent / "data" / "demo.csv").is_file()
 
 
 @pytest.mark.slow

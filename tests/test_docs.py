@@ -1,4 +1,4 @@
-"""What docs/ names exists, and imports run as drawn."""
+"""What docs/ names exists, and imports follow the layers that it draws."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from pkgutil import resolve_name
 
 import pytest
 
-from sentviz.presets import presets
+from sentviz.runs.presets import presets
 from tests.docs import DOCS, ROOT, blocks
+from tests.imports import ENTRIES, circle, graph, parts, upward
 
 RECIPES = ("Add a figure", "Add a page", "Add a model", "Add a paper")
 DOCUMENTS = sorted(path.relative_to(DOCS).as_posix() for path in [*DOCS.glob("*.md"), *(DOCS / "pages").rglob("*.md")])
@@ -87,51 +88,24 @@ def test_a_name_that_does_not_exist_is_found() -> None:
 # ---- layers
 
 
-def drawn() -> dict[str, int]:
-    """Names of the picture, each with its line, counted from the top."""
+def test_the_layers_are_drawn() -> None:
     text = (DOCS / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    found = re.search(r"## Layers.*?```\n(.*?)```", text, re.DOTALL)
-    assert found
-    lines = [re.split(r" {3,}", line)[0].split() for line in found[1].splitlines()]
-    return {name: place for place, line in enumerate(lines) for name in line}
-
-
-def imported(path: Path) -> set[str]:
-    """Modules of ours that a module imports when it runs, also inside functions; types alone do not count."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    typed = {
-        id(n) for node in ast.walk(tree) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test) for n in ast.walk(node)
-    }
-    found = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module and id(node) not in typed:
-            found |= {f"sentviz.{one.name}" for one in node.names} if node.module == "sentviz" else {node.module}
-    return {name for name in found if name.partition(".")[0] in PACKAGES}
-
-
-def part(module: str) -> str:
-    """The name in the picture of a module."""
-    parts = module.split(".")
-    return "app" if parts[0] == "app" else parts[1] if len(parts) > 1 else "sentviz"
-
-
-def test_the_picture_shows_every_part() -> None:
-    there = {part(".".join(path.relative_to(ROOT).with_suffix("").parts)) for path in sources()}
-    there |= {"app"}
-    assert {name for name in there if not name.startswith("_")} == drawn().keys()
+    picture = re.search(r"## Layers.*?```\n(.*?)```", text, re.DOTALL)
+    assert picture
+    assert [line.split()[0] for line in reversed(picture[1].splitlines())] == [*ENTRIES, "app"]
 
 
 @pytest.mark.slow
-def test_imports_run_as_drawn() -> None:
-    """Each module imports from its own line or from below it. What `import sentviz` gives is for users, who stand above all."""
-    places, wrong = drawn(), []
-    for path in sources():
-        here = part(".".join(path.relative_to(ROOT).with_suffix("").parts))
-        for module in imported(path):
-            there = part(module)
-            if here in places and there in places and places[there] < places[here]:
-                wrong.append(f"{path.relative_to(ROOT)} imports {module}")
-    assert not wrong
+def test_imports_follow_the_layers() -> None:
+    """No import goes to an entry above, and neither modules nor parts import each other in a circle."""
+    assert not upward()
+    assert not circle(graph())
+    assert not circle(parts())
+
+
+def test_the_top_level_holds_the_entries_alone() -> None:
+    there = {path.stem for path in (ROOT / "sentviz").iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    assert there == {*ENTRIES, "__init__", "__main__"}
 
 
 def test_figures_need_no_torch() -> None:

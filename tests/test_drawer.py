@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 import streamlit as st
 
-from sentviz.runs import Run
-from sentviz.testset import demo
+from sentviz.data import demo
+from sentviz.runs.store import Run
 from tests.test_app import RUN, opened, words
 
 ROOT = Path(__file__).parents[1]
@@ -109,7 +109,7 @@ def test_a_forgotten_file_asks_for_itself_again() -> None:
 
 def test_my_file_is_asked_and_kept_for_the_visit() -> None:
     """A table put where the uploader puts it: labels compared, unlabelled rows left out, another column chosen."""
-    from app.blocks.my_file import MyFile
+    from sentviz.data.upload import TextTable
 
     frame = pd.DataFrame(
         {
@@ -119,7 +119,7 @@ def test_my_file_is_asked_and_kept_for_the_visit() -> None:
         }
     )
     app = opened("confusion", run=RUN)
-    app.session_state["mine"] = MyFile("mine.csv", frame, "review", "stars", "digest")
+    app.session_state["mine"] = TextTable("mine.csv", frame, "review", "stars", "digest")
     app.button_group(key="focus-over").set_value("mine").run()
     assert not app.exception, app.exception
     assert "3 of 3 rows" in heading(app)

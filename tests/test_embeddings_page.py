@@ -15,9 +15,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app.focus import choices
-from sentviz.runs import find
-from sentviz.testset.rows import stored
-from sentviz.testset.slices import Slice
+from sentviz.analysis.testset.rows import stored
+from sentviz.analysis.testset.slices import Slice
+from sentviz.runs.store import find
 from tests.test_app import RUN, opened, words
 
 pytestmark = [
@@ -104,8 +104,8 @@ def test_a_lasso_in_a_link_keeps_its_rows() -> None:
     """The outline of a link chooses the same rows in the picture, in the drawer, and by hand."""
     outline = [(-20, -20), (0, -20), (0, 20), (-20, 20)]
     app = opened("embeddings", slice=str(Slice.lasso("pca", 2, outline)))
-    from sentviz.embeddings.cache import stored_sample
-    from sentviz.embeddings.projection import project
+    from sentviz.analysis.embeddings.cache import stored_sample
+    from sentviz.analysis.embeddings.projection import project
 
     run = find(RUN)
     n = len(stored(run))
@@ -164,9 +164,9 @@ def test_tsne_of_the_demo_set_states_its_parameters() -> None:
 
 def test_work_can_be_stopped_and_begun_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """While a picture is computed PCA is shown; stopped, it stays away until it is asked for."""
-    from app.views.testset import embeddings_part
+    from app.blocks import pictures
 
-    go, really = threading.Event(), embeddings_part.pictures
+    go, really = threading.Event(), pictures.pictures
 
     def slow(*args: Any, compute: bool = True, tick: Any = None, **more: Any) -> Any:
         while tick is not None and not go.is_set():
@@ -174,7 +174,7 @@ def test_work_can_be_stopped_and_begun_again(monkeypatch: pytest.MonkeyPatch) ->
             time.sleep(0.02)
         return really(*args, compute=compute, **more)
 
-    monkeypatch.setattr(embeddings_part, "pictures", slow)
+    monkeypatch.setattr(pictures, "pictures", slow)
     app = opened("embeddings", method="tsne", over="demo", run="sst2/ndt-unit-3")
     end = time.monotonic() + 120
     while titled(app) != "PCA, layer 2, the last":  # the vectors come first
@@ -203,23 +203,23 @@ def test_a_typed_sentence_is_placed_as_text() -> None:
 
 
 def test_a_damaged_sample_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    from app.views.testset import embeddings_part
+    from app.blocks import pictures
     from sentviz.errors import RunError
 
     def damaged(*_: object) -> None:
         raise RunError("The sample is damaged.")
 
-    monkeypatch.setattr(embeddings_part, "_sample", damaged)
+    monkeypatch.setattr(pictures, "_sample", damaged)
     app = opened("embeddings")
     assert "The sample is damaged" in words(app)
     assert not charts(app) and not app.get("bidi_component")
 
 
 def test_not_a_number_among_the_vectors_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    from app.views.testset import embeddings_part
+    from app.blocks import pictures
 
     pooled = np.full((40, 8), np.nan, dtype=np.float16)
-    monkeypatch.setattr(embeddings_part, "_sample", lambda *_: (np.arange(40), pooled))
-    monkeypatch.setattr(embeddings_part, "_pca", lambda key, dims, missing, vectors: embeddings_part.pictures(None, key, vectors, "pca", 2))
+    monkeypatch.setattr(pictures, "_sample", lambda *_: (np.arange(40), pooled))
+    monkeypatch.setattr(pictures, "_pca", lambda key, dims, missing, vectors: pictures.pictures(None, key, vectors, "pca", 2))
     app = opened("embeddings")
     assert "40 of 40 vectors" in words(app)

@@ -14,7 +14,7 @@ from sentviz.models.encoder import Encoder
 from sentviz.models.hardmax import HardmaxEncoder
 from sentviz.models.kinds import network_of
 from sentviz.models.protocol import Change, Inputs, Watch
-from sentviz.shapes import ConvolutionalConfig, EncoderConfig, HardmaxConfig, ModelConfig, RecurrentConfig
+from sentviz.runs.configs import ConvolutionalConfig, EncoderConfig, HardmaxConfig, ModelConfig, RecurrentConfig
 from tests import makers, slow
 from tests.makers import small_encoder
 

@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from sentviz.models.encoder import Encoder
 from sentviz.models.protocol import Change, Watch
 from sentviz.papers.ndt.presets import PRESETS
-from sentviz.presets import preset
-from sentviz.shapes import EncoderConfig
+from sentviz.runs.configs import EncoderConfig
+from sentviz.runs.presets import preset
 from tests import slow
 from tests.makers import small_encoder
 from tests.test_encoder import DIFF, FORMS, IDS, TEXTS, VANILLA, batch_of, state_of

@@ -13,15 +13,15 @@ import torch
 from click.testing import CliRunner
 from safetensors.torch import load_file
 
+from sentviz.analysis.embeddings.projection import align
+from sentviz.analysis.epochs.course import KINDS, course, events, examples, pictures
+from sentviz.analysis.epochs.measured import Measured, files, measure, sample
+from sentviz.analysis.maps.heads import over_split
 from sentviz.cli import main
-from sentviz.embeddings.projection import align
-from sentviz.epochs.course import KINDS, course, events, examples, pictures
-from sentviz.epochs.measured import Measured, files, measure, sample
 from sentviz.errors import InputError, RunError
-from sentviz.maps.heads import over_split
 from sentviz.models.loading import load
-from sentviz.runs import Run
-from sentviz.studies.runner import light
+from sentviz.papers.studies.runner import light
+from sentviz.runs.store import Run
 from tests import makers, slow
 
 

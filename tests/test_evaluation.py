@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn import metrics as sk
 
-from sentviz.evaluation import Evaluation, confusion, evaluate, fit_calibration, from_confusion, interval, metrics
+from sentviz.analysis.evaluation import Evaluation, confusion, evaluate, fit_calibration, from_confusion, interval, metrics
 
 
 def made(n: int, classes: int, seed: int = 0, sharp: float = 1.0) -> Evaluation:

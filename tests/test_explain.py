@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
+from sentviz.analysis.explain import SCORES, agreement, log_odds, received, removal, score
+from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError
-from sentviz.explain import SCORES, agreement, log_odds, received, removal, score
 from sentviz.models.model import Model
-from sentviz.text import Tokenizer
-from sentviz.trace import Trace
+from sentviz.runs.trace import Trace
 from tests.fakes import fake_trace
 from tests.makers import small_model, toy_splits
 

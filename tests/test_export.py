@@ -21,13 +21,13 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-import sentviz.export as export
-from sentviz._browser import find_browser
+import sentviz.export.files as export
 from sentviz.errors import InputError, SentvizError
-from sentviz.export import FORMATS, render, save
+from sentviz.export.chromium import find_browser
+from sentviz.export.files import FORMATS, render, save
 from sentviz.figures import Figure, heatmap, probability_bars, small_multiples, token_strip
 from sentviz.figures.layers import head_table
-from sentviz.spreadsheet import as_csv
+from sentviz.io.spreadsheet import as_csv
 from tests.fakes import fake_trace
 
 pytestmark = pytest.mark.slow
@@ -178,7 +178,7 @@ def test_impossible_sizes_are_refused(wrong: dict[str, int]) -> None:
 
 
 def test_without_a_browser_html_and_csv_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sentviz._browser.find_browser", lambda: None)
+    monkeypatch.setattr("sentviz.export.chromium.find_browser", lambda: None)
     figure = probability_bars(["a", "b"], [0.5, 0.5])
     for format in FORMATS:
         if format in ("html", "csv", "tex"):
@@ -228,7 +228,7 @@ def test_a_crashed_browser_is_replaced() -> None:
 @needs_browser
 def test_the_browser_stops_with_the_process() -> None:
     code = (
-        "from sentviz.figures import probability_bars; from sentviz.export import render, BROWSER;"
+        "from sentviz.figures import probability_bars; from sentviz.export.files import render, BROWSER;"
         "render(probability_bars(['a', 'b'], [.5, .5]), 'svg'); print(BROWSER._kaleido.subprocess.pid)"
     )
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True, timeout=120)

@@ -14,13 +14,13 @@ import pytest
 from click.testing import CliRunner
 from scipy.stats import kendalltau, spearmanr
 
+from sentviz.analysis.explain import SCORES, available, explained, score, spearman
+from sentviz.analysis.explain.faithfulness import FILE, METRICS, against_chance, faithfulness, kendall, over_split, scores_of
 from sentviz.cli import main
+from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError, RunError
-from sentviz.explain import SCORES, available, explained, score, spearman
-from sentviz.explain.faithfulness import FILE, METRICS, against_chance, faithfulness, kendall, over_split, scores_of
 from sentviz.models.model import Model
-from sentviz.runs import Run, attach
-from sentviz.text import Tokenizer
+from sentviz.runs.store import Run, attach
 from tests.fakes import fake_trace
 from tests.makers import planted_model, small_model, toy_splits, use_toy_data
 

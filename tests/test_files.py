@@ -72,7 +72,7 @@ def test_signs_of_a_text_that_streamlit_makes_icons_and_arrows_of_are_kept_apart
 
 def page() -> None:
     from app.blocks import my_file as myfile_part
-    from sentviz.runs import runs
+    from sentviz.runs.store import runs
 
     myfile_part.chosen(next(iter(runs().values())))
 

@@ -7,15 +7,15 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from sentviz.analysis.explain.bigrams import EDGE, Bigrams, hashed, read_words
+from sentviz.analysis.explain.flip import smallest_flip
+from sentviz.analysis.explain.swap import in_case, whole_words
+from sentviz.data.parts_of_speech import TAGS
+from sentviz.data.tags import Tagger
+from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError
-from sentviz.evidence import Edit
-from sentviz.explain.bigrams import EDGE, Bigrams, hashed, read_words
-from sentviz.explain.flip import smallest_flip
-from sentviz.explain.swap import in_case, whole_words
 from sentviz.models.model import Model
-from sentviz.parts_of_speech import TAGS
-from sentviz.tags import Tagger
-from sentviz.text import Tokenizer
+from sentviz.runs.evidence import Edit
 from tests.makers import gated_model, planted_model, small_model, toy_splits
 
 TEXTS = ["What a warm, clever song we saw!", "the garden was cold and dull", "I say, tender lighthouse"]
@@ -90,7 +90,7 @@ def test_of_a_long_text_what_is_read_is_edited(pair: str | None, monkeypatch: py
     trace = model.trace(text, pair)
     assert len(trace.tokens) < len(text.split())
     cut = smallest_flip(model, trace)
-    monkeypatch.setattr("sentviz.explain.flip.AHEAD", 10**9)
+    monkeypatch.setattr("sentviz.analysis.explain.flip.AHEAD", 10**9)
     assert smallest_flip(model, trace) == cut
     if not pair:
         assert cut.text == text.replace("warm ", "")

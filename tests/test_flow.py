@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 import torch
 
-from sentviz.errors import InputError
-from sentviz.explain import SCORES, explained, score
-from sentviz.explain.flow import (
+from sentviz.analysis.explain import SCORES, explained, score
+from sentviz.analysis.explain.flow import (
     LONGEST_FLOW,
     attention_flow,
     effective,
@@ -23,8 +22,9 @@ from sentviz.explain.flow import (
     value_zeroing,
     value_zeroing_maps,
 )
+from sentviz.errors import InputError
 from sentviz.models.model import Model
-from sentviz.trace import Trace
+from sentviz.runs.trace import Trace
 from tests import slow
 from tests.fakes import fake_trace
 from tests.makers import small_model

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from app.fields import LISTED, Known, choice, declared
 from app.focus import FIELDS, NOTES, PRIVATE, Focus, choices
-from sentviz.explain import SCORES as METHODS
+from sentviz.analysis.explain import SCORES as METHODS
 from sentviz.papers.sentiformer.separation import WORDS
-from sentviz.shapes import LEXICON, Capabilities
+from sentviz.runs.configs import LEXICON, Capabilities
 
 RUNS = ("english/ndt-unit-2", "sst2/diff")
 SCORES = ("removal", "received")

@@ -8,12 +8,10 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from sentviz.datasets import info
-from sentviz.runs import runs
-from tests.fresh import FAULTS, newcomer, nothing_at_hand
+from sentviz.data.datasets import info
+from sentviz.runs.store import runs
+from tests.fresh import FAULTS
 from tests.test_app import PAGES, ROOT, opened, words
-
-__all__ = ["newcomer", "nothing_at_hand", "sane"]
 
 pytestmark = pytest.mark.skipif(not (ROOT / "checkpoints" / "english").is_dir(), reason="checkpoints/ is not here")
 DEFAULT = "english/ndt-unit-2"

@@ -10,16 +10,14 @@ import pytest
 from click.testing import CliRunner
 
 from sentviz.cli import main
-from sentviz.datasets import datasets
+from sentviz.data.datasets import datasets
 from sentviz.gallery import FIGURES
 from sentviz.gallery.subjects import SUBJECTS
-from sentviz.registry import BUILT_IN, named
-from tests.fresh import FAULTS, nothing_at_hand
+from sentviz.runs.registry import BUILT_IN, named
+from tests.fresh import FAULTS
 from tests.test_app import ROOT
 from tests.test_fresh import DEFAULT
 from tests.test_fresh_pages import SENTENCE, of_each_kind
-
-__all__ = ["nothing_at_hand"]
 
 pytestmark = [
     pytest.mark.exhaustive,

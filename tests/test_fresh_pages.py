@@ -11,15 +11,12 @@ from typing import Any
 import pytest
 
 from app.focus import choices
-from sentviz.datasets import datasets, info
-from sentviz.languages import language, reads_pairs
-from sentviz.registry import BUILT_IN, named, papers
-from sentviz.runs import Run, runs
-from tests.fresh import newcomer, nothing_at_hand
+from sentviz.data.datasets import datasets, info
+from sentviz.runs.languages import language, reads_pairs
+from sentviz.runs.registry import BUILT_IN, named, papers
+from sentviz.runs.store import Run, runs
 from tests.test_app import ROOT, opened
 from tests.test_fresh import DEFAULT, sane
-
-__all__ = ["newcomer", "nothing_at_hand"]
 
 pytestmark = [
     pytest.mark.exhaustive,

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sentviz.claim import Finding
+from sentviz.analysis.claim import Finding
 from sentviz.papers.fused import claims, coverage, study
 from sentviz.papers.fused.claims import CLAIMS
 from sentviz.papers.fused.study import DATASETS, ENCODERS, INJECTED
-from sentviz.runs import Run
+from sentviz.runs.store import Run
 from tests.studies import as_said, made_run, made_seeds, with_heads
 
 pytestmark = pytest.mark.slow

@@ -11,12 +11,12 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from sentviz import datasets
-from sentviz.lexicon import Lexicon
+from sentviz.data import datasets
+from sentviz.data.lexicon import Lexicon
 from sentviz.papers.fused import PAPER, coverage
 from sentviz.papers.fused import study as fused
-from sentviz.runs import Run
-from sentviz.studies.claims import claims_of
+from sentviz.papers.studies.claims import claims_of
+from sentviz.runs.store import Run
 from sentviz.training import train
 from tests.makers import toy_recipe, use_toy_data
 from tests.studies import N, made_run, made_seeds, with_heads
@@ -32,7 +32,7 @@ def page(monkeypatch: pytest.MonkeyPatch) -> Iterator[Opened]:
     """A function that opens the page on the runs of one folder alone."""
 
     def on(folder: Path, part: str = "results") -> AppTest:
-        monkeypatch.setattr("sentviz.runs.roots", lambda folders=(): [folder])
+        monkeypatch.setattr("sentviz.runs.store.roots", lambda folders=(): [folder])
         st.cache_resource.clear()
         st.cache_data.clear()
         return opened("fused", part=part)

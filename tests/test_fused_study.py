@@ -14,22 +14,22 @@ import pandas as pd
 import pytest
 
 from app.focus import choices
-from sentviz import datasets
+from sentviz.data import datasets
+from sentviz.data.lexicon import LEXICONS, Lexicon
 from sentviz.errors import InputError
 from sentviz.figures.coverage import coverage_bars
 from sentviz.figures.gains import gain_dots
-from sentviz.lexicon import LEXICONS, Lexicon
 from sentviz.papers.fused import coverage
 from sentviz.papers.fused import study as fused
 from sentviz.papers.fused import tables as fused_tables
 from sentviz.papers.fused.claims import simulated, welch
 from sentviz.papers.fused.export import cls_figure, gains_figure
-from sentviz.recipe import Recipe
-from sentviz.registry import papers
-from sentviz.runs import Run
-from sentviz.studies.claims import claims_of, judged
-from sentviz.studies.export_paper import export_paper
-from sentviz.studies.items import makers
+from sentviz.papers.studies.claims import claims_of, judged
+from sentviz.papers.studies.export_paper import export_paper
+from sentviz.papers.studies.items import makers
+from sentviz.runs.registry import papers
+from sentviz.runs.store import Run
+from sentviz.training.recipe import Recipe
 from tests.makers import toy_splits
 from tests.studies import N, made_run, made_seeds, with_heads
 
@@ -373,7 +373,7 @@ def test_gains_are_drawn_in_points_beside_the_print(several: list[Run]) -> None:
 @pytest.mark.slow
 def test_the_paper_is_written_with_its_manifest(several: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a browser; what needs weights or measured heads says that no run is here."""
-    monkeypatch.setattr("sentviz.studies.export_paper.find_browser", lambda: None)
+    monkeypatch.setattr("sentviz.papers.studies.export_paper.find_browser", lambda: None)
     made = [with_heads(run, (0.1, 0.2), (0.1, 0.1)) if run.configuration != "cls-xia" else run for run in several]
     manifest = export_paper("fused", tmp_path / "out", made)
     states = {item["id"]: item["state"] for item in manifest["items"]}
@@ -393,7 +393,7 @@ def test_the_paper_is_written_with_its_manifest(several: list[Run], tmp_path: Pa
 
 @pytest.mark.parametrize("paper", ["hardmax", "fused"])
 def test_without_runs_a_paper_is_written_all_the_same(paper: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sentviz.studies.export_paper.find_browser", lambda: None)
+    monkeypatch.setattr("sentviz.papers.studies.export_paper.find_browser", lambda: None)
     manifest = export_paper(paper, tmp_path / "out", [])
     assert {item["state"] for item in manifest["items"]} == {"written", "no run here"}
     assert manifest["runs"] == {} and manifest["answers"] == []

@@ -14,13 +14,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 import sentviz
-from sentviz import datasets
 from sentviz.cli import main
+from sentviz.data import datasets
 from sentviz.errors import DataMissingError, InputError, SentvizError
 from sentviz.gallery import FIGURES, Sentence, Spec, code, draw, make
 from sentviz.gallery.registry import Need, figure, find_figure
 from sentviz.gallery.subjects import SUBJECTS
-from sentviz.runs import find
+from sentviz.runs.store import find
 
 pytestmark = pytest.mark.slow
 

@@ -10,15 +10,15 @@ import pandas as pd
 import pytest
 from scipy.stats import t
 
+from sentviz.analysis.maps.gates import CONTRASTS, FILE, NAMES, Groups, over_split, table, verdict
+from sentviz.analysis.maps.tokenwise import gates_of
+from sentviz.analysis.maps.wordclasses import WordClasses, own_lists
+from sentviz.data.parts_of_speech import TAGS
+from sentviz.data.tags import Tagger
+from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError
-from sentviz.maps.gates import CONTRASTS, FILE, NAMES, Groups, over_split, table, verdict
-from sentviz.maps.tokenwise import gates_of
-from sentviz.maps.wordclasses import WordClasses, own_lists
 from sentviz.models.model import Model, by_length, collate
 from sentviz.models.protocol import Watch
-from sentviz.parts_of_speech import TAGS
-from sentviz.tags import Tagger
-from sentviz.text import Tokenizer
 from tests.makers import BAD, GOOD, LABELS, small_encoder, small_model, toy_splits
 from tests.slow import gate_mean
 

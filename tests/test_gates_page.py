@@ -14,15 +14,15 @@ import streamlit as st
 from click.testing import CliRunner
 
 from app.blocks import figure as figure_block
-from sentviz import datasets
+from sentviz.analysis.maps.gates import FILE, NAMES, Groups, table
 from sentviz.cli import main
+from sentviz.data import datasets
 from sentviz.errors import InputError
 from sentviz.figures import Figure, gate_groups
 from sentviz.figures.gate_groups import gate_grid, gate_lines
 from sentviz.gallery import draw
-from sentviz.maps.gates import FILE, NAMES, Groups, table
 from sentviz.papers.sentiformer.gates import over_seeds
-from sentviz.runs import Run, attach, find
+from sentviz.runs.store import Run, attach, find
 from tests.injected import use_injected_data
 from tests.studies import made_seeds
 from tests.test_app import opened, words

@@ -12,8 +12,8 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from sentviz.models.loading import load
-from sentviz.runs import Run
-from sentviz.trace import Trace
+from sentviz.runs.store import Run
+from sentviz.runs.trace import Trace
 from tests.test_app import opened, words
 
 pytestmark = pytest.mark.slow
@@ -70,7 +70,7 @@ def test_a_shut_gate_changes_the_answer_the_url_and_the_history(folder: Path) ->
 
 
 def test_word_removal_and_faithfulness_are_asked_of_the_changed_model(folder: Path) -> None:
-    from sentviz.explain.leave_out import removal
+    from sentviz.analysis.explain.leave_out import removal
 
     app = opened(run=GATED, text=TEXT, gates="3:shut")
     model = load(Run.open(folder / GATED, GATED))

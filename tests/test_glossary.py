@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sentviz.glossary import glossary, tip
+from sentviz.io.glossary import glossary, tip
 
 
 def test_every_term_is_whole() -> None:

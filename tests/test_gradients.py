@@ -11,12 +11,12 @@ import pytest
 import torch
 from torch import Tensor
 
+from sentviz.analysis.explain import explained, gradients, incomplete, log_odds, score
+from sentviz.analysis.explain.gradients import FIRST, MOST, Integrated, gradient_x_input, integrate
 from sentviz.errors import InputError
-from sentviz.explain import explained, gradients, incomplete, log_odds, score
-from sentviz.explain.gradients import FIRST, MOST, Integrated, gradient_x_input, integrate
 from sentviz.models import model as model_module
 from sentviz.models.model import Model
-from sentviz.trace import Trace
+from sentviz.runs.trace import Trace
 from tests import slow
 from tests.makers import LABELS, small_encoder, small_model
 

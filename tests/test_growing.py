@@ -14,8 +14,7 @@ import pytest
 
 import sentviz
 from sentviz.errors import RunError
-from sentviz.runs import FORMAT, Run, _opened, runs
-from sentviz.shapes import (
+from sentviz.runs.configs import (
     CONFIGS,
     ConvolutionalConfig,
     EncoderConfig,
@@ -26,6 +25,7 @@ from sentviz.shapes import (
     read_config,
     stored_config,
 )
+from sentviz.runs.store import FORMAT, Run, _opened, runs
 
 ROOT = Path(__file__).parents[1] / "checkpoints"
 shipped = pytest.mark.skipif(not ROOT.is_dir(), reason="checkpoints/ is not here")

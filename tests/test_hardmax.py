@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sentviz.errors import InputError
-from sentviz.hardmax import dynamics as hardmax
-from sentviz.hardmax.dynamics import TOLERANCE, attended, simulate, step, weights
+from sentviz.models.clustering import dynamics as hardmax
+from sentviz.models.clustering.dynamics import TOLERANCE, attended, simulate, step, weights
 
 Doubles = npt.NDArray[np.float64]
 

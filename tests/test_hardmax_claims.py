@@ -10,12 +10,12 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from sentviz.claim import Finding
+from sentviz.analysis.claim import Finding
 from sentviz.papers.hardmax import PAPER, claims, nearness
 from sentviz.papers.hardmax.study import PUBLIC, beside, points, trained
 from sentviz.papers.hardmax.study import surveyed as with_leaders
-from sentviz.runs import Run, runs
-from sentviz.studies.claims import claims_of, judged
+from sentviz.papers.studies.claims import claims_of, judged
+from sentviz.runs.store import Run, runs
 from tests.studies import as_said, made_run
 
 ROOT = Path(__file__).parents[1]
@@ -54,7 +54,7 @@ def test_without_runs_only_the_simulated_claim_has_a_verdict() -> None:
 )
 def test_the_theorem_on_planted_statements(statements: tuple[bool | None, ...], verdict: str, monkeypatch: pytest.MonkeyPatch) -> None:
     planted = [SimpleNamespace(holds=holds, error=0.25 if holds else 0.5) for holds in statements]
-    monkeypatch.setattr("sentviz.hardmax.polytope.theory", lambda run: planted)
+    monkeypatch.setattr("sentviz.models.clustering.polytope.theory", lambda run: planted)
     one = found(THEOREM)
     assert one.verdict == verdict
     counts = [f"{60 * statements.count(holds)} {said}" for holds, said in ((True, "statements hold"), (False, "fail"), (None, "have"))]
@@ -91,7 +91,7 @@ def test_how_many_words_stand_at_a_leader(shares: tuple[float, ...], verdict: st
         return pd.DataFrame(rows, columns=["measure", "layer", "mean", "q05"]).assign(n=200)
 
     tables = iter([layers(share) for share in shares])
-    monkeypatch.setattr("sentviz.testset.leaders.per_layer", lambda frame: next(tables))
+    monkeypatch.setattr("sentviz.analysis.testset.leaders.per_layer", lambda frame: next(tables))
     one = found(ENOUGH, surveyed(monkeypatch, len(shares)))
     assert one.verdict == verdict and "within 1% of the largest norm" in one.evidence and "n = 200" in one.evidence
     assert ("one seed" in one.evidence) == (len(shares) == 1)
@@ -156,8 +156,8 @@ def test_how_far_a_leader_has_to_be_from_the_line(monkeypatch: pytest.MonkeyPatc
 
 def test_sides_are_those_of_the_first_lexicon_that_has_the_word(monkeypatch: pytest.MonkeyPatch) -> None:
     """The second one fills in; a lexicon that is not here is passed over."""
+    from sentviz.data.lexicon import LEXICONS, Lexicon
     from sentviz.errors import DataMissingError
-    from sentviz.lexicon import LEXICONS, Lexicon
 
     first, second, third = LEXICONS["en"]
     held = {first: {"warm": (0.7, 0.2, 0.1)}, second: {"warm": (0.1, 0.2, 0.7), "dull": (0.2, 0.2, 0.6)}, third: {"soup": (1.0, 0.0, 0.0)}}
@@ -273,7 +273,7 @@ def test_numbers_beside_the_public_ones_are_the_runs_own() -> None:
 @pytest.mark.skipif(len(HERE) < 4, reason="the hardmax runs are not in checkpoints/")
 def test_nearness_was_measured_of_runs_that_ship() -> None:
     """At the nearness of the stored measure it says what the run's own table says."""
-    from sentviz.testset.leaders import FILE, NEAR, per_layer
+    from sentviz.analysis.testset.leaders import FILE, NEAR, per_layer
 
     table = nearness.table().set_index(["run", "nearness"])
     for d, (run, *_) in trained(HERE).items():

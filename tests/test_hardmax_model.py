@@ -10,19 +10,19 @@ import pandas as pd
 import pytest
 import torch
 
-import sentviz.text
+import sentviz.data.tokenizers
+from sentviz.analysis.explain import SCORES, explained, score
+from sentviz.analysis.maps.layers import verdict_by_layer
+from sentviz.analysis.testset.rows import predicted
+from sentviz.data.reviews import WordsTokenizer, stop_words
 from sentviz.errors import InputError, RunError
-from sentviz.explain import SCORES, explained, score
-from sentviz.hardmax import TOLERANCE, simulate, weights
-from sentviz.hardmax.text import WordsTokenizer, stop_words
-from sentviz.maps.layers import verdict_by_layer
+from sentviz.models.clustering import TOLERANCE, simulate, weights
 from sentviz.models.hardmax import HardmaxEncoder, HardmaxModel, distinct, gathered, shares
-from sentviz.recipe import Recipe
-from sentviz.runs import FILES, Run
-from sentviz.shapes import HardmaxConfig
-from sentviz.shelf import catalog
-from sentviz.testset.rows import predicted
+from sentviz.runs.catalog import catalog
+from sentviz.runs.configs import HardmaxConfig
+from sentviz.runs.store import FILES, Run
 from sentviz.training import train
+from sentviz.training.recipe import Recipe
 from tests import makers
 
 pytestmark = pytest.mark.slow  # trains, or reads the whole shelf
@@ -54,7 +54,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 def test_words_beyond_what_any_model_reads_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     tokenizer = WordsTokenizer.fit(["pear plum"], min_count=1)
-    monkeypatch.setattr(sentviz.text, "LONGEST", 13)
+    monkeypatch.setattr(sentviz.data.tokenizers, "LONGEST", 13)
     assert tokenizer.ids_batch(["pear plum fig pear fig"])[0].tolist() == tokenizer.encode("pear plum").ids.tolist()
     assert tokenizer.unknown("pear plum fig pear fig") == ("fig",)
 

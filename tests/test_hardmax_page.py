@@ -13,10 +13,10 @@ from streamlit.testing.v1 import AppTest
 
 from app.components.particles import Picked, picked, put
 from app.views.hardmax.playground import DEFAULTS, linked, matrix_of, pasted, settings, starts
+from sentviz.analysis.testset.leaders import FILE, survey
 from sentviz.errors import InputError
 from sentviz.models.hardmax import HardmaxModel
-from sentviz.runs import Run, attach
-from sentviz.testset.leaders import FILE, survey
+from sentviz.runs.store import Run, attach
 from sentviz.training import train
 from tests import makers
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sentviz import datasets
+from sentviz.data import datasets
+from sentviz.data.examples import EXAMPLES
 from sentviz.errors import InputError
-from sentviz.examples import EXAMPLES
 from sentviz.models.hardmax import HardmaxModel
-from sentviz.recipe import Recipe
-from sentviz.runs import Run
+from sentviz.runs.store import Run
 from sentviz.training import train
+from sentviz.training.recipe import Recipe
 from tests import makers
 
 STRANGE = {"train": (3, 50, 159), "validation": (0,), "test": (7, 8)}  # rows without a known word

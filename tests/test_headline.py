@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sentviz.evidence import Edit, Evidence, Flip
-from sentviz.explain import explained, headline, reason, supported
-from sentviz.explain.headline import POINTS, RARE, chance
-from sentviz.explain.units import find_units
+from sentviz.analysis.explain import explained, headline, reason, supported
+from sentviz.analysis.explain.headline import POINTS, RARE, chance
+from sentviz.analysis.explain.units import find_units
 from sentviz.models.model import Model
-from sentviz.trace import Trace
+from sentviz.runs.evidence import Edit, Evidence, Flip
+from sentviz.runs.trace import Trace
 from tests.makers import gated_model, planted_model, small_model
 
 OWN = [("it is a warm song", None), ("the garden was cold and dull", None), ("what a clever lighthouse, I say", None)]

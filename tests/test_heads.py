@@ -1,4 +1,4 @@
-"""Habits of heads over many texts: against one text at a time by loops, and against sentviz.maps.layers."""
+"""Habits of heads over many texts: against one text at a time by loops, and against sentviz.analysis.maps.layers."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sentviz.analysis.maps.heads import CLS_MEASURES, MEASURES, of_trace, over_rows, over_split
+from sentviz.analysis.maps.layers import head_patterns
 from sentviz.errors import InputError
-from sentviz.maps.heads import CLS_MEASURES, MEASURES, of_trace, over_rows, over_split
-from sentviz.maps.layers import head_patterns
 from tests.makers import small_model, toy_splits
 
 TEXTS = toy_splits()["test"].frame["text"].tolist()[:9]
@@ -60,7 +60,7 @@ def test_the_mean_over_texts_is_that_of_the_texts_one_by_one(form: str) -> None:
 
 
 def test_one_sentence_is_the_mean_of_one_text() -> None:
-    """The trace's own table against the streamed one, and against sentviz.maps.layers where they measure the same."""
+    """The trace's own table against the streamed one, and against sentviz.analysis.maps.layers where they measure the same."""
     model = small_model(components=2, mixing="free")
     trace = model.trace(TEXTS[0])
     own, streamed = of_trace(trace), over_split(model, pd.DataFrame({"text": TEXTS[:1]}))
@@ -73,7 +73,7 @@ def test_one_sentence_is_the_mean_of_one_text() -> None:
 def test_batches_do_not_change_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
     model = small_model(pooling="cls", cls=True)
     whole = over_split(model, pd.DataFrame({"text": TEXTS}))
-    monkeypatch.setattr("sentviz.maps.heads.WEIGHTS_PER_BATCH", 1)
+    monkeypatch.setattr("sentviz.analysis.maps.heads.WEIGHTS_PER_BATCH", 1)
     seen: list[tuple[int, int]] = []
     rows = model.read(pd.DataFrame({"text": TEXTS}))
     pd.testing.assert_frame_equal(over_rows(model, rows, lambda done, total: seen.append((done, total))), whole, atol=1e-6)

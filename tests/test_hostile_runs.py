@@ -15,12 +15,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sentviz import runs as lib
+from sentviz.data.tags import Tagger
 from sentviz.errors import RunError, SentvizError
-from sentviz.runs import Run, runs
-from sentviz.shapes import BOUNDS, CONFIGS, read_config
-from sentviz.shelf import catalog, faults
-from sentviz.tags import Tagger
+from sentviz.runs import store
+from sentviz.runs.catalog import catalog, faults
+from sentviz.runs.configs import BOUNDS, CONFIGS, read_config
+from sentviz.runs.store import Run, runs
 
 pytestmark = pytest.mark.slow
 
@@ -82,7 +82,7 @@ FILES: dict[str, tuple[Callable[[Path], object], str]] = {
 @pytest.fixture
 def shelf(tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The only runs there are: one to be damaged, and its neighbour."""
-    monkeypatch.setattr(lib, "SHIPPED", tmp_path / "none")
+    monkeypatch.setattr(store, "SHIPPED", tmp_path / "none")
     monkeypatch.setenv("SENTVIZ_RUNS", str(tmp_path / "runs"))
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
@@ -137,7 +137,7 @@ def test_a_configuration_that_is_no_file(name: str, shelf: Path) -> None:
     damage(shelf / "victim" / "config.json")
     alone(reason.format(file="config.json"))
     with pytest.raises(RunError):
-        lib.find(shelf / "victim")
+        store.find(shelf / "victim")
 
 
 @pytest.mark.parametrize("file", ["model.safetensors", "metrics.json", "tokenizer.json", "history.parquet"])
@@ -217,12 +217,12 @@ def exported(tmp_path: Path) -> Path:
 
 def test_a_pipe_blocks_no_reader(tmp_path: Path, exported: Path) -> None:
     """Recipes, indexes, tokenizers, exported models, folders in the layout of Hugging Face: each says that it is a pipe."""
+    from sentviz.data.tokenizers import Tokenizer
     from sentviz.models.pretrained.checkpoint import read_checkpoint
     from sentviz.models.pretrained.tokens import PretrainedTokenizer
-    from sentviz.onnx.session import read_card
-    from sentviz.recipe import Recipe
-    from sentviz.releases import read_index
-    from sentviz.text import Tokenizer
+    from sentviz.runs.releases import read_index
+    from sentviz.serving.onnx.session import read_card
+    from sentviz.training.recipe import Recipe
 
     readers: dict[str, Callable[[Path], object]] = {
         "recipe.toml": Recipe.read,

@@ -16,12 +16,13 @@ pytest.importorskip("transformers", reason="the extra hub (transformers) is not 
 
 from app import cache
 from app.focus import choices
-from sentviz import datasets, training
+from sentviz import training
 from sentviz.cli import main
-from sentviz.examples import examples_for
-from sentviz.lexicon import Lexicon
+from sentviz.data import datasets
+from sentviz.data.examples import examples_for
+from sentviz.data.lexicon import Lexicon
 from sentviz.models import hub
-from sentviz.runs import Run
+from sentviz.runs.store import Run
 from sentviz.training.adoption import opening
 from tests.foreign.models import saved
 from tests.makers import toy_splits

@@ -11,9 +11,9 @@ from sentviz.errors import InputError
 from sentviz.models.encoder import Encoder
 from sentviz.models.protocol import Inputs
 from sentviz.papers.fused.presets import INJECTIONS
-from sentviz.presets import preset, split
-from sentviz.recipe import Recipe
-from sentviz.shapes import EncoderConfig
+from sentviz.runs.configs import EncoderConfig
+from sentviz.runs.presets import preset, split
+from sentviz.training.recipe import Recipe
 
 
 @pytest.mark.parametrize("base", ["cls", "vanilla", "diff", "ndt-unit-2"])

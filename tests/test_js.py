@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from sentviz import particles, points, through
-from sentviz.kit import bundle, front
+from sentviz.browser import film as through
+from sentviz.browser import particles, points
+from sentviz.browser.kit import bundle, front
 
 ROOT = Path(__file__).parents[1]
 MAP = ROOT / "app/components/attention_map"
@@ -94,7 +95,7 @@ def test_no_module_goes_unused_or_beyond_the_project() -> None:
     for folder, name in [(MAP, "map"), (points.HERE, "points"), (particles.HERE, "particles")]:
         for path in folder.glob("*.js"):
             assert re.search(rf"^const {path.stem}_\d+ = ", scripts[name], re.MULTILINE), path
-    for path in (ROOT / "sentviz/kit").glob("*.js"):
+    for path in (ROOT / "sentviz/browser/kit").glob("*.js"):
         assert any(re.search(rf"^const {path.stem}_\d+ = ", script, re.MULTILINE) for script in scripts.values()), path
     for script in scripts.values():
         assert not re.search(r"fetch\(|XMLHttpRequest|WebSocket|importScripts|https?://(?!www\.w3\.org/2000/svg)", script)

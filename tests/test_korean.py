@@ -14,21 +14,21 @@ import pytest
 import streamlit as st
 
 from app import cache
-from sentviz import datasets
-from sentviz._browser import find_browser
-from sentviz.examples import examples_for
-from sentviz.explain.swap import neighbours
-from sentviz.export import render
+from sentviz.analysis.explain.notices import remarks
+from sentviz.analysis.explain.swap import neighbours
+from sentviz.analysis.maps.longmap import units
+from sentviz.data import datasets
+from sentviz.data.examples import examples_for
+from sentviz.data.spans import words_of
+from sentviz.export.chromium import find_browser
+from sentviz.export.files import render
 from sentviz.figures import heatmap
 from sentviz.figures.lexicon import polarity_strip
 from sentviz.gallery import strip
-from sentviz.maps.longmap import units
 from sentviz.models.loading import load
 from sentviz.models.model import Model
-from sentviz.remarks import remarks
-from sentviz.trace import Trace
+from sentviz.runs.trace import Trace
 from sentviz.training import train
-from sentviz.words import words_of
 from tests.makers import toy_recipe
 from tests.test_app import opened, words
 
@@ -72,7 +72,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Model]:
 
 @pytest.fixture(scope="module")
 def trace(model: Model) -> Trace:
-    from sentviz.explain import explained
+    from sentviz.analysis.explain import explained
 
     return explained(model, model.trace(SENTENCE))
 
@@ -91,7 +91,7 @@ def test_tokens_are_what_is_written(trace: Trace) -> None:
 
 def test_a_word_is_removed_as_a_whole(model: Model, trace: Trace) -> None:
     """Pieces of one word share its score: what the answer loses without it."""
-    from sentviz.explain import log_odds
+    from sentviz.analysis.explain import log_odds
 
     k = int(trace.probabilities.argmax())
     for word in words_of(SENTENCE, trace)[1:-1]:
@@ -155,7 +155,7 @@ def test_a_picture_shows_its_letters(trace: Trace) -> None:
     """A PNG in which letters were boxes would be the same for other letters of the same width."""
     from PIL import Image, ImageChops
 
-    import sentviz.export as export
+    import sentviz.export.files as export
 
     def picture(word: str) -> Image.Image:
         tokens = tuple(word if token == "음악은" else token for token in named.tokens)

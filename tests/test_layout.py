@@ -8,14 +8,14 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from sentviz._browser import find_browser
 from sentviz.errors import DataMissingError
-from sentviz.export import render
+from sentviz.export.chromium import find_browser
+from sentviz.export.files import render
 from sentviz.figures.figure import Figure, base_layout
 from sentviz.gallery import FIGURES
-from sentviz.registry import papers
-from sentviz.runs import Run
-from sentviz.shelf import gathered
+from sentviz.runs.catalog import gathered
+from sentviz.runs.registry import papers
+from sentviz.runs.store import Run
 from tests.tools import layout
 from tests.tools.layout import drawn, names, of_pdf, of_png, of_svg
 from tests.tools.picture import Reader, reader

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sentviz.analysis.testset.leaders import CONFIDENCES, FILE, MEASURES, NEAR, followed, frequent, leading, per_layer, survey
 from sentviz.errors import InputError
 from sentviz.models.hardmax import HardmaxModel
-from sentviz.runs import Run, attach
-from sentviz.testset.leaders import CONFIDENCES, FILE, MEASURES, NEAR, followed, frequent, leading, per_layer, survey
+from sentviz.runs.store import Run, attach
 from sentviz.training import train
 from tests import makers
 

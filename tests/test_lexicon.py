@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sentviz.data.lexicon import NEUTRAL, Lexicon, coverage, entries, sigma
+from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import DataMissingError, InputError
-from sentviz.lexicon import NEUTRAL, Lexicon, coverage, entries, sigma
-from sentviz.text import Tokenizer
 
 ENTRIES = pd.DataFrame({"term": ["good", "very good", "bad", "Plain", "zzz qqq"], "polarity": [2.0, 4.0, -3.0, 0.0, 1.0]})
 TEXTS = ["a good film", "a very good film", "a bad film", "plain film"] * 5

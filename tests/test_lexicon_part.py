@@ -10,12 +10,12 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from sentviz.analysis.maps.heads import FILE, over_split
+from sentviz.analysis.maps.injection import by_accident
 from sentviz.gallery import draw
-from sentviz.maps.heads import FILE, over_split
-from sentviz.maps.injection import by_accident
 from sentviz.models.loading import load
-from sentviz.runs import Run, attach
-from sentviz.trace import Trace
+from sentviz.runs.store import Run, attach
+from sentviz.runs.trace import Trace
 from tests.fakes import fake_trace
 from tests.injected import TEXT, train_runs
 from tests.makers import toy_splits
@@ -100,7 +100,7 @@ def test_word_removal_is_asked_of_the_changed_model() -> None:
     app = opened(run=ALL, strength="3")
     trace = next(trace for trace in kept(app) if trace.strength == {"lexicon": 3})
     model = load(Run.open(_folder(ALL), ALL))
-    from sentviz.explain.leave_out import removal
+    from sentviz.analysis.explain.leave_out import removal
 
     np.testing.assert_allclose(trace.token_scores["removal"], removal(model, trace, strength=3), atol=1e-5)
     assert np.abs(removal(model, trace, strength=3) - removal(model, trace)).max() > 1e-5

@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sentviz.analysis.maps.injection import described, entries_of, neutral, reached, row
+from sentviz.data.lexicon import SIDES, Lexicon
+from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError
 from sentviz.figures.lexicon import attention_row, polarity_bars, polarity_strip, score_row, sigma_map
-from sentviz.lexicon import SIDES, Lexicon
-from sentviz.maps.injection import described, entries_of, neutral, reached, row
 from sentviz.papers.fused.presets import INJECTIONS
-from sentviz.shapes import EncoderConfig, HardmaxConfig
-from sentviz.text import Tokenizer
+from sentviz.runs.configs import EncoderConfig, HardmaxConfig
 from tests.fakes import fake_trace
 from tests.injected import TERMS, TEXT, random_model
 

@@ -14,9 +14,9 @@ from streamlit.testing.v1 import AppTest
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from sentviz import load
+from sentviz.analysis.maps import longmap
 from sentviz.errors import RunError
-from sentviz.maps import longmap
-from sentviz.runs import Run, find
+from sentviz.runs.store import Run, find
 from sentviz.training import train
 from tests.makers import small_model, toy_recipe, use_toy_data
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sentviz.analysis.maps import longmap
+from sentviz.analysis.maps.longmap import HOWS, KINDS, Source, Units, units
 from sentviz.errors import InputError
 from sentviz.figures import heatmap
-from sentviz.maps import longmap
-from sentviz.maps.longmap import HOWS, KINDS, Source, Units, units
-from sentviz.trace import Trace
+from sentviz.runs.trace import Trace
 from tests.fakes import fake_trace
 from tests.makers import small_model
 

@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from app.components.attention_map import Picked, content, picked
-from sentviz.maps.longmap import held, pack, tile, units
+from sentviz.analysis.maps.longmap import held, pack, tile, units
 from tests.fakes import fake_trace
 
 pytestmark = pytest.mark.slow
@@ -37,7 +37,7 @@ map_part.show(model.trace(text, maps=held, projections=not held), run)
 def page(tmp_path: Path, tiny_runs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """A function that opens the page with URL parameters."""
     monkeypatch.setenv("SENTVIZ_RUNS", str(tiny_runs))
-    monkeypatch.setattr("sentviz.maps.longmap.EXACT_UNITS", 1500)
+    monkeypatch.setattr("sentviz.analysis.maps.longmap.EXACT_UNITS", 1500)
     st.cache_resource.clear()
     file = tmp_path / "page.py"
     file.write_text(PAGE, encoding="utf-8")

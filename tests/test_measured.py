@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sentviz.explain import SCORES, measured
-from sentviz.explain.faithfulness import FILE, over_split, sampled
-from sentviz.explain.flip import smallest_flip
-from sentviz.explain.measured import HERE, faithfulness_of, flips_of, flips_over, times_over
-from sentviz.runs import Run
+from sentviz.analysis.explain import SCORES, measured
+from sentviz.analysis.explain.faithfulness import FILE, over_split, sampled
+from sentviz.analysis.explain.flip import smallest_flip
+from sentviz.analysis.explain.measured import HERE, faithfulness_of, flips_of, flips_over, times_over
+from sentviz.runs.store import Run
 from tests.makers import small_model, toy_splits
 from tests.shipped import ROOT
 

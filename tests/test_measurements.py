@@ -10,8 +10,8 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from sentviz.measurements import MEASUREMENTS, measure
-from sentviz.runs import Run
+from sentviz.analysis.measurements import MEASUREMENTS, measure
+from sentviz.runs.store import Run
 from tests import makers
 
 pytestmark = pytest.mark.slow

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from sentviz.models.mixing import CONSTRAINTS, Constrained, Differential, Single, mixing
-from sentviz.shapes import EncoderConfig, differential_start, lambda_starts
+from sentviz.runs.configs import EncoderConfig, differential_start, lambda_starts
 from tests import slow
 
 RANGES = {"unit": (0, 1), "symmetric": (-1, 1), "nonneg": (0, math.inf), "free": (-math.inf, math.inf)}

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import sentviz.data.tokenizers
 import sentviz.models.model
-import sentviz.text
 from sentviz.errors import InputError, RunError
 from sentviz.models.model import Model, by_length, softmax
 from tests import makers, slow
@@ -175,7 +175,7 @@ def test_rows_are_tokenized_some_at_a_time_with_the_same_outcome(model: Model, m
 
 
 def test_a_trace_keeps_what_was_tokenized_of_a_text(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (sentviz.text, sentviz.models.model):
+    for module in (sentviz.data.tokenizers, sentviz.models.model):
         monkeypatch.setattr(module, "LONGEST", 30)
     trace, want = model.trace("soup song " * 10), model.trace("soup song " * 3)
     assert trace.text == "soup song " * 3 and trace.dropped == want.dropped
@@ -332,6 +332,6 @@ def test_a_foreign_tokenizer_is_refused() -> None:
 
 
 def _other() -> Any:
-    from sentviz.text import Tokenizer
+    from sentviz.data.tokenizers import Tokenizer
 
     return Tokenizer.train_words(["quite another vocabulary"], 1)

@@ -10,13 +10,13 @@ import pandas as pd
 import pytest
 from scipy.stats import beta
 
-from sentviz.claim import Effect, Finding
+from sentviz.analysis.claim import Effect, Finding
 from sentviz.papers.ndt import claims, prints
 from sentviz.papers.ndt.claims import CLAIMS
 from sentviz.papers.ndt.study import NDTS
-from sentviz.runs import Run
-from sentviz.studies.against import minus
-from sentviz.studies.seeds import over_seeds
+from sentviz.papers.studies.against import minus
+from sentviz.papers.studies.seeds import over_seeds
+from sentviz.runs.store import Run
 from tests.studies import as_said, made_run
 
 pytestmark = pytest.mark.slow

@@ -16,7 +16,7 @@ from sentviz.papers.ndt import PAPER, latency, prints, tables
 from sentviz.papers.ndt.averages import fits, said
 from sentviz.papers.ndt.presets import PRESETS
 from sentviz.papers.ndt.study import DATASETS, METRICS, beside, best_ndt, configurations, parameters, points, printed_name, summary
-from sentviz.runs import Run, runs
+from sentviz.runs.store import Run, runs
 from tests.studies import made_run, made_seeds
 
 ROOT = Path(__file__).parents[1]

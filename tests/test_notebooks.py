@@ -17,12 +17,12 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from sentviz import notebook
-from sentviz.explain import explained
+from sentviz.analysis.explain import explained
+from sentviz.export import notebook
+from sentviz.export.notebook import PLOTLY
 from sentviz.figures import heatmap
 from sentviz.figures.figure import Figure, base_layout
 from sentviz.models.model import Model
-from sentviz.notebook import PLOTLY
 from tests.docs import DOCS
 
 NOTEBOOKS = sorted((DOCS / "notebooks").glob("*.ipynb"))

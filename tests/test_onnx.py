@@ -21,11 +21,11 @@ from sentviz.models.hardmax import HardmaxEncoder
 from sentviz.models.kinds import network_of
 from sentviz.models.model import Model
 from sentviz.models.protocol import Inputs, Network, Watch
-from sentviz.onnx import cost, export, load
-from sentviz.onnx import graph as graphs
-from sentviz.onnx.graph import Graph, write
-from sentviz.onnx.session import CARD, SMALL, WHOLE, Session
-from sentviz.shapes import ConvolutionalConfig, EncoderConfig, HardmaxConfig, RecurrentConfig
+from sentviz.runs.configs import ConvolutionalConfig, EncoderConfig, HardmaxConfig, RecurrentConfig
+from sentviz.serving.onnx import cost, export, load
+from sentviz.serving.onnx import graph as graphs
+from sentviz.serving.onnx.graph import Graph, write
+from sentviz.serving.onnx.session import CARD, SMALL, WHOLE, Session
 from tests import docs
 from tests.makers import randomise, toy_splits, use_toy_data
 

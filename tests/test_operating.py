@@ -15,10 +15,10 @@ from sklearn.metrics import (
     roc_curve,
 )
 
+from sentviz.analysis.evaluation import confusion
+from sentviz.analysis.testset import operating
+from sentviz.analysis.testset.operating import MACRO
 from sentviz.errors import InputError
-from sentviz.evaluation import confusion
-from sentviz.testset import operating
-from sentviz.testset.operating import MACRO
 
 NAMES = ("bad", "fair", "good")
 
@@ -163,7 +163,7 @@ def test_their_intervals_are_those_of_a_slow_bootstrap_of_the_same_rows(k: int) 
 def test_blocks_of_draws_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     labels, shares = drawn()
     whole = operating.areas(labels, shares, NAMES, draws=30)
-    monkeypatch.setattr("sentviz.evaluation.BLOCK", 200)
+    monkeypatch.setattr("sentviz.analysis.evaluation.BLOCK", 200)
     assert operating.areas(labels, shares, NAMES, draws=30).equals(whole)
 
 

@@ -13,15 +13,15 @@ from streamlit.testing.v1 import AppTest
 
 from app import answers, cache
 from app.focus import Focus
-from sentviz import datasets
-from sentviz.embeddings.cache import layer_vectors
+from sentviz.analysis.embeddings.cache import layer_vectors
+from sentviz.analysis.explain.swap import suggestions
+from sentviz.analysis.testset.rows import predicted
+from sentviz.data import datasets
+from sentviz.data.examples import examples_for
 from sentviz.errors import InputError
-from sentviz.examples import examples_for
-from sentviz.explain.swap import suggestions
 from sentviz.models.loading import load
 from sentviz.models.model import Model
-from sentviz.runs import Run
-from sentviz.testset.rows import predicted
+from sentviz.runs.store import Run
 from sentviz.training import train
 from tests.makers import toy_pairs, toy_recipe
 from tests.test_app import opened, words

@@ -19,9 +19,9 @@ from sentviz.figures.tradeoff import tradeoff
 from sentviz.figures.tsne_panels import tsne_panels
 from sentviz.papers.ndt import PAPER, panels, tables
 from sentviz.papers.ndt.export import MAKERS
-from sentviz.runs import Run
-from sentviz.studies import tsne
-from sentviz.studies.export_paper import export_paper
+from sentviz.papers.studies import tsne
+from sentviz.papers.studies.export_paper import export_paper
+from sentviz.runs.store import Run
 from tests.studies import made_run, made_seeds
 
 pytestmark = pytest.mark.slow
@@ -160,7 +160,7 @@ def test_every_live_item_has_a_maker() -> None:
 
 def test_a_paper_is_written_with_its_manifest(several: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a browser: tables in three formats, figures as numbers; the manifest names every file and what is missing."""
-    monkeypatch.setattr("sentviz.studies.export_paper.find_browser", lambda: None)
+    monkeypatch.setattr("sentviz.papers.studies.export_paper.find_browser", lambda: None)
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path / "home"))
     seen: list[tuple[int, int]] = []
     manifest = export_paper("ndt", tmp_path / "out", several, progress=lambda done, total: seen.append((done, total)))
@@ -182,7 +182,7 @@ def test_a_paper_is_written_with_its_manifest(several: list[Run], tmp_path: Path
 
 
 def test_without_runs_everything_still_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sentviz.studies.export_paper.find_browser", lambda: None)
+    monkeypatch.setattr("sentviz.papers.studies.export_paper.find_browser", lambda: None)
     manifest = export_paper("ndt", tmp_path / "out", [])
     states = {item["id"]: item["state"] for item in manifest["items"]}
     assert states["figure-1"] == states["figure-3"] == "no run here"

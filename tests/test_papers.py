@@ -17,21 +17,22 @@ import pytest
 from click.testing import CliRunner
 
 from app.views.papers.own import drawing_of
-from sentviz import registry
+from sentviz.analysis.claim import Finding
 from sentviz.cli import main
 from sentviz.errors import InputError, SentvizError
 from sentviz.gallery import FIGURES
-from sentviz.presets import named as preset_of
-from sentviz.presets import preset, split
-from sentviz.recipe import Recipe
-from sentviz.registry import Page, Paper, Preset, Section, named, papers, printed, problems, recipes, studies
-from sentviz.runs import Run
-from sentviz.shapes import EncoderConfig
-from sentviz.studies.claims import BROKEN, Finding, claims_of, judged
-from sentviz.studies.collected import of_paper
-from sentviz.studies.export_paper import export_paper
-from sentviz.studies.runner import collect, finished, plan, source, training
+from sentviz.papers.studies.claims import BROKEN, claims_of, judged
+from sentviz.papers.studies.collected import of_paper
+from sentviz.papers.studies.export_paper import export_paper
+from sentviz.papers.studies.runner import collect, plan, source, training
+from sentviz.runs import registry
+from sentviz.runs.configs import EncoderConfig
+from sentviz.runs.presets import named as preset_of
+from sentviz.runs.presets import preset, split
+from sentviz.runs.registry import Page, Paper, Preset, Section, named, papers, printed, problems, studies
+from sentviz.runs.store import Run
 from sentviz.training import train
+from sentviz.training.recipe import Recipe, finished, recipes
 from tests.makers import use_toy_data
 
 ROOT = Path(__file__).parents[1]
@@ -39,7 +40,7 @@ PAGES_OF_ALL = [f"app/views/papers/{name}.py" for name in ("board_part", "claims
 FILES = {
     "made_up/__init__.py": """
 from pathlib import Path
-from sentviz.registry import Page, Paper, Preset, Section, Study
+from sentviz.runs.registry import Page, Paper, Preset, Section, Study
 
 PAPER = Paper(
     name="made-up",
@@ -67,8 +68,8 @@ PAPER = Paper(
     "made_up/work.py": """
 import pandas as pd
 from pathlib import Path
-from sentviz.claim import Claim, Effect, Finding
-from sentviz.studies.collected import configurations
+from sentviz.analysis.claim import Claim, Effect, Finding
+from sentviz.papers.studies.collected import configurations
 
 TABLE = pd.read_csv(Path(__file__).parent / "printed" / "accuracies.csv")
 
@@ -147,7 +148,7 @@ epochs = 2
     "made_up-1.0.dist-info/entry_points.txt": "[sentviz.papers]\nmade-up = made_up:PAPER\n",
     "scripted/__init__.py": """
 from pathlib import Path
-from sentviz.registry import Page, Paper
+from sentviz.runs.registry import Page, Paper
 
 HERE = Path(__file__).parent
 PAPER = Paper("scripted", "Scripted", "A page", "Nobody", HERE, Page("Its own page.", script=HERE / "page.py"))
@@ -203,7 +204,7 @@ def test_the_papers_of_the_house() -> None:
             assert set(section.figures) <= FIGURES.keys() and (section.figures or callable(drawing_of(paper, section)))
         assert {claim.shows for claim in claims_of(paper)} <= {section.name for section in paper.page.sections}
         assert {claim.figure for claim in claims_of(paper)} - {""} <= FIGURES.keys()
-    code = "import sys; from sentviz.registry import papers; papers(); print(*sorted({m.partition('.')[0] for m in sys.modules}))"
+    code = "import sys; from sentviz.runs.registry import papers; papers(); print(*sorted({m.partition('.')[0] for m in sys.modules}))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout.split()
     assert not {"torch", "numpy", "pandas", "plotly", "sklearn", "transformers"} & set(loaded)
 
@@ -257,7 +258,7 @@ def test_no_generic_module_names_a_paper() -> None:
     for path in sorted((ROOT / "sentviz" / "studies").glob("*.py")):
         assert not re.search(rf"\b({names})\b", path.read_text(encoding="utf-8"), re.IGNORECASE), path.name
     said = {word for paper in map(named, registry.BUILT_IN) for word in (paper.name, paper.title, paper.citation, paper.page.url)}
-    for place in ("app/navigation.py", "app/focus.py", *PAGES_OF_ALL, "sentviz/presets.py", "sentviz/recipe.py"):
+    for place in ("app/navigation.py", "app/focus.py", *PAGES_OF_ALL, "sentviz/runs/presets.py", "sentviz/training/recipe.py"):
         tree = ast.parse((ROOT / place).read_text(encoding="utf-8"))
         values = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
         modules = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
@@ -309,7 +310,7 @@ def test_a_foreign_claim_is_judged(made_up: Paper, trained: Run) -> None:
 
 def test_a_foreign_paper_is_written(made_up: Paper, trained: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without makers of its own: its printed tables, measured beside printed, the claims; the answer is in the manifest."""
-    monkeypatch.setattr("sentviz.studies.export_paper.find_browser", lambda: None)
+    monkeypatch.setattr("sentviz.papers.studies.export_paper.find_browser", lambda: None)
     manifest = export_paper("made-up", tmp_path / "out", [trained])
     assert {item["id"]: item["state"] for item in manifest["items"]} == dict.fromkeys(
         ("accuracies", "words", "accuracy-toy", "claims"), "written"
@@ -424,7 +425,7 @@ def test_what_would_take_anothers_place_is_left_out(made_up: Paper, changes: dic
     others = [named(name) for name in registry.BUILT_IN]
     assert registry._wrong(made_up, others) == ""
     assert said in registry._wrong(replace(made_up, **changes), others)  # type: ignore[arg-type]
-    assert "is no sentviz.registry.Paper" in registry._wrong(changes, others)
+    assert "is no sentviz.runs.registry.Paper" in registry._wrong(changes, others)
 
 
 def test_claims_that_cannot_be_loaded_are_said(made_up: Paper, monkeypatch: pytest.MonkeyPatch) -> None:

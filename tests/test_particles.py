@@ -16,17 +16,17 @@ import pytest
 from PIL import Image
 from scipy.spatial import ConvexHull
 
+from sentviz.browser.gif import MILLISECONDS, TWEENS
+from sentviz.browser.particles import animation_html, limits, look_at, positions_frame, scene_data, scene_of
+from sentviz.browser.particles.gif import END, REST, animation_gif
 from sentviz.errors import InputError
-from sentviz.export import render
+from sentviz.export.files import render
 from sentviz.figures import Figure
 from sentviz.figures.clustering import layer_bands, layer_lines, leader_bars, vocabulary_map
 from sentviz.figures.particles import NEAR, Scene, hull, label_places, particles, seen, together
 from sentviz.figures.token_step import token_step
-from sentviz.gif import MILLISECONDS, TWEENS
-from sentviz.hardmax import Clustering, simulate, weights
-from sentviz.hardmax.polytope import limit
-from sentviz.particles import animation_html, limits, look_at, positions_frame, scene_data, scene_of
-from sentviz.particles.gif import END, REST, animation_gif
+from sentviz.models.clustering import Clustering, simulate, weights
+from sentviz.models.clustering.polytope import limit
 
 HOSTILE = (
     "</script><script>window.hacked=true</script>",

@@ -15,8 +15,8 @@ from click.testing import CliRunner
 
 from sentviz.cli import main
 from sentviz.errors import InputError, RunError
-from sentviz.score import inputs
-from sentviz.score.inputs import rows_of, survey
+from sentviz.serving.corpus import inputs
+from sentviz.serving.corpus.inputs import rows_of, survey
 
 RUN = "sst2/ndt-unit-2"
 
@@ -86,7 +86,7 @@ def test_a_command_reads_regular_files_only(
 @pytest.mark.parametrize("name", ["model.json", "model.onnx", "tokenizer.json"])
 def test_a_model_in_onnx_is_of_regular_files(name: str, make: Callable[[Path], None], tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
-    from sentviz.onnx import load
+    from sentviz.serving.onnx import load
 
     card = {"format": 1, "run": "x", "labels": ["a", "b"], "calibration": 1.0, "cls": True, "model": {}}
     card |= {"files": {name: hashlib.sha256(b"{}").hexdigest() for name in ("model.onnx", "tokenizer.json")}}
@@ -100,7 +100,7 @@ def test_a_model_in_onnx_is_of_regular_files(name: str, make: Callable[[Path], N
 
 def test_files_of_a_model_in_onnx_lie_in_its_folder(tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
-    from sentviz.onnx import load
+    from sentviz.serving.onnx import load
 
     card = {"format": 1, "run": "x", "labels": ["a", "b"], "calibration": 1.0, "cls": True, "model": {}, "files": {"../secret": ""}}
     (tmp_path / "m").mkdir()

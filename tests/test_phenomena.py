@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 from scipy.stats import binomtest
 
+from sentviz.analysis.evaluation import wilson
+from sentviz.analysis.testset.phenomena import accuracy_by_phenomenon
+from sentviz.analysis.testset.rows import Rows
 from sentviz.errors import InputError
-from sentviz.evaluation import wilson
 from sentviz.figures.phenomena import MOST, phenomena
-from sentviz.testset.phenomena import accuracy_by_phenomenon
-from sentviz.testset.rows import Rows
 
 
 def some(seed: int = 0, tags: tuple[str, ...] = ("negation", "plain", "sarcasm"), run: str = "toy/a", n: int = 40) -> Rows:

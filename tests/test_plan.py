@@ -14,11 +14,11 @@ from scipy.special import softmax
 from sklearn.metrics import accuracy_score, f1_score, log_loss
 from torch.nn import functional as F
 
-from sentviz.datasets import MIDDLE
+from sentviz.analysis.evaluation import Evaluation
+from sentviz.data.datasets import MIDDLE
 from sentviz.errors import InputError
-from sentviz.evaluation import Evaluation
-from sentviz.recipe import SELECTIONS, Recipe
 from sentviz.training.plan import Mixture, batches, better, evaluation_due, rate, scores
+from sentviz.training.recipe import SELECTIONS, Recipe
 from sentviz.training.trainer import _targets
 from tests.makers import toy_trainer, use_toy_data
 

@@ -14,11 +14,11 @@ import pandas as pd
 import pytest
 
 from sentviz.errors import InputError
-from sentviz.runs import Run
-from sentviz.score.engines import score
-from sentviz.score.output import Scored, Wishes
-from sentviz.score.plane import POINT, plane, sample
-from sentviz.score.view import server
+from sentviz.runs.store import Run
+from sentviz.serving.corpus.engines import score
+from sentviz.serving.corpus.output import Scored, Wishes
+from sentviz.serving.corpus.plane import POINT, plane, sample
+from sentviz.serving.corpus.view import server
 from tests.makers import BAD, GOOD, NOUNS
 
 TEXTS = [f"the {noun} was {one} and {two}" for noun in NOUNS for one in GOOD for two in BAD]

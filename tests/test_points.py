@@ -14,10 +14,10 @@ import pytest
 import streamlit as st
 
 from app.components.points import asked_layer, drawn
+from sentviz.browser.points import points_data, points_html
 from sentviz.errors import InputError
 from sentviz.figures.colours import class_colours
 from sentviz.figures.scatter import COLOURS, HOVER
-from sentviz.points import points_data, points_html
 
 HOSTILE = "</script><script>window.hacked=true</script>"
 LAYERS = ["embedding", "layer 1", "layer 2, the last"]

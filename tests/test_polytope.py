@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sentviz.hardmax import simulate
-from sentviz.hardmax.polytope import ACCURACY, Statement, limit, projection, theory
+from sentviz.models.clustering import simulate
+from sentviz.models.clustering.polytope import ACCURACY, Statement, limit, projection, theory
 
 
 def by_name(statements: list[Statement]) -> dict[str, Statement]:

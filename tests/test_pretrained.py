@@ -12,14 +12,14 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from sentviz.data.tokenizers import Reading
 from sentviz.errors import RunError
 from sentviz.models.encoder import Encoder
 from sentviz.models.model import collate
 from sentviz.models.pretrained.checkpoint import read_checkpoint
 from sentviz.models.pretrained.tokens import PretrainedTokenizer
 from sentviz.models.protocol import Inputs, Watch
-from sentviz.shapes import EncoderConfig
-from sentviz.text import Reading
+from sentviz.runs.configs import EncoderConfig
 
 transformers = pytest.importorskip("transformers", reason="the extra hub (transformers) is not installed")
 pytestmark = pytest.mark.slow

@@ -11,12 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sentviz import fonts
-from sentviz._browser import find_browser
-from sentviz._printed import fit_width
 from sentviz.errors import InputError
-from sentviz.export import SIZES, render
-from sentviz.figures import Figure, heatmap, probability_bars, scalar_evolution, small_multiples, token_strip
+from sentviz.export.chromium import find_browser
+from sentviz.export.files import render
+from sentviz.export.print_layout import fit_width
+from sentviz.figures import Figure, fonts, heatmap, probability_bars, scalar_evolution, small_multiples, token_strip
 from sentviz.figures.bartable import Column, bar_table
 from sentviz.figures.beside import measured_beside_printed
 from sentviz.figures.cells import number_cells
@@ -26,6 +25,7 @@ from sentviz.figures.ends import pushed_apart
 from sentviz.figures.layers import head_table, verdict_lines
 from sentviz.figures.ranking import ranking
 from sentviz.figures.separation import accuracy_by_length
+from sentviz.figures.style import SIZES
 from tests.fakes import fake_trace
 from tests.tools.layout import of_svg
 from tests.tools.picture import reader
@@ -136,7 +136,7 @@ def test_sizes_that_are_none_are_named() -> None:
 
 
 def test_the_file_is_written_by_its_suffix(tmp_path: Path) -> None:
-    from sentviz.export import save
+    from sentviz.export.files import save
 
     assert save(figure(), tmp_path / "t.tex").read_text(encoding="utf-8").startswith("% ")
 

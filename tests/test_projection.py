@@ -14,14 +14,14 @@ import numpy.typing as npt
 import pandas as pd
 import pytest
 
-from sentviz.background import Job, Jobs
-from sentviz.embeddings.cache import Cache, digest, layer_vectors, pictures, stored_sample
-from sentviz.embeddings.neighbourhood import kept, measures, silhouettes
-from sentviz.embeddings.projection import METHODS, align, inside, nearest, project, simplified
+from sentviz.analysis.embeddings.cache import Cache, digest, layer_vectors, pictures, stored_sample
+from sentviz.analysis.embeddings.neighbourhood import kept, measures, silhouettes
+from sentviz.analysis.embeddings.projection import METHODS, align, inside, nearest, project, simplified
 from sentviz.errors import InputError, RunError, SentvizError, Stopped
-from sentviz.export import render
+from sentviz.export.files import render
 from sentviz.figures.scatter import COLOURS, measured, scatter
-from sentviz.runs import Run
+from sentviz.runs.store import Run
+from sentviz.serving.jobs import Job, Jobs
 from tests.makers import small_model
 
 Floats = npt.NDArray[np.float64]

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from sentviz import datasets
+from sentviz.data import datasets
 from sentviz.errors import InputError, RunError
-from sentviz.recipe import Recipe, finished, recipe_names
-from sentviz.registry import papers
-from sentviz.runs import attach
-from sentviz.studies.runner import light
+from sentviz.papers.studies.runner import light
+from sentviz.runs.registry import papers
+from sentviz.runs.store import attach
 from sentviz.training import subject_of, train
+from sentviz.training.recipe import Recipe, finished, recipe_names
 from tests.makers import toy_pairs, toy_recipe, toy_splits, use_toy_data
 
 

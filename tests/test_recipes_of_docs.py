@@ -21,22 +21,24 @@ from click.testing import CliRunner
 from streamlit.testing.v1 import AppTest
 
 import sentviz
-from sentviz import datasets, registry, shapes
+from sentviz.analysis.explain import available, explained, score
+from sentviz.analysis.explain.gradients import integrate
 from sentviz.cli import main
+from sentviz.data import datasets
 from sentviz.errors import InputError
-from sentviz.explain import available, explained, score
-from sentviz.explain.gradients import integrate
+from sentviz.export.report import report_html
 from sentviz.gallery import FIGURES, code, draw
 from sentviz.gallery import sentence as sentences
 from sentviz.models.kinds import NETWORKS
 from sentviz.models.model import Model
-from sentviz.recipe import Recipe
-from sentviz.report import report_html
-from sentviz.runs import Run
-from sentviz.studies.claims import claims_of, judged
-from sentviz.studies.export_paper import export_paper
-from sentviz.studies.figures import drawn
+from sentviz.papers.studies.claims import claims_of, judged
+from sentviz.papers.studies.export_paper import export_paper
+from sentviz.papers.studies.figures import drawn
+from sentviz.runs import configs as shapes
+from sentviz.runs import registry
+from sentviz.runs.store import Run
 from sentviz.training import Trainer, subject_of, train
+from sentviz.training.recipe import Recipe
 from tests.docs import ROOT, Block, blocks
 from tests.makers import toy_splits, use_toy_data
 from tests.test_app import PAGES, opened, words
@@ -326,7 +328,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[registry.P
 def test_a_paper_trains_judges_and_writes(mine: registry.Paper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its study by its own recipe, its claim on the runs, its table measured beside printed."""
     use_toy_data(monkeypatch)
-    monkeypatch.setattr("sentviz.studies.export_paper.find_browser", lambda: None)
+    monkeypatch.setattr("sentviz.papers.studies.export_paper.find_browser", lambda: None)
     small = {"min_count": 1, "max_length": 16, "epochs": 1, "batch_size": 16}
     recipes = [Recipe.read("mine_sst2", model=name, **small) for name in mine.studies["mine"].models]
     made = [train(recipe, tmp_path / "runs", progress=False) for recipe in recipes]

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-import sentviz.export as export
-from sentviz._browser import find_browser
+import sentviz.export.files as export
 from sentviz.cli import main
+from sentviz.export.chromium import find_browser
+from sentviz.export.embedding import SEALED, unseal
+from sentviz.export.verify import verify
 from sentviz.gallery import draw
-from sentviz.seal import SEALED, unseal
-from sentviz.studies.export_paper import _write
-from sentviz.studies.made import Table
-from sentviz.verify import verify
+from sentviz.papers.studies.export_paper import _write
+from sentviz.papers.studies.made import Table
 
 RUN, TEXT = "sst2/ndt-unit-2", "A quiet delight."
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 import sentviz
-import sentviz.remarks
-from sentviz import runs
+import sentviz.analysis.explain.notices
+from sentviz.analysis.explain.notices import remarks, written_in
 from sentviz.errors import RunError
-from sentviz.languages import reads_pairs
-from sentviz.remarks import remarks, written_in
-from sentviz.runs import Run
+from sentviz.runs import store
+from sentviz.runs.languages import reads_pairs
+from sentviz.runs.store import Run
 
 
 def changed(run: Path, to: Path, **entries: object) -> Run:
@@ -34,9 +34,9 @@ def test_a_temperature_that_is_none_is_refused(temperature: float, tiny_run: Pat
 def test_a_text_whose_end_was_not_counted_says_so(tiny_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a text as long as the longest one that is tokenized, more may have been cut off than its tokens tell."""
     trace = Run.open(tiny_run).example().replace(dropped=3)
-    monkeypatch.setattr(sentviz.remarks, "LONGEST", len(trace.text) + 1)
+    monkeypatch.setattr(sentviz.analysis.explain.notices, "LONGEST", len(trace.text) + 1)
     assert "the last 3 were not read." in dict(remarks(trace, Run.open(tiny_run)))["cut"]
-    monkeypatch.setattr(sentviz.remarks, "LONGEST", len(trace.text))
+    monkeypatch.setattr(sentviz.analysis.explain.notices, "LONGEST", len(trace.text))
     assert dict(remarks(trace, Run.open(tiny_run)))["cut"].endswith(f"What follows the first {len(trace.text)} characters was not counted.")
 
 
@@ -63,7 +63,7 @@ def test_the_letters_tell_what_a_text_is_written_in(text: str, found: str) -> No
 
 
 def test_a_text_in_other_letters_than_the_model_learned_is_said_to_mean_nothing() -> None:
-    run = runs.find("sst2/ndt-unit-2")
+    run = store.find("sst2/ndt-unit-2")
     model = sentviz.load(run.name)
     said = {
         text: " ".join(sentence for _, sentence in remarks(model.trace(text), run))

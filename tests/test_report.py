@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from sentviz import report
+from sentviz.analysis.explain import SCORES, explained
+from sentviz.analysis.explain.notices import remarks
+from sentviz.analysis.maps.arithmetic import cell
 from sentviz.cli import main
 from sentviz.errors import InputError
-from sentviz.explain import SCORES, explained
+from sentviz.export import report
+from sentviz.export.report import report_html
 from sentviz.gallery import sentence
-from sentviz.maps.arithmetic import cell
 from sentviz.models.model import Model
-from sentviz.remarks import remarks
-from sentviz.report import report_html
-from sentviz.runs import Run
-from sentviz.trace import Trace
+from sentviz.runs.store import Run
+from sentviz.runs.trace import Trace
 
 pytestmark = pytest.mark.slow
 

@@ -16,13 +16,14 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from torch.nn import functional as F
 
-from sentviz import datasets, runs
+from sentviz.data import datasets
+from sentviz.data.lexicon import Lexicon
 from sentviz.errors import RunError
-from sentviz.lexicon import Lexicon
 from sentviz.models.loading import load
 from sentviz.models.weights import pack, unpack
-from sentviz.recipe import Recipe
+from sentviz.runs import store
 from sentviz.training import Trainer, resuming, subject, subject_of, train, trainer
+from sentviz.training.recipe import Recipe
 from tests.makers import hardmax_recipe, no_room, toy_recipe, toy_splits, toy_trainer, use_toy_data
 
 pytestmark = pytest.mark.slow
@@ -207,7 +208,7 @@ def test_kept_epochs_are_the_states_after_them(make: Make, tmp_path: Path) -> No
 
 
 def test_a_run_without_kept_epochs_says_so(tiny_run: Path) -> None:
-    assert runs.Run.open(tiny_run).epochs == ()
+    assert store.Run.open(tiny_run).epochs == ()
     with pytest.raises(RunError, match="epoch 1 were not kept; its recipe keeps none"):
         load(tiny_run, epoch=1)
 
@@ -217,11 +218,11 @@ def test_the_last_epochs_are_kept(tmp_path: Path) -> None:
     assert list(trainer.epochs) == [2, 3, 4]
     run = trainer.finish()
     frame = pd.DataFrame({"value": [1.0]})
-    again = runs.attach(run, "words.parquet", frame)
+    again = store.attach(run, "words.parquet", frame)
     assert again.epochs == (2, 3, 4) and load(again, epoch=3).predict(["a warm song"])["label"][0]
     (run.folder / "epochs" / "notes.txt").write_text("mine")
     with pytest.raises(RunError, match=r"holds epochs/notes\.txt"):
-        runs.attach(again, "words.parquet", frame)
+        store.attach(again, "words.parquet", frame)
     path = run.folder / "epochs" / "3.safetensors"
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(RunError, match=r"epochs/3\.safetensors is damaged"):

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sentviz import runs
+from sentviz.analysis.testset.rows import Rows, predicted, stored, unread
+from sentviz.analysis.testset.slices import AGREE, CORNERS, Slice, matching
 from sentviz.errors import InputError, RunError
 from sentviz.models.model import Model
-from sentviz.runs import Run
-from sentviz.testset.rows import Rows, predicted, stored, unread
-from sentviz.testset.slices import AGREE, CORNERS, Slice, matching
+from sentviz.runs import store
+from sentviz.runs.store import Run
 from tests.makers import small_model
 
 TEXTS = ("A dull, dull film.", "DULL?", "Not dullness itself", "it isn't", "the isn of it", "멋진 영화", "“dull”", "dull's end")
@@ -75,10 +75,10 @@ def test_damaged_predictions_are_named(tiny_run: Path, monkeypatch: pytest.Monke
     run = Run.open(tiny_run)
     frame = run.frame("test.parquet")
     frame.loc[2, column] = value
-    monkeypatch.setattr(runs, "read_table", lambda file: frame)
+    monkeypatch.setattr(store, "read_table", lambda file: frame)
     with pytest.raises(RunError, match=f"test.parquet is damaged: some of its {said}"):
         stored(run)
-    monkeypatch.setattr(runs, "read_table", lambda file: frame.drop(columns=column))
+    monkeypatch.setattr(store, "read_table", lambda file: frame.drop(columns=column))
     with pytest.raises(RunError, match=f"no column '{column}'"):
         stored(run)
 

@@ -16,14 +16,15 @@ import pytest
 from click.testing import CliRunner
 from safetensors.torch import load_file, save_file
 
-from sentviz import runs
+from sentviz.analysis.measurements import measure
 from sentviz.cli import main
 from sentviz.errors import RunError
-from sentviz.measurements import measure
+from sentviz.io.files import hold, writing
 from sentviz.models.loading import load
 from sentviz.models.model import Model
-from sentviz.runs import Run, find
-from sentviz.shelf import catalog
+from sentviz.runs import store
+from sentviz.runs.catalog import catalog
+from sentviz.runs.store import Run, find
 from tests.makers import LABELS
 
 
@@ -101,7 +102,7 @@ def _other_shape(folder: Path) -> None:
 
 
 def _other_vocabulary(folder: Path) -> None:
-    from sentviz.text import Tokenizer
+    from sentviz.data.tokenizers import Tokenizer
 
     Tokenizer.train_words(["quite another vocabulary"], 1).save(folder / "tokenizer.json")
     resealed(folder, "tokenizer.json")
@@ -218,7 +219,7 @@ def test_one_folder_of_runs_needs_no_list(root: Path) -> None:
     for folder in (root, str(root)):
         assert {"toy/ndt-unit-2", "toy/vanilla-matched"} <= set(catalog(folder)["run"])
         assert find("toy/ndt-unit-2", folder).configuration == "ndt-unit-2"
-        assert root in runs.roots(folder)
+        assert root in store.roots(folder)
     assert Run.open(str(root / "toy/ndt-unit-2")).config["preset"] == "ndt-unit-2"
 
 
@@ -230,17 +231,17 @@ def test_tables_measured_side_by_side_are_both_kept(root: Path) -> None:
     """Two measurements open the run; the slower one knows nothing of the other's table, which stays."""
     folder = root / "toy/ndt-unit-2"
     one, other = Run.open(folder), Run.open(folder)
-    runs.attach(one, "heads.parquet", HEADS)
-    assert {"heads.parquet", "words.parquet"} <= runs.attach(other, "words.parquet", WORDS).config["files"].keys()
+    store.attach(one, "heads.parquet", HEADS)
+    assert {"heads.parquet", "words.parquet"} <= store.attach(other, "words.parquet", WORDS).config["files"].keys()
     assert len(Run.open(folder).frame("heads.parquet")) == 1
 
 
 def test_a_table_waits_for_another_and_not_for_ever(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = Run.open(root / "toy/ndt-unit-2")
-    monkeypatch.setattr(runs, "PATIENCE", 0.1)
-    with runs.hold(run.folder) as mine, pytest.raises(RunError, match="being written by another process"):
+    monkeypatch.setattr(store, "PATIENCE", 0.1)
+    with hold(run.folder) as mine, pytest.raises(RunError, match="being written by another process"):
         assert mine
-        runs.attach(run, "heads.parquet", HEADS)
+        store.attach(run, "heads.parquet", HEADS)
 
 
 def test_a_table_of_weights_that_are_gone_is_refused(root: Path) -> None:
@@ -248,12 +249,12 @@ def test_a_table_of_weights_that_are_gone_is_refused(root: Path) -> None:
     run = Run.open(root / "toy/ndt-unit-2")
     _nan(run.folder)
     with pytest.raises(RunError, match="trained anew"):
-        runs.attach(run, "heads.parquet", HEADS)
+        store.attach(run, "heads.parquet", HEADS)
 
 
 def test_what_cannot_be_stored_is_not_measured(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A foreign file, or a folder that may not be written, is found before the first text."""
-    monkeypatch.setattr("sentviz.maps.heads.over_split", lambda *_: pytest.fail("measured"))
+    monkeypatch.setattr("sentviz.analysis.maps.heads.over_split", lambda *_: pytest.fail("measured"))
     folder = root / "toy/ndt-unit-2"
     (folder / "notes.txt").write_text("mine")
     with pytest.raises(RunError, match=r"holds notes\.txt"):
@@ -325,13 +326,13 @@ def names(folder: Path) -> list[str]:
 def test_writing_replaces_only_when_it_ends_well(tmp_path: Path) -> None:
     """An exception leaves the old folder and no rest; success replaces all of it."""
     folder = tmp_path / "runs" / "one"
-    with runs.writing(folder) as fresh:
+    with writing(folder) as fresh:
         (fresh / "a").write_text("old")
-    with pytest.raises(KeyboardInterrupt), runs.writing(folder) as fresh:
+    with pytest.raises(KeyboardInterrupt), writing(folder) as fresh:
         (fresh / "b").write_text("half")
         raise KeyboardInterrupt
     assert names(folder) == ["a"] and names(folder.parent) == ["one"]
-    with runs.writing(folder) as fresh:
+    with writing(folder) as fresh:
         (fresh / "c").write_text("new")
         assert (folder / "a").read_text() == "old"
     assert names(folder) == ["c"] and names(folder.parent) == ["one"]
@@ -349,7 +350,7 @@ def test_writing_puts_the_old_folder_back_when_the_end_fails(tmp_path: Path, mon
         return plain(self, target)
 
     monkeypatch.setattr(Path, "rename", rename)
-    with pytest.raises(OSError, match="no room"), runs.writing(folder) as fresh:
+    with pytest.raises(OSError, match="no room"), writing(folder) as fresh:
         (fresh / "b").write_text("new")
     assert (folder / "a").read_text() == "old" and names(tmp_path) == ["one"]
 
@@ -359,7 +360,7 @@ def test_folders_of_a_write_in_progress_are_no_runs(root: Path) -> None:
     shutil.copytree(root / "toy/ndt-unit-2", root / "toy" / ".ndt-unit-2.tmp-abc")
     (root / "toy" / "notes.txt").write_text("x")
     (root / "toy" / "empty").mkdir()
-    found = runs.runs([root])
+    found = store.runs([root])
     assert {"toy/ndt-unit-2", "toy/vanilla-matched", "toy/empty"} == {n for n in found if n.startswith("toy/")}
     assert isinstance(found["toy/empty"], RunError)
 
@@ -376,4 +377,4 @@ def test_a_digest_tells_runs_apart(root: Path) -> None:
 
 def test_the_tokenizers_of_large_vocabularies_are_read() -> None:
     """XLM-RoBERTa's has 250,002 entries and 17,082,660 bytes; other JSON files of a run are far smaller."""
-    assert runs.most("tokenizer.json") >= 2 * 17_082_660 > runs.most("metrics.json")
+    assert store.most("tokenizer.json") >= 2 * 17_082_660 > store.most("metrics.json")

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from sentviz.errors import RunError
-from sentviz.runs import Run, runs
-from sentviz.schema import TABLES, fits, fits_config, fits_metrics, fits_table
+from sentviz.runs.schema import TABLES, fits, fits_config, fits_metrics, fits_table
+from sentviz.runs.store import Run, runs
 from tests.tools.damage import BROKEN, Damage, damages, visited
 
 

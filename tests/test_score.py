@@ -20,19 +20,19 @@ import pytest
 from click.testing import CliRunner, Result
 
 import sentviz
+from sentviz.analysis.maps.heads import CLS_MEASURES, MEASURES, Sums, over_rows
+from sentviz.analysis.testset.rows import predicted
+from sentviz.analysis.testset.word_counts import counted, of_frame
 from sentviz.cli import main
+from sentviz.data.upload import codes
 from sentviz.errors import InputError, SentvizError
-from sentviz.maps.heads import CLS_MEASURES, MEASURES, Sums, over_rows
-from sentviz.runs import Run
-from sentviz.score import engines
-from sentviz.score.answers import Scorer
-from sentviz.score.engines import score
-from sentviz.score.inputs import found, rows_of, survey
-from sentviz.score.output import Job, Scored, Wishes, part_name, prepared
-from sentviz.score.summary import heads, totals, words
-from sentviz.testset.rows import predicted
-from sentviz.testset.upload import codes
-from sentviz.testset.words import counted, of_frame
+from sentviz.runs.store import Run
+from sentviz.serving.corpus import engines
+from sentviz.serving.corpus.answers import Scorer
+from sentviz.serving.corpus.engines import score
+from sentviz.serving.corpus.inputs import found, rows_of, survey
+from sentviz.serving.corpus.output import Job, Scored, Wishes, part_name, prepared
+from sentviz.serving.corpus.summary import heads, totals, words
 from tests.makers import BAD, GOOD, NOUNS
 
 TEXTS = [f"the {noun} was {one} and {two}" for noun in NOUNS for one in GOOD[:3] for two in BAD[:3]]
@@ -255,7 +255,7 @@ def test_a_file_that_changes_meanwhile_is_told(run: Run, files: Path, tmp_path: 
 @pytest.mark.parametrize("name", ["run", "engine", "empty", "twice"])
 def test_what_cannot_be_scored_is_one_sentence(name: str, run: Run, files: Path, tmp_path: Path) -> None:
     """A run without attention is asked for it, an engine that there is not, files without a row, an output that is held."""
-    from sentviz.atomic import hold
+    from sentviz.io.files import hold
 
     (tmp_path / "empty.csv").write_text("text,label\n")
     if name == "engine":
@@ -332,7 +332,7 @@ def test_workers_that_always_die_are_given_up(run: Run, files: Path, tmp_path: P
 
 def test_an_actor_scores_ranges_and_says_what_it_cannot(run: Run, files: Path, tmp_path: Path) -> None:
     """What Ray calls, without Ray."""
-    from sentviz.score.on_ray import _Actor
+    from sentviz.serving.corpus.on_ray import _Actor
 
     source = survey("a.csv", files / "a.csv", rows=20)
     job = Job(run, (source,), Wishes(), tmp_path / "out")

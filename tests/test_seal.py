@@ -17,12 +17,12 @@ from click.testing import CliRunner
 
 from sentviz.cli import main
 from sentviz.errors import InputError
+from sentviz.export.embedding import SEALED, _taken, _with, seal, unseal
+from sentviz.export.record import MOST_PANELS, MOST_RECORD, MOST_WORDS, ChangedError, Record
+from sentviz.export.verify import against_runs, verify
 from sentviz.figures.source import Call, Source
 from sentviz.gallery import draw
-from sentviz.provenance import MOST_PANELS, MOST_RECORD, MOST_WORDS, ChangedError, Record
-from sentviz.runs import find
-from sentviz.seal import SEALED, _taken, _with, seal, unseal
-from sentviz.verify import against_runs, verify
+from sentviz.runs.store import find
 
 RUN = "sst2/ndt-unit-2"
 EXPORTED = Path(__file__).parent / "data" / "exported"

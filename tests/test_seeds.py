@@ -13,8 +13,8 @@ import pytest
 from scipy.stats import t
 
 from sentviz.errors import InputError
-from sentviz.runs import Run
-from sentviz.studies.seeds import SeedNoise, _compared, _pooled, over_seeds, seed_noise, standard_error
+from sentviz.papers.studies.seeds import SeedNoise, _compared, _pooled, over_seeds, seed_noise, standard_error
+from sentviz.runs.store import Run
 from tests.studies import answering
 
 Bools = npt.NDArray[np.bool_]

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 import torch
 
-from sentviz import attention as at
+from sentviz.data.parts_of_speech import TAGS
+from sentviz.data.spans import words_of
+from sentviz.data.tags import Tagger
+from sentviz.data.tokenizers import Reading, Tokenizer
 from sentviz.errors import InputError, RunError
+from sentviz.models import attention as at
 from sentviz.models.encoder import AwarePositions, Encoder
 from sentviz.models.model import Model, collate
 from sentviz.models.protocol import SHUT, Change, Inputs, Watch
-from sentviz.parts_of_speech import TAGS
-from sentviz.shapes import EncoderConfig
-from sentviz.tags import Tagger
-from sentviz.text import Reading, Tokenizer
-from sentviz.trace import Trace
-from sentviz.words import words_of
+from sentviz.runs.configs import EncoderConfig
+from sentviz.runs.trace import Trace
 from tests.makers import LABELS, randomise
 
 TEXT = "What a warm garden, and not a dull song!"

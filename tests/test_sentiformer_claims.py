@@ -8,16 +8,16 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from sentviz.claim import Finding
-from sentviz.evaluation import holm
+from sentviz.analysis.claim import Finding
+from sentviz.analysis.evaluation import holm
 from sentviz.papers.sentiformer import PAPER, prints, reach
 from sentviz.papers.sentiformer.answer import asked
 from sentviz.papers.sentiformer.claims import CLAIMS
 from sentviz.papers.sentiformer.export import MAKERS
 from sentviz.papers.sentiformer.study import ablations, against_baselines, beside, readings, worded
 from sentviz.papers.sentiformer.tables import ablation, accuracy
-from sentviz.runs import Run
-from sentviz.studies.made import Table
+from sentviz.papers.studies.made import Table
+from sentviz.runs.store import Run
 from tests.studies import as_said, made_run, made_seeds
 
 FIVE = ("very negative", "negative", "neutral", "positive", "very positive")
@@ -113,7 +113,7 @@ def test_its_own_tables_rewritten(
 def test_the_vocabulary_that_the_printed_size_would_take() -> None:
     """By the sizes of a real network of one token."""
     from sentviz.models.kinds import network_of
-    from sentviz.presets import preset
+    from sentviz.runs.presets import preset
 
     rest = network_of(preset("sentiformer", vocab_size=1, classes=5, max_length=512)).parameters_count() - 256
     assert f"{(22e6 - rest) / 256:,.0f}" in found("It has about 22 M parameters", []).evidence

@@ -12,8 +12,8 @@ from streamlit.testing.v1 import AppTest
 
 from sentviz.papers.sentiformer import PAPER
 from sentviz.papers.sentiformer.study import DATASETS
-from sentviz.runs import Run, attach
-from sentviz.studies.claims import claims_of
+from sentviz.papers.studies.claims import claims_of
+from sentviz.runs.store import Run, attach
 from tests.studies import made_seeds
 from tests.test_app import opened, words
 
@@ -30,7 +30,7 @@ def page(monkeypatch: pytest.MonkeyPatch) -> Iterator[Opened]:
     """A function that opens a part of the page on the runs of one folder alone."""
 
     def on(folder: Path, part: str = "results") -> AppTest:
-        monkeypatch.setattr("sentviz.runs.roots", lambda folders=(): [folder])
+        monkeypatch.setattr("sentviz.runs.store.roots", lambda folders=(): [folder])
         st.cache_resource.clear()
         st.cache_data.clear()
         return opened("sentiformer", part=part)

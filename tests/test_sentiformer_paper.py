@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 import sentviz
+from sentviz.data.parts_of_speech import TAGS
 from sentviz.errors import RunError
 from sentviz.models.encoder import Encoder
 from sentviz.papers.sentiformer.presets import ABLATIONS
-from sentviz.parts_of_speech import TAGS
-from sentviz.presets import preset
-from sentviz.recipe import Recipe
-from sentviz.registry import named, printed
-from sentviz.runs import Run
-from sentviz.shapes import EncoderConfig
+from sentviz.runs.configs import EncoderConfig
+from sentviz.runs.presets import preset
+from sentviz.runs.registry import named, printed
+from sentviz.runs.store import Run
 from sentviz.training import train
+from sentviz.training.recipe import Recipe
 from tests.makers import toy_recipe, use_toy_data
 
 pytestmark = pytest.mark.slow

@@ -16,7 +16,7 @@ from sentviz.models.encoder import Encoder
 from sentviz.models.model import Model
 from sentviz.papers.sentiformer.separation import FIRST, LAST, LONGEST, WORDS, Suffixes, drawn, f_star, places_of
 from sentviz.papers.sentiformer.solvers import GRU, TRANSFORMER, Gru, Separation, Setting, Solvers, counted, separate, smallest
-from sentviz.shapes import EncoderConfig
+from sentviz.runs.configs import EncoderConfig
 from tests import slow
 
 TINY = Setting("aware", longest=6, rows=3_000, epochs=4, tested=60)

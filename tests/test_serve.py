@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from sentviz import serve
 from sentviz.cli import main
 from sentviz.errors import RunError
 from sentviz.models.model import Model
+from sentviz.serving import http as serve
 
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
 from fastapi.testclient import TestClient

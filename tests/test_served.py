@@ -21,7 +21,7 @@ from app.fields import LONGEST
 from app.focus import Focus
 from app.server.headers import HEADERS, Signed
 from app.server.rooted import HEAD, SAID, Rooted
-from sentviz.explain import SCORES
+from sentviz.analysis.explain import SCORES
 
 ROOT = Path(__file__).parents[1]
 SERVER = tomllib.loads((ROOT / "app" / ".streamlit" / "config.toml").read_text(encoding="utf-8"))["server"]

@@ -10,19 +10,19 @@ import numpy as np
 import pytest
 import torch
 
-from sentviz import datasets
+from sentviz.analysis.explain import explained
+from sentviz.data import datasets
+from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError
-from sentviz.explain import explained
 from sentviz.models.kinds import network_of
 from sentviz.models.model import Model
 from sentviz.papers.sevenessxin import PAPER
 from sentviz.papers.sevenessxin.presets import ROPE, UNMASKED, VERSIONS
-from sentviz.presets import named, preset
-from sentviz.recipe import Recipe
-from sentviz.shapes import EncoderConfig
-from sentviz.studies.runner import plan, source
-from sentviz.text import Tokenizer
+from sentviz.papers.studies.runner import plan, source
+from sentviz.runs.configs import EncoderConfig
+from sentviz.runs.presets import named, preset
 from sentviz.training import train
+from sentviz.training.recipe import Recipe
 from sentviz.training.run import subject_of
 from tests import makers, slow
 
@@ -136,7 +136,7 @@ def test_the_mask_makes_a_difference_that_training_would_feel() -> None:
 
 def test_word_removal_without_the_mask_fills_up_again() -> None:
     model = model_of("7ess-v1")
-    from sentviz.explain.leave_out import leaving_out
+    from sentviz.analysis.explain.leave_out import leaving_out
 
     trace = model.trace(TEXTS[1], strength={"mask": 0})
     first = leaving_out(model, trace, [[0]], **trace.change)

@@ -9,12 +9,12 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from sentviz.claim import Finding
+from sentviz.analysis.claim import Finding
 from sentviz.papers.sevenessxin import claims, measured, prints
 from sentviz.papers.sevenessxin.answer import asked
 from sentviz.papers.sevenessxin.claims import BEST, CLAIMS
 from sentviz.papers.sevenessxin.presets import ROPE, VERSIONS
-from sentviz.runs import Run
+from sentviz.runs.store import Run
 from tests.studies import as_said, made_seeds
 
 HERE = "runs here"

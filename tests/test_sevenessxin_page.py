@@ -21,11 +21,11 @@ from sentviz.papers.sevenessxin.measured import neutral, padding
 from sentviz.papers.sevenessxin.presets import ROPE
 from sentviz.papers.sevenessxin.study import beside, curve, gains, longer, validation_f1
 from sentviz.papers.sevenessxin.tables import log
-from sentviz.registry import named
-from sentviz.runs import Run, runs
-from sentviz.shelf import _same_rows, gathered
-from sentviz.studies.claims import BROKEN, judged
-from sentviz.studies.items import makers
+from sentviz.papers.studies.claims import BROKEN, judged
+from sentviz.papers.studies.items import makers
+from sentviz.runs.catalog import _same_rows, gathered
+from sentviz.runs.registry import named
+from sentviz.runs.store import Run, runs
 from sentviz.training import train
 from tests import makers as made_up
 from tests.test_app import switched
@@ -41,7 +41,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("seven")
     with pytest.MonkeyPatch.context() as patch:
         splits = made_up.use_toy_data(patch)
-        patch.setattr("sentviz.datasets.load_split", lambda name, split: splits[split])
+        patch.setattr("sentviz.data.datasets.load_split", lambda name, split: splits[split])
         common: dict[str, Any] = {"dataset": prints.DATASET, "shape": SMALL, "select": "f1_positive", "example": "so good"}
         for name in NAMES:
             train(made_up.toy_recipe(name, **common), root, progress=False)
@@ -114,7 +114,7 @@ def test_measured_stands_beside_printed(here: list[Run]) -> None:
 @pytest.mark.slow
 def test_runs_that_learned_from_fewer_rows_are_of_the_study(trained: Path, here: list[Run], monkeypatch: pytest.MonkeyPatch) -> None:
     """Their test rows are those of the others; a run with other rows of as many is left out."""
-    monkeypatch.setattr("sentviz.runs.roots", lambda folders=(): [trained])
+    monkeypatch.setattr("sentviz.runs.store.roots", lambda folders=(): [trained])
     found = gathered()
     assert {"sentiment140/7ess-v1", "sentiment140/7ess-v1-5k"} <= {run.name for run in found.runs} and not found.left_out
     whole, few = (next(run for run in here if run.configuration == name) for name in ("7ess-v1", "7ess-v1-5k"))
@@ -179,7 +179,7 @@ def test_neutral_tweets_are_counted_apart(here: list[Run]) -> None:
 @pytest.mark.parametrize("there", [False, True], ids=["no run", "small runs"])
 def test_every_part_opens(there: bool, trained: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Without an error; where runs are missing with the command that trains them."""
-    monkeypatch.setattr("sentviz.runs.roots", lambda folders=(): [trained if there else tmp_path])
+    monkeypatch.setattr("sentviz.runs.store.roots", lambda folders=(): [trained if there else tmp_path])
     st.cache_resource.clear()
     st.cache_data.clear()
     app = AppTest.from_file(str(APP), default_timeout=240).run()
@@ -200,7 +200,7 @@ def test_the_mask_is_taken_away_by_a_switch(trained: Path, monkeypatch: pytest.M
     """On Explore: off, the answer is that of the model asked without its mask, and said to be an intervention; on, as before."""
     import sentviz
 
-    monkeypatch.setattr("sentviz.runs.roots", lambda folders=(): [trained])
+    monkeypatch.setattr("sentviz.runs.store.roots", lambda folders=(): [trained])
     st.cache_resource.clear()
     st.cache_data.clear()
     app = AppTest.from_file(str(APP), default_timeout=240)

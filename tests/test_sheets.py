@@ -15,18 +15,18 @@ import plotly.graph_objects as go
 import pytest
 from click.testing import CliRunner
 
-import sentviz.export as export
-from sentviz._browser import find_browser
+import sentviz.export.files as export
 from sentviz.cli import main
 from sentviz.errors import InputError
+from sentviz.export.chromium import find_browser
+from sentviz.export.embedding import unseal
+from sentviz.export.record import ChangedError, Record
+from sentviz.export.sheets import Sheet
+from sentviz.export.verify import against_runs, verify
 from sentviz.figures import Figure
 from sentviz.figures.figure import base_layout
+from sentviz.figures.style import Style
 from sentviz.gallery import draw
-from sentviz.provenance import ChangedError, Record
-from sentviz.seal import unseal
-from sentviz.sheets import Sheet
-from sentviz.style import Style
-from sentviz.verify import against_runs, verify
 
 RUNS = ("sst2/ndt-unit-2", "sst2/vanilla")
 TEXT = "A quiet delight."

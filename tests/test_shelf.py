@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 import streamlit as st
 
-from sentviz import runs, shelf
 from sentviz.papers.ndt import study
-from sentviz.runs import SHIPPED, Run
-from sentviz.shelf import STUDIED, faults, gathered
+from sentviz.runs import catalog as shelf
+from sentviz.runs import store
+from sentviz.runs.catalog import STUDIED, faults, gathered
+from sentviz.runs.store import SHIPPED, Run
 from tests.studies import made_run
 
 
@@ -20,7 +21,7 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]
     """An empty folder of runs that ship and one of private runs, the only ones there are."""
     for name in ("ships", "own"):
         (tmp_path / name).mkdir()
-    monkeypatch.setattr(runs, "SHIPPED", tmp_path / "ships")
+    monkeypatch.setattr(store, "SHIPPED", tmp_path / "ships")
     monkeypatch.setenv("SENTVIZ_RUNS", str(tmp_path / "own"))
     monkeypatch.chdir(tmp_path)
     return tmp_path / "ships", tmp_path / "own"
@@ -32,7 +33,7 @@ def test_a_private_run_does_not_stand_for_one_that_ships(places: tuple[Path, Pat
     one, other = made_run(ships, "sst2", "vanilla", digest="a"), made_run(own, "sst2", "vanilla", wrong=50, digest="b")
     made_run(ships, "sst2", "diff", digest="a")
     shutil.copytree(ships / "sst2" / "diff", own / "sst2" / "diff")
-    assert runs.find("sst2/vanilla").digest == other.digest != one.digest
+    assert store.find("sst2/vanilla").digest == other.digest != one.digest
     found = gathered()
     assert {run.name: run.digest for run in found.runs}["sst2/vanilla"] == one.digest and len(found.runs) == 2
     assert found.left_out == {"sst2/vanilla": "since another run ships under this name and is read"}

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 import torch
 
-from sentviz.epochs.course import course, examples
+from sentviz.analysis.epochs.course import course, examples
+from sentviz.data.examples import EXAMPLES
 from sentviz.errors import DataMissingError, InputError
-from sentviz.examples import EXAMPLES
-from sentviz.languages import reads_pairs
 from sentviz.models.model import Model
 from sentviz.models.protocol import Watch
-from sentviz.runs import FILES, Run
-from sentviz.studies.timing import threads
+from sentviz.papers.studies.timing import threads
+from sentviz.runs.languages import reads_pairs
+from sentviz.runs.store import FILES, Run
 from tests.shipped import ASKABLE, ROOT, SHIPPED, of_each
 
 STORED = np.load(Path(__file__).with_name("shipped_logits.npz"))
@@ -53,7 +53,7 @@ def test_a_model_says_what_is_stored(run: Run) -> None:
 
 def traced_as_stored(run: Run, model: Model) -> None:
     """To half precision; its removal scores as well."""
-    from sentviz.explain import explained
+    from sentviz.analysis.explain import explained
 
     stored = run.example()
     fresh = explained(model, model.trace(stored.text, stored.text_pair), ["removal"])
@@ -100,7 +100,7 @@ def predicted_as_stored(run: Run, model: Model) -> None:
 @cache
 def first_rows(data: str) -> list[list[str]]:
     """The texts, and second texts, of 50 test rows; nothing where the data set is not here."""
-    from sentviz import datasets
+    from sentviz.data import datasets
 
     try:
         frame = datasets.load_split(data, "test").frame.head(50)
@@ -155,7 +155,7 @@ def test_measured_epochs_are_whole_and_small(run: Run) -> None:
 @of_each(run for run in SHIPPED if run.epochs)
 def test_kept_epochs_answer_as_measured(run: Run) -> None:
     """The first rows of the sample asked again with the weights after each kept epoch."""
-    from sentviz import datasets
+    from sentviz.data import datasets
     from sentviz.models.loading import load
 
     frame = datasets.load_split(run.config["data"]["name"], "validation").frame.set_index("id")

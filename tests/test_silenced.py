@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sentviz.explain import log_odds
-from sentviz.maps.silenced import silenced
+from sentviz.analysis.explain import log_odds
+from sentviz.analysis.maps.silenced import silenced
 from sentviz.models.model import Model
 from tests.makers import gated_model, small_model
 from tests.test_hardmax_model import random_model

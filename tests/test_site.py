@@ -16,11 +16,11 @@ import pytest
 from docsite.film import FILM
 from docsite.gallery import PICTURES, digest, examples, records
 
+from sentviz.export.record import Record
+from sentviz.export.verify import against_runs
 from sentviz.figures.colours import THEMES
 from sentviz.figures.verdicts import VERDICTS
 from sentviz.gallery import FIGURES
-from sentviz.provenance import Record
-from sentviz.verify import against_runs
 from tests.docs import DOCS, ROOT
 
 pytestmark = pytest.mark.slow
@@ -157,7 +157,7 @@ def test_verdicts_and_costs_are_those_of_the_runs(site: Path) -> None:
     """The pages say what the store of verdicts and the runs' own files say."""
     from docsite.papers import shipped
 
-    from sentviz.studies.kept import verdicts
+    from sentviz.papers.studies.verdicts import verdicts
 
     found = verdicts(shipped())
     overview = re.sub(r"<[^>]+>", " ", (site / "papers" / "index.html").read_text(encoding="utf-8"))

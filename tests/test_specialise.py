@@ -15,15 +15,15 @@ from scipy.spatial.distance import cosine as cosine_distance
 from scipy.spatial.distance import jensenshannon
 from scipy.stats import entropy
 
-from sentviz import datasets
+from sentviz.analysis.maps import specialise
+from sentviz.analysis.maps.specialise import FILE, over_split, untrained, verdict
+from sentviz.analysis.maps.wordclasses import CLASSES, WordClasses, own_lists, word_classes
+from sentviz.data import datasets
+from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import DataMissingError, InputError, RunError
 from sentviz.figures.specialise import entropies, likeness, word_shares
-from sentviz.maps import specialise
-from sentviz.maps.specialise import FILE, over_split, untrained, verdict
-from sentviz.maps.wordclasses import CLASSES, WordClasses, own_lists, word_classes
 from sentviz.models.model import Model
-from sentviz.runs import Run, attach
-from sentviz.text import Tokenizer
+from sentviz.runs.store import Run, attach
 from tests.makers import small_model, toy_splits
 
 TEXTS = toy_splits()["test"].frame["text"].tolist()

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sentviz.datasets import Split
+from sentviz.data.datasets import Split
 from sentviz.errors import RunError
-from sentviz.runs import Run, runs
-from sentviz.studies import standing as module
-from sentviz.studies.standing import BASELINES, COLUMNS, EVERY, SETS, Texts, asked, current, measure, stand, standing
+from sentviz.papers.studies import standing as module
+from sentviz.papers.studies.standing import BASELINES, COLUMNS, EVERY, SETS, Texts, asked, current, measure, stand, standing
+from sentviz.runs.store import Run, runs
 from tests.test_app import opened
 
 PLANTED = Texts("planted", "Planted", "toy", "test", {0: 0, 2: 1, 1: -1})

@@ -13,10 +13,10 @@ import numpy.typing as npt
 import pytest
 from scipy.stats import binomtest
 
+from sentviz.analysis.evaluation import holm
 from sentviz.errors import InputError, RunError
-from sentviz.evaluation import holm
-from sentviz.runs import Run
-from sentviz.studies.stats import aligned, paired, right, verdict
+from sentviz.papers.studies.stats import aligned, paired, right, verdict
+from sentviz.runs.store import Run
 from tests.studies import answering
 
 Bools = npt.NDArray[np.bool_]

@@ -8,9 +8,9 @@ from itertools import pairwise
 
 import pytest
 
+from sentviz.analysis.explain import SCORES, explained, supported
+from sentviz.analysis.explain.flip import smallest_flip
 from sentviz.errors import Stopped
-from sentviz.explain import SCORES, explained, supported
-from sentviz.explain.flip import smallest_flip
 from sentviz.models import model as models
 from sentviz.models.model import Model
 from tests.makers import small_model

@@ -8,11 +8,11 @@ from urllib.parse import parse_qs, urlparse
 import pytest
 from streamlit.testing.v1 import AppTest
 
-import sentviz.export as export
+import sentviz.export.files as export
 from app.focus import Focus
+from sentviz.export.sheets import MOST
+from sentviz.export.verify import against_runs
 from sentviz.gallery import draw
-from sentviz.sheets import MOST
-from sentviz.verify import against_runs
 from tests.test_app import opened
 
 pytestmark = pytest.mark.slow
@@ -70,7 +70,7 @@ def test_figures_are_collected_ordered_and_dropped() -> None:
     first, second = app.session_state["sheet"]
     assert [figure.call.options.get("x") for figure in (first, second)] == [None, "step"]
     assert parse_qs(urlparse(second.view).query)["axis"] == ["step"]
-    from sentviz.provenance import Record
+    from sentviz.export.record import Record
 
     assert against_runs(Record.of(second)).state == "equal"
     app.button(key="open-sheet").click().run()

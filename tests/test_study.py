@@ -12,12 +12,13 @@ from types import SimpleNamespace
 import pytest
 
 from sentviz.errors import InputError, RunError
+from sentviz.io.files import hold
 from sentviz.papers.ndt.presets import PRESETS
-from sentviz.recipe import Recipe
-from sentviz.runs import Run, hold
-from sentviz.studies import runner
-from sentviz.studies.runner import collect, finished, light, plan, run_study
+from sentviz.papers.studies import runner
+from sentviz.papers.studies.runner import collect, light, plan, run_study
+from sentviz.runs.store import Run
 from sentviz.training import train
+from sentviz.training.recipe import Recipe, finished
 from tests.makers import toy_recipe, use_toy_data
 
 STUB = """
@@ -159,8 +160,8 @@ def test_a_study_that_is_ended_ends_its_child(tmp_path: Path) -> None:
 import sys
 from pathlib import Path
 from sentviz.cli.terminal import command
-from sentviz.recipe import Recipe
-from sentviz.studies.runner import run_study
+from sentviz.training.recipe import Recipe
+from sentviz.papers.studies.runner import run_study
 
 @command
 def study():

@@ -10,12 +10,12 @@ import pytest
 from scipy.stats import t
 from sklearn.metrics import roc_auc_score
 
+from sentviz.analysis.evaluation import areas_drawn, auc_of_counts, counted, holm, ties
 from sentviz.errors import InputError, RunError
-from sentviz.evaluation import areas_drawn, auc_of_counts, counted, holm, ties
 from sentviz.papers.ndt.answer import against, answer, answers_by_rows
-from sentviz.studies.against import Comparison, in_points, minus, mixed, seeded
-from sentviz.studies.means import combined, means, predictions
-from sentviz.studies.seeds import _pooled, half_width, seed_noise, standard_error
+from sentviz.papers.studies.against import Comparison, in_points, minus, mixed, seeded
+from sentviz.papers.studies.means import combined, means, predictions
+from sentviz.papers.studies.seeds import _pooled, half_width, seed_noise, standard_error
 from tests.studies import N, made_run, made_seeds
 
 

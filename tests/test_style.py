@@ -16,18 +16,18 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-import sentviz.export as export
-from sentviz._browser import find_browser
+import sentviz.export.files as export
 from sentviz.cli import main
 from sentviz.errors import InputError
-from sentviz.export import render
+from sentviz.export.chromium import find_browser
+from sentviz.export.embedding import unseal
+from sentviz.export.files import render
+from sentviz.export.verify import verify
 from sentviz.figures import Figure, heatmap, probability_bars, token_strip
 from sentviz.figures.colours import blend, ink_on, palette
 from sentviz.figures.figure import base_layout
+from sentviz.figures.style import FONTS, LEGENDS, PALETTES, PLAIN, SIZES, Style, styled
 from sentviz.gallery import draw
-from sentviz.seal import unseal
-from sentviz.style import FONTS, LEGENDS, PALETTES, PLAIN, SIZES, Style, styled
-from sentviz.verify import verify
 from tests.fakes import fake_trace
 
 RUN = "sst2/ndt-unit-2"

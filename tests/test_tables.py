@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from sentviz.export import render
+from sentviz.export.files import render
 from sentviz.figures import Figure, heatmap
 from sentviz.figures.layers import verdict_lines
 from sentviz.figures.scatter import scatter

@@ -10,13 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import sentviz.tags
-import sentviz.text
-from sentviz import datasets, remarks
+import sentviz.data.tags
+import sentviz.data.tokenizers
+from sentviz.analysis.explain import notices as remarks
+from sentviz.data import datasets
+from sentviz.data.parts_of_speech import TAGS
+from sentviz.data.tags import AROUND, ENGLISH, Tagger, known, pieces, tags_instead, tags_of
+from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import DataMissingError, RunError
-from sentviz.parts_of_speech import TAGS
-from sentviz.tags import AROUND, ENGLISH, Tagger, known, pieces, tags_instead, tags_of
-from sentviz.text import Tokenizer
 
 TEXTS = (
     "The plot doesn’t drag, it's a quiet delight. Great, the Wi-Fi is broken again!",
@@ -108,10 +109,10 @@ def test_a_token_has_the_tag_of_the_word_that_holds_its_first_character(tagger: 
 
 def test_what_follows_the_longest_text_is_not_tagged(tagger: Tagger, monkeypatch: pytest.MonkeyPatch) -> None:
     text, tokenizer = "a warm song of a clever crew", Tokenizer.train_words(TEXTS, 1)
-    for module in (sentviz.tags, sentviz.text):
+    for module in (sentviz.data.tags, sentviz.data.tokenizers):
         monkeypatch.setattr(module, "LONGEST", 11)
     given: list[str] = []
-    monkeypatch.setattr(sentviz.tags, "pieces", lambda text: given.append(text) or pieces(text))
+    monkeypatch.setattr(sentviz.data.tags, "pieces", lambda text: given.append(text) or pieces(text))
     found = tags_of(tagger, [tokenizer.encode(text)], [(text,)])
     assert given == [text[:11]] and [TAGS[tag] for tag in found[0]] == ["DET", "ADJ", "NOUN"]
 

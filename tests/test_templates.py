@@ -6,8 +6,7 @@ import re
 
 import pytest
 
-from sentviz import templates
-from sentviz.testset import demo
+from sentviz.data import demo, templates
 
 FRAME = templates.frame()
 SAYING = ("thing", "positive", "negative", "mild", "better", "worse", "merit", "flaw", "event", "joy", "fact")  # slots

@@ -11,19 +11,19 @@ import numpy as np
 import pytest
 import torch
 
-from sentviz.attention import KeyTerm
-from sentviz.explain import SCORES, explained, score
-from sentviz.explain.flow import value_weighted_maps
-from sentviz.maps import longmap
-from sentviz.maps.arithmetic import cell
-from sentviz.maps.compare import difference
-from sentviz.maps.heads import of_trace
-from sentviz.maps.injection import row as injected_row
-from sentviz.maps.layers import head_patterns
+from sentviz.analysis.explain import SCORES, explained, score
+from sentviz.analysis.explain.flow import value_weighted_maps
+from sentviz.analysis.maps import longmap
+from sentviz.analysis.maps.arithmetic import cell
+from sentviz.analysis.maps.compare import difference
+from sentviz.analysis.maps.heads import of_trace
+from sentviz.analysis.maps.injection import row as injected_row
+from sentviz.analysis.maps.layers import head_patterns
+from sentviz.models.attention import KeyTerm
 from sentviz.models.encoder import Attention
 from sentviz.models.model import Model
-from sentviz.terms import HeadNorm, Terms
-from sentviz.trace import Trace
+from sentviz.models.terms import HeadNorm, Terms
+from sentviz.runs.trace import Trace
 from tests import injected
 from tests.makers import small_model
 

@@ -19,10 +19,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-import sentviz.text
+import sentviz.data.tokenizers
+from sentviz.data.spans import words_of
+from sentviz.data.tokenizers import SPECIALS, Tokenizer, check_text, is_blank
 from sentviz.errors import InputError, RunError
-from sentviz.text import SPECIALS, Tokenizer, check_text, is_blank
-from sentviz.words import words_of
 
 CORPUS = [
     "The film is good, the end isn't.",
@@ -232,7 +232,7 @@ def test_truncation_counts_what_it_drops(either: Tokenizer) -> None:
 def test_no_tokenizer_gets_more_of_a_text_than_any_model_reads(either: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a limit of 40 characters, a longer text gives the tokens of its first 40; what is longer is not even counted."""
     text = "good film, good end " * 10
-    monkeypatch.setattr(sentviz.text, "LONGEST", 40)
+    monkeypatch.setattr(sentviz.data.tokenizers, "LONGEST", 40)
     got, want = either.encode(text, text, max_length=5, cls=True), either.encode(text[:40], text[:40], max_length=5, cls=True)
     assert got.ids.tolist() == want.ids.tolist() and got.dropped == want.dropped > 0
     assert either.ids_batch([text])[0].tolist() == either.encode(text[:40]).ids.tolist()
@@ -281,13 +281,13 @@ def test_threads_do_not_disturb_each_other(either: Tokenizer) -> None:
 
 
 def lines_run(act: Callable[[], object]) -> int:
-    """Lines of sentviz.text that something runs, each as often as it runs."""
+    """Lines of sentviz.data.tokenizers that something runs, each as often as it runs."""
     count = 0
 
     def traced(frame: FrameType, event: str, _: object) -> Any:
         nonlocal count
         count += event == "line"
-        return traced if frame.f_code.co_filename == sentviz.text.__file__ else None
+        return traced if frame.f_code.co_filename == sentviz.data.tokenizers.__file__ else None
 
     before = sys.gettrace()
     sys.settrace(traced)
@@ -366,7 +366,7 @@ def test_foreign_and_damaged_files_are_refused(words: Tokenizer, tmp_path: Path)
 
 def test_import_is_cheap() -> None:
     heavy = ("torch", "sklearn", "transformers", "pandas", "pyarrow", "tokenizers")
-    code = f"import sys, sentviz.text; print([m for m in {heavy} if m in sys.modules])"
+    code = f"import sys, sentviz.data.tokenizers; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
@@ -377,7 +377,7 @@ def test_import_is_cheap() -> None:
 @pytest.mark.slow
 @needs_data
 def test_vocabularies_have_the_published_sizes() -> None:
-    from sentviz.datasets import load_split
+    from sentviz.data.datasets import load_split
 
     sizes = {
         name: Tokenizer.train_words(load_split(name, "train").frame["text"]).vocab_size for name in ("twitter_financial", "imdb", "sst2")
@@ -389,7 +389,7 @@ def test_vocabularies_have_the_published_sizes() -> None:
 
 @needs_data
 def test_real_texts_agree_with_the_reference() -> None:
-    from sentviz.datasets import load_split
+    from sentviz.data.datasets import load_split
 
     texts = [text for text in load_split("twitter_financial", "test").frame["text"] if text.isascii()]
     tokenizer = Tokenizer.train_words(texts)

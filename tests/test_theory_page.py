@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 
 import sentviz
 from app.views.papers.sentiformer import failures, proposition
-from sentviz.maps.arithmetic import cell
+from sentviz.analysis.maps.arithmetic import cell
 from sentviz.papers.sentiformer import solvers
 from sentviz.training import train
 from tests import makers

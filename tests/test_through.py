@@ -14,16 +14,16 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from sentviz.epochs.course import Course, course, events, examples
-from sentviz.epochs.measured import Measured
+from sentviz.analysis.epochs.course import Course, course, events, examples
+from sentviz.analysis.epochs.measured import Measured
+from sentviz.browser.film import Film, through_data, through_html
+from sentviz.browser.film.gif import film_gif
 from sentviz.errors import InputError
 from sentviz.figures.curves import curves
 from sentviz.figures.epochs import epoch_answers, epoch_confusions, epoch_heads, epoch_maps, epoch_points
 from sentviz.figures.forgetting import forgetting
 from sentviz.gallery import draw
-from sentviz.runs import Run
-from sentviz.through import Film, through_data, through_html
-from sentviz.through.gif import film_gif
+from sentviz.runs.store import Run
 from tests.makers import toy_splits
 
 

@@ -12,8 +12,8 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from app.components.through import asked_row
-from sentviz.runs import Run
-from sentviz.studies.runner import light
+from sentviz.papers.studies.runner import light
+from sentviz.runs.store import Run
 from tests import makers
 from tests.test_app import opened, words
 

@@ -13,7 +13,7 @@ from sentviz.errors import InputError
 from sentviz.figures.crossing import crossing_curves
 from sentviz.papers.sentiformer import throughput
 from sentviz.papers.sentiformer.export import growth_figure
-from sentviz.studies import timing
+from sentviz.papers.studies import timing
 
 
 def test_interleaving_runs_every_candidate_in_every_round() -> None:

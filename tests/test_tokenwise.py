@@ -12,23 +12,23 @@ import pytest
 import torch
 from click.testing import CliRunner
 
+from sentviz.analysis.explain import explained
+from sentviz.analysis.explain.faithfulness import faithfulness
+from sentviz.analysis.explain.leave_out import leaving_out
+from sentviz.analysis.explain.notices import remarks
+from sentviz.analysis.maps.arithmetic import cell
+from sentviz.analysis.maps.tokenwise import forced, gates, signals
 from sentviz.cli import main
+from sentviz.data.tags import ENGLISH, Tagger, described
 from sentviz.errors import InputError, RunError
-from sentviz.explain import explained
-from sentviz.explain.faithfulness import faithfulness
-from sentviz.explain.leave_out import leaving_out
 from sentviz.figures.gates import gate_cells
 from sentviz.figures.positions import position_signals
 from sentviz.gallery import code, draw
-from sentviz.maps.arithmetic import cell
-from sentviz.maps.tokenwise import forced, gates, signals
 from sentviz.models.loading import load
 from sentviz.models.model import Model
 from sentviz.models.protocol import Change, Inputs
-from sentviz.remarks import remarks
-from sentviz.runs import Run
-from sentviz.tags import ENGLISH, Tagger, described
-from sentviz.trace import Trace
+from sentviz.runs.store import Run
+from sentviz.runs.trace import Trace
 from tests.makers import gated_model, small_model
 
 TEXT = "What a warm garden, and not a dull song!"

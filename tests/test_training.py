@@ -15,15 +15,15 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from sentviz import datasets
+from sentviz.analysis.evaluation import evaluate
+from sentviz.analysis.testset.rows import predicted
+from sentviz.data import datasets
+from sentviz.data.lexicon import Lexicon
 from sentviz.errors import InputError, SentvizError
-from sentviz.evaluation import evaluate
-from sentviz.lexicon import Lexicon
 from sentviz.models.loading import load
 from sentviz.models.model import collate, softmax
-from sentviz.recipe import Recipe, finished, recipe_names
-from sentviz.testset.rows import predicted
 from sentviz.training import Trainer, batches, subject_of, train
+from sentviz.training.recipe import Recipe, finished, recipe_names
 from tests.makers import hardmax_recipe, toy_recipe, toy_splits, toy_trainer, use_toy_data
 
 pytestmark = pytest.mark.slow

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from sentviz.background import Job, Jobs, Turns
+from sentviz.serving.jobs import Job, Jobs, Turns
 
 SOON = 20.0  # seconds, after which a test has failed
 

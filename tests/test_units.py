@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from torch import Tensor
 
-from sentviz.explain import explained, score
-from sentviz.explain.leave_out import log_odds
-from sentviz.explain.units import cut, find_units, spaced_words
+from sentviz.analysis.explain import explained, score
+from sentviz.analysis.explain.leave_out import log_odds
+from sentviz.analysis.explain.units import cut, find_units, spaced_words
+from sentviz.data.tokenizers import Tokenizer
 from sentviz.gallery import strip
 from sentviz.models.model import Model
-from sentviz.text import Tokenizer
 from tests.makers import planted_model, small_model, toy_splits
 from tests.slow import best_cut
 

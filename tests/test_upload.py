@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import sentviz.testset.upload
+import sentviz.data.upload
+from sentviz.data.table import Limits, parsed
+from sentviz.data.upload import LIMITS, guess, labelled, read_table
 from sentviz.errors import InputError
-from sentviz.testset.table import Limits, parsed
-from sentviz.testset.upload import LIMITS, guess, labelled, read_table
 
 CLASSES = ("negative", "positive")
 TABLE = pd.DataFrame({"id": ["7", "8", "9"], "review": ["Ein schöner Film.", " ", "a; b"], "sentiment": ["Positive", "negative", "1"]})
@@ -88,7 +88,7 @@ def test_what_is_no_table_is_one_sentence(data: bytes, said: str) -> None:
 def test_a_shape_that_no_table_has_is_refused_before_anything_heavy_is_loaded(data: bytes) -> None:
     """In a process of its own, which says what it has loaded."""
     code = (
-        "import sys\nfrom sentviz.testset.table import Limits, parsed\n"
+        "import sys\nfrom sentviz.data.table import Limits, parsed\n"
         f"try:\n    parsed({data!r}, 'x.csv', Limits())\nexcept ValueError:\n    print(sorted({{'pandas', 'numpy'}} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -200,7 +200,7 @@ def test_what_takes_too_long_or_too_much_is_ended() -> None:
 )
 def test_why_a_reader_ended_is_said(status: int, wrote: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     done = subprocess.CompletedProcess([], status, b"", wrote.encode())
-    monkeypatch.setattr(sentviz.testset.upload.subprocess, "run", lambda *args, **settings: done)
+    monkeypatch.setattr(sentviz.data.upload.subprocess, "run", lambda *args, **settings: done)
     with pytest.raises(InputError, match=rf"^x\.csv .*{said}") as error:
         read_table(b"text\na\n", "x.csv")
     assert "\n" not in str(error.value)

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from sentviz.errors import InputError
-from sentviz.presets import preset
-from sentviz.recipe import Recipe
-from sentviz.shapes import EncoderConfig, lambda_starts
-from sentviz.studies.runner import plan
-from sentviz.variants import VARIANTS, changes
+from sentviz.papers.studies.runner import plan
+from sentviz.runs.configs import EncoderConfig, lambda_starts
+from sentviz.runs.presets import preset
+from sentviz.runs.variants import VARIANTS, changes
+from sentviz.training.recipe import Recipe
 
 
 def config(model: str, variant: str) -> EncoderConfig:

@@ -21,19 +21,19 @@ import plotly.graph_objects as go
 import pytest
 from click.testing import CliRunner
 
-import sentviz.export as export
-from sentviz._browser import find_browser
+import sentviz.export.files as export
 from sentviz.cli import main
 from sentviz.errors import InputError
-from sentviz.export import render, save
+from sentviz.export.chromium import find_browser
+from sentviz.export.embedding import SEALED, _taken, _with, seal, unseal
+from sentviz.export.files import render, save
+from sentviz.export.record import ChangedError, Record, difference, packed
+from sentviz.export.verify import Verdict, against_runs, verify
 from sentviz.figures import Figure, probability_bars
 from sentviz.figures.source import Source
 from sentviz.gallery import Sentence, code, draw, make
 from sentviz.models.loading import load
-from sentviz.provenance import ChangedError, Record, difference, packed
-from sentviz.runs import find
-from sentviz.seal import SEALED, _taken, _with, seal, unseal
-from sentviz.verify import Verdict, against_runs, verify
+from sentviz.runs.store import find
 
 RUN = "sst2/ndt-unit-2"
 pictures = pytest.mark.skipif(find_browser() is None, reason="no Chrome or Chromium on this machine")

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from sentviz.analysis.maps.compare import map_difference
+from sentviz.analysis.testset.rows import Rows
+from sentviz.analysis.testset.versus import aligned, disagreements
+from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError
 from sentviz.figures.difference import difference_map
-from sentviz.maps.compare import map_difference
 from sentviz.models.model import Model
-from sentviz.testset.rows import Rows
-from sentviz.testset.versus import aligned, disagreements
-from sentviz.text import Tokenizer
 from tests.makers import small_model
 from tests.test_phenomena import some
 

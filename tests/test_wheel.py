@@ -33,8 +33,8 @@ EXTRAS = {canonicalize_name(Requirement(one).name) for many in PROJECT["optional
 LARGEST = 30e6  # bytes of the wheel
 PAGE = """
 import sys
-from sentviz.home import place
-from sentviz.runs import SHIPPED, runs
+from sentviz.io.paths import place
+from sentviz.runs.store import SHIPPED, runs
 sys.path.insert(0, str(place("app").parent))
 from streamlit.testing.v1 import AppTest
 app = AppTest.from_file(str(place("app") / "navigation.py"), default_timeout=240).run()
@@ -46,8 +46,8 @@ assert not app.exception and not app.error, app.exception
 """
 WALK = """
 import socket, sys
-from sentviz.home import place
-from sentviz.runs import runs
+from sentviz.io.paths import place
+from sentviz.runs.store import runs
 sys.path.insert(0, str(place("app").parent))
 from streamlit.testing.v1 import AppTest
 

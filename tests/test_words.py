@@ -17,15 +17,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sentviz.analysis.testset import word_counts as lib
+from sentviz.analysis.testset.rows import Rows, stored
+from sentviz.analysis.testset.word_counts import Counts, counted, keyness, largest, read, stop_words, store, words_of
 from sentviz.errors import InputError, RunError
 from sentviz.figures import cloud_layout
 from sentviz.figures.cloud_layout import layout, unwritable
 from sentviz.figures.colours import palette
-from sentviz.figures.words import PANEL, cloud, word_bars
-from sentviz.runs import Run
-from sentviz.testset import words as lib
-from sentviz.testset.rows import Rows, stored
-from sentviz.testset.words import Counts, counted, keyness, largest, read, stop_words, store, words_of
+from sentviz.figures.word_clouds import PANEL, cloud, word_bars
+from sentviz.runs.store import Run
 from tests import makers
 
 VOCABULARY = ["dull", "bright", "garden", "the", "not", "soup", "warm", "isn't", "cold", "영화", "아주", "ключ", "straße", "song"]

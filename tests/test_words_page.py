@@ -11,12 +11,12 @@ import pandas as pd
 import pytest
 import streamlit as st
 
-from sentviz import datasets
+from sentviz.analysis.testset.rows import stored
+from sentviz.analysis.testset.slices import Slice
+from sentviz.analysis.testset.word_counts import counted, keyness, largest, stop_words, store
+from sentviz.data import datasets
 from sentviz.errors import DataMissingError
-from sentviz.runs import Run
-from sentviz.testset.rows import stored
-from sentviz.testset.slices import Slice
-from sentviz.testset.words import counted, keyness, largest, stop_words, store
+from sentviz.runs.store import Run
 from tests.test_app import ROOT, RUN, opened, words
 
 FOLDER = ROOT / "checkpoints" / RUN
@@ -140,11 +140,11 @@ def test_odd_parts_in_the_link_are_no_trouble(texts: Texts, part: str) -> None:
 @pytest.mark.parametrize("label", ["", "label"])
 def test_the_words_of_a_visitor_s_file(label: str) -> None:
     """Without labels two clouds by prediction and no list of cells; with them the four cells; either kept for the visit only."""
-    from app.blocks.my_file import MyFile
+    from sentviz.data.upload import TextTable
 
     app = opened("words", over="mine")
     frame = pd.DataFrame({"text": [OURS[i % 5] for i in range(40)], "label": [str(i % 2) for i in range(40)]})
-    app.session_state["mine"] = MyFile("mine.csv", frame, "text", label, "0" * 16)
+    app.session_state["mine"] = TextTable("mine.csv", frame, "text", label, "0" * 16)
     app.run()
     assert not app.exception, app.exception
     assert app.get("plotly_chart")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.focus import choices
-from sentviz.explain import SCORES
+from sentviz.analysis.explain import SCORES
 from tests.test_app import RUN, opened, words
 
 pytestmark = [

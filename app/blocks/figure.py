@@ -15,12 +15,13 @@ from app.blocks import numbers, sheet, studio
 from app.blocks.files import MIME, as_file
 from app.server import queue as turns
 from app.text import md, theme
-from sentviz._browser import find_browser
 from sentviz.errors import SentvizError
-from sentviz.export import FORMATS, Style
-from sentviz.export import SIZES as PRINT_SIZES
+from sentviz.export.chromium import find_browser
+from sentviz.export.files import FORMATS
 from sentviz.figures import Figure, Theme
 from sentviz.figures.source import Call
+from sentviz.figures.style import SIZES as PRINT_SIZES
+from sentviz.figures.style import Style
 from sentviz.gallery.registry import Subject
 
 SIZES = {"screen": "screen", "column": "one column, 84 mm", "wide": "two columns, 174 mm", "slide": "slide"}

@@ -7,10 +7,11 @@ from collections.abc import Callable
 import pandas as pd
 import streamlit as st
 
-from sentviz.background import Turns
-from sentviz.export import Style, render
+from sentviz.export.files import render
 from sentviz.figures import Figure, Theme
-from sentviz.spreadsheet import as_csv
+from sentviz.figures.style import Style
+from sentviz.io.spreadsheet import as_csv
+from sentviz.serving.jobs import Turns
 
 MIME = {
     "png": "image/png",

@@ -11,12 +11,10 @@ import streamlit as st
 from app.server.headers import own_machine
 from app.server.progress import wait
 from app.text import md
-from sentviz.background import Job, Jobs
-from sentviz.datasets import DatasetInfo, info, known, origin
+from sentviz.data.datasets import DatasetInfo, info, known, origin
+from sentviz.data.fetch import hub as hubdata
 from sentviz.errors import InputError
-from sentviz.fetch import hubdata
-
-__all__ = ["offer"]
+from sentviz.serving.jobs import Job, Jobs
 
 
 @st.cache_resource(show_spinner=False)

@@ -9,11 +9,9 @@ from app.blocks.get_data import offer
 from app.server.headers import own_machine
 from app.server.progress import wait
 from app.text import md
-from sentviz.background import Job, Jobs
-from sentviz.measurements import MEASUREMENTS, measure
-from sentviz.runs import Run
-
-__all__ = ["lacking"]
+from sentviz.analysis.measurements import MEASUREMENTS, measure
+from sentviz.runs.store import Run
+from sentviz.serving.jobs import Job, Jobs
 
 
 @st.cache_resource(show_spinner=False)
@@ -27,7 +25,7 @@ def lacking(run: Run, name: str) -> None:
     The page reruns when the measurement is stored.
 
     Args:
-        name: of `sentviz.measurements.MEASUREMENTS`.
+        name: of `sentviz.analysis.measurements.MEASUREMENTS`.
     """
     kind = MEASUREMENTS[name]
     if not run.askable:

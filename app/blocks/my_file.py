@@ -3,42 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import pandas as pd
 import streamlit as st
 
 from app.server.queue import turn
 from app.text import md
+from sentviz.data.upload import TextTable, guess, labelled, read_table
 from sentviz.errors import SentvizError
-from sentviz.runs import Run
-from sentviz.testset.upload import guess, labelled, read_table
+from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
-
-__all__ = ["MyFile", "chosen", "unlabelled"]
-
-
-@dataclass(frozen=True, eq=False)
-class MyFile:
-    """A table of texts, and which columns are meant."""
-
-    name: str
-    frame: pd.DataFrame
-    text: str
-    label: str  # "" = none
-    digest: str
-
-    @property
-    def key(self) -> tuple[str, str, str]:
-        """Tells one reading of a file from another."""
-        return self.digest, self.text, self.label
-
-    def rows(self, classes: tuple[str, ...]) -> pd.DataFrame:
-        """The rows to ask a model about."""
-        return labelled(self.frame, self.text, self.label, classes)[0]
 
 
 def unlabelled(over: str, classes: tuple[str, ...]) -> str:
@@ -60,7 +36,7 @@ def _refused(file: UploadedFile) -> str:
         with st.spinner("Reading your file"), turn("file"):
             frame, remarks = read_table(data, file.name)
         digest = hashlib.sha256(data).hexdigest()[:16]
-        st.session_state["mine"] = MyFile(file.name, frame, guess(frame), guess(frame, labels=True), digest)
+        st.session_state["mine"] = TextTable(file.name, frame, guess(frame), guess(frame, labels=True), digest)
         st.session_state["mine-remarks"] = remarks
     except SentvizError as error:
         why = str(error)
@@ -76,7 +52,7 @@ def chosen(run: Run) -> bool:
         if file is not None and (refused := _refused(file)):
             st.warning(md(refused), icon=":material/block:")
             return False
-        mine: MyFile | None = st.session_state.get("mine")
+        mine: TextTable | None = st.session_state.get("mine")
         if mine is None:
             return False
         columns = list(mine.frame.columns)
@@ -91,7 +67,7 @@ def chosen(run: Run) -> bool:
                 width=240,
                 format_func=lambda name: name or "no labels",
             )
-        mine = MyFile(mine.name, mine.frame, text, label, mine.digest)
+        mine = TextTable(mine.name, mine.frame, text, label, mine.digest)
         st.session_state["mine"] = mine
         try:
             remarks = [*st.session_state.get("mine-remarks", []), *labelled(mine.frame, text, label, run.labels)[1]]

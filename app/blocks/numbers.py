@@ -10,9 +10,7 @@ from app.blocks.files import csv_button
 from app.text import md
 from sentviz.errors import SentvizError
 from sentviz.figures import Figure, Theme
-from sentviz.spreadsheet import counted
-
-__all__ = ["ROWS", "open_numbers"]
+from sentviz.io.spreadsheet import counted
 
 ROWS = 200  # that stand on the page; the file has all
 

@@ -16,15 +16,13 @@ from app.blocks.files import csv_button
 from app.blocks.get_data import offer
 from app.focus import choices
 from app.text import md
+from sentviz.analysis.testset.rows import OVER, Rows, unread
+from sentviz.analysis.testset.slices import Slice, matching
 from sentviz.errors import SentvizError
 from sentviz.figures import file_safe
 from sentviz.figures.source import Call
 from sentviz.gallery import code
 from sentviz.gallery.subjects import Answers, Statistic, computed
-from sentviz.testset.rows import OVER, Rows, unread
-from sentviz.testset.slices import Slice, matching
-
-__all__ = ["begin", "end", "notebook", "points_of", "second"]
 
 ORDERS = {
     "surest": "wrong and sure first",
@@ -120,9 +118,9 @@ def points_of(part: Slice, rows: Rows) -> pd.DataFrame | None:
     """id, x, y of the picture that a lasso was drawn in; None where it is not at hand."""
     if part.kind != "lasso":
         return None
-    from app.views.testset import embeddings_part
+    from app.blocks import pictures
 
-    return embeddings_part.points(rows, *part.picture)
+    return pictures.points(rows, *part.picture)
 
 
 def sliced(rows: Rows) -> tuple[Rows, str]:

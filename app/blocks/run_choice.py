@@ -6,12 +6,10 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app import header, visit
-from app.text import md
-from sentviz.runs import Run
-from sentviz.shelf import faults
-
-__all__ = ["readable", "several"]
+from app import visit
+from app.text import md, name_runs
+from sentviz.runs.catalog import faults
+from sentviz.runs.store import Run
 
 
 def several(fitting: Sequence[Run], what: str) -> list[Run]:
@@ -36,7 +34,7 @@ def several(fitting: Sequence[Run], what: str) -> list[Run]:
     st.session_state["several"] = wanted or names[:1]
     st.multiselect("Runs", names, key="several", on_change=take, label_visibility="collapsed")
     chosen = readable([run for run in fitting if run.name in st.session_state["several"]], "history.parquet")
-    header.shows(*(run.name for run in chosen))
+    name_runs(*(run.name for run in chosen))
     return chosen
 
 

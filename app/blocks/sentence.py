@@ -12,30 +12,16 @@ from app.blocks.get_data import offer
 from app.fields import LARGEST, LONGEST
 from app.focus import READERS
 from app.text import md
+from sentviz.analysis.explain.notices import SPOKEN, written_in
 from sentviz.errors import SentvizError
 from sentviz.figures import component_name, heatmap
 from sentviz.figures.source import Call
 from sentviz.gallery import Sentence, code, sourced
-from sentviz.glossary import tip
-from sentviz.remarks import SPOKEN, written_in
-from sentviz.runs import Run
-from sentviz.shapes import Dial
-from sentviz.trace import Trace
-
-__all__ = [
-    "asked",
-    "attends",
-    "component_choice",
-    "gate_switches",
-    "map_controls",
-    "map_figure",
-    "notebook",
-    "offer_reader",
-    "place",
-    "sentence_box",
-    "strength",
-    "texts_in_focus",
-]
+from sentviz.io.glossary import tip
+from sentviz.runs.configs import Dial
+from sentviz.runs.languages import language, reads_pairs
+from sentviz.runs.store import Run
+from sentviz.runs.trace import Trace
 
 
 def asked(name: str) -> Run:
@@ -102,7 +88,7 @@ def sentence_box(run: Run, text: str, pair: str | None, key: str = "sentence") -
     common: dict[str, Any] = {"on_change": take, "label_visibility": "collapsed", "max_chars": LONGEST}
     st.session_state[key] = text
     st.text_input("Sentence", key=key, placeholder="Type a sentence and press Enter", **common)
-    if cache.reads_pairs(run):
+    if reads_pairs(run):
         st.session_state[second] = pair or ""
         st.text_input("Second sentence", key=second, placeholder="The second sentence of the pair", **common)
 
@@ -224,7 +210,7 @@ def offer_reader(run: Run, text: str) -> None:
     """A button to a run that reads the language of a text, where this one does not."""
     spoken = written_in(text)
     reader = READERS.get(spoken, "")
-    if spoken == cache.language(run) or reader not in cache.models():
+    if spoken == language(run) or reader not in cache.models():
         return
     if st.button(f"Ask {md(reader)}, which reads {SPOKEN[spoken]}", icon=":material/translate:", key="reader"):
         visit.go(run=reader)

@@ -13,14 +13,12 @@ from app.blocks.files import MIME
 from app.blocks.studio import chosen
 from app.server import queue as turns
 from app.text import md, paper
-from sentviz._browser import find_browser
-from sentviz.background import Turns
 from sentviz.errors import SentvizError
+from sentviz.export.chromium import find_browser
+from sentviz.export.sheets import FORMATS, MOST, Sheet
 from sentviz.figures import Figure, Theme
-from sentviz.sheets import FORMATS, MOST, Sheet
-from sentviz.style import PALETTES, SIZES, Style
-
-__all__ = ["add", "collected", "open_sheet"]
+from sentviz.figures.style import PALETTES, SIZES, Style
+from sentviz.serving.jobs import Turns
 
 SIZE_WORDS = {name: f"{size.millimetres:g} mm" for name, size in SIZES.items()}
 

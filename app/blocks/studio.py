@@ -13,14 +13,12 @@ from app import visit
 from app.blocks.files import MIME, as_file
 from app.server import queue as turns
 from app.text import md, paper
-from sentviz._browser import find_browser
 from sentviz.errors import InputError, SentvizError
-from sentviz.export import render
+from sentviz.export.chromium import find_browser
+from sentviz.export.embedding import SEALED
+from sentviz.export.files import render
 from sentviz.figures import Figure
-from sentviz.seal import SEALED
-from sentviz.style import FONTS, LEGENDS, PALETTES, PLAIN, SIZES, Style, styled
-
-__all__ = ["chosen", "open_studio"]
+from sentviz.figures.style import FONTS, LEGENDS, PALETTES, PLAIN, SIZES, Style, styled
 
 LEGEND_WORDS = {"own": "where it is", "right": "right", "below": "below", "above": "above", "none": "none"}
 CAPTION_WORDS = {"": "on screen only", "yes": "always", "no": "never"}
@@ -62,7 +60,8 @@ def open_studio(make: Any, name: str, key: str, code: Any) -> None:
         if code is not None:
             arguments = ", ".join(f"{field}={value!r}" for field, value in style.given.items())
             st.code(
-                f"{code}\n\nfrom sentviz.export import Style, save\n\nsave(figure, '{name}.pdf', style=Style({arguments}))", wrap_lines=True
+                f"{code}\n\nfrom sentviz.export.files import Style, save\n\nsave(figure, '{name}.pdf', style=Style({arguments}))",
+                wrap_lines=True,
             )
 
 

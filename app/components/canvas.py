@@ -7,10 +7,8 @@ from typing import Any
 
 import streamlit as st
 
-from sentviz.canvas import HERE
-from sentviz.kit import front
-
-__all__ = ["canvas", "chosen"]
+from sentviz.browser.canvas import HERE
+from sentviz.browser.kit import front
 
 _HTML, _CSS, _JS = front(HERE, "canvas")
 _RENDER = st.components.v2.component("canvas", html=_HTML, css=_CSS, js=_JS)
@@ -25,7 +23,7 @@ def canvas(
     """Draw a sentence.
 
     Args:
-        data: as `sentviz.canvas.canvas_data` gives it.
+        data: as `sentviz.browser.canvas.canvas_data` gives it.
         key: Streamlit's key.
         on_pick: called where a map is chosen, on_silence: where a head is to be silenced or let speak, on_pin: where a token is pinned or
             let go; `chosen` says which.

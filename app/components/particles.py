@@ -9,10 +9,8 @@ from typing import Any
 
 import streamlit as st
 
-from sentviz.kit import front
-from sentviz.particles import HERE
-
-__all__ = ["Picked", "particles", "picked", "put"]
+from sentviz.browser.kit import front
+from sentviz.browser.particles import HERE
 
 _HTML, _CSS, _JS = front(HERE, "particles")
 _RENDER = st.components.v2.component("particles", html=_HTML, css=_CSS, js=_JS)
@@ -30,7 +28,7 @@ def particles(data: Mapping[str, Any], *, key: str, on_point: Callable[[], None]
     """Draw a scene, and say which token was picked, if any.
 
     Args:
-        data: as `sentviz.particles.scene_data` gives it.
+        data: as `sentviz.browser.particles.scene_data` gives it.
         key: Streamlit's key.
         on_point: called where a click asks for another token; `put` says where.
     """

@@ -10,10 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import streamlit as st
 
-from sentviz.kit import front
-from sentviz.points import HERE
-
-__all__ = ["asked_layer", "drawn", "points"]
+from sentviz.browser.kit import front
+from sentviz.browser.points import HERE
 
 _HTML, _CSS, _JS = front(HERE, "points")
 _RENDER = st.components.v2.component("points", html=_HTML, css=_CSS, js=_JS)
@@ -24,7 +22,7 @@ def points(data: Mapping[str, Any], *, key: str, on_outline: Callable[[], None],
     """Draw the points.
 
     Args:
-        data: as `sentviz.points.points_data` gives it.
+        data: as `sentviz.browser.points.points_data` gives it.
         key: Streamlit's key.
         on_outline: called where an outline was drawn or taken away; `drawn` says which. on_layer: where another layer is shown or asked
             for; `asked_layer` says which.

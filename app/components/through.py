@@ -7,10 +7,8 @@ from typing import Any
 
 import streamlit as st
 
-from sentviz.kit import front
-from sentviz.through import HERE
-
-__all__ = ["asked_row", "through"]
+from sentviz.browser.film import HERE
+from sentviz.browser.kit import front
 
 _HTML, _CSS, _JS = front(HERE, "through")
 _RENDER = st.components.v2.component("through", html=_HTML, css=_CSS, js=_JS)
@@ -20,7 +18,7 @@ def through(data: Mapping[str, Any], *, key: str, on_row: Callable[[], None]) ->
     """Draw the epochs.
 
     Args:
-        data: as `sentviz.through.through_data` gives it.
+        data: as `sentviz.browser.film.through_data` gives it.
         key: Streamlit's key.
         on_row: called where a row is to be followed; `asked_row` says which.
     """

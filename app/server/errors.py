@@ -1,17 +1,19 @@
-"""What a visitor sees where a page cannot go on: the library's sentence, and what still works. Never a traceback."""
+"""What is said of an error: one sentence, never a traceback."""
 
 from __future__ import annotations
 
 import errno
 import logging
+from typing import TYPE_CHECKING
 
-import streamlit as st
+from starlette.responses import PlainTextResponse
 
-from app import cache, visit
-from app.text import md
 from sentviz.errors import SentvizError
 
-__all__ = ["sentence", "shown"]
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
 def sentence(error: Exception) -> str:
@@ -19,22 +21,31 @@ def sentence(error: Exception) -> str:
     log = logging.getLogger(__name__)
     if isinstance(error, SentvizError):
         return str(error)
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
+    if isinstance(error, OSError) and error.errno in UNWRITABLE:
         log.warning("A page could not write: %s", error)
         return f"The disk of this server cannot be written ({error.strerror}), so nothing was stored."
     log.error("A page met what nobody foresaw", exc_info=error)
     return f"Something here does not work as it should ({type(error).__name__}). It is a fault of sentviz; its log says where."
 
 
-def shown(error: Exception) -> bool:
-    """Say what went wrong in place of the rest of a page, a part of it or a click; `st.App` asks it of all of them."""
-    st.error(md(sentence(error)), icon=":material/report:")
-    st.caption("Other pages and other runs go on as before. The page Runs says what is wrong with which run.")
-    others = [name for name, run in cache.runs().items() if run.askable and name != visit.focus().run]
-    if others:
-        st.selectbox("Model", others, None, placeholder="another model", key="boundary", on_change=_go, width=300)
-    return True
+class WriteErrors:
+    """Answers 507 to a request that the disk has no room for, as an upload; see the ASGI specification."""
 
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
 
-def _go() -> None:
-    visit.go(run=st.session_state["boundary"])
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        begun = False
+
+        async def begin(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await self.app(scope, receive, begin)
+        except OSError as error:
+            if error.errno not in UNWRITABLE or begun or scope["type"] != "http":
+                raise
+            await PlainTextResponse(sentence(error), 507)(scope, receive, send)

@@ -10,8 +10,6 @@ from streamlit.runtime import memory_media_file_storage
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
-__all__ = ["guard"]
-
 
 def guard() -> None:
     """Change how Streamlit keeps files in this process; to be called before the first of them.

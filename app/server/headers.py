@@ -12,8 +12,6 @@ from starlette.responses import PlainTextResponse
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["HEADERS", "Private", "Signed", "own_machine"]
-
 HERE = ("localhost", "127.0.0.1", "::1")
 FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP")  # what a proxy says of whom it asks for
 PRIVATE = ("/_stcore/metrics",)  # ends of addresses

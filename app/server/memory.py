@@ -5,8 +5,6 @@ from __future__ import annotations
 import ctypes
 from contextlib import suppress
 
-__all__ = ["share"]
-
 M_ARENA_MAX = -8  # of glibc's malloc.h
 
 

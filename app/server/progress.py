@@ -6,9 +6,7 @@ import streamlit as st
 
 from app.server import queue as turns
 from app.text import md
-from sentviz.background import Job, Jobs, Work
-
-__all__ = ["wait"]
+from sentviz.serving.jobs import Job, Jobs, Work
 
 
 def wait(jobs: Jobs, key: str, title: str, work: Work, *, button: str = "", icon: str = ":material/play_arrow:", place: str = "") -> bool:

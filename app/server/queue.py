@@ -13,9 +13,7 @@ import streamlit as st
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from sentviz.background import Turns
-
-__all__ = ["here", "torch_is_here", "turn", "turns", "visitor", "warm", "warming"]
+from sentviz.serving.jobs import Turns
 
 
 def visitor() -> str:

@@ -10,8 +10,6 @@ from typing import Any
 
 import streamlit as st
 
-__all__ = ["sweeping"]
-
 
 @asynccontextmanager
 async def sweeping(app: Any) -> AsyncIterator[None]:

@@ -7,11 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from docsite.papers import shipped
 from docsite.text import plain, table
-from sentviz.registry import studies
-from sentviz.runs import Run
-from sentviz.studies.runner import plan
-
-__all__ = ["costs"]
+from sentviz.papers.studies.runner import plan
+from sentviz.runs.registry import studies
+from sentviz.runs.store import Run
 
 
 def costs() -> str:

@@ -7,8 +7,6 @@ from typing import Any
 
 from griffe import Extension, Object
 
-__all__ = ["Sections"]
-
 _SECTION = re.compile(r"(?<!\n)\n(?=(?:Args|Attributes|Frame|Raises|Returns|Yields):\n)")
 
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sentviz.epochs.course import course, examples
-from sentviz.runs import find
-from sentviz.through import Film
-from sentviz.through.gif import film_gif
-
-__all__ = ["FILM", "film"]
+from sentviz.analysis.epochs.course import course, examples
+from sentviz.browser.film import Film
+from sentviz.browser.film.gif import film_gif
+from sentviz.runs.store import find
 
 FILM = Path(__file__).parents[1] / "pages" / "assets" / "through-training.gif"
 RUN = "sst2/ndt-unit-2-epochs"

@@ -15,17 +15,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from sentviz.atomic import replacing
-from sentviz.export import render
+from sentviz.export.files import render
+from sentviz.export.record import Record
 from sentviz.figures.colours import THEMES
 from sentviz.figures.figure import Figure
 from sentviz.figures.source import Call
+from sentviz.figures.style import Style
 from sentviz.gallery import FIGURES, code, draw
 from sentviz.gallery.subjects import SUBJECTS
-from sentviz.provenance import Record
-from sentviz.style import Style
-
-__all__ = ["PICTURES", "RECORDS", "Example", "examples", "make", "page", "records"]
+from sentviz.io.files import replacing
 
 PICTURES = Path(__file__).parents[1] / "pages" / "gallery"
 RECORDS = PICTURES / "records.json"

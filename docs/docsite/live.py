@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sentviz import canvas
-from sentviz.canvas import canvas_html, scenes
+from sentviz.analysis.maps.silenced import silenced
+from sentviz.browser import canvas
+from sentviz.browser.canvas import canvas_html, scenes
+from sentviz.browser.particles import animation_html, scene_of_review
 from sentviz.figures.colours import THEMES
 from sentviz.figures.particles import Scene
 from sentviz.gallery import Sentence, make
-from sentviz.maps.silenced import silenced
 from sentviz.models.hardmax import HardmaxModel
 from sentviz.models.loading import load
-from sentviz.particles import animation_html, scene_of_review
-from sentviz.runs import find
-
-__all__ = ["hardmax", "live", "sentence"]
+from sentviz.runs.store import find
 
 RUN, HARDMAX = "english/ndt-unit-2", "imdb/hardmax-d2"  # whose stored examples are shown
 

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from docsite.text import plain, table
 from sentviz.figures.verdicts import VERDICTS
-from sentviz.registry import Paper, papers
-from sentviz.runs import SHIPPED, Run
-from sentviz.shelf import gathered
-from sentviz.studies.items import listed
-from sentviz.studies.kept import verdicts
+from sentviz.papers.studies.items import listed
+from sentviz.papers.studies.verdicts import verdicts
+from sentviz.runs.catalog import gathered
+from sentviz.runs.registry import Paper, papers
+from sentviz.runs.store import SHIPPED, Run
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["overview", "paper_page", "shipped"]
 
 SIGNS = dict(zip(VERDICTS, "✓✗?–", strict=True))
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-__all__ = ["plain", "table"]
-
 _MARKUP = frozenset("<>&*_`[]\\#|!$~^={}:")
 
 

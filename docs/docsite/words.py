@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from docsite.text import plain
-from sentviz.glossary import glossary
-
-__all__ = ["words"]
+from sentviz.io.glossary import glossary
 
 
 def words() -> str:

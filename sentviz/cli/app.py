@@ -17,7 +17,7 @@ from sentviz.cli.terminal import command, main
 @command
 def app(port: int, browser: bool, options: tuple[str, ...]) -> None:
     """Open the app, for this machine alone. Options of `streamlit run` are passed on."""
-    from sentviz.home import place
+    from sentviz.io.paths import place
 
     folder = place("app")
     sys.path.insert(0, str(folder.parent))

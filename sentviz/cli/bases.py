@@ -18,7 +18,7 @@ def base() -> None:
 @command
 def base_list() -> None:
     """The bases that are here."""
-    from sentviz.bases import bases
+    from sentviz.runs.bases import bases
 
     for one in bases().values():
         size = sum(path.stat().st_size for path in one.folder.iterdir()) / 1e6

@@ -16,7 +16,7 @@ def data() -> None:
 @command
 def data_list() -> None:
     """The data sets that sentviz knows, and which are here."""
-    from sentviz import datasets
+    from sentviz.data import datasets
 
     frame = datasets.datasets()
     click.echo(frame.to_string(index=False))
@@ -31,8 +31,8 @@ def data_get(name: str, again: bool, quiet: bool) -> None:
     """Download data set NAME from the public hub into the user's cache. A stopped download goes on with the same command."""
     from tqdm import tqdm
 
-    from sentviz import datasets
-    from sentviz.fetch import hubdata
+    from sentviz.data import datasets
+    from sentviz.data.fetch import hub as hubdata
 
     item = datasets.info(name)
     with tqdm(unit="B", unit_scale=True, unit_divisor=1000, desc=name, leave=False, disable=True if quiet else None) as bar:
@@ -62,7 +62,7 @@ def data_get(name: str, again: bool, quiet: bool) -> None:
 @command
 def data_verify(name: str) -> None:
     """Compare the files of data set NAME with what is known of them."""
-    from sentviz import datasets
+    from sentviz.data import datasets
 
     datasets.verify(name)
     click.echo(f"{name} is what it should be.")
@@ -72,7 +72,7 @@ def data_verify(name: str) -> None:
 @command
 def data_where() -> None:
     """The folders searched for data sets, in order, and what each holds."""
-    from sentviz import datasets
+    from sentviz.data import datasets
 
     known = datasets.datasets()["name"]
     for folder in datasets.folders():

@@ -11,9 +11,7 @@ from sentviz.errors import InputError
 if TYPE_CHECKING:
     from sentviz.figures.figure import Figure
     from sentviz.gallery import Spec
-    from sentviz.runs import Run
-
-__all__ = ["drawn", "listed", "options_of"]
+    from sentviz.runs.store import Run
 
 AXES = {"layer": (), "head": ("mean", "max"), "component": ("effective",)}  # of the model, with words for all of one
 GATES = ("gates_open", "gates_shut")
@@ -27,7 +25,7 @@ def listed(name: str | None) -> str:
     """Every figure with its further options; of a run, a mark for those that it can give and the reason for the others."""
     from sentviz.gallery import FIGURES
     from sentviz.gallery.subjects import SUBJECTS
-    from sentviz.runs import find
+    from sentviz.runs.store import find
 
     run, lines = find(name) if name else None, []
     for subject in SUBJECTS:
@@ -45,7 +43,7 @@ def drawn(words: str) -> Figure:
     """
     from sentviz.gallery import draw
     from sentviz.gallery.registry import find_figure
-    from sentviz.runs import find
+    from sentviz.runs.store import find
 
     try:
         of, figure, *more = shlex.split(words)

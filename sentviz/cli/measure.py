@@ -12,15 +12,15 @@ from sentviz.cli.terminal import command, main, say_metrics, ticking
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sentviz.runs import Run
+    from sentviz.runs.store import Run
 
 split_option = click.option("--split", default="test", show_default=True, help="Split of the run's data set.")
 
 
 def kept(kind: str, name: str, split: str, **options: Any) -> Run:
     """Measure the run called `name` over a split and store what comes out with it: the run that has it."""
-    from sentviz.measurements import measure
-    from sentviz.runs import find
+    from sentviz.analysis.measurements import measure
+    from sentviz.runs.store import find
 
     with ticking("Epochs" if kind == "epochs" else "Texts") as tick:
         run = measure(kind, find(name), split, progress=tick, **options)
@@ -30,8 +30,8 @@ def kept(kind: str, name: str, split: str, **options: Any) -> Run:
 
 def beside(folder: Path, file: str, frame: pd.DataFrame) -> tuple[str, str]:
     """Store a table of all its rows in a folder that `sentviz score` wrote: the run's name, and where the texts are from."""
-    from sentviz.atomic import replacing
-    from sentviz.score.output import Scored
+    from sentviz.io.files import replacing
+    from sentviz.serving.corpus.output import Scored
 
     path = folder / f"_{file}"
     with replacing(path) as part:
@@ -46,10 +46,11 @@ def beside(folder: Path, file: str, frame: pd.DataFrame) -> tuple[str, str]:
 @command
 def evaluate(run: str, split: str) -> None:
     """Recompute the metrics of RUN (a name or a folder) from its stored weights."""
-    from sentviz import datasets, load
-    from sentviz.evaluation import evaluate as run_evaluation
-    from sentviz.evaluation import metrics
-    from sentviz.runs import find
+    from sentviz import load
+    from sentviz.analysis.evaluation import evaluate as run_evaluation
+    from sentviz.analysis.evaluation import metrics
+    from sentviz.data import datasets
+    from sentviz.runs.store import find
 
     found = find(run)
     model = load(found.folder)
@@ -65,7 +66,7 @@ def evaluate(run: str, split: str) -> None:
 @command
 def faithfulness(run: str, sample: int, split: str, seed: int) -> None:
     """Ask how faithful each explanation of RUN is, over a sample of texts, and store it with the run."""
-    from sentviz.explain.faithfulness import FILE, METRICS
+    from sentviz.analysis.explain.faithfulness import FILE, METRICS
 
     measured = kept("faithfulness", run, split, sample=sample, seed=seed)
     frame = measured.frame(FILE)
@@ -82,7 +83,7 @@ def faithfulness(run: str, sample: int, split: str, seed: int) -> None:
 @command
 def specialise(run: str, sample: int, split: str, seed: int, inits: int) -> None:
     """Ask whether the components of RUN specialise, over a sample of texts, and store the answer with the run."""
-    from sentviz.maps.specialise import FILE, verdict
+    from sentviz.analysis.maps.specialise import FILE, verdict
 
     measured = kept("specialise", run, split, sample=sample, seed=seed, inits=inits)
     frame = measured.frame(FILE)
@@ -99,12 +100,12 @@ def heads(run: str, split: str) -> None:
 
     RUN may be what `sentviz score --attention` wrote: its parts are merged, and the table is stored there.
     """
-    from sentviz.maps.heads import FILE
-    from sentviz.score.output import is_scored
+    from sentviz.analysis.maps.heads import FILE
+    from sentviz.serving.corpus.output import is_scored
 
     if is_scored(run):
-        from sentviz.score.output import Scored
-        from sentviz.score.summary import heads as over_parts
+        from sentviz.serving.corpus.output import Scored
+        from sentviz.serving.corpus.summary import heads as over_parts
 
         with ticking("Parts") as tick:
             frame = over_parts(Scored(run), tick)
@@ -123,7 +124,7 @@ def heads(run: str, split: str) -> None:
 @command
 def gates(run: str, split: str) -> None:
     """Which words the gates of RUN shut over a whole split, by part of speech and class of words; stored with the run."""
-    from sentviz.maps.gates import FILE, verdict
+    from sentviz.analysis.maps.gates import FILE, verdict
 
     measured = kept("gates", run, split)
     frame = measured.frame(FILE)
@@ -150,12 +151,12 @@ def words(run: str) -> None:
 
     RUN may be what `sentviz score --words` wrote: its parts are merged, and the table is stored there.
     """
-    from sentviz.runs import find
-    from sentviz.score.output import Scored, is_scored
-    from sentviz.testset.words import FILE, STOP_WORDS, keyness, largest, stop_words, store
+    from sentviz.analysis.testset.word_counts import FILE, STOP_WORDS, keyness, largest, stop_words, store
+    from sentviz.runs.store import find
+    from sentviz.serving.corpus.output import Scored, is_scored
 
     if is_scored(run):
-        from sentviz.score.summary import words as over_parts
+        from sentviz.serving.corpus.summary import words as over_parts
 
         scored = Scored(run)
         counts = over_parts(scored)
@@ -181,8 +182,8 @@ def words(run: str) -> None:
 @command
 def epochs(run: str, sample: int, split: str, seed: int) -> None:
     """Ask RUN, as it was after every epoch that it keeps, about the same texts and its example; stored with the run."""
-    from sentviz.epochs.course import KINDS, course, events
-    from sentviz.evaluation import wilson
+    from sentviz.analysis.epochs.course import KINDS, course, events
+    from sentviz.analysis.evaluation import wilson
 
     measured = kept("epochs", run, split, sample=sample, seed=seed)
     seen = course(measured)

@@ -18,7 +18,7 @@ def runs() -> None:
 @command
 def runs_list() -> None:
     """The runs that ship, in megabytes, and which are here."""
-    from sentviz.releases import here, index
+    from sentviz.runs.releases import here, index
 
     known = index().values()
     lacking = [one for one in known if not here(one)]
@@ -39,7 +39,7 @@ def runs_get(names: tuple[str, ...], everything: bool, source: str | None, again
     """Fetch runs into the user's folder; 'sst2/*' is all of a data set. A stopped download goes on with the same command."""
     from tqdm import tqdm
 
-    from sentviz.releases import ADDRESS, chosen, get, here, index, with_bases
+    from sentviz.runs.releases import ADDRESS, chosen, get, here, index, with_bases
 
     if everything == bool(names):
         raise click.UsageError("Name the runs, or all with --all; `sentviz runs list` shows them.")
@@ -66,11 +66,11 @@ def runs_get(names: tuple[str, ...], everything: bool, source: str | None, again
 @command
 def runs_pack(out: Path, names: tuple[str, ...]) -> None:
     """Write the files of a release into folder OUT: each run and base that ships, or each NAME, as a zip, and their index."""
-    from sentviz.bases import Base, bases
     from sentviz.errors import RunError
-    from sentviz.releases import chosen, release
-    from sentviz.runs import BASES, SHIPPED, Run
-    from sentviz.runs import runs as found
+    from sentviz.runs.bases import Base, bases
+    from sentviz.runs.releases import chosen, release
+    from sentviz.runs.store import BASES, SHIPPED, Run
+    from sentviz.runs.store import runs as found
 
     here: dict[str, Run | Base | RunError] = {f"{BASES}/{name}": base for name, base in bases(SHIPPED).items()}
     here |= found([SHIPPED], shipped_first=True)
@@ -91,11 +91,11 @@ def runs_pack(out: Path, names: tuple[str, ...]) -> None:
 @command
 def card(names: tuple[str, ...], everything: bool, out: Path | None) -> None:
     """Write the model card of RUN from its files: Markdown with the head that the Hugging Face hub reads."""
-    from sentviz.atomic import replacing
-    from sentviz.cards import card as of
-    from sentviz.cards import filename
-    from sentviz.runs import Run, find
-    from sentviz.runs import runs as found
+    from sentviz.io.files import replacing
+    from sentviz.papers.cards import card as of
+    from sentviz.papers.cards import filename
+    from sentviz.runs.store import Run, find
+    from sentviz.runs.store import runs as found
 
     if everything == bool(names):
         raise click.UsageError("Name the runs, or all with --all.")

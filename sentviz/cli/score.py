@@ -55,10 +55,10 @@ def score(
     """
     import numpy as np
 
-    from sentviz.runs import find
-    from sentviz.score.engines import score as scored
-    from sentviz.score.output import Wishes
-    from sentviz.score.summary import totals
+    from sentviz.runs.store import find
+    from sentviz.serving.corpus.engines import score as scored
+    from sentviz.serving.corpus.output import Wishes
+    from sentviz.serving.corpus.summary import totals
 
     if address and engine != "ray":
         raise click.UsageError("--address is of a Ray cluster: add --engine ray.")
@@ -102,9 +102,9 @@ def score(
 @command
 def points(out: Path, port: int) -> None:
     """Show the rows of OUT, which `sentviz score --vectors` wrote, as points in a browser: a sample of those in view."""
-    from sentviz.score.output import Scored
-    from sentviz.score.plane import plane
-    from sentviz.score.view import server
+    from sentviz.serving.corpus.output import Scored
+    from sentviz.serving.corpus.plane import plane
+    from sentviz.serving.corpus.view import server
 
     scored = Scored(out)
     with ticking("Parts") as tick:

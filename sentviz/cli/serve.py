@@ -15,14 +15,14 @@ from sentviz.cli.terminal import command, main
 @command
 def serve(runs: tuple[str, ...], host: str, port: int, allow: tuple[str, ...]) -> None:
     """Predict, trace and explain over HTTP: all runs at hand, or the RUNs named. The address itself shows how it is asked."""
-    from sentviz.serve import LOCAL, application
+    from sentviz.serving.http import LOCAL, application
 
     if host not in LOCAL and not allow:
         raise click.UsageError(f"{host} is heard by others; name with --allow by which names they may call it.")
     app = application(runs, (*LOCAL, *allow))
     import uvicorn
 
-    from sentviz.connections import SETTINGS
+    from sentviz.serving.connections import SETTINGS
 
     click.echo(f"http://{host}:{port} (Ctrl-C ends it)")
     uvicorn.run(app, host=host, port=port, **SETTINGS)

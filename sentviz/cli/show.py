@@ -10,7 +10,7 @@ import click
 from sentviz.cli.terminal import METHODS, command, listing, main, ticking
 
 if TYPE_CHECKING:
-    from sentviz.runs import Run
+    from sentviz.runs.store import Run
 
 pair_option = click.option("--pair", help="The second sentence, for runs that read pairs.")
 
@@ -20,7 +20,7 @@ pair_option = click.option("--pair", help="The second sentence, for runs that re
 @command
 def catalog(folders: tuple[Path, ...]) -> None:
     """Every run at hand with its headline metrics."""
-    from sentviz.shelf import catalog as read
+    from sentviz.runs.catalog import catalog as read
 
     frame = read(folders)
     if frame.empty:
@@ -47,11 +47,11 @@ def explain(run: str, sentence: str, pair: str | None, score: str) -> None:
     """Why RUN answers as it does to SENTENCE, on the terminal."""
     import numpy as np
 
-    from sentviz.explain import SCORES, agreement, deviation, explained, headline, incomplete, supported
-    from sentviz.explain import score as score_of
-    from sentviz.explain.headline import chance_of
+    from sentviz.analysis.explain import SCORES, agreement, deviation, explained, headline, incomplete, supported
+    from sentviz.analysis.explain import score as score_of
+    from sentviz.analysis.explain.headline import chance_of
+    from sentviz.analysis.explain.notices import uncounted
     from sentviz.models.loading import load
-    from sentviz.remarks import uncounted
 
     found = _reading(run, pair)
     model = load(found)
@@ -79,7 +79,7 @@ def explain(run: str, sentence: str, pair: str | None, score: str) -> None:
 
 
 def _papers() -> list[tuple[str, str]]:
-    from sentviz.registry import papers
+    from sentviz.runs.registry import papers
 
     return [(name, f"{paper.title} ({paper.citation})") for name, paper in papers().items()]
 
@@ -156,14 +156,15 @@ def export(
     if paper is not None:
         _export_paper(paper, run, out)
         return
-    from sentviz.export import Style, save
+    from sentviz.export.files import save
+    from sentviz.figures.style import Style
     from sentviz.gallery import draw
     from sentviz.gallery.registry import find_figure
 
     looks = Style.parse([*style, *([f"size={size}"] if size else [])])
     if sheet:
         from sentviz.cli.figures import drawn
-        from sentviz.sheets import Sheet
+        from sentviz.export.sheets import Sheet
 
         if run is not None:
             raise click.UsageError("--sheet names runs and figures itself; leave RUN and FIGURE out.")
@@ -184,7 +185,7 @@ def export(
 
 
 def _export_onnx(run: str, out: Path, *, maps: bool, int8: bool) -> None:
-    from sentviz.onnx import export
+    from sentviz.serving.onnx import export
 
     card = export(run, out, maps=maps, int8=int8)
     sizes = ", ".join(f"{name} ({(out / name).stat().st_size / 1e6:.1f} MB)" for name in card["files"])
@@ -202,8 +203,8 @@ def _export_onnx(run: str, out: Path, *, maps: bool, int8: bool) -> None:
 
 
 def _export_paper(paper: str, run: str | None, out: Path) -> None:
-    from sentviz.shelf import gathered
-    from sentviz.studies.export_paper import export_paper
+    from sentviz.papers.studies.export_paper import export_paper
+    from sentviz.runs.catalog import gathered
 
     if run is not None:
         raise click.UsageError("--paper takes every run at hand; leave RUN and FIGURE out.")
@@ -232,17 +233,17 @@ def report(run: str, sentence: str, pair: str | None, out: Path, picture: bool) 
     """Everything about RUN's answer to SENTENCE on one page that needs no network: verdict, words, maps, provenance."""
     import numpy as np
 
-    from sentviz.atomic import replacing
-    from sentviz.canvas import canvas_html
-    from sentviz.canvas.scenes import scene_of
-    from sentviz.explain import available, explained, supported
-    from sentviz.explain.headline import chance_of
+    from sentviz.analysis.explain import available, explained, supported
+    from sentviz.analysis.explain.headline import chance_of
+    from sentviz.analysis.maps.arithmetic import cell
+    from sentviz.analysis.maps.silenced import silenced
+    from sentviz.browser.canvas import canvas_html
+    from sentviz.browser.canvas.scenes import scene_of
+    from sentviz.export.report import report_html
     from sentviz.figures import probability_bars
     from sentviz.gallery import sourced
-    from sentviz.maps.arithmetic import cell
-    from sentviz.maps.silenced import silenced
+    from sentviz.io.files import replacing
     from sentviz.models.loading import load
-    from sentviz.report import report_html
 
     if out.suffix.lower() not in (".html", ".htm"):
         raise click.UsageError(f"The report is a page: name a file that ends with .html, not {out.name}.")
@@ -276,8 +277,8 @@ def verify(files: tuple[Path, ...]) -> None:
     Ends with 0 where the numbers of all are equal, with 1 otherwise. What it cannot prove: that nobody made up a picture, and a record to
     go with it, whose numbers are right.
     """
+    from sentviz.export.verify import verify as verified
     from sentviz.figures.text import visible
-    from sentviz.verify import verify as verified
 
     verdicts = [verified(file) for file in files]
     for file, verdict in zip(files, verdicts, strict=True):
@@ -292,8 +293,8 @@ def verify(files: tuple[Path, ...]) -> None:
 
 def _reading(name: str, pair: str | None) -> Run:
     """The run by its name, if it can be asked about a text, or about two where a second one is given."""
-    from sentviz.languages import reads_pairs
-    from sentviz.runs import find
+    from sentviz.runs.languages import reads_pairs
+    from sentviz.runs.store import find
 
     run = find(name)
     if pair is not None and not reads_pairs(run):

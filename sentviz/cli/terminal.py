@@ -17,9 +17,6 @@ from sentviz.errors import SentvizError
 if TYPE_CHECKING:
     from sentviz.models.model import Progress
 
-__all__ = ["METHODS", "command", "listing", "main", "say_metrics", "ticking"]
-
-
 METHODS = "removal, received, first-layer, difference, rollout, flow, value-weighted, value-zeroing, gradient or integrated-gradients."
 
 
@@ -73,7 +70,7 @@ def listing(title: str, rows: Callable[[], list[tuple[str, str]]]) -> type[click
 
     class Listing(click.Command):
         def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-            from sentviz.registry import problems
+            from sentviz.runs.registry import problems
 
             with formatter.section(title):
                 formatter.write_dl(rows())

@@ -11,14 +11,14 @@ import click
 from sentviz.cli.terminal import command, listing, main, say_metrics
 
 if TYPE_CHECKING:
-    from sentviz.recipe import Recipe
-    from sentviz.runs import Run
+    from sentviz.runs.store import Run
+    from sentviz.training.recipe import Recipe
 
 
 def _models() -> list[tuple[str, str]]:
-    from sentviz.presets import additions, injections
-    from sentviz.recipe import recipe_names
-    from sentviz.registry import papers
+    from sentviz.runs.presets import additions, injections
+    from sentviz.runs.registry import papers
+    from sentviz.training.recipe import recipe_names
 
     rows = [(paper.short, ", ".join(paper.presets)) for paper in papers().values() if paper.presets]
     behind = {"with a lexicon": injections(), "with more": additions()}
@@ -27,7 +27,7 @@ def _models() -> list[tuple[str, str]]:
 
 
 def _studies() -> list[tuple[str, str]]:
-    from sentviz.registry import studies
+    from sentviz.runs.registry import studies
 
     return [(name, f"{study.about}: {', '.join(study.datasets)}") for name, (_, study) in studies().items()]
 
@@ -78,8 +78,8 @@ def train(
         settings: dict[str, Any] = {name: value for name, value in (("seed", seed), ("keep_epochs", keep_epochs)) if value is not None}
         run = finetune(hub, recipe, out, lexicon=lexicon or "", injection=injection or "", device=device, progress=not quiet, **settings)
     else:
-        from sentviz.presets import named
-        from sentviz.recipe import finished
+        from sentviz.runs.presets import named
+        from sentviz.training.recipe import finished
 
         given = {"variant": variant, "injection": injection, "lexicon": lexicon, "device": "" if device == "cpu" else device}
         if model and not base:
@@ -110,9 +110,9 @@ def _refuse(what: str, **options: str | None) -> None:
 
 def _recipe(source: str, **changes: Any) -> Recipe:
     """The recipe with its changes, refused here where training would fail or pass over one of them."""
-    from sentviz.bases import find_base
-    from sentviz.presets import named, on_base
-    from sentviz.recipe import Recipe
+    from sentviz.runs.bases import find_base
+    from sentviz.runs.presets import named, on_base
+    from sentviz.training.recipe import Recipe
 
     wanted = Recipe.read(source, **changes)
     if wanted.base:
@@ -162,9 +162,9 @@ def study(study: str, dataset: str, seeds: int, jobs: int, models: tuple[str, ..
 
     What is there is kept; a stopped study goes on with the same command.
     """
-    from sentviz.atomic import replacing
-    from sentviz.datasets import require
-    from sentviz.studies.runner import collect, plan, run_study, source, training
+    from sentviz.data.datasets import require
+    from sentviz.io.files import replacing
+    from sentviz.papers.studies.runner import collect, plan, run_study, source, training
 
     recipes = plan(study, dataset, seeds, models)
     if check:
@@ -192,8 +192,8 @@ def _check(study: str, dataset: str, count: int, draw: int, models: tuple[str, .
     """Runs trained again in a folder that goes away."""
     import tempfile
 
-    from sentviz.shelf import gathered
-    from sentviz.studies.checking import checked, drawn
+    from sentviz.papers.studies.checking import checked, drawn
+    from sentviz.runs.catalog import gathered
 
     differ = 0
     for run in drawn(gathered().runs, study, dataset, count, seed=draw, models=models):

@@ -6,8 +6,9 @@ heads, components and tokens from 0, like every array of the package; pictures a
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from sentviz.io.late import lazy
 
 if TYPE_CHECKING:
     from sentviz.figures.attention import heatmap
@@ -36,7 +37,7 @@ __all__ = [
     "token_strip",
 ]
 
-_HOME = {
+_MODULES = {
     "Figure": "figure",
     "Palette": "colours",
     "Theme": "colours",
@@ -52,8 +53,4 @@ _HOME = {
     "token_strip": "strip",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(import_module(f"sentviz.figures.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'sentviz.figures' has no attribute {name!r}")
+__getattr__ = lazy(__name__, _MODULES)

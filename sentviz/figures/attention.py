@@ -23,9 +23,7 @@ from sentviz.figures.maps import (
     head_slug,
 )
 from sentviz.figures.text import as_text, text_columns
-from sentviz.trace import Trace
-
-__all__ = ["heatmap"]
+from sentviz.runs.trace import Trace
 
 _READABLE = 60  # tokens a side
 

@@ -13,8 +13,6 @@ from sentviz.figures.figure import base_layout
 from sentviz.figures.maps import Floats
 from sentviz.figures.text import as_text, broken, label_width, text_columns
 
-__all__ = ["Column", "bar_table", "row_names"]
-
 _ROW, _TOP = 24, 66  # pixels
 _GAP = 0.03  # between columns, of all of them
 

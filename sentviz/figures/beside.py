@@ -11,8 +11,6 @@ from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, base_layout, file_safe, interval_bars, sentence
 from sentviz.figures.text import as_text
 
-__all__ = ["measured_beside_printed", "span"]
-
 
 def measured_beside_printed(
     frame: pd.DataFrame,

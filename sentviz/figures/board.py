@@ -16,14 +16,12 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from sentviz.claim import Against, Effect, Verdict
+from sentviz.analysis.claim import Against, Effect, Verdict
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, ink_on, palette
 from sentviz.figures.figure import Figure, base_layout, file_safe
 from sentviz.figures.text import as_text, label_width
 from sentviz.figures.verdicts import VERDICTS, draw_sign, effect_in_words, verdict_colour
-
-__all__ = ["board"]
 
 GROUPS: dict[Against, str] = {
     "its own tables": "against its own tables",
@@ -43,7 +41,7 @@ def board(claims: pd.DataFrame, *, title: str, chosen: str = "", bare: bool = Fa
     """The board of one paper's claims, or of several papers' side by side.
 
     Args:
-        claims: as `sentviz.studies.claims.judged` returns them.
+        claims: as `sentviz.papers.studies.claims.judged` returns them.
         title: words of ours.
         chosen: the key of the claim that is marked.
         bare: without title and legend, where the page has them.

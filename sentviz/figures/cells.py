@@ -11,8 +11,6 @@ from sentviz.figures.colours import Theme, blend, ink_on, palette
 from sentviz.figures.figure import annotate, base_layout, number
 from sentviz.figures.maps import Floats
 
-__all__ = ["number_cells"]
-
 
 def number_cells(
     values: Floats,

@@ -17,8 +17,6 @@ from sentviz.figures.text import text_columns
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["LONGEST", "layout", "unwritable"]
-
 SMALLEST, TRIES = 9.0, 24  # pixels of the smallest letters; free places that a word chooses from
 LONGEST = 20  # columns of a word in a cloud
 _WIDTHS = {"iljI'.": 0.26, "tfr": 0.37, "ckszvxyJ": 0.55, "mMWw": 0.94, "GOQCDNHRUKABEPSVXYZTL": 0.82}  # ems

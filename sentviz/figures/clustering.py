@@ -17,8 +17,6 @@ from sentviz.figures.figure import Figure, annotate, base_layout, file_safe, num
 from sentviz.figures.particles import inner_size, label_places
 from sentviz.figures.text import as_text, text_columns, visible
 
-__all__ = ["layer_bands", "layer_lines", "leader_bars", "vocabulary_map"]
-
 _DASHES = ("solid", "dash", "dot")
 _MARKS = ("circle", "diamond", "square")
 
@@ -77,7 +75,7 @@ def layer_bands(frame: pd.DataFrame, measure: str, title: str, *, share: bool = 
     """A measure per layer over the reviews of a split: median, and the bands that hold half and nine tenths of them.
 
     Args:
-        frame: measure, layer, mean, q05, q25, q50, q75, q95, n; as `sentviz.testset.leaders.per_layer` gives it.
+        frame: measure, layer, mean, q05, q25, q50, q75, q95, n; as `sentviz.analysis.testset.leaders.per_layer` gives it.
         share: the measure is a share of 1.
     Raises:
         InputError: no such measure.
@@ -120,7 +118,7 @@ def leader_bars(frame: pd.DataFrame, label: str, *, theme: Theme = "light") -> F
     """The most frequent leaders of one class's reviews, with the decoder's score at each word.
 
     Args:
-        frame: label, word, count, share, score, distance, n; as `sentviz.testset.leaders.frequent` gives it.
+        frame: label, word, count, share, score, distance, n; as `sentviz.analysis.testset.leaders.frequent` gives it.
     Raises:
         InputError: no leader of that class is left.
     """
@@ -166,7 +164,7 @@ def vocabulary_map(
     """Every word of a model with d = 2 where its embedding puts it; the area of a dot is the number of reviews it leads.
 
     Args:
-        frame: word, x0, x1, score, leads; as `sentviz.testset.leaders.leading` gives it.
+        frame: word, x0, x1, score, leads; as `sentviz.analysis.testset.leaders.leading` gives it.
         decision: w (2,) and b.
         named: at most so many words that lead most are named. width: of the picture, in pixels.
     Raises:

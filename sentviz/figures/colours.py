@@ -23,8 +23,6 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["DEFICIENCIES", "THEMES", "Palette", "Theme", "blend", "class_colours", "halo", "ink_on", "palette", "simulated", "tone"]
-
 Theme = Literal["light", "dark"]
 THEMES: tuple[Theme, ...] = ("light", "dark")
 

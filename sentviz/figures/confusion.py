@@ -15,8 +15,6 @@ from sentviz.figures.colours import Theme, blend, ink_on, palette
 from sentviz.figures.figure import SYMBOLS, Figure, base_layout, file_safe, interval_bars, sentence
 from sentviz.figures.text import as_run, as_text, text_columns
 
-__all__ = ["agreement_matrix", "class_scores", "confusion_matrix", "legend_above"]
-
 Cell = tuple[int, int]
 _WRITTEN = 12  # classes whose cells have room for numbers
 
@@ -185,7 +183,7 @@ def class_scores(tables: Mapping[str, pd.DataFrame], *, theme: Theme = "light") 
     """Precision, recall and F1 of each class as dots with intervals, the number beside; one colour and shape per run.
 
     Args:
-        tables: run name to the frame of `sentviz.testset.operating.per_class`.
+        tables: run name to the frame of `sentviz.analysis.testset.operating.per_class`.
     Frame:
         run, class, metric, value, low, high, n, said.
     Raises:

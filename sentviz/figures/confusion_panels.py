@@ -14,8 +14,6 @@ from sentviz.figures.colours import Theme, blend, ink_on, palette
 from sentviz.figures.figure import Figure, annotate, base_layout, is_panel_title, sentence
 from sentviz.figures.text import as_text
 
-__all__ = ["confusion_panels"]
-
 
 def confusion_panels(frame: pd.DataFrame, *, missing: Sequence[str] = (), theme: Theme = "light") -> Figure:
     """A panel per data set, two a row: each cell says its count and its share of the row, which is also its colour.

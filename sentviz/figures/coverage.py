@@ -10,8 +10,6 @@ from sentviz.figures.colours import Theme, ink_on, palette
 from sentviz.figures.figure import Figure, base_layout, file_safe
 from sentviz.figures.text import as_text
 
-__all__ = ["coverage_bars"]
-
 
 def coverage_bars(frame: pd.DataFrame, *, reference: float = 0.5, theme: Theme = "light") -> Figure:
     """A bar per data set and lexicon: the share of tokens that stay neutral; a dotted line where the paper's rates centre.

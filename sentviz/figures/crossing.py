@@ -13,8 +13,6 @@ from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, base_layout, sentence
 from sentviz.figures.text import as_text
 
-__all__ = ["crossing_curves"]
-
 NAMES = {"attention": "one layer's attention", "model": "the whole model"}
 
 

@@ -13,8 +13,6 @@ from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, base_layout, file_safe, sentence
 from sentviz.figures.text import as_run, as_text
 
-__all__ = ["curves"]
-
 _BEST = "validation_accuracy"
 _TIE = "validation_loss"
 _COLUMNS = ["run", "name", "step", "epoch", "value"]

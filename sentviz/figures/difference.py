@@ -9,9 +9,7 @@ from sentviz.figures.colours import Theme
 from sentviz.figures.figure import Figure, file_safe, sentence
 from sentviz.figures.maps import component_name, component_slug, head_slug
 from sentviz.figures.text import as_run
-from sentviz.trace import Trace
-
-__all__ = ["difference_map"]
+from sentviz.runs.trace import Trace
 
 
 def difference_map(
@@ -28,7 +26,7 @@ def difference_map(
     """A map of differences, green where the second model looks more, purple where the first does.
 
     Args:
-        trace: holds second minus first in the place of the map, as `sentviz.maps.compare.map_difference` gives it; of the second run.
+        trace: of the second run; its map holds second minus first, as `sentviz.analysis.maps.compare.map_difference` gives it.
         first: name of the first run.
         layer, head, component: which map, counted from 0.
         pieces: what rows and columns are: tokens or words.

@@ -11,8 +11,6 @@ import plotly.graph_objects as go
 from sentviz.figures.figure import annotate
 from sentviz.figures.maps import Floats
 
-__all__ = ["name_ends", "pushed_apart"]
-
 _LINE = 17  # pixels from name to name: in print they come closer by a fifth
 
 

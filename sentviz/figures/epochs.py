@@ -18,9 +18,7 @@ from sentviz.figures.heads import MEASURE_TITLES
 from sentviz.figures.maps import component_name, component_slug, head_slug
 from sentviz.figures.scatter import SYMBOLS
 from sentviz.figures.text import as_text
-from sentviz.trace import Trace
-
-__all__ = ["epoch_answers", "epoch_confusions", "epoch_heads", "epoch_maps", "epoch_points"]
+from sentviz.runs.trace import Trace
 
 READABLE = 24  # tokens that have their names beside a small map
 ACROSS = 4  # panels side by side

@@ -14,9 +14,7 @@ import plotly.graph_objects as go
 
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.source import Call, Source
-from sentviz.late import late
-
-__all__ = ["MONOSPACE", "SYMBOLS", "Figure", "base_layout", "file_safe"]
+from sentviz.io.late import late
 
 MONOSPACE = "DejaVu Sans Mono, Menlo, Consolas, monospace"
 _SANS = "Source Sans, Source Sans Pro, Helvetica Neue, Arial, Liberation Sans, sans-serif"

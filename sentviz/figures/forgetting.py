@@ -14,8 +14,6 @@ from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, base_layout, file_safe, sentence
 from sentviz.figures.text import as_text
 
-__all__ = ["forgetting"]
-
 
 def forgetting(
     epochs: Sequence[int],

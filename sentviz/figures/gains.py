@@ -13,8 +13,6 @@ from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, base_layout, file_safe, interval_bars, number, sentence
 from sentviz.figures.text import as_text
 
-__all__ = ["gain_dots"]
-
 _KINDS = {"one seed": ("circle", 0), "over seeds": ("square", 2)}  # symbol, line colour
 _LINE = 44
 

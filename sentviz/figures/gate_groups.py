@@ -14,8 +14,6 @@ from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import SYMBOLS, Figure, base_layout, file_safe, interval_bars, sentence
 from sentviz.figures.text import as_text, text_columns
 
-__all__ = ["KINDS", "gate_grid", "gate_lines"]
-
 KINDS = {"tag": "part of speech", "class": "class of words", "word": "frequent word"}
 TAGS = {
     "ADJ": "adjectives",
@@ -42,7 +40,7 @@ def gate_lines(frame: pd.DataFrame, *, run: str = "", theme: Theme = "light") ->
     """The mean gate of each class of words by layer, a line each with its interval, over the band that shuffling within texts gives.
 
     Args:
-        frame: as `sentviz.maps.gates.over_split` gives it.
+        frame: as `sentviz.analysis.maps.gates.over_split` gives it.
         run: its name, for the file and the caption.
     Frame:
         The rows drawn.
@@ -109,7 +107,7 @@ def gate_grid(
     """The mean gate of each group in each layer as cells, the most shut above; intervals under the pointer.
 
     Args:
-        frame: as `sentviz.maps.gates.over_split` gives it.
+        frame: as `sentviz.analysis.maps.gates.over_split` gives it.
         kind: which groups, keys of `KINDS`.
         most: groups drawn at most: half of them the most shut, half the most open.
         run: its name, for the file and the caption.

@@ -8,14 +8,12 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from sentviz.analysis.maps.tokenwise import forced, gates
 from sentviz.figures.colours import Theme, blend, palette
 from sentviz.figures.figure import Figure, base_layout, file_safe, sentence
 from sentviz.figures.maps import Floats
 from sentviz.figures.text import as_text
-from sentviz.maps.tokenwise import forced, gates
-from sentviz.trace import Trace
-
-__all__ = ["gate_cells"]
+from sentviz.runs.trace import Trace
 
 _ROW, _LABELS, _SHOWN = 20, 84, 120  # pixels, pixels, tokens
 _MARKS = {"": "", "open": "○ ", "shut": "● "}

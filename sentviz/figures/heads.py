@@ -13,8 +13,6 @@ from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import SYMBOLS, Figure, base_layout, file_safe
 from sentviz.figures.text import as_run
 
-__all__ = ["MEASURE_TITLES", "head_grid", "layer_lines"]
-
 MEASURE_TITLES = {
     "from_cls": "Deviation of the attention of [CLS] towards the others",
     "to_cls": "Deviation of the others' attention towards [CLS]",
@@ -38,7 +36,7 @@ def layer_lines(
     """Measures by layer, mean over heads, a line per run with its band.
 
     Args:
-        frames: name -> layer, head (-1 = mean over heads), measure, value, low, high, n, as `sentviz.maps.heads` gives it.
+        frames: name -> layer, head (-1 = mean over heads), measure, value, low, high, n, as `sentviz.analysis.maps.heads` gives it.
         measures: a panel each, keys of `MEASURE_TITLES`.
         dashed: names drawn dashed (the baselines); the others are solid.
         sentence: layer, head, measure, value of one sentence, drawn as rings.
@@ -134,7 +132,7 @@ def head_grid(frame: pd.DataFrame, measure: str, *, theme: Theme = "light") -> F
     """One measure of every head: layers down, heads across.
 
     Args:
-        frame: layer, head (-1 is left out), measure, value, as `sentviz.maps.heads` gives it.
+        frame: layer, head (-1 is left out), measure, value, as `sentviz.analysis.maps.heads` gives it.
     Frame:
         layer, head (counted from 0), measure, value (and what else there is).
     Raises:

@@ -14,8 +14,6 @@ from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, base_layout, sentence
 from sentviz.figures.text import as_text
 
-__all__ = ["token_importance"]
-
 
 def token_importance(tokens: Sequence[str], values: npt.ArrayLike, *, title: str, rest: float = 0.0, theme: Theme = "light") -> Figure:
     """A bar a token, and a line at the even share.

@@ -16,8 +16,6 @@ from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, base_layout, file_safe, sentence
 from sentviz.figures.text import as_text
 
-__all__ = ["lambda_grid"]
-
 DASHES = {2: "solid", 3: "dash", 4: "dot"}
 _NARROW, _SIDES = 120, 96  # pixels that a panel needs at least, and those at both sides of all
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")

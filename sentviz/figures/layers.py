@@ -15,8 +15,6 @@ from sentviz.figures.ends import name_ends
 from sentviz.figures.figure import Figure, annotate, base_layout, file_safe, number
 from sentviz.figures.text import as_text
 
-__all__ = ["head_table", "verdict_lines"]
-
 
 def verdict_lines(labels: Sequence[str], probabilities: npt.ArrayLike, *, theme: Theme = "light") -> Figure:
     """Class probabilities when the classifier reads each layer.
@@ -64,7 +62,7 @@ def head_table(patterns: pd.DataFrame, *, theme: Theme = "light") -> Figure:
     """One row a head, one column a habit, each column coloured from its smallest to its largest value.
 
     Args:
-        patterns: layer, head (counted from 0) and one column per habit, as `sentviz.maps.layers.head_patterns` gives it.
+        patterns: layer, head (counted from 0) and one column per habit, as `sentviz.analysis.maps.layers.head_patterns` gives it.
     Frame:
         layer, head, habit, value.
     Raises:

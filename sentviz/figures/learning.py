@@ -12,8 +12,6 @@ from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, base_layout, file_safe, interval_bars, sentence
 from sentviz.figures.text import as_text
 
-__all__ = ["learning_curve"]
-
 
 def learning_curve(
     frame: pd.DataFrame, titles: Mapping[str, str], *, title: str, unit: str = "rows", note: str = "", theme: Theme = "light"

@@ -11,8 +11,6 @@ from sentviz.figures.colours import DEFICIENCIES, Palette, Theme, palette, simul
 from sentviz.figures.figure import SYMBOLS, Figure, base_layout
 from sentviz.figures.verdicts import VERDICTS, verdict_colour
 
-__all__ = ["colour_legend"]
-
 _LEFT, _STEP, _ROW = 190, 22, 46  # pixels
 _SLIM, _LINE = 116, 19  # the same where ways of seeing stand below their role
 

@@ -10,6 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from sentviz.analysis.maps.arithmetic import plain
+from sentviz.analysis.maps.injection import Entries, Row, neutral
+from sentviz.data.lexicon import SIDES, sigma
 from sentviz.errors import InputError
 from sentviz.figures.attention import heatmap
 from sentviz.figures.bartable import Column, bar_table, row_names
@@ -18,12 +21,7 @@ from sentviz.figures.figure import Figure, file_safe, number, sentence
 from sentviz.figures.maps import Floats
 from sentviz.figures.strip import token_strip
 from sentviz.figures.text import as_text
-from sentviz.lexicon import SIDES, sigma
-from sentviz.maps.arithmetic import plain
-from sentviz.maps.injection import Entries, Row, neutral
-from sentviz.trace import Trace
-
-__all__ = ["attention_row", "polarity_bars", "polarity_strip", "score_row", "sigma_map"]
+from sentviz.runs.trace import Trace
 
 _SHOWN = 14  # keys of a row
 

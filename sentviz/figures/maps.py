@@ -11,8 +11,6 @@ import numpy.typing as npt
 from sentviz.figures.colours import Palette
 from sentviz.figures.figure import number
 
-__all__ = ["TITLE_PAD", "Floats", "Indices", "coloraxis", "component_name", "component_slug", "digits", "head_slug"]
-
 Floats = npt.NDArray[np.floating[Any]]
 Indices = npt.NDArray[np.int64]
 

@@ -15,8 +15,6 @@ from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, base_layout, file_safe, number, sentence
 from sentviz.figures.text import as_text, label_width
 
-__all__ = ["method_matrix"]
-
 _LEAST, _CELL, _ROW, _RIGHT = 19, 30, 24, 16  # pixels: a column where room is short and where it is not, a row, the margin
 _TOKEN = 14  # columns of a word
 

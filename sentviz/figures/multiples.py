@@ -15,9 +15,7 @@ from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, annotate, base_layout, file_safe, sentence
 from sentviz.figures.maps import TITLE_PAD, Floats, Indices, coloraxis, component_name, component_slug
 from sentviz.figures.text import as_text
-from sentviz.trace import Trace
-
-__all__ = ["small_multiples"]
+from sentviz.runs.trace import Trace
 
 _BLOCKS = 64  # cells a side of one panel
 

@@ -11,8 +11,6 @@ from sentviz.figures.colours import Theme, palette
 from sentviz.figures.ends import name_ends
 from sentviz.figures.figure import Figure, base_layout
 
-__all__ = ["nearness_curve"]
-
 LINES = {"q50": "half of the reviews", "mean": "mean", "q05": "19 of 20 reviews"}
 
 

@@ -16,8 +16,6 @@ from sentviz.figures.confusion import legend_above
 from sentviz.figures.figure import SYMBOLS, Figure, base_layout, file_safe, interval_bars, sentence
 from sentviz.figures.text import as_run, as_text
 
-__all__ = ["one_vs_rest", "reliability_diagram", "threshold_lines"]
-
 DASHES = ("solid", "dash", "dot", "dashdot")  # one per run
 POINTS = 400  # drawn of a curve
 
@@ -34,7 +32,7 @@ def one_vs_rest(
     """A panel per class, the runs overlaid, each with its area and interval; the marker is what the run says now.
 
     Args:
-        curves, areas: run name to the frames of `sentviz.testset.operating.curves` and `areas`.
+        curves, areas: run name to the frames of `sentviz.analysis.testset.operating.curves` and `areas`.
         said: run name to class, fpr, recall, precision: the operating point.
         classes: the panels, in this order.
     Frame:
@@ -174,7 +172,7 @@ def reliability_diagram(
     """Accuracy against confidence, bin by bin, with intervals; below, how many rows have which confidence.
 
     Args:
-        states: name (as it is, tempered) to the frame of `sentviz.testset.operating.reliability`.
+        states: name (as it is, tempered) to the frame of `sentviz.analysis.testset.operating.reliability`.
         spread: the same names to frames of bins of one width, for the histogram.
         title: above the figure.
         start: the least confidence there can be, 1 / K.
@@ -247,7 +245,7 @@ def threshold_lines(
     """Accuracy and the recall of both classes at every threshold; a line stands at the one in use.
 
     Args:
-        tables: run name to the frame of `sentviz.testset.operating.thresholds`.
+        tables: run name to the frame of `sentviz.analysis.testset.operating.thresholds`.
         classes: the two names.
     Frame:
         run, threshold, accuracy, recall_0, recall_1, precision_1.

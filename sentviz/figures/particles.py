@@ -16,13 +16,11 @@ from sentviz.figures.colours import Theme, blend, palette
 from sentviz.figures.figure import Figure, annotate, base_layout, file_safe, sentence
 from sentviz.figures.text import as_text, text_columns, visible
 
-__all__ = ["NEAR", "PITCH", "YAW", "Scene", "hull", "inner_size", "label_places", "name_points", "particles", "seen", "together"]
-
 Doubles = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 NEAR = 1e-2
-"""Tokens are at one place within this share of the layer's largest norm, as in sentviz.testset.leaders."""
+"""Tokens are at one place within this share of the layer's largest norm, as in sentviz.analysis.testset.leaders."""
 YAW, PITCH = -0.6, 0.42  # how a scene of three dimensions is looked at first
 _WIDTH, _HIGH = 760, 0.737  # pixels, and the height as a share of them
 _PLOT = (52, 46, 20, 46)  # left, top, right, bottom

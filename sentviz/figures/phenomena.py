@@ -11,8 +11,6 @@ from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import SYMBOLS, Figure, base_layout, file_safe, interval_bars, sentence
 from sentviz.figures.text import as_run, as_text
 
-__all__ = ["MOST", "phenomena"]
-
 MOST = 6
 _ALL = "all"
 
@@ -21,7 +19,7 @@ def phenomena(frame: pd.DataFrame, *, chance: float = 0.5, chosen: str = "", sid
     """A row of dots per phenomenon, the easiest on top, "all" below; colour and symbol tell the runs apart.
 
     Args:
-        frame: run, phenomenon, n, accuracy, low, high, as `sentviz.testset.phenomena.accuracy_by_phenomenon` gives; at most 6 runs.
+        frame: run, phenomenon, n, accuracy, low, high, of `sentviz.analysis.testset.phenomena.accuracy_by_phenomenon`; at most 6 runs.
         chance: accuracy of guessing, drawn as a dotted line.
         chosen: a phenomenon to stand out.
         sided: answers on the side of the label were counted as right.

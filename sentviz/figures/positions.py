@@ -6,13 +6,11 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from sentviz.analysis.maps.tokenwise import Signals
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, base_layout, file_safe, sentence
 from sentviz.figures.text import as_text
-from sentviz.maps.tokenwise import Signals
-from sentviz.trace import Trace
-
-__all__ = ["position_signals"]
+from sentviz.runs.trace import Trace
 
 _LABELLED, _SLANTED = 32, 14  # tokens
 _DASHES = {"recency": "dash", "word": "dot"}  # recency is often as long as the sinusoid, which is seen below it
@@ -23,7 +21,7 @@ def position_signals(trace: Trace, found: Signals, *, tagger: str = "", theme: T
     """The length of each part of the position signal at every token, of their sum, and of the word itself for comparison.
 
     Args:
-        found: of the same text, as `sentviz.maps.tokenwise.signals` gives it.
+        found: of the same text, as `sentviz.analysis.maps.tokenwise.signals` gives it.
         tagger: in words, what gave the tags of the tokens.
     Frame:
         place (counted from 0), token, tag, part (sinusoid, recency, tag, sum, word), length (Euclidean norm).

@@ -11,8 +11,6 @@ from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, base_layout, file_safe, interval_bars, number
 from sentviz.figures.text import as_text
 
-__all__ = ["ranking"]
-
 
 def ranking(frame: pd.DataFrame, *, title: str, better: str = "higher", reference: str = "random", theme: Theme = "light") -> Figure:
     """Dots with intervals, the best on top; the reference is a grey line with its own interval.

@@ -13,8 +13,6 @@ from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, base_layout, is_panel_title, sentence
 from sentviz.figures.text import as_text
 
-__all__ = ["roc_panels"]
-
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 
 

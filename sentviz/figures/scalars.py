@@ -15,8 +15,6 @@ from sentviz.figures.ends import name_ends
 from sentviz.figures.figure import Figure, base_layout, file_safe, is_panel_title, number, sentence
 from sentviz.figures.text import as_run, as_text
 
-__all__ = ["scalar_evolution", "scalar_label"]
-
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 SYMBOLS = {"lambda": "λ", "alpha": "α", "beta": "β", "gamma": "γ", "temperature": "τ"}
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")

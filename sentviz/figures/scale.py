@@ -9,8 +9,6 @@ import numpy.typing as npt
 
 from sentviz.figures.colours import Palette
 
-__all__ = ["SCALES", "Scale", "scaled"]
-
 SCALES = ("confidence", "length")
 SUREST = 0.9999  # confidences beyond it share a colour
 

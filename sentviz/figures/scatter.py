@@ -18,8 +18,6 @@ from sentviz.figures.figure import Figure, base_layout, file_safe, interval_bars
 from sentviz.figures.scale import SCALES, scaled
 from sentviz.figures.text import as_text
 
-__all__ = ["COLOURS", "FADED", "HOVER", "SYMBOLS", "groups", "measured", "point_size", "ring", "said_of", "scatter", "strength"]
-
 COLOURS = {
     "label": "label",
     "predicted": "prediction",
@@ -131,7 +129,7 @@ def measured(frame: pd.DataFrame, *, theme: Theme = "light") -> Figure:
     """Silhouettes of all rows and of each class, in the vectors and in the picture, with intervals.
 
     Args:
-        frame: as `sentviz.embeddings.neighbourhood.measures` gives it.
+        frame: as `sentviz.analysis.embeddings.neighbourhood.measures` gives it.
     Raises:
         InputError: there is no silhouette.
     """

@@ -11,8 +11,6 @@ from sentviz.figures.colours import Theme, blend, palette
 from sentviz.figures.figure import Figure, base_layout, file_safe, interval_bars, sentence
 from sentviz.figures.text import as_text
 
-__all__ = ["accuracy_by_length"]
-
 _MARKS = ("circle", "diamond", "square")
 
 

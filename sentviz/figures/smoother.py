@@ -7,14 +7,12 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
+from sentviz.analysis.maps.arithmetic import CellArithmetic
 from sentviz.errors import InputError
 from sentviz.figures.bartable import Column, bar_table, row_names
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, file_safe, number, sentence
 from sentviz.figures.text import as_text
-from sentviz.maps.arithmetic import CellArithmetic
-
-__all__ = ["smoother"]
 
 _PANELS = (("weight", "weight", 0.30), ("value_norm", "× size of value", 0.30), ("along", "→ share of the output", 0.40))
 

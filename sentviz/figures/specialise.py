@@ -15,8 +15,6 @@ from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import SYMBOLS, Figure, base_layout, file_safe, interval_bars, sentence
 from sentviz.figures.maps import component_name
 
-__all__ = ["entropies", "likeness", "word_shares"]
-
 _MEASURES = {"cosine": "cosine of the rows", "jensen_shannon": "Jensen-Shannon divergence, bits"}
 
 
@@ -24,7 +22,7 @@ def word_shares(frame: pd.DataFrame, *, run: str = "", theme: Theme = "light") -
     """Attention to each class of words, relative to an even share: a panel per layer, a row per class, a mark per component.
 
     Args:
-        frame: as `sentviz.maps.specialise.over_split` gives it.
+        frame: as `sentviz.analysis.maps.specialise.over_split` gives it.
         run: its name, for the file and the caption.
     Frame:
         The rows drawn.
@@ -52,7 +50,7 @@ def entropies(frame: pd.DataFrame, *, run: str = "", theme: Theme = "light") -> 
     """Entropy of the rows as a share of the largest possible: a row per layer, a mark per component.
 
     Args:
-        frame: as `sentviz.maps.specialise.over_split` gives it.
+        frame: as `sentviz.analysis.maps.specialise.over_split` gives it.
         run: its name, for the file and the caption.
     Frame:
         The rows drawn.
@@ -78,7 +76,7 @@ def likeness(frame: pd.DataFrame, *, run: str = "", theme: Theme = "light") -> F
     """How alike two components are, beside how alike the heads of one component are: a panel per measure, a mark per layer.
 
     Args:
-        frame: as `sentviz.maps.specialise.over_split` gives it.
+        frame: as `sentviz.analysis.maps.specialise.over_split` gives it.
         run: its name, for the file and the caption.
     Frame:
         The rows drawn.

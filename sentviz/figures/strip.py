@@ -18,8 +18,6 @@ from sentviz.figures.text import as_text, text_columns, visible
 
 Scale = Literal["support", "class"]
 
-__all__ = ["anchored", "token_strip"]
-
 _CHAR, _LINE = 8.2, 34  # pixels: 13 px monospace advances 7.8
 _WIDEST = 24  # columns one token may take
 

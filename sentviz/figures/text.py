@@ -7,8 +7,6 @@ import re
 import textwrap
 import unicodedata
 
-__all__ = ["as_run", "as_text", "broken", "label_width", "text_columns", "visible"]
-
 _MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"})  # $...$ would be MathJax
 _JOINERS = "\u200c\u200d"
 _HIDDEN = "⬚"

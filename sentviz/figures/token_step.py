@@ -17,8 +17,6 @@ from sentviz.figures.figure import Figure, base_layout, file_safe, number
 from sentviz.figures.particles import hull, inner_size, label_places, name_points
 from sentviz.figures.text import as_text, text_columns, visible
 
-__all__ = ["token_step"]
-
 Doubles = npt.NDArray[np.float64]
 _WIDTH, _HIGH, _PLOT = 560, 0.786, (46, 46, 16, 46)  # pixels, the height as a share of them, the margins
 

@@ -10,8 +10,6 @@ from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, base_layout, file_safe, interval_bars, sentence
 from sentviz.figures.text import as_text
 
-__all__ = ["tradeoff"]
-
 BESIDE = {"vanilla-matched": ("right", -11), "diff": ("left", 0), "ndt-unit-2": ("right", 9)}  # these three lie together
 
 

@@ -13,8 +13,6 @@ from sentviz.figures.colours import Theme, class_colours, palette
 from sentviz.figures.figure import Figure, base_layout, is_panel_title, number, sentence
 from sentviz.figures.text import as_text, label_width
 
-__all__ = ["tsne_panels"]
-
 SYMBOLS = ("circle", "x", "triangle-up", "diamond", "cross")
 SIGNS = "●✕▲◆✚"  # the same as letters
 SHARED = ("silhouette", "low", "high", "drawn", "drawn_low", "drawn_high")  # of a panel, in all its rows

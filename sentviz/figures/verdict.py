@@ -14,8 +14,6 @@ from sentviz.figures.colours import Theme, class_colours, palette
 from sentviz.figures.figure import Figure, base_layout
 from sentviz.figures.text import as_text, text_columns
 
-__all__ = ["probability_bars"]
-
 
 def probability_bars(labels: Sequence[str], probabilities: npt.ArrayLike, *, theme: Theme = "light") -> Figure:
     """Class probabilities as horizontal bars, the first class on top, the largest one coloured.

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sentviz.claim import Effect, Verdict
+from sentviz.analysis.claim import Effect, Verdict
 from sentviz.figures.colours import Theme, ink_on, palette
 from sentviz.figures.figure import number
-
-__all__ = ["SIGNS", "VERDICTS", "draw_sign", "effect_in_words", "verdict_colour"]
 
 VERDICTS: tuple[Verdict, ...] = ("holds", "does not hold", "cannot be told", "cannot be judged here")
 SIGNS: dict[Verdict, tuple[tuple[tuple[float, float], ...], ...]] = {  # strokes in pixels, upwards; what cannot be told has a letter

@@ -2,7 +2,7 @@
 
 A figure is registered once, beside the function that makes it of a subject (`sentviz.gallery.registry.figure`): in `sentence`,
 `lexicon`, `training`, `epochs`, `testset`, `words`, `points` or, of a study, in its paper's `figures`; those of any paper in
-`sentviz.studies.figures`.
+`sentviz.papers.studies.figures`.
 Nothing heavy is loaded before one is drawn.
 """
 
@@ -20,9 +20,9 @@ from sentviz.gallery.registry import FIGURES, Spec, find_figure
 from sentviz.gallery.sentence import strip
 from sentviz.gallery.subjects import Sentence, sourced
 from sentviz.gallery.training import scalar_figure
-from sentviz.late import late
-from sentviz.registry import papers
-from sentviz.runs import Run, find
+from sentviz.io.late import late
+from sentviz.runs.registry import papers
+from sentviz.runs.store import Run, find
 
 if TYPE_CHECKING:
     from sentviz.figures.figure import Figure

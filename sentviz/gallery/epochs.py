@@ -11,19 +11,17 @@ from sentviz.figures.source import Source
 from sentviz.gallery.registry import Need, figure
 from sentviz.gallery.sentence import MAPS
 from sentviz.gallery.subjects import Runs
-from sentviz.runs import Run
+from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
-    from sentviz.epochs.course import Course
+    from sentviz.analysis.epochs.course import Course
     from sentviz.figures.colours import Theme
     from sentviz.figures.figure import Figure
-    from sentviz.trace import Trace
-
-__all__ = ["Epochs"]
+    from sentviz.runs.trace import Trace
 
 
 def _unmeasured(run: Run) -> str:
-    from sentviz.epochs.course import missing
+    from sentviz.analysis.epochs.course import missing
 
     return missing(run)
 
@@ -46,7 +44,7 @@ class Epochs(Runs):
     @cached_property
     def course(self) -> Course:
         """What was measured."""
-        from sentviz.epochs.course import course
+        from sentviz.analysis.epochs.course import course
 
         if self.versus:
             raise InputError("Epochs are those of one run.")
@@ -59,7 +57,7 @@ class Epochs(Runs):
         Raises:
             RunError: neither is there.
         """
-        from sentviz.epochs.course import asked_of, examples
+        from sentviz.analysis.epochs.course import asked_of, examples
 
         found, problems = examples(self.run) if self.text is None else asked_of(self.run, self.text, self.pair)
         if not found:
@@ -98,7 +96,7 @@ def _confusion(of: Epochs, *, theme: Theme = "light") -> Figure:
 
 @figure("epoch-points", "The rows as points after each epoch", Epochs, "epochs:epoch_points", MEASURED)
 def _points(of: Epochs, *, how: str = "joint", theme: Theme = "light") -> Figure:
-    from sentviz.epochs.course import PICTURES, pictures
+    from sentviz.analysis.epochs.course import PICTURES, pictures
     from sentviz.figures.epochs import epoch_points
 
     seen = of.course
@@ -118,8 +116,8 @@ def _heads(of: Epochs, *, measure: str = "entropy", theme: Theme = "light") -> F
 
 @figure("epoch-rows", "Rows learned, forgotten and learned again", Epochs, "forgetting:forgetting", MEASURED)
 def _rows(of: Epochs, *, most: int = 40, theme: Theme = "light") -> Figure:
-    from sentviz.epochs.course import events
-    from sentviz.evaluation import wilson
+    from sentviz.analysis.epochs.course import events
+    from sentviz.analysis.evaluation import wilson
     from sentviz.figures.forgetting import forgetting
 
     seen = of.course

@@ -11,12 +11,10 @@ from sentviz.gallery.sentence import MAPS
 from sentviz.gallery.subjects import Sentence
 
 if TYPE_CHECKING:
+    from sentviz.analysis.maps.injection import Entries, Row
     from sentviz.figures.colours import Theme
     from sentviz.figures.figure import Figure
-    from sentviz.maps.injection import Entries, Row
-    from sentviz.trace import Trace
-
-__all__ = ["LEXICON", "row_of"]
+    from sentviz.runs.trace import Trace
 
 LEXICON = capability("lexicon", "a lexicon", "{run} has no lexicon: a run of the preset cls-last-scaled has one.")
 
@@ -54,9 +52,9 @@ def _polarity_of_token(of: Sentence, *, token: int | None = None, theme: Theme =
 
 def _entries(of: Sentence, token: int, special: bool) -> Entries | None:
     """What the lexicon says of a token; None of marks, and where it is not on this machine."""
+    from sentviz.analysis.maps.injection import entries_of
+    from sentviz.data.lexicon import Lexicon
     from sentviz.errors import SentvizError
-    from sentviz.lexicon import Lexicon
-    from sentviz.maps.injection import entries_of
 
     if special:
         return None
@@ -94,7 +92,7 @@ def _attention(
 
 def row_of(of: Sentence, layer: int, head: int, component: int, token: int | None) -> Row:
     """One query's row; of the last head that the lexicon reaches unless one was named."""
-    from sentviz.maps.injection import reached, row
+    from sentviz.analysis.maps.injection import reached, row
 
     trace = _polar(of)
     head = reached(of.run.shape)[-1] if head < 0 else head
@@ -113,8 +111,8 @@ def _difference(
     side: int = 400,
     theme: Theme = "light",
 ) -> Figure:
+    from sentviz.analysis.maps.compare import difference
     from sentviz.figures.difference import difference_map
-    from sentviz.maps.compare import difference
 
     changed = difference(of.once("without the lexicon", lambda: of.asked(strength=0.0)), of.trace)
     return difference_map(changed, "itself without its lexicon", layer, head, component, side=side, theme=theme)

@@ -6,18 +6,16 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from sentviz.analysis.testset.rows import Rows
 from sentviz.errors import InputError
 from sentviz.gallery.registry import Need, figure
 from sentviz.gallery.subjects import WEIGHTS, Answers
 from sentviz.gallery.testset import SEED
-from sentviz.testset.rows import Rows
 
 if TYPE_CHECKING:
-    from sentviz.embeddings.projection import Projection
+    from sentviz.analysis.embeddings.projection import Projection
     from sentviz.figures.colours import Theme
     from sentviz.figures.figure import Figure
-
-__all__ = ["about_picture", "layer_names"]
 
 VECTORS = Need(
     "stored vectors",
@@ -36,7 +34,7 @@ def about_picture(found: Projection, of: str, layer: int, last: int) -> str:
     Args:
         of: which rows. layer: 0 = the embedding.
     """
-    from sentviz.embeddings.projection import METHODS
+    from sentviz.analysis.embeddings.projection import METHODS
 
     settings = "".join(f", {name} {value:.3g}" for name, value in found.parameters.items())
     said = f"{METHODS[found.method]} of {of}, {layer_names(last)[layer]}{settings}, seed {found.seed}."
@@ -49,7 +47,7 @@ class Points(Answers):
     @cached_property
     def sample(self) -> tuple[Rows, Any]:
         """The rows (n,) and their vectors (n, d) of the last layer."""
-        from sentviz.embeddings.cache import stored_sample
+        from sentviz.analysis.embeddings.cache import stored_sample
 
         if self.over != "test" or self.versus:
             raise InputError("The vectors that ship with a run are of its test split, and of one run.")
@@ -63,8 +61,8 @@ class Points(Answers):
             InputError: no such layer or method.
             DataMissingError: another layer than the last needs the texts of the rows.
         """
-        from sentviz.embeddings.cache import Cache, digest, layer_vectors, pictures
-        from sentviz.home import home
+        from sentviz.analysis.embeddings.cache import Cache, digest, layer_vectors, pictures
+        from sentviz.io.paths import home
 
         last = self.run.capabilities.layers
         layer = last if layer < 0 else layer
@@ -87,7 +85,7 @@ class Points(Answers):
 def _embeddings(
     of: Points, *, method: str = "pca", dims: int = 2, colour: str = "label", layer: int = -1, theme: Theme = "light"
 ) -> Figure:
-    from sentviz.embeddings.projection import METHODS
+    from sentviz.analysis.embeddings.projection import METHODS
     from sentviz.figures.scatter import scatter
 
     found, _, at = of.picture(method, dims, layer)
@@ -111,7 +109,7 @@ def _embeddings(
 
 @figure("silhouette", "Silhouettes in the vectors and in the picture", Points, "scatter:measured", VECTORS)
 def _silhouette(of: Points, *, method: str = "pca", dims: int = 2, layer: int = -1, theme: Theme = "light") -> Figure:
-    from sentviz.embeddings.neighbourhood import measures
+    from sentviz.analysis.embeddings.neighbourhood import measures
     from sentviz.figures.scatter import measured
 
     found, _, _ = of.picture(method, dims, layer)

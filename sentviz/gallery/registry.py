@@ -9,12 +9,10 @@ from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from sentviz.errors import InputError, nearest
-from sentviz.runs import Run
+from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
     from sentviz.figures.figure import Figure
-
-__all__ = ["FIGURES", "Need", "Spec", "Subject", "capability", "figure", "find_figure", "table"]
 
 Maker = TypeVar("Maker", bound=Callable[..., Any])
 

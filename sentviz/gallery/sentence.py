@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.cleaning import uncovered
+from sentviz.data.cleaning import uncovered
 from sentviz.errors import InputError
 from sentviz.gallery.registry import capability, figure
 from sentviz.gallery.subjects import Sentence, sourced
-from sentviz.runs import Run, find
+from sentviz.runs.store import Run, find
 
 if TYPE_CHECKING:
     from sentviz.figures.colours import Theme
     from sentviz.figures.figure import Figure
-    from sentviz.trace import Trace
-
-__all__ = ["AWARE", "GATE", "MAPS", "MOVING", "strip"]
+    from sentviz.runs.trace import Trace
 
 MAPS = capability("maps", "attention maps")
 SOFTMAX = capability("softmax", "softmax", "The attention of {run} is no softmax of scores that could be taken apart.")
@@ -36,7 +34,7 @@ MOVING = capability(
 
 @figure("verdict", "Probability of each class", Sentence, "verdict:probability_bars")
 def _verdict(of: Sentence, *, answered: bool = True, theme: Theme = "light") -> Figure:
-    from sentviz.explain import headline
+    from sentviz.analysis.explain import headline
     from sentviz.figures.verdict import probability_bars
 
     made = probability_bars(of.trace.labels, of.trace.probabilities, theme=theme)
@@ -45,7 +43,7 @@ def _verdict(of: Sentence, *, answered: bool = True, theme: Theme = "light") -> 
 
 @figure("strip", "The sentence coloured by an explanation", Sentence, "strip:token_strip")
 def _strip(of: Sentence, *, score: str = "removal", theme: Theme = "light") -> Figure:
-    from sentviz.explain import SCORES, available, explained
+    from sentviz.analysis.explain import SCORES, available, explained
 
     if score not in SCORES:
         raise InputError(f"There is no score {score!r}; there are {', '.join(SCORES)}.")
@@ -60,7 +58,7 @@ def strip(trace: Trace, name: str, theme: Theme = "light") -> Figure:
 
     Attention scores are coloured by their distance from an even share, the mean over the tokens.
     """
-    from sentviz.explain import SCORES, agreement, deviation, incomplete, score
+    from sentviz.analysis.explain import SCORES, agreement, deviation, incomplete, score
     from sentviz.figures.strip import token_strip
 
     how, values, shown = SCORES[name], score(trace, name), slice(len(trace.tokens) - trace.padding)
@@ -108,7 +106,7 @@ def _removed(trace: Trace) -> list[tuple[int, str]]:
 
 @figure("methods", "Every explanation of the sentence", Sentence, "methods:method_matrix")
 def _methods(of: Sentence, *, theme: Theme = "light") -> Figure:
-    from sentviz.explain import available, explained
+    from sentviz.analysis.explain import available, explained
 
     trace = of.trace if of.held else explained(of.model, of.trace, available(of.trace, asking=True), **of.change)
     return methods(trace, theme)
@@ -116,7 +114,7 @@ def _methods(of: Sentence, *, theme: Theme = "light") -> Figure:
 
 def methods(trace: Trace, theme: Theme = "light") -> Figure:
     """Every score that a trace carries or that is read off it, a row a method; words only."""
-    from sentviz.explain import SCORES, available, deviation
+    from sentviz.analysis.explain import SCORES, available, deviation
     from sentviz.figures.methods import method_matrix
 
     words = np.flatnonzero(~trace.specials[: len(trace.tokens) - trace.padding])
@@ -160,8 +158,8 @@ def _smoother(
     kernel: bool = False,
     theme: Theme = "light",
 ) -> Figure:
+    from sentviz.analysis.maps.arithmetic import cell
     from sentviz.figures.smoother import smoother
-    from sentviz.maps.arithmetic import cell
 
     made = of.once(("cell", layer, head, query, key), lambda: cell(of.model, of.trace, layer, head, query, key))
     return smoother(made, top=top, kernel=kernel, theme=theme)
@@ -177,31 +175,31 @@ def _gates(of: Sentence, *, theme: Theme = "light") -> Figure:
 
 @figure("positions", "What the position of each token is made of", Sentence, "positions:position_signals", AWARE)
 def _positions(of: Sentence, *, theme: Theme = "light") -> Figure:
+    from sentviz.analysis.maps.tokenwise import signals
     from sentviz.figures.positions import position_signals
-    from sentviz.maps.tokenwise import signals
 
     return position_signals(of.trace, signals(of.model, of.trace), tagger=tagger(of.run), theme=theme)
 
 
 def tagger(run: Run) -> str:
     """What gave the tags of a run's tokens, in a sentence; empty where it reads none."""
-    from sentviz.tags import described
+    from sentviz.data.tags import described
 
     return described(run.config["tagger"]["version"]) if run.capabilities.tags else ""
 
 
 @figure("verdict-by-layer", "The classifier on every layer's states", Sentence, "layers:verdict_lines")
 def _verdict_by_layer(of: Sentence, *, theme: Theme = "light") -> Figure:
+    from sentviz.analysis.maps.layers import verdict_by_layer
     from sentviz.figures.layers import verdict_lines
-    from sentviz.maps.layers import verdict_by_layer
 
     return verdict_lines(of.trace.labels, verdict_by_layer(of.model, of.trace), theme=theme)
 
 
 @figure("head-habits", "What each head does in this sentence", Sentence, "layers:head_table", MAPS)
 def _head_habits(of: Sentence, *, component: int | str = "effective", theme: Theme = "light") -> Figure:
+    from sentviz.analysis.maps.layers import head_patterns
     from sentviz.figures.layers import head_table
-    from sentviz.maps.layers import head_patterns
 
     return head_table(head_patterns(of.trace, component), theme=theme)
 
@@ -217,8 +215,8 @@ def _difference(
     side: int = 460,
     theme: Theme = "light",
 ) -> Figure:
+    from sentviz.analysis.maps.compare import map_difference
     from sentviz.figures.difference import difference_map
-    from sentviz.maps.compare import map_difference
 
     if not versus:
         raise InputError("The figure difference compares two models: name the second one with versus.")
@@ -243,8 +241,8 @@ def _followed(of: Sentence) -> Any:
 
 @figure("particles", "The tokens as points after a layer", Sentence, "particles:particles", MOVING)
 def _particles(of: Sentence, *, layer: int | None = None, theme: Theme = "light") -> Figure:
+    from sentviz.browser.particles import scene_of_review
     from sentviz.figures.particles import particles
-    from sentviz.particles import scene_of_review
 
     model, review = _followed(of)
     scene = scene_of_review(of.run, model, review)
@@ -254,7 +252,7 @@ def _particles(of: Sentence, *, layer: int | None = None, theme: Theme = "light"
 @figure("token-step", "The step of one token in a layer", Sentence, "token_step:token_step", MOVING)
 def _token_step(of: Sentence, *, layer: int = 0, token: int | None = None, theme: Theme = "light") -> Figure:
     from sentviz.figures.token_step import token_step
-    from sentviz.hardmax import weights
+    from sentviz.models.clustering import weights
 
     _, review = _followed(of)
     z = review.positions

@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from sentviz.analysis.testset.rows import OVER, Rows
 from sentviz.errors import InputError
 from sentviz.figures.source import Source
 from sentviz.gallery.registry import Need, Subject
-from sentviz.runs import Run, find
-from sentviz.testset.rows import OVER, Rows
+from sentviz.runs.store import Run, find
 
 if TYPE_CHECKING:
     from sentviz.figures.figure import Figure
-    from sentviz.trace import Trace
-
-__all__ = ["SUBJECTS", "WEIGHTS", "Answers", "Runs", "Sentence", "Study", "sourced"]
+    from sentviz.runs.trace import Trace
 
 
 def _weightless(run: Run) -> str:
@@ -65,7 +63,7 @@ def sourced(figure: Figure, *sources: Run, split: str = "test", rows: Rows | Non
         return replace(figure, runs=runs, source=_together(here, split))
     words = [f"{'; '.join(f'{one.run} (seed {one.seed}, {one.rows}, digest {one.digest})' for one in runs)}."]
     if trace is not None:
-        from sentviz.remarks import remarks
+        from sentviz.analysis.explain.notices import remarks
 
         words += [sentence for kind, sentence in remarks(trace, here[-1]) if kind == "changed"]
     return replace(figure, runs=runs, source=" ".join(words))
@@ -244,7 +242,7 @@ class Answers(Subject):
         Raises:
             SentvizError: a run has not seen them, or has other classes.
         """
-        from sentviz.testset.versus import aligned
+        from sentviz.analysis.testset.versus import aligned
 
         found = [answered(run, self.over).at_threshold(self.threshold) for run in self.sources]
         return [found[0], *(aligned(found[0], rows) for rows in found[1:])]
@@ -261,7 +259,7 @@ class Answers(Subject):
         Raises:
             DataMissingError: they are not on this machine; the message says how to get them.
         """
-        from sentviz import datasets
+        from sentviz.data import datasets
 
         if self.first.has_text:
             return self.first
@@ -278,14 +276,14 @@ def answered(run: Run, over: str) -> Rows:
     Raises:
         SentvizError: it has not seen the split, or cannot be asked.
     """
-    from sentviz.testset.rows import predicted, stored
+    from sentviz.analysis.testset.rows import predicted, stored
 
     if over != "demo":
         return stored(run, over)
     if why := WEIGHTS.lacks(run):
         raise InputError(why)
+    from sentviz.data import demo
     from sentviz.models.loading import load
-    from sentviz.testset import demo
 
     frame = demo.load()
     frame = frame.assign(label=frame["label"].map(demo.labels_for(run.labels)), tag=frame["phenomenon"])
@@ -304,7 +302,7 @@ class Study(Subject):
     @cached_property
     def runs(self) -> list[Run]:
         """Every run that studies read."""
-        from sentviz.shelf import gathered
+        from sentviz.runs.catalog import gathered
 
         return gathered().runs
 

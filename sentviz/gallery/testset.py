@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from sentviz.figures.colours import Theme
     from sentviz.figures.figure import Figure
 
-__all__ = ["SEED", "STEPS"]
-
 SEED = 0  # of pictures and clouds
 STEPS = {"width": "Steps of equal width", "mass": "Steps with equally many rows"}
 TWO = Need(
@@ -24,7 +22,7 @@ TWO = Need(
 
 @figure("confusion", "The confusion matrix", Answers, "confusion:confusion_matrix")
 def _confusion(of: Answers, *, selected: tuple[int, int] | None = None, theme: Theme = "light") -> Figure:
-    from sentviz.evaluation import confusion
+    from sentviz.analysis.evaluation import confusion
     from sentviz.figures.confusion import confusion_matrix
 
     rows = of.first
@@ -34,8 +32,8 @@ def _confusion(of: Answers, *, selected: tuple[int, int] | None = None, theme: T
 
 @figure("agreement", "Which of two runs is right", Answers, "confusion:agreement_matrix")
 def _agreement(of: Answers, *, selected: tuple[int, int] | None = None, theme: Theme = "light") -> Figure:
+    from sentviz.analysis.testset.operating import agreement
     from sentviz.figures.confusion import agreement_matrix
-    from sentviz.testset.operating import agreement
 
     if len(of.sources) != 2:
         raise InputError("The figure agreement compares two runs: name the second one with versus.")
@@ -47,8 +45,8 @@ def _agreement(of: Answers, *, selected: tuple[int, int] | None = None, theme: T
 
 @figure("classes", "Precision, recall and F1 of each class", Answers, "confusion:class_scores")
 def _classes(of: Answers, *, theme: Theme = "light") -> Figure:
+    from sentviz.analysis.testset.operating import per_class
     from sentviz.figures.confusion import class_scores
-    from sentviz.testset.operating import per_class
 
     return class_scores({rows.run: per_class(rows.labels, rows.predicted, rows.classes) for rows in of.rows}, theme=theme)
 
@@ -66,8 +64,8 @@ def _precision_recall(of: Answers, *, theme: Theme = "light") -> Figure:
 def _one_vs_rest(of: Answers, kind: Literal["roc", "pr"], theme: Theme) -> Figure:
     import pandas as pd
 
+    from sentviz.analysis.testset import operating
     from sentviz.figures.operating import one_vs_rest
-    from sentviz.testset import operating
 
     classes = of.first.classes
     lines = {rows.run: of.statistic(operating.curves, rows, classes) for rows in of.rows}
@@ -82,8 +80,8 @@ def _one_vs_rest(of: Answers, kind: Literal["roc", "pr"], theme: Theme) -> Figur
 
 @figure("threshold", "What a threshold trades", Answers, "operating:threshold_lines", TWO)
 def _threshold(of: Answers, *, theme: Theme = "light") -> Figure:
+    from sentviz.analysis.testset.operating import thresholds
     from sentviz.figures.operating import threshold_lines
-    from sentviz.testset.operating import thresholds
 
     tables = {rows.run: thresholds(rows.labels, rows.probabilities[:, 1]) for rows in of.rows}
     return threshold_lines(tables, of.first.classes, threshold=0.5 if of.threshold < 0 else of.threshold, theme=theme)
@@ -91,8 +89,8 @@ def _threshold(of: Answers, *, theme: Theme = "light") -> Figure:
 
 @figure("reliability", "Accuracy against confidence", Answers, "operating:reliability_diagram")
 def _reliability(of: Answers, *, by: str = "width", theme: Theme = "light") -> Figure:
+    from sentviz.analysis.testset import operating
     from sentviz.figures.operating import reliability_diagram
-    from sentviz.testset import operating
 
     if by not in STEPS:
         raise InputError(f"Confidence goes by steps of one {' or of one '.join(STEPS)}, not by {by!r}.")
@@ -106,8 +104,8 @@ def _reliability(of: Answers, *, by: str = "width", theme: Theme = "light") -> F
 
 @figure("phenomena", "Accuracy by phenomenon on the demo set", Runs, "phenomena:phenomena", WEIGHTS)
 def _phenomena(of: Runs, *, only: Sequence[str] = (), sided: bool = False, theme: Theme = "light") -> Figure:
+    from sentviz.analysis.testset.phenomena import accuracy_by_phenomenon
     from sentviz.figures.phenomena import phenomena
-    from sentviz.testset.phenomena import accuracy_by_phenomenon
 
     rows = {run.name: answered(run, "demo") for run in of.sources}
     chance = 0.5 if sided else 1 / max(len(each.classes) for each in rows.values())

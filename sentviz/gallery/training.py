@@ -7,18 +7,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from sentviz.analysis.explain.measured import faithfulness_of
 from sentviz.errors import InputError
-from sentviz.explain.measured import faithfulness_of
 from sentviz.gallery.registry import Need, capability, figure, table
 from sentviz.gallery.sentence import MAPS, MOVING
 from sentviz.gallery.subjects import WEIGHTS, Runs, sourced
-from sentviz.runs import Run
+from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
     from sentviz.figures.colours import Theme
     from sentviz.figures.figure import Figure
-
-__all__ = ["scalar_figure"]
 
 HEADS = table("heads.parquet", "heads", "sentviz heads")
 GATE = capability("gate", "gates")
@@ -58,7 +56,7 @@ def scalar_figure(sources: Sequence[Run], names: Sequence[str] = (), *, change: 
     import pandas as pd
 
     from sentviz.figures.scalars import scalar_evolution
-    from sentviz.registry import printed
+    from sentviz.runs.registry import printed
 
     wanted = tuple(names) or tuple(dict.fromkeys(name for run in sources for name in run.capabilities.scalars))
     marks = [
@@ -151,7 +149,7 @@ RANKED = {
 
 @figure("faithfulness", "How faithful the explanations are", Runs, "ranking:ranking", FAITHFULNESS)
 def _faithfulness(of: Runs, *, metric: str = "comprehensiveness", theme: Theme = "light") -> Figure:
-    from sentviz.explain import SCORES
+    from sentviz.analysis.explain import SCORES
     from sentviz.figures.ranking import ranking
 
     if metric not in RANKED:
@@ -175,9 +173,9 @@ def _leaders(
     top: int = 15,
     theme: Theme = "light",
 ) -> Figure:
+    from sentviz.analysis.testset.leaders import frequent, leading
     from sentviz.figures.clustering import leader_bars
     from sentviz.models.hardmax import HardmaxModel
-    from sentviz.testset.leaders import frequent, leading
 
     model, frame = HardmaxModel.of(of.run), of.run.frame("leaders.parquet")
     if distance < 0:  # a third of how far leaders reach
@@ -189,8 +187,8 @@ def _leaders(
 
 @figure("leaders-depth", "How fast texts cluster", Runs, "clustering:layer_bands", MOVING, LEADERS)
 def _leaders_depth(of: Runs, *, measure: str = "clusters", theme: Theme = "light") -> Figure:
+    from sentviz.analysis.testset.leaders import per_layer
     from sentviz.figures.clustering import layer_bands
-    from sentviz.testset.leaders import per_layer
 
     title = {"clusters": "Places that hold the words", "at leaders": "Share of words at a leader"}.get(measure, measure)
     return layer_bands(per_layer(of.run.frame("leaders.parquet")), measure, title, share=measure == "at leaders", theme=theme)
@@ -198,9 +196,9 @@ def _leaders_depth(of: Runs, *, measure: str = "clusters", theme: Theme = "light
 
 @figure("vocabulary", "Every word where its embedding puts it", Runs, "clustering:vocabulary_map", MOVING, PLANE, LEADERS, WEIGHTS)
 def _vocabulary(of: Runs, *, named: int = 40, theme: Theme = "light") -> Figure:
+    from sentviz.analysis.testset.leaders import leading
     from sentviz.figures.clustering import vocabulary_map
     from sentviz.models.hardmax import HardmaxModel
-    from sentviz.testset.leaders import leading
 
     model = HardmaxModel.of(of.run)
     words = leading(of.run.frame("leaders.parquet"), model.vocabulary)

@@ -13,13 +13,11 @@ from sentviz.gallery.testset import SEED
 if TYPE_CHECKING:
     import pandas as pd
 
+    from sentviz.analysis.testset.rows import Rows
+    from sentviz.analysis.testset.word_counts import Cell, Counts
     from sentviz.figures.colours import Theme
     from sentviz.figures.figure import Figure
-    from sentviz.figures.words import By
-    from sentviz.testset.rows import Rows
-    from sentviz.testset.words import Cell, Counts
-
-__all__ = ["COLUMNS", "IN_CLOUD", "IN_LIST", "name_of"]
+    from sentviz.figures.word_clouds import By
 
 IN_CLOUD, IN_LIST = 30, 24
 COLUMNS = [
@@ -56,7 +54,7 @@ def name_of(cell: Cell, classes: tuple[str, ...]) -> str:
 
 def _counts(of: Answers) -> Counts:
     """The words of the rows: those stored with the run, which need no texts, or counted anew."""
-    from sentviz.testset import words
+    from sentviz.analysis.testset import word_counts as words
 
     if of.over == "test" and of.threshold < 0 and words.FILE in of.run.config["files"]:
         return words.read(of.run, of.first)
@@ -81,7 +79,7 @@ def _largest(counts: Counts, cell: Cell, by: str, stops: str) -> pd.DataFrame:
     """The words of a cell in their order; an empty frame where none stands out."""
     import pandas as pd
 
-    from sentviz.testset import words
+    from sentviz.analysis.testset import word_counts as words
 
     if stops not in ("drop", "keep"):
         raise InputError(f"Stop words can be left out (drop) or kept (keep), not {stops!r}.")
@@ -98,7 +96,7 @@ def _cloud(of: Answers, *, between: str = "", by: By = "keyness", stops: str = "
     import pandas as pd
 
     from sentviz.figures.cloud_layout import layout
-    from sentviz.figures.words import PANEL, cloud
+    from sentviz.figures.word_clouds import PANEL, cloud
 
     counts, rows = _counts(of), of.first
     cells = _cells(counts, len(rows.classes), between)
@@ -118,7 +116,7 @@ def _cloud(of: Answers, *, between: str = "", by: By = "keyness", stops: str = "
 
 @figure("word-list", "The words of one cell of the matrix", Answers, "words:word_bars")
 def _list(of: Answers, *, label: int = -1, predicted: int = -1, by: By = "keyness", stops: str = "drop", theme: Theme = "light") -> Figure:
-    from sentviz.figures.words import word_bars
+    from sentviz.figures.word_clouds import word_bars
 
     counts, rows = _counts(of), of.first
     cell = (label, predicted) if label >= 0 and predicted >= 0 else _most_mistaken(counts, rows)

@@ -12,9 +12,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from sentviz.models.protocol import Change, Inputs, LayerSeen, Network, Watch
-from sentviz.shapes import ConvolutionalConfig, RecurrentConfig
-
-__all__ = ["Convolutional", "Recurrent"]
+from sentviz.runs.configs import ConvolutionalConfig, RecurrentConfig
 
 
 class _Baseline(Network):

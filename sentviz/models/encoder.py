@@ -1,7 +1,7 @@
 """One encoder for all the papers; a paper is a preset of `EncoderConfig`.
 
 Architectural choices:
-    - one attention equation (sentviz.attention), C components mixed by lambda, one projection for all of Q, K and V
+    - one attention equation (sentviz.models.attention), C components mixed by lambda, one projection for all of Q, K and V
     - pre- or post-norm, RMSNorm or LayerNorm, SwiGLU, ReLU or GELU, biases everywhere
     - sinusoidal, learned, rotary or aware positions (SentiFormer's), relative position bias (MPNet's); QK-norm with a learned temperature
     - key gate, window, global tokens and drawn ones, lexicon similarity or factor: structured terms of the scores
@@ -20,14 +20,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from sentviz import attention as at
+from sentviz.models import attention as at
+from sentviz.models.grid import CodedEmbedding
 from sentviz.models.mixing import mixing
-from sentviz.models.pretrained.grid import CodedEmbedding
 from sentviz.models.protocol import Change, Inputs, LayerSeen, Network, Scalar, Watch, look
-from sentviz.shapes import EncoderConfig, HubConfig
-from sentviz.terms import HeadNorm, Terms
-
-__all__ = ["Attention", "AwarePositions", "Block", "Encoder", "bucket", "injection"]
+from sentviz.models.terms import HeadNorm, Terms
+from sentviz.runs.configs import EncoderConfig, HubConfig
 
 BENDS = {"tanh": torch.tanh, "relu": torch.relu, "gelu": F.gelu}
 

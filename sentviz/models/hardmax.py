@@ -20,21 +20,19 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from sentviz import attention as at
+from sentviz.data.reviews import WordsTokenizer
+from sentviz.data.tokenizers import SPECIALS, Encoded, Reading
 from sentviz.errors import InputError, RunError
-from sentviz.hardmax.dynamics import TOLERANCE, Clustering, simulate
-from sentviz.hardmax.text import WordsTokenizer
+from sentviz.models import attention as at
+from sentviz.models.clustering.dynamics import TOLERANCE, Clustering, simulate
 from sentviz.models.model import Model, filled
 from sentviz.models.protocol import Change, Inputs, LayerSeen, Network, Output, Scalar, Watch, look
-from sentviz.runs import Run
-from sentviz.shapes import HardmaxConfig
-from sentviz.terms import Terms
-from sentviz.text import SPECIALS, Encoded, Reading
+from sentviz.models.terms import Terms
+from sentviz.runs.configs import HardmaxConfig
+from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["HardmaxEncoder", "HardmaxModel", "Review", "gathered", "shares"]
 
 Ids = npt.NDArray[np.integer[Any]]
 

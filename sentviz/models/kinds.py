@@ -10,7 +10,7 @@ from sentviz.errors import RunError
 if TYPE_CHECKING:
     from sentviz.models.model import Model
     from sentviz.models.protocol import Network
-    from sentviz.shapes import ModelConfig
+    from sentviz.runs.configs import ModelConfig
 
 NETWORKS = {  # `KIND` of a configuration -> network that the configuration alone describes
     "encoder": "sentviz.models.encoder:Encoder",

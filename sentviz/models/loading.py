@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sentviz.models.kinds import MODELS, model_class, network_of
-from sentviz.runs import Folders, Run, find
+from sentviz.runs.store import Folders, Run, find
 
 if TYPE_CHECKING:
+    from sentviz.data.tokenizers import Tokenizer
     from sentviz.models.model import Model
     from sentviz.models.protocol import Network
-    from sentviz.text import Tokenizer
-
-__all__ = ["load"]
 
 
 def load(run: str | Path | Run, folders: Folders = (), *, epoch: int = 0, max_length: int = 0) -> Model:
@@ -37,9 +35,9 @@ def load(run: str | Path | Run, folders: Folders = (), *, epoch: int = 0, max_le
 
 def _opened(run: Run) -> Model:
     """Return the model of a run whose network its configuration alone describes."""
+    from sentviz.data.tags import TAGGER, Tagger
+    from sentviz.data.tokenizers import Tokenizer
     from sentviz.models.model import Model, filled
-    from sentviz.tags import TAGGER, Tagger
-    from sentviz.text import Tokenizer
 
     network: Network
     tokenizer: Tokenizer

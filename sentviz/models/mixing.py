@@ -12,9 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from sentviz.shapes import EncoderConfig
-
-__all__ = ["CONSTRAINTS", "Constrained", "Differential", "Single", "mixing"]
+from sentviz.runs.configs import EncoderConfig
 
 Map = Callable[[Tensor], Tensor]
 

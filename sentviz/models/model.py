@@ -12,20 +12,18 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from sentviz.data.parts_of_speech import TAGS
+from sentviz.data.tags import Tagger, tags_of
+from sentviz.data.tokenizers import LONGEST, Encoded, Reading, Tokenizer
 from sentviz.errors import InputError, RunError
 from sentviz.models.protocol import Change, Inputs, Network, Output, Watch
 from sentviz.models.weights import load_weights, whole_shares
-from sentviz.parts_of_speech import TAGS
-from sentviz.runs import Run
-from sentviz.shapes import Capabilities, ModelConfig
-from sentviz.tags import Tagger, tags_of
-from sentviz.text import LONGEST, Encoded, Reading, Tokenizer
-from sentviz.trace import Trace
+from sentviz.runs.configs import Capabilities, ModelConfig
+from sentviz.runs.store import Run
+from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["Model", "by_length", "collate", "filled", "read", "softmax"]
 
 N = TypeVar("N", bound=Network)
 Progress = Callable[[int, int], None]

@@ -12,11 +12,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from sentviz.shapes import Capabilities, ModelConfig
-from sentviz.terms import Terms
-
-__all__ = ["Change", "Inputs", "LayerSeen", "Network", "Output", "Scalar", "Watch", "look"]
-
+from sentviz.models.terms import Terms
+from sentviz.runs.configs import Capabilities, ModelConfig
 
 SHUT = -1e4  # log of a gate that is 0, as far as a softmax can tell
 

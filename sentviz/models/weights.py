@@ -18,9 +18,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from sentviz.errors import RunError
-from sentviz.schema import short
-
-__all__ = ["coarser", "in_8_bits", "load_weights", "pack", "read_weights", "save_weights", "unpack", "whole_shares"]
+from sentviz.runs.schema import short
 
 M = TypeVar("M", bound=nn.Module)
 LARGE = 1 << 15  # entries

@@ -10,19 +10,18 @@ from typing import Any
 
 import torch
 
-from sentviz import datasets, runs
+from sentviz.analysis.evaluation import evaluate
+from sentviz.data import datasets
+from sentviz.data.examples import examples_for
+from sentviz.data.lexicon import Lexicon
 from sentviz.errors import DataMissingError, InputError, RunError
-from sentviz.evaluation import evaluate
-from sentviz.examples import examples_for
-from sentviz.lexicon import Lexicon
+from sentviz.io.files import hold
 from sentviz.models.hub.encoder import transformers
 from sentviz.models.hub.loading import Opened, opened, reachable, short_name
 from sentviz.models.hub.model import HubModel
-from sentviz.runs import Run
+from sentviz.runs.store import Run
 from sentviz.training.finishing import asked, finish, hardware
 from sentviz.training.plan import scores
-
-__all__ = ["adopt", "classified", "configuration", "entries", "occupied", "opening"]
 
 LEFT_OUT = ("_name_or_path", "architectures", "dtype", "transformers_version")  # of the configuration that is stored
 
@@ -73,7 +72,7 @@ def adopt(
     recipe = {"dataset": dataset, "model": configuration(name_or_folder, injection), "lexicon": lexicon, "seed": 0}
     recipe |= {"source": read.source, "weights": read.weights}
     start = time.monotonic()
-    with runs.hold(folder) as mine:
+    with hold(folder) as mine:
         if not mine:
             raise RunError(f"{name} is being written by another process in {out}.")
         occupied(folder, read)

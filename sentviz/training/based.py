@@ -8,21 +8,19 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sentviz import datasets
-from sentviz.bases import find_base
+from sentviz.data import datasets
+from sentviz.data.lexicon import NEUTRAL, Lexicon
+from sentviz.data.tags import Tagger
 from sentviz.errors import InputError
-from sentviz.lexicon import NEUTRAL, Lexicon
 from sentviz.models.model import Model, read
 from sentviz.models.pretrained.adapter import adapt, based, merged, stored
 from sentviz.models.pretrained.base import tokenizer_of
-from sentviz.presets import on_base
-from sentviz.recipe import Recipe
-from sentviz.shapes import EncoderConfig
-from sentviz.tags import Tagger
+from sentviz.runs.bases import find_base
+from sentviz.runs.configs import EncoderConfig
+from sentviz.runs.presets import on_base
 from sentviz.training.own import EncoderSubject
+from sentviz.training.recipe import Recipe
 from sentviz.training.subject import Subject
-
-__all__ = ["BasedSubject", "shape_on"]
 
 
 def shape_on(recipe: Recipe, classes: int, pairs: bool) -> EncoderConfig:

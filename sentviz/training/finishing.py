@@ -16,23 +16,23 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
 
-from sentviz import datasets, runs
-from sentviz.epochs.measured import files
+from sentviz.analysis.epochs.measured import files
+from sentviz.analysis.evaluation import confusion, evaluate, fit_calibration, metrics
+from sentviz.analysis.explain import explained
+from sentviz.data import datasets
+from sentviz.data.parts_of_speech import TAGS
+from sentviz.data.tags import TAGGER
 from sentviz.errors import InputError, RunError
-from sentviz.evaluation import confusion, evaluate, fit_calibration, metrics
-from sentviz.explain import explained
+from sentviz.io.files import writing
 from sentviz.models.loading import load
-from sentviz.parts_of_speech import TAGS
-from sentviz.runs import Run
-from sentviz.shapes import stored_config
-from sentviz.tags import TAGGER
+from sentviz.runs import store
+from sentviz.runs.configs import stored_config
+from sentviz.runs.store import Run
 from sentviz.training.plan import accuracy
 
 if TYPE_CHECKING:
-    from sentviz.datasets import Split
+    from sentviz.data.datasets import Split
     from sentviz.models.model import Model
-
-__all__ = ["asked", "finish", "hardware"]
 
 EMBEDDINGS = 1_000  # pooled vectors of the test split that a run carries
 COLUMNS = {"step": "int32", "epoch": "float32", "name": "str", "layer": "int8", "component": "int8", "value": "float32"}
@@ -112,7 +112,7 @@ def finish(
         "steps": steps,
         "seconds": round(seconds),
         "hardware": hardware,
-        "version": {"sentviz": runs.version(), "torch": torch.__version__},
+        "version": {"sentviz": store.version(), "torch": torch.__version__},
         "created": time.strftime("%Y-%m-%d"),
     }
     if model.tagger is not None:
@@ -121,7 +121,7 @@ def finish(
         config[table] = config.get(table, {}) | dict(values)
 
     try:
-        with runs.writing(folder) as fresh:
+        with writing(folder) as fresh:
             save_file(dict(weights), fresh / "model.safetensors")
             if "base" not in config:  # a base has the tokenizer of its runs
                 tokenizer.save(fresh / "tokenizer.json")
@@ -130,7 +130,7 @@ def finish(
             for epoch, state in sorted((epochs or {}).items()):
                 (fresh / "epochs").mkdir(exist_ok=True)
                 save_file(dict(state), fresh / "epochs" / f"{epoch}.safetensors")
-            runs.seal(fresh, config)
+            store.seal(fresh, config)
             finished = load(Run(model.name, fresh))
 
             evaluations = [evaluate(finished, split) for split in tests]
@@ -154,7 +154,7 @@ def finish(
             if epochs and validation is not None:
                 for file, save in files(Run(model.name, fresh), validation, example).items():
                     save(fresh / file)
-            runs.seal(fresh, config)
+            store.seal(fresh, config)
     except (OSError, SafetensorError) as error:
         raise RunError(f"{model.name} cannot be written to {folder} ({' '.join(str(error).split())}).") from error
     return Run.open(folder, model.name)

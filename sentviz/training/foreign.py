@@ -9,19 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from sentviz.lexicon import Lexicon
+from sentviz.data.lexicon import Lexicon
 from sentviz.models.hub.loading import opened, reachable
 from sentviz.models.hub.model import HubModel
-from sentviz.recipe import Recipe
 from sentviz.training.adoption import classified, configuration, entries, occupied, opening
+from sentviz.training.recipe import Recipe
 from sentviz.training.run import completed
 from sentviz.training.subject import Subject
 
 if TYPE_CHECKING:
     from sentviz.models.hub.encoder import HubEncoder
-    from sentviz.runs import Run
-
-__all__ = ["ForeignSubject", "finetune"]
+    from sentviz.runs.store import Run
 
 
 class ForeignSubject(Subject):
@@ -77,7 +75,7 @@ def finetune(
     training stops after `patience` evaluations without a better one. A checkpoint without a head for the data set's classes gets a new one.
 
     Args:
-        lexicon, injection: polarities to put into its scores, by the lexicon's name, and how: a name of `sentviz.presets.INJECTIONS`.
+        lexicon, injection: polarities to put into its scores, by the lexicon's name, and how: a name of `sentviz.runs.presets.INJECTIONS`.
         example: the sentence that opens its pages, and the second of a pair; one of ours in the data set's language unless given.
         settings: of `Recipe`, on top of 3 epochs of batches of 32 at a rate of 2e-5, weight decay 0.01, warm-up 0.1, 128 tokens.
     Raises:

@@ -12,23 +12,21 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from sentviz import datasets
+from sentviz.analysis.evaluation import evaluate
+from sentviz.data import datasets
+from sentviz.data.examples import examples_for
+from sentviz.data.reviews import WordsTokenizer
+from sentviz.data.tokenizers import Reading
 from sentviz.errors import InputError
-from sentviz.evaluation import evaluate
-from sentviz.examples import examples_for
-from sentviz.hardmax.text import WordsTokenizer
 from sentviz.models.hardmax import HardmaxEncoder, HardmaxModel
-from sentviz.presets import preset
-from sentviz.recipe import Recipe
-from sentviz.shapes import HardmaxConfig
-from sentviz.text import Reading
+from sentviz.runs.configs import HardmaxConfig
+from sentviz.runs.presets import preset
 from sentviz.training.plan import accuracy
+from sentviz.training.recipe import Recipe
 from sentviz.training.subject import Subject
 
 if TYPE_CHECKING:
     from sentviz.models.model import Model
-
-__all__ = ["HardmaxSubject"]
 
 
 class HardmaxSubject(Subject):

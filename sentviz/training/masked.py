@@ -11,8 +11,6 @@ from torch import Tensor
 from sentviz.models.encoder import Encoder
 from sentviz.models.protocol import Change, Inputs
 
-__all__ = ["MASK", "hidden_tokens", "masked_loss", "states"]
-
 MASK = 1  # the id of the unknown token, which stands for a hidden one
 SHARE = 0.15  # of the tokens of a text that are asked for
 HIDDEN, OTHER = 0.8, 0.1  # of these, shown as MASK and as any token; the rest as they are

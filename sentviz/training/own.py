@@ -10,22 +10,20 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from sentviz import datasets
+from sentviz.data import datasets
+from sentviz.data.lexicon import Lexicon
+from sentviz.data.tags import Tagger
+from sentviz.data.tokenizers import SPECIALS, Tokenizer
 from sentviz.errors import InputError
-from sentviz.lexicon import Lexicon
 from sentviz.models.encoder import Encoder
 from sentviz.models.kinds import network_of
 from sentviz.models.mixing import Constrained, Differential
 from sentviz.models.model import Model, read
-from sentviz.presets import named, preset
-from sentviz.recipe import Recipe
-from sentviz.shapes import CONFIGS
-from sentviz.tags import Tagger
-from sentviz.text import SPECIALS, Tokenizer
+from sentviz.runs.configs import CONFIGS
+from sentviz.runs.presets import named, preset
 from sentviz.training.masked import masked_loss
+from sentviz.training.recipe import Recipe
 from sentviz.training.subject import Subject
-
-__all__ = ["EncoderSubject", "OwnSubject"]
 
 EXAMPLE = "Not bad at all, but I would not see it twice."
 

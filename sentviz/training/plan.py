@@ -11,12 +11,10 @@ import numpy.typing as npt
 import torch
 import torch.nn.functional as F
 
-from sentviz.evaluation import confusion, from_confusion
+from sentviz.analysis.evaluation import confusion, from_confusion
 
 if TYPE_CHECKING:
-    from sentviz.evaluation import Evaluation
-
-__all__ = ["Mixture", "accuracy", "batches", "better", "evaluation_due", "rate", "scores"]
+    from sentviz.analysis.evaluation import Evaluation
 
 
 def batches(

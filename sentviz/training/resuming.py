@@ -17,17 +17,15 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from sentviz import runs
-from sentviz.atomic import open_regular, read_regular
 from sentviz.errors import RunError
-from sentviz.recipe import Recipe, learned
+from sentviz.io.files import open_regular, read_regular, restored, writing
+from sentviz.runs import store
+from sentviz.training.recipe import Recipe, learned
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sentviz.datasets import Split
-
-__all__ = ["Progress", "point", "read", "restore_optimizer", "restore_random", "under", "write"]
+    from sentviz.data.datasets import Split
 
 
 @dataclass
@@ -58,7 +56,7 @@ def write(folder: Path, tensors: Mapping[str, Tensor], recipe: Recipe, splits: S
     whole = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()} | {"rng": torch.get_rng_state()}
     stored = {"recipe": recipe.as_dict(), "data": _digests(splits), "tensors": sorted(whole), "at": asdict(at)}
     try:
-        with runs.writing(point(folder)) as fresh:
+        with writing(point(folder)) as fresh:
             save_file(whole, fresh / "state.safetensors")
             (fresh / "progress.json").write_text(json.dumps(stored))
     except (OSError, SafetensorError) as error:
@@ -72,12 +70,12 @@ def read(folder: Path, recipe: Recipe, splits: Sequence[Split], device: torch.de
     Raises:
         RunError: it is damaged, or belongs to another recipe (its example, transfer and kept epochs aside) or to other data.
     """
-    place = runs.restored(point(folder))
+    place = restored(point(folder))
     if not (place / "progress.json").is_file():
         return None
     try:
-        stored = json.loads(read_regular(place / "progress.json", runs.most("progress.json"), "progress.json"))
-        open_regular(place / "state.safetensors", runs.most("state.safetensors"), "state.safetensors").close()
+        stored = json.loads(read_regular(place / "progress.json", store.most("progress.json"), "progress.json"))
+        open_regular(place / "state.safetensors", store.most("state.safetensors"), "state.safetensors").close()
         at, data = Progress(**stored["at"]), stored.get("data", _digests(splits))  # those of older versions name no data
         if learned(Recipe.of(stored["recipe"]).as_dict()) != learned(json.loads(json.dumps(recipe.as_dict()))):
             raise RunError(f"The resume point {place} belongs to another recipe; delete it to start again.")

@@ -9,19 +9,16 @@ from pathlib import Path
 
 import torch
 
-from sentviz import runs
-from sentviz.atomic import disk
-from sentviz.bases import find_base
 from sentviz.errors import InputError, RunError
-from sentviz.presets import named
-from sentviz.recipe import Recipe, finished
-from sentviz.runs import Run
+from sentviz.io.files import disk, hold
+from sentviz.runs.bases import find_base
+from sentviz.runs.presets import named
+from sentviz.runs.store import Run
 from sentviz.training.based import BasedSubject
 from sentviz.training.kinds import subject_class
+from sentviz.training.recipe import Recipe, finished
 from sentviz.training.subject import Subject
 from sentviz.training.trainer import Trainer
-
-__all__ = ["completed", "subject_of", "train"]
 
 
 def train(recipe: Recipe, root: str | Path, *, device: str = "", progress: bool = True) -> Run:
@@ -77,7 +74,7 @@ def completed(
     folder = Path(root) / name
     with ExitStack() as stack:
         with disk(folder.parent):
-            mine = stack.enter_context(runs.hold(folder))
+            mine = stack.enter_context(hold(folder))
         if not mine:
             raise RunError(f"{name} is being trained by another process in {root}.")
         if run := there():

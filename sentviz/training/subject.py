@@ -11,19 +11,17 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from sentviz import datasets
+from sentviz.data import datasets
 from sentviz.errors import InputError
 from sentviz.models.model import collate
 from sentviz.models.weights import pack
 from sentviz.training.finishing import asked
 
 if TYPE_CHECKING:
+    from sentviz.data.tokenizers import Reading
     from sentviz.models.model import Model
     from sentviz.models.protocol import Inputs, Network
-    from sentviz.recipe import Recipe
-    from sentviz.text import Reading
-
-__all__ = ["Subject"]
+    from sentviz.training.recipe import Recipe
 
 
 class Subject(ABC):

@@ -14,17 +14,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from sentviz.atomic import uninterrupted
-from sentviz.datasets import MIDDLE, Split
-from sentviz.evaluation import evaluate
-from sentviz.runs import Run
+from sentviz.analysis.evaluation import evaluate
+from sentviz.data.datasets import MIDDLE, Split
+from sentviz.io.files import uninterrupted
+from sentviz.runs.store import Run
 from sentviz.training import resuming
 from sentviz.training.finishing import finish, hardware
 from sentviz.training.plan import Mixture, batches, better, evaluation_due, rate, scores
 from sentviz.training.resuming import Progress
 from sentviz.training.subject import Subject
-
-__all__ = ["Trainer"]
 
 SAVE_EVERY = 60.0  # seconds between resume points
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sentviz._browser import find_browser
+from sentviz.export.chromium import find_browser
 from tests.benchmarks.timing import say
 from tests.browser.conftest import QUIET, ROOT
 
@@ -94,7 +94,7 @@ def served(path: str = "") -> Iterator[Any]:
 def enter() -> None:
     """From Enter to the new answer and its whole picture in the browser, torch loaded, against the library's part of it."""
     from sentviz import load
-    from sentviz.explain import explained
+    from sentviz.analysis.explain import explained
 
     model = load("sst2/ndt-unit-2")
     seconds: dict[str, list[float]] = {"library alone": [], "Enter to answer": [], "Enter to picture": []}
@@ -137,9 +137,9 @@ def to_rows(page: Any, act: Callable[[], object]) -> float:
 
 def select() -> None:
     """From a cell of 10,234 rows to its rows in the browser, against the library's mask alone."""
-    from sentviz.runs import find
-    from sentviz.testset.rows import stored
-    from sentviz.testset.slices import Slice
+    from sentviz.analysis.testset.rows import stored
+    from sentviz.analysis.testset.slices import Slice
+    from sentviz.runs.store import find
 
     rows, part = stored(find("sst2/ndt-unit-2")), Slice.parse("cell=1,0")
     assert part is not None

@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 
 from sentviz import load
-from sentviz.examples import EXAMPLES
-from sentviz.explain import SCORES, available, explained, score
-from sentviz.explain.faithfulness import faithfulness, scores_of
-from sentviz.explain.gradients import integrate
-from sentviz.explain.leave_out import removal
+from sentviz.analysis.explain import SCORES, available, explained, score
+from sentviz.analysis.explain.faithfulness import faithfulness, scores_of
+from sentviz.analysis.explain.gradients import integrate
+from sentviz.analysis.explain.leave_out import removal
+from sentviz.data.examples import EXAMPLES
 from sentviz.models.model import Model
 from tests.benchmarks.timing import ratios, say
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.hardmax import TOLERANCE, step
+from sentviz.models.clustering import TOLERANCE, step
 from tests.benchmarks.timing import ratios, say
 
 Doubles = npt.NDArray[np.float64]

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from sentviz import attention as at
+from sentviz.models import attention as at
 from sentviz.models.hub.encoder import IMPLEMENTATION, HubEncoder, register
 from sentviz.models.hub.model import injected, shape
 from sentviz.models.protocol import Inputs, Watch

@@ -10,12 +10,12 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+from sentviz.data.tokenizers import Reading, Tokenizer
 from sentviz.models.encoder import Encoder
 from sentviz.models.model import Model, by_length, collate
 from sentviz.models.protocol import Inputs, Network
-from sentviz.presets import preset
-from sentviz.shapes import EncoderConfig
-from sentviz.text import Reading, Tokenizer
+from sentviz.runs.configs import EncoderConfig
+from sentviz.runs.presets import preset
 from sentviz.training import batches
 from tests.benchmarks.timing import ratios, say
 

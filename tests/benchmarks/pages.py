@@ -35,7 +35,7 @@ RUNS = {"attention": {"look=lexicon": "sst2/cls-last-scaled", "look=gates": "sst
 def views() -> list[str]:
     """Every page and sub-view as the end of its address."""
     from app.focus import choices
-    from sentviz.registry import papers
+    from sentviz.runs.registry import papers
 
     parts = {paper.page.url: paper.page.parts for paper in papers().values()}
     found = []

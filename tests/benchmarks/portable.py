@@ -9,14 +9,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from sentviz.data.tokenizers import Reading
 from sentviz.models.loading import load
-from sentviz.onnx import export
-from sentviz.onnx import load as opened
-from sentviz.studies.timing import interleaved
-from sentviz.text import Reading
+from sentviz.papers.studies.timing import interleaved
+from sentviz.serving.onnx import export
+from sentviz.serving.onnx import load as opened
 from tests.benchmarks.timing import say
-
-__all__ = ["portable"]
 
 RUNS = ("sst2/vanilla-matched", "sst2/ndt-unit-2", "sst2/diff", "sst2/cls-last-scaled", "sst5_trees/sentiformer", "sst5_trees/cnn-fast")
 BATCHES = ((1, 20, 200), (32, 50, 30))  # texts, tokens, rounds

@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from sentviz.embeddings.projection import project
+from sentviz.analysis.embeddings.projection import project
 from tests.benchmarks.timing import say
 
 ROWS, WIDTH, PERPLEXITY = 10_000, 128, 30.0

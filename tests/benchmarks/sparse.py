@@ -13,14 +13,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sentviz.attention import Pattern, Structure, attend
+from sentviz.data.tags import Tagger
+from sentviz.data.tokenizers import Tokenizer
+from sentviz.models.attention import Pattern, Structure, attend
 from sentviz.models.encoder import Encoder
 from sentviz.models.model import Model
 from sentviz.papers.sentiformer import throughput as speed
-from sentviz.presets import preset
-from sentviz.studies.timing import threads
-from sentviz.tags import Tagger
-from sentviz.text import Tokenizer
+from sentviz.papers.studies.timing import threads
+from sentviz.runs.presets import preset
 from tests.benchmarks.timing import ratios, say
 
 HEADS, SIZE, WINDOW = 8, 32, 64  # of the paper's model

@@ -6,9 +6,7 @@ import statistics
 import time
 from collections.abc import Callable, Mapping
 
-from sentviz.studies.timing import interleaved
-
-__all__ = ["ratios", "say"]
+from sentviz.papers.studies.timing import interleaved
 
 
 def ratios(candidates: Mapping[str, Callable[[], object]], *, rounds: int = 15) -> dict[str, float]:

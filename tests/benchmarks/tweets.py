@@ -15,13 +15,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from sentviz.data.tokenizers import Reading
 from sentviz.models.encoder import Encoder, _rotate
 from sentviz.models.model import by_length, collate
 from sentviz.models.protocol import Inputs
-from sentviz.presets import preset
-from sentviz.shapes import EncoderConfig
-from sentviz.studies.timing import threads
-from sentviz.text import Reading
+from sentviz.papers.studies.timing import threads
+from sentviz.runs.configs import EncoderConfig
+from sentviz.runs.presets import preset
 from sentviz.training import batches
 from tests.benchmarks.timing import ratios, say
 

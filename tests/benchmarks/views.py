@@ -9,10 +9,10 @@ from collections.abc import Callable, Sized
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.analysis.maps.longmap import pack, payload
+from sentviz.browser.bertviz import WEIGHTS, bertviz_html
 from sentviz.figures import heatmap
-from sentviz.maps.bertviz_view import WEIGHTS, bertviz_html
-from sentviz.maps.longmap import pack, payload
-from sentviz.trace import Trace
+from sentviz.runs.trace import Trace
 
 LAYERS, HEADS = 12, 12
 SAMPLE = 2  # heads BertViz gets at 512 tokens, scaled up: all of them are gigabytes

@@ -8,9 +8,9 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 
+from sentviz.analysis.testset.rows import Rows
+from sentviz.analysis.testset.word_counts import counted, keyness, largest
 from sentviz.figures.cloud_layout import layout
-from sentviz.testset.rows import Rows
-from sentviz.testset.words import counted, keyness, largest
 from tests.benchmarks.timing import ratios, say
 
 REVIEWS, LONG, VOCABULARY = 25_000, 230, 80_000

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from sentviz._browser import find_browser
+from sentviz.export.chromium import find_browser
 
 ROOT = Path(__file__).parents[2]
 QUIET = (

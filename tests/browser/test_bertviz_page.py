@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sentviz.maps.bertviz_view import bertviz_html
-from sentviz.trace import Trace
+from sentviz.browser.bertviz import bertviz_html
+from sentviz.runs.trace import Trace
 from tests.browser.conftest import offline
 from tests.fakes import fake_trace
 

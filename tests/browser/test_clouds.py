@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from sentviz.fonts import font_file
+from sentviz.figures.fonts import font_file
 from tests.browser.test_first_light import settled, taken
 
 ROOT = Path(__file__).parents[2]

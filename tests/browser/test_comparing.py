@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sentviz.testset import demo
+from sentviz.data import demo
 from tests.browser.test_first_light import settled
 
 ROOT = Path(__file__).parents[2]

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import numpy as np
 import pytest
 
-from sentviz.testset.demo import load
+from sentviz.data.demo import load
 from tests.browser.conftest import offline
 from tests.browser.test_first_light import settled
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sentviz.runs import Run
-from sentviz.score.engines import score
-from sentviz.score.plane import MOST, POINT
-from sentviz.score.view import server
+from sentviz.runs.store import Run
+from sentviz.serving.corpus.engines import score
+from sentviz.serving.corpus.plane import MOST, POINT
+from sentviz.serving.corpus.view import server
 from tests.browser.conftest import listening
 
 WAIT = 30_000  # milliseconds

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from sentviz.explain import explained
-from sentviz.maps.arithmetic import cell
+from sentviz.analysis.explain import explained
+from sentviz.analysis.maps.arithmetic import cell
+from sentviz.export.report import report_html
 from sentviz.models.model import Model
-from sentviz.report import report_html
-from sentviz.runs import Run
+from sentviz.runs.store import Run
 from tests.browser.conftest import offline
 
 pytestmark = [

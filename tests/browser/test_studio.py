@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlparse
 
 import pytest
 
-from sentviz.verify import verify
+from sentviz.export.verify import verify
 from tests.browser.test_first_light import settled
 
 ROOT = Path(__file__).parents[2]

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from huggingface_hub import close_session
 
-from sentviz import datasets
-from sentviz.datasets import DatasetInfo, Part, content, info, named
-from sentviz.fetch import download
+from sentviz.data import datasets
+from sentviz.data.datasets import DatasetInfo, Part, content, info, named
+from sentviz.data.fetch import download
 from tests.fakehub import BODY, ROWS, Hub, Server, handler, put, recipe
 
 

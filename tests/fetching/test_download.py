@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from sentviz.data.fetch import download
+from sentviz.data.fetch.download import Remote, Stopped, fetch, look
 from sentviz.errors import DataMissingError, SentvizError
-from sentviz.fetch import download
-from sentviz.fetch.download import Remote, Stopped, disk, fetch, look
+from sentviz.io.files import disk
 from tests.fakehub import BODY, Hub, Server, handler
 
 

@@ -15,12 +15,12 @@ import pytest
 from click.testing import CliRunner
 from streamlit.testing.v1 import AppTest
 
-from sentviz import datasets
 from sentviz.cli import main
-from sentviz.datasets import DatasetInfo, content, info, load_file, verify
+from sentviz.data import datasets
+from sentviz.data.datasets import DatasetInfo, content, info, load_file, verify
+from sentviz.data.fetch import hub as hubdata
+from sentviz.data.fetch.download import Stopped
 from sentviz.errors import DataMissingError, InputError
-from sentviz.fetch import hubdata
-from sentviz.fetch.download import Stopped
 from tests.fakehub import ROWS, Hub, put, recipe
 
 needs_data = pytest.mark.skipif(not os.environ.get("SENTVIZ_DATA"), reason="SENTVIZ_DATA names no folder with the data sets")

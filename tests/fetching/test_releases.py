@@ -15,14 +15,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from sentviz import releases
-from sentviz.bases import Base, bases
 from sentviz.cli import main
+from sentviz.data.fetch.download import Stopped
 from sentviz.errors import DataMissingError, InputError, SentvizError
-from sentviz.fetch.download import Stopped
-from sentviz.home import home
-from sentviz.releases import ADDRESS, Packed, chosen, get, here, index, pack, read_index, release
-from sentviz.runs import SHIPPED, Run, find, runs
+from sentviz.io.paths import home
+from sentviz.runs import releases
+from sentviz.runs.bases import Base, bases
+from sentviz.runs.releases import ADDRESS, Packed, chosen, get, here, index, pack, read_index, release
+from sentviz.runs.store import SHIPPED, Run, find, runs
 from tests.fakehub import Hub
 from tests.makers import no_room
 from tests.studies import made_run
@@ -149,7 +149,7 @@ def test_the_commands(made: dict[str, Packed], hub: Hub, tmp_path: Path, monkeyp
 
 @pytest.mark.skipif(not (SHIPPED / "sst2").is_dir(), reason="checkpoints/ is not here")
 def test_the_index_lists_the_runs_that_ship(tmp_path: Path) -> None:
-    """All, with their bases, by digest, and some by the bytes that packing gives; `python -m sentviz.shelf` writes it anew."""
+    """All, with their bases, by digest, and some by the bytes that packing gives; `python -m sentviz.runs.catalog` writes it anew."""
     shipped: dict[str, Run | Base] = {f"bases/{name}": base for name, base in bases(SHIPPED).items()}
     shipped |= {
         name: run for name, run in runs([SHIPPED], shipped_first=True).items() if isinstance(run, Run) and SHIPPED in run.folder.parents
@@ -298,7 +298,7 @@ def test_a_disk_that_takes_no_more(most: int, made: dict[str, Packed], tmp_path:
 def test_a_damaged_run_is_not_packed(made: dict[str, Packed], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Named by its fault, not as if it did not exist; the file of an earlier release stays."""
     root, out = tmp_path / "checkout", tmp_path / "release"
-    monkeypatch.setattr("sentviz.runs.SHIPPED", root)
+    monkeypatch.setattr("sentviz.runs.store.SHIPPED", root)
     before = {path.name: path.read_bytes() for path in out.iterdir()}
     for damage, said in (
         (lambda folder: (folder / "metrics.json").write_text("{"), "toy/one: metrics.json is damaged"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from sentviz.lexicon import Lexicon
+from sentviz.data.lexicon import Lexicon
 
 
 @pytest.fixture(scope="module", autouse=True)

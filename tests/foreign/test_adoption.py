@@ -12,17 +12,18 @@ import torch
 transformers = pytest.importorskip("transformers", reason="the extra hub (transformers) is not installed")
 
 
-from sentviz import datasets, training  # noqa: E402
+from sentviz import training  # noqa: E402
+from sentviz.data import datasets  # noqa: E402
+from sentviz.data.lexicon import NEUTRAL, Lexicon  # noqa: E402
 from sentviz.errors import InputError, RunError  # noqa: E402
-from sentviz.lexicon import NEUTRAL, Lexicon  # noqa: E402
 from sentviz.models import hub  # noqa: E402
 from sentviz.models.protocol import Watch  # noqa: E402
-from sentviz.recipe import Recipe  # noqa: E402
-from sentviz.runs import Run  # noqa: E402
-from sentviz.shelf import catalog  # noqa: E402
+from sentviz.runs.catalog import catalog  # noqa: E402
+from sentviz.runs.store import Run  # noqa: E402
 from sentviz.training import Trainer  # noqa: E402
 from sentviz.training.adoption import _order as order  # noqa: E402
 from sentviz.training.foreign import ForeignSubject  # noqa: E402
+from sentviz.training.recipe import Recipe  # noqa: E402
 from tests.foreign.models import SHORT, TEXT, answers, changed, saved  # noqa: E402
 from tests.makers import use_toy_data  # noqa: E402
 

@@ -13,12 +13,12 @@ import torch
 
 transformers = pytest.importorskip("transformers", reason="the extra hub (transformers) is not installed")
 
+from sentviz.analysis.explain import SCORES, explained, score  # noqa: E402
+from sentviz.analysis.explain.gradients import integrate  # noqa: E402
+from sentviz.analysis.maps.arithmetic import cell  # noqa: E402
+from sentviz.analysis.maps.layers import verdict_by_layer  # noqa: E402
+from sentviz.data.lexicon import NEUTRAL, Lexicon  # noqa: E402
 from sentviz.errors import InputError  # noqa: E402
-from sentviz.explain import SCORES, explained, score  # noqa: E402
-from sentviz.explain.gradients import integrate  # noqa: E402
-from sentviz.lexicon import NEUTRAL, Lexicon  # noqa: E402
-from sentviz.maps.arithmetic import cell  # noqa: E402
-from sentviz.maps.layers import verdict_by_layer  # noqa: E402
 from sentviz.models.protocol import Inputs, Watch  # noqa: E402
 from sentviz.papers.fused.presets import INJECTIONS  # noqa: E402
 from tests.foreign.models import KINDS, SHORT, TEXT, answers, asked, loaded, theirs  # noqa: E402
@@ -251,7 +251,7 @@ def test_gradients_are_those_of_transformers_own_embeddings(kind: str, folders: 
 
 def test_value_zeroing_of_a_layer_with_its_own_module(folders: dict[str, Path]) -> None:
     """BERT's first layer with the value vectors of one token taken out by hand."""
-    from sentviz.explain.flow import value_zeroing_maps
+    from sentviz.analysis.explain.flow import value_zeroing_maps
 
     model, other = loaded(folders["bert"]), theirs(folders["bert"])
     trace = model.trace(SHORT)

@@ -12,13 +12,14 @@ import torch
 
 transformers = pytest.importorskip("transformers", reason="the extra hub (transformers) is not installed")
 
-from sentviz import datasets, training  # noqa: E402
+from sentviz import training  # noqa: E402
+from sentviz.data import datasets  # noqa: E402
 from sentviz.errors import InputError, RunError  # noqa: E402
 from sentviz.models import hub  # noqa: E402
-from sentviz.recipe import Recipe  # noqa: E402
-from sentviz.runs import Run  # noqa: E402
+from sentviz.runs.store import Run  # noqa: E402
 from sentviz.training import Trainer  # noqa: E402
 from sentviz.training.foreign import ForeignSubject  # noqa: E402
+from sentviz.training.recipe import Recipe  # noqa: E402
 from tests.foreign.models import KINDS, changed, saved  # noqa: E402
 from tests.makers import use_toy_data  # noqa: E402
 

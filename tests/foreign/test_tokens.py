@@ -14,11 +14,11 @@ import torch
 
 transformers = pytest.importorskip("transformers", reason="the extra hub (transformers) is not installed")
 
+from sentviz.data.lexicon import Lexicon  # noqa: E402
+from sentviz.data.spans import words_of  # noqa: E402
 from sentviz.errors import InputError, RunError  # noqa: E402
-from sentviz.lexicon import Lexicon  # noqa: E402
 from sentviz.models import hub  # noqa: E402
 from sentviz.models.hub import loading  # noqa: E402
-from sentviz.words import words_of  # noqa: E402
 from tests.foreign.models import OWN, SHORT, TEXT, answers, changed, small, theirs  # noqa: E402
 
 pytestmark = pytest.mark.slow

@@ -1,8 +1,8 @@
 // The camera against calculations of its own: rotation by matrices, round trips, what stays under the pointer, what is in view.
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { Camera, fitting } from "../../sentviz/kit/camera.js"
-import { fits } from "../../sentviz/points/places.js"
+import { Camera, fitting } from "../../sentviz/browser/kit/camera.js"
+import { fits } from "../../sentviz/browser/points/places.js"
 import { near, random } from "./helpers.js"
 
 const ROUNDS = 200

@@ -1,11 +1,11 @@
 // The linked picture: what is decoded, what lights up, what is said, and the tour, against numbers made by hand.
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { settle } from "../../sentviz/canvas/canvas.js"
-import { cellAt, toned } from "../../sentviz/canvas/paint.js"
-import { column, fallen, given, largest, leading, map, places, read, row, span, together, without } from "../../sentviz/canvas/scene.js"
-import { Tour } from "../../sentviz/canvas/tour.js"
-import { filled, mapName, ofCell, ofHead, ofWord, share } from "../../sentviz/canvas/words.js"
+import { settle } from "../../sentviz/browser/canvas/canvas.js"
+import { cellAt, toned } from "../../sentviz/browser/canvas/paint.js"
+import { column, fallen, given, largest, leading, map, places, read, row, span, together, without } from "../../sentviz/browser/canvas/scene.js"
+import { Tour } from "../../sentviz/browser/canvas/tour.js"
+import { filled, mapName, ofCell, ofHead, ofWord, share } from "../../sentviz/browser/canvas/words.js"
 import { near, random } from "./helpers.js"
 
 const coded = (codes, scale, signed = false) => ({ codes: Buffer.from((signed ? Int8Array : Uint8Array).from(codes).buffer).toString("base64"), scale, signed })

@@ -1,8 +1,8 @@
 // What fingers, wheel and keys mean, on a canvas that is none.
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { Camera } from "../../sentviz/kit/camera.js"
-import { Touches, pressed, steer, wheelFactor } from "../../sentviz/kit/hands.js"
+import { Camera } from "../../sentviz/browser/kit/camera.js"
+import { Touches, pressed, steer, wheelFactor } from "../../sentviz/browser/kit/hands.js"
 import { near } from "./helpers.js"
 
 test("a press is a tap until it moves more than four pixels, then a drag that adds up", () => {

@@ -1,11 +1,11 @@
 // Colours, numbers, geometry and clocks of the kit, against slow versions and by hand.
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { Frames, sized } from "../../sentviz/kit/canvas.js"
-import { css, dark, gradient, ramp, rgb } from "../../sentviz/kit/colour.js"
-import { fitText, fixed, percent, shorten, some, ticks, weight } from "../../sentviz/kit/format.js"
-import { hull, inside, meets, nearest } from "../../sentviz/kit/geometry.js"
-import { clamp, ease, mix, moment, numbers } from "../../sentviz/kit/maths.js"
+import { Frames, sized } from "../../sentviz/browser/kit/canvas.js"
+import { css, dark, gradient, ramp, rgb } from "../../sentviz/browser/kit/colour.js"
+import { fitText, fixed, percent, shorten, some, ticks, weight } from "../../sentviz/browser/kit/format.js"
+import { hull, inside, meets, nearest } from "../../sentviz/browser/kit/geometry.js"
+import { clamp, ease, mix, moment, numbers } from "../../sentviz/browser/kit/maths.js"
 import { near, random } from "./helpers.js"
 
 test("colours at the ends, in the middle and beyond", () => {

@@ -1,8 +1,8 @@
 // The epochs of a training run as the browser reads them: what stands at a time, which rows are listed, how the clock goes.
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { table, told } from "../../sentviz/through/panels.js"
-import { advanced, chosen, epochAt, held, line, placesAt, read, right, tally, timeOf, turned } from "../../sentviz/through/scene.js"
+import { table, told } from "../../sentviz/browser/film/panels.js"
+import { advanced, chosen, epochAt, held, line, placesAt, read, right, tally, timeOf, turned } from "../../sentviz/browser/film/scene.js"
 import { near, random } from "./helpers.js"
 
 const packed = array => Buffer.from(array.buffer).toString("base64")

@@ -2,10 +2,10 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { decode, drawn, labelStep, missing, stairs, units, weightAt } from "../../app/components/attention_map/tiles.js"
-import { Camera } from "../../sentviz/kit/camera.js"
+import { Camera } from "../../sentviz/browser/kit/camera.js"
 import { near, random } from "./helpers.js"
 
-/** Bytes as sentviz.maps.longmap.payload writes them. */
+/** Bytes as sentviz.analysis.maps.longmap.payload writes them. */
 function packed(layers, labels) {
   let offset = 0
   const heads = layers.map(({ codes, ...layer }) => ({ ...layer, offset: (offset += codes.length) - codes.length }))

@@ -21,8 +21,6 @@ from typing import Any
 from tests.benchmarks.pages import views
 from tests.browser.conftest import QUIET, serving
 
-__all__ = ["FOREIGN", "Finding", "findings", "overflowing", "settled_at"]
-
 TAGS = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa")
 GRAVE = ("serious", "critical")
 FOREIGN = {
@@ -106,7 +104,7 @@ def browsing(theme: str, width: int) -> Iterator[Any]:
     """A page of a fresh Chromium."""
     from playwright.sync_api import sync_playwright
 
-    from sentviz._browser import find_browser
+    from sentviz.export.chromium import find_browser
 
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as profile:
         context = playwright.chromium.launch_persistent_context(

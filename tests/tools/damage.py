@@ -184,12 +184,12 @@ def damages(root: Path, victim: str = VICTIM, others: Mapping[str, str] = VICTIM
 @contextmanager
 def shelf(patch: pytest.MonkeyPatch, root: Path) -> Iterator[Path]:
     """A few shipped runs as all that there is."""
-    from sentviz import runs
+    from sentviz.runs import store
 
-    ships = runs.SHIPPED
+    ships = store.SHIPPED
     for name in SHELF:
         shutil.copytree(ships / name, root / name)
-    patch.setattr(runs, "SHIPPED", root)
+    patch.setattr(store, "SHIPPED", root)
     patch.delenv("SENTVIZ_RUNS", raising=False)
     (root.parent / "elsewhere").mkdir(exist_ok=True)
     patch.chdir(root.parent / "elsewhere")
@@ -220,7 +220,7 @@ class Visitor:
         if self.script.name == "navigation.py":
             from streamlit.testing.v1 import local_script_runner
 
-            from app.server.errors import shown
+            from app.blocks.error import shown
 
             made = local_script_runner.LocalScriptRunner.__init__
 

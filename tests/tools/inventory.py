@@ -30,7 +30,7 @@ def pages() -> Part:
 
 def sections() -> Part:
     """Return the parts of each paper's page."""
-    from sentviz.registry import papers
+    from sentviz.runs.registry import papers
 
     return {name: list(paper.page.parts) for name, paper in papers().items()}
 
@@ -67,9 +67,9 @@ def commands() -> Part:
 
 def claims() -> Part:
     """Return statement and stored verdict of each claim by its key."""
-    from sentviz.registry import papers
-    from sentviz.studies.claims import claims_of
-    from sentviz.studies.kept import FILE
+    from sentviz.papers.studies.claims import claims_of
+    from sentviz.papers.studies.verdicts import FILE
+    from sentviz.runs.registry import papers
 
     stored = json.loads(FILE.read_text(encoding="utf-8"))
     return {
@@ -82,25 +82,25 @@ def claims() -> Part:
 
 def routes() -> Part:
     """Return the methods of each route of `sentviz serve`."""
-    from sentviz.serve import application
+    from sentviz.serving.http import application
 
     return {path: sorted(methods) for path, methods in application().openapi()["paths"].items()}
 
 
 def items() -> Part:
     """Return page and state of each item of each paper."""
-    from sentviz.registry import papers
+    from sentviz.runs.registry import papers
 
     return {f"{name}/{item['id']}": [item.get("view"), item["state"]] for name, paper in papers().items() for item in paper.items()}
 
 
 def models() -> Part:
     """Return presets, variants, recipes, shipped runs and formats of exported figures."""
-    from sentviz.export import FORMATS
-    from sentviz.presets import presets
-    from sentviz.registry import recipes
-    from sentviz.runs import SHIPPED
-    from sentviz.variants import VARIANTS
+    from sentviz.export.files import FORMATS
+    from sentviz.runs.presets import presets
+    from sentviz.runs.store import SHIPPED
+    from sentviz.runs.variants import VARIANTS
+    from sentviz.training.recipe import recipes
 
     shipped = sorted(path.parent.relative_to(SHIPPED).as_posix() for path in SHIPPED.rglob("config.json"))
     return {"presets": list(presets()), "variants": list(VARIANTS), "recipes": sorted(recipes()), "runs": shipped, "formats": list(FORMATS)}

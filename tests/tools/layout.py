@@ -40,17 +40,16 @@ import numpy.typing as npt
 from PIL import Image
 
 from sentviz.errors import DataMissingError, InputError, SentvizError
-from sentviz.export import SIZES, render
+from sentviz.export.files import render
 from sentviz.figures.colours import Theme
 from sentviz.figures.figure import Figure
+from sentviz.figures.style import SIZES
 from sentviz.gallery import FIGURES, draw
-from sentviz.registry import papers
-from sentviz.runs import Run
-from sentviz.shelf import gathered
-from sentviz.studies.items import makers
+from sentviz.papers.studies.items import makers
+from sentviz.runs.catalog import gathered
+from sentviz.runs.registry import papers
+from sentviz.runs.store import Run
 from tests.tools.picture import Box, Corners, Mark, Picture, Reader, Word, reader
-
-__all__ = ["ALL_SIZES", "Fault", "drawn", "faults", "names", "of_pdf", "of_svg", "poppler"]
 
 ALL_SIZES = (*SIZES, "web")
 SIDE, CUT, BAND, LOOSE, MARGIN = 0.75, 1.5, 0.3, 0.3, 16

@@ -21,7 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 TESTS = {  # module -> the tests that should fall with it
-    "sentviz/claim.py": ("test_claim",),
+    "sentviz/analysis/claim.py": ("test_claim",),
     "sentviz/papers/ndt/claims.py": ("test_ndt_claims",),
     "sentviz/papers/ndt/printed_claims.py": ("test_claims", "test_ndt_claims"),
     "sentviz/papers/hardmax/claims.py": ("test_hardmax_claims",),
@@ -29,8 +29,8 @@ TESTS = {  # module -> the tests that should fall with it
     "sentviz/papers/fused/claims.py": ("test_fused_claims", "test_fused_study"),
     "sentviz/papers/sentiformer/claims.py": ("test_sentiformer_claims",),
     "sentviz/papers/sevenessxin/claims.py": ("test_sevenessxin_claims",),
-    "sentviz/studies/against.py": ("test_study_means", "test_ndt_claims"),
-    "sentviz/studies/seeds.py": ("test_seeds", "test_study_means", "test_ndt_claims"),
+    "sentviz/papers/studies/against.py": ("test_study_means", "test_ndt_claims"),
+    "sentviz/papers/studies/seeds.py": ("test_seeds", "test_study_means", "test_ndt_claims"),
 }
 LEFT_OUT = ("core/ReplaceBinaryOperator_BitOr_.*",)  # unions of types, which are never run
 CONFIG = """[cosmic-ray]

@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sentviz._browser import find_browser
-
-__all__ = ["Box", "Corners", "Mark", "Picture", "Reader", "Word", "reader"]
+from sentviz.export.chromium import find_browser
 
 Box = tuple[float, float, float, float]  # left, top, right, bottom
 Corners = npt.NDArray[np.float64]  # (4, 2)

@@ -171,7 +171,7 @@ def expected() -> dict[tuple[str, str], str]:
     """What each run answers to each sentence, asked without the app."""
     from app.text import md
     from sentviz import load
-    from sentviz.explain import answer, explained
+    from sentviz.analysis.explain import answer, explained
 
     models = {run: load(run) for run in RUNS}
     traces = ((run, text, explained(model, model.trace(text, maps=False))) for run, model in models.items() for text in SENTENCES)
@@ -226,8 +226,8 @@ async def damaging(folder: Path, end: float, seen: Seen) -> None:
 
 async def uploading(end: float, seen: Seen) -> None:
     """Files that are hard to read, through the door that the app uses."""
+    from sentviz.data.upload import read_table
     from sentviz.errors import InputError
-    from sentviz.testset.upload import read_table
 
     files = (b'text,label\n,"a",b\n,' + b'"' * 230 + b"x", b"text\n" + b"a warm song\n" * 20_000, b"PAR1" + os.urandom(4_000))
     for data in itertools.cycle(files):

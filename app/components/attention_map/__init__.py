@@ -10,10 +10,10 @@ from typing import Any
 
 import streamlit as st
 
+from sentviz.analysis.maps.longmap import Packed, Sight, Units, payload
+from sentviz.browser.kit import front
 from sentviz.figures import palette
 from sentviz.figures.text import visible
-from sentviz.kit import front
-from sentviz.maps.longmap import Packed, Sight, Units, payload
 
 __all__ = ["Layer", "Picked", "attention_map", "content", "picked"]
 

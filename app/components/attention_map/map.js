@@ -1,12 +1,12 @@
 // mount: one map, its state, its hands, and what it says below.
 
-import { Camera } from "../../../sentviz/kit/camera.js"
-import { live, sized } from "../../../sentviz/kit/canvas.js"
-import { theme } from "../../../sentviz/kit/colour.js"
-import { labelled, parts } from "../../../sentviz/kit/dom.js"
-import { weight } from "../../../sentviz/kit/format.js"
-import { steer } from "../../../sentviz/kit/hands.js"
-import { clamp } from "../../../sentviz/kit/maths.js"
+import { Camera } from "../../../sentviz/browser/kit/camera.js"
+import { live, sized } from "../../../sentviz/browser/kit/canvas.js"
+import { theme } from "../../../sentviz/browser/kit/colour.js"
+import { labelled, parts } from "../../../sentviz/browser/kit/dom.js"
+import { weight } from "../../../sentviz/browser/kit/format.js"
+import { steer } from "../../../sentviz/browser/kit/hands.js"
+import { clamp } from "../../../sentviz/browser/kit/maths.js"
 import { READABLE, miniBox, paint } from "./paint.js"
 import { decode, drawn, missing, picture, weightAt } from "./tiles.js"
 

@@ -1,8 +1,8 @@
 // Everything on the canvas: paint, and where its minimap lies (miniBox). Labels are drawn as text, never as markup.
 
-import { pixelRatio } from "../../../sentviz/kit/canvas.js"
-import { fitText } from "../../../sentviz/kit/format.js"
-import { ink, lines, path, say } from "../../../sentviz/kit/pen.js"
+import { pixelRatio } from "../../../sentviz/browser/kit/canvas.js"
+import { fitText } from "../../../sentviz/browser/kit/format.js"
+import { ink, lines, path, say } from "../../../sentviz/browser/kit/pen.js"
 import { drawn, labelStep, stairs, units } from "./tiles.js"
 
 const MINI = 104

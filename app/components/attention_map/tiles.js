@@ -1,8 +1,8 @@
 // The map as it came and which of its layers are seen: decode, weightAt, drawn, missing, stairs, labelStep; picture colours a layer.
 
-import { gradient } from "../../../sentviz/kit/colour.js"
+import { gradient } from "../../../sentviz/browser/kit/colour.js"
 
-/** Head and layers of sentviz.maps.longmap.payload: 4 bytes length, JSON, codes. */
+/** Head and layers of sentviz.analysis.maps.longmap.payload: 4 bytes length, JSON, codes. */
 export function decode(bytes) {
   const start = 4 + new DataView(bytes.buffer, bytes.byteOffset, 4).getUint32(0, true)
   const head = JSON.parse(new TextDecoder().decode(bytes.subarray(4, start)))

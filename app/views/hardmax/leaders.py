@@ -9,12 +9,10 @@ from app.blocks.figure import show_figure
 from app.blocks.measure import lacking
 from app.text import halves, md
 from app.views.hardmax.parts import hardmax_run, model, runs, without_runs
+from sentviz.analysis.testset.leaders import CONFIDENCES, FILE, leading, per_layer
 from sentviz.errors import SentvizError
 from sentviz.gallery.subjects import Runs
-from sentviz.runs import Run
-from sentviz.testset.leaders import CONFIDENCES, FILE, leading, per_layer
-
-__all__ = ["show"]
+from sentviz.runs.store import Run
 
 PAPER = 2.0  # least distance of a leader from the decision line
 

@@ -8,20 +8,18 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from app import cache, header, visit
+from app import cache, visit
 from app.blocks.figure import export_menu
 from app.focus import choices
-from app.text import md
+from app.text import md, name_runs
 from app.text import theme as page_theme
+from sentviz.browser.particles import animation_html, positions_frame
 from sentviz.figures import Figure, Theme, file_safe
 from sentviz.figures.particles import Scene, particles
 from sentviz.gallery import code
-from sentviz.hardmax import Clustering
-from sentviz.particles import animation_html, positions_frame
-from sentviz.runs import Run
-from sentviz.spreadsheet import as_csv
-
-__all__ = ["DEFAULT", "exports", "hardmax_run", "kept", "model", "runs", "temperature", "without_runs"]
+from sentviz.io.spreadsheet import as_csv
+from sentviz.models.clustering import Clustering
+from sentviz.runs.store import Run
 
 T = TypeVar("T")
 DEFAULT = "imdb/hardmax-d2"
@@ -51,7 +49,7 @@ def hardmax_run(found: dict[str, Run]) -> Run:
     st.selectbox("Model", names, width=260, help=help, **visit.bound("run", shown))
     if focused != shown:
         st.caption(md(f"{focused} is no hardmax transformer; {shown} is shown."))
-    header.shows(shown)
+    name_runs(shown)
     return found[shown]
 
 
@@ -137,6 +135,6 @@ def _html(scene: Scene, source: str, theme: Theme) -> bytes:
 
 
 def _gif(scene: Scene, theme: Theme) -> bytes:
-    from sentviz.particles.gif import animation_gif
+    from sentviz.browser.particles.gif import animation_gif
 
     return animation_gif(scene, theme=theme)

@@ -12,18 +12,16 @@ import numpy as np
 import numpy.typing as npt
 import streamlit as st
 
-from app import header, visit
+from app import visit
 from app.blocks.figure import show_drawn
 from app.components.particles import particles, put
-from app.text import halves, md
+from app.text import halves, md, name_runs
 from app.views.hardmax.parts import exports, kept, temperature
+from sentviz.browser.particles import limits, scene_data, scene_of
 from sentviz.errors import InputError, SentvizError
 from sentviz.figures.clustering import layer_lines
 from sentviz.figures.token_step import token_step
-from sentviz.hardmax import Clustering, simulate, weights
-from sentviz.particles import limits, scene_data, scene_of
-
-__all__ = ["START", "linked", "matrix_of", "pasted", "settings", "show", "starts"]
+from sentviz.models.clustering import Clustering, simulate, weights
 
 Doubles = npt.NDArray[np.float64]
 KEY = "play-canvas"
@@ -89,7 +87,7 @@ def _bound(name: str, key: str = "") -> dict[str, Any]:
 
 def show() -> None:
     """Controls beside the animation; numbers and the theorem below. A change runs no more than this again."""
-    header.shows()
+    name_runs()
     _play()
 
 
@@ -314,7 +312,7 @@ def _theorem(clustering: Clustering, setting: _Setting) -> None:
     if setting.temperature > 0:
         st.caption("It speaks of hardmax; at a temperature above 0 it does not apply.")
         return
-    from sentviz.hardmax.polytope import theory
+    from sentviz.models.clustering.polytope import theory
 
     for note in clustering.notes:
         st.caption(md(note))

@@ -16,14 +16,12 @@ from app.components.particles import Picked, particles
 from app.fields import LONGEST
 from app.text import halves, md
 from app.views.hardmax.parts import exports, hardmax_run, kept, model, runs, temperature, without_runs
+from sentviz.browser.particles import LOOKS, scene_data, scene_of_review
 from sentviz.errors import SentvizError
 from sentviz.figures.token_step import token_step
 from sentviz.gallery import code, sourced
-from sentviz.hardmax import weights
-from sentviz.particles import LOOKS, scene_data, scene_of_review
-from sentviz.runs import Run
-
-__all__ = ["show"]
+from sentviz.models.clustering import weights
+from sentviz.runs.store import Run
 
 KEY = "hardmax-canvas"
 EXAMPLES = {
@@ -89,7 +87,7 @@ def _pick(run: Run) -> None:
         st.caption(md(st.session_state.pop("hardmax-refused")))
 
     def take() -> None:
-        from sentviz import datasets
+        from sentviz.data import datasets
 
         try:
             texts = datasets.load_split(data, "test").frame["text"]

@@ -6,7 +6,7 @@ import streamlit as st
 
 from app.blocks.get_data import offer
 from app.text import intro, md
-from sentviz import datasets
+from sentviz.data import datasets
 
 intro(
     "Every data set that sentviz knows, which are on this machine, and how to get the others.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from app.text import halves, intro, md
-from sentviz.glossary import glossary
+from sentviz.io.glossary import glossary
 
 intro(
     "The words used on these pages, each with its formula and the paper it comes from; the question marks elsewhere say the same.",

@@ -8,13 +8,13 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app import cache, header, visit
+from app import cache, visit
 from app.blocks.files import csv_button
-from app.text import intro, md
+from app.text import intro, md, name_runs
 from app.views.library import standing_part
-from sentviz.cards import card, filename
-from sentviz.registry import printed
-from sentviz.shelf import catalog, faults
+from sentviz.papers.cards import card, filename
+from sentviz.runs.catalog import catalog, faults
+from sentviz.runs.registry import printed
 
 intro(
     "Every trained model here, its accuracy with a 95% interval beside the paper's printed one, and where it comes from.",
@@ -91,7 +91,7 @@ st.caption(
 )
 standing_part.part(cache.models())
 run = cache.run(visit.focus().run)
-header.shows(run.name)
+name_runs(run.name)
 st.markdown(f"##### {md(run.name)}")
 config = run.config
 data, best = config["data"], config["best"]

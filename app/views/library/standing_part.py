@@ -11,10 +11,10 @@ import streamlit as st
 from app import visit
 from app.blocks.files import csv_button
 from app.text import md
+from sentviz.data import demo
 from sentviz.errors import RunError
-from sentviz.runs import Run
-from sentviz.studies.standing import BASELINES, EVERY, SETS, current, standing
-from sentviz.testset import demo
+from sentviz.papers.studies.standing import BASELINES, EVERY, SETS, current, standing
+from sentviz.runs.store import Run
 
 SHADE = "background-color: rgba(86, 180, 233, 0.18);"
 VIEWS = {"sets": "Sets", "phenomena": "Demo set by phenomenon", "errors": "Calibration error"}

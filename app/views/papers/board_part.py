@@ -13,20 +13,18 @@ from app.blocks.figure import export_menu, show_drawn
 from app.text import halves, md
 from app.text import theme as page_theme
 from app.views.papers.shared import digests, page_of
-from sentviz.claim import HOW, Claim, Verdict
+from sentviz.analysis.claim import HOW, Claim, Verdict
 from sentviz.errors import SentvizError
 from sentviz.figures import Figure, Theme
 from sentviz.figures.colours import ink_on, palette
 from sentviz.figures.verdicts import VERDICTS, effect_in_words, verdict_colour
 from sentviz.gallery import code, make
 from sentviz.gallery.registry import find_figure
-from sentviz.registry import Paper, named, papers
-from sentviz.runs import Run
-from sentviz.studies.claims import claims_of
-from sentviz.studies.figures import drawn
-from sentviz.studies.kept import behind, verdicts
-
-__all__ = ["ICONS", "board", "chooser", "details", "judged", "poster"]
+from sentviz.papers.studies.claims import claims_of
+from sentviz.papers.studies.figures import drawn
+from sentviz.papers.studies.verdicts import behind, verdicts
+from sentviz.runs.registry import Paper, named, papers
+from sentviz.runs.store import Run
 
 ICONS: dict[Verdict, str] = {
     "holds": ":material/check_circle:",
@@ -52,7 +50,7 @@ def _judged(paper: str, key: tuple[str, ...], _runs: Sequence[Run]) -> pd.DataFr
 
 
 def judged(runs: Sequence[Run], names: Sequence[str] = ()) -> pd.DataFrame:
-    """The claims of papers, of all without names, with their verdicts as `sentviz.studies.claims.judged` gives them."""
+    """The claims of papers, of all without names, with their verdicts as `sentviz.papers.studies.claims.judged` gives them."""
     return pd.concat([_judged(name, digests(runs), runs) for name in names or papers()], ignore_index=True)
 
 

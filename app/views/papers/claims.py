@@ -10,9 +10,9 @@ from app.focus import choices
 from app.text import intro, md
 from app.views.papers import board_part
 from app.views.papers.shared import studied
-from sentviz.glossary import tip
-from sentviz.registry import papers, problems
-from sentviz.studies.claims import ledger
+from sentviz.io.glossary import tip
+from sentviz.papers.studies.claims import ledger
+from sentviz.runs.registry import papers, problems
 
 PAPERS = {name: paper.short for name, paper in papers().items()}
 VERDICTS = dict(zip(choices("verdict")[1:], board_part.ICONS, strict=True))

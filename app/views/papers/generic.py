@@ -15,11 +15,11 @@ from sentviz.errors import SentvizError
 from sentviz.gallery import code, make
 from sentviz.gallery.registry import find_figure
 from sentviz.gallery.subjects import Study
-from sentviz.registry import FIRST, LAST, Paper, Section, at, papers
-from sentviz.runs import Run
-from sentviz.studies.against import SEEDS_IN_WORDS
-from sentviz.studies.claims import answers_of
-from sentviz.studies.collected import of_paper
+from sentviz.papers.studies.against import SEEDS_IN_WORDS
+from sentviz.papers.studies.claims import answers_of
+from sentviz.papers.studies.collected import of_paper
+from sentviz.runs.registry import FIRST, LAST, Paper, Section, at, papers
+from sentviz.runs.store import Run
 
 
 @st.cache_data(max_entries=16, show_spinner="Comparing the runs")

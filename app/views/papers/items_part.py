@@ -11,13 +11,11 @@ from app.text import md
 from app.text import theme as page_theme
 from app.views.papers.shared import digests, plain
 from sentviz.figures import Figure, Theme
-from sentviz.registry import Paper, named
-from sentviz.runs import Run
-from sentviz.studies.collected import of_paper
-from sentviz.studies.items import listed, makers, measured_items
-from sentviz.studies.made import Made, Table
-
-__all__ = ["show"]
+from sentviz.papers.studies.collected import of_paper
+from sentviz.papers.studies.items import listed, makers, measured_items
+from sentviz.papers.studies.made import Made, Table
+from sentviz.runs.registry import Paper, named
+from sentviz.runs.store import Run
 
 
 @st.cache_data(max_entries=32, show_spinner="Reading the runs")

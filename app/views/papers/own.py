@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pkgutil import resolve_name
 
-from sentviz.registry import Paper, Section
-from sentviz.runs import Run
-
-__all__ = ["drawing_of"]
+from sentviz.runs.registry import Paper, Section
+from sentviz.runs.store import Run
 
 OWN = {  # paper, section -> function, imported when the section is opened
     ("fused", "results"): "app.views.papers.fused.gains:show",

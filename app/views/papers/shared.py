@@ -11,10 +11,8 @@ import streamlit as st
 
 from app import cache, visit
 from app.text import md
-from sentviz.registry import Paper
-from sentviz.runs import Run
-
-__all__ = ["MINUS", "WORDS", "digests", "page_of", "picked", "plain", "signed", "studied", "wide", "with_interval"]
+from sentviz.runs.registry import Paper
+from sentviz.runs.store import Run
 
 MINUS = str.maketrans("-", "−")
 NAMED = 3  # runs that a note names

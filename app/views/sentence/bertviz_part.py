@@ -10,13 +10,11 @@ from app import visit
 from app.blocks.sentence import place
 from app.text import md
 from app.text import theme as page_theme
+from sentviz.browser.bertviz import View, bertviz_height, bertviz_html
 from sentviz.errors import SentvizError
 from sentviz.figures import Theme, component_name, file_safe
-from sentviz.maps.bertviz_view import View, bertviz_height, bertviz_html
-from sentviz.runs import Run
-from sentviz.trace import Trace
-
-__all__ = ["show"]
+from sentviz.runs.store import Run
+from sentviz.runs.trace import Trace
 
 TITLES: dict[View, str] = {"head": "Head view", "model": "Model view"}
 TALLEST = 900  # pixels; what is taller scrolls inside

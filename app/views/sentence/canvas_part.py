@@ -12,17 +12,15 @@ from app.blocks.figure import export_menu
 from app.blocks.sentence import notebook, place
 from app.components.canvas import canvas, chosen
 from app.focus import Focus
-from sentviz.canvas import Pick, Scene, canvas_data, canvas_html
-from sentviz.canvas.scenes import scene_of
-from sentviz.explain import SCORES
+from sentviz.analysis.explain import SCORES
+from sentviz.browser.canvas import Pick, Scene, canvas_data, canvas_html
+from sentviz.browser.canvas.scenes import scene_of
 from sentviz.figures import Figure, Theme, file_safe, heatmap, probability_bars
 from sentviz.figures.maps import component_slug, head_slug
 from sentviz.figures.source import Call
 from sentviz.gallery import sourced, strip
-from sentviz.runs import Run
-from sentviz.trace import Trace
-
-__all__ = ["exports", "show"]
+from sentviz.runs.store import Run
+from sentviz.runs.trace import Trace
 
 KEY = "canvas"
 

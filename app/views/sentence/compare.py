@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import streamlit as st
 
-from app import answers, header, visit
+from app import answers, visit
 from app.blocks.figure import show_figure
 from app.blocks.sentence import asked, attends, sentence_box, sentence_of, texts_in_focus
-from app.text import halves, intro, md
+from app.text import halves, intro, md, name_runs
 from app.views.sentence import compare_maps, compare_rows, why_part
 from app.views.sentence.compare_pick import pick
+from sentviz.analysis.explain import SCORES, answer, available
+from sentviz.analysis.explain.notices import remarks
 from sentviz.errors import SentvizError
-from sentviz.explain import SCORES, answer, available
-from sentviz.remarks import remarks
 
 focus = visit.focus()
 run = asked(focus.run)
@@ -23,7 +23,7 @@ intro(
     "Two trained models differ by chance as well: another seed of the same model would part from it too.",
 )
 other = pick(run)
-header.shows(run.name, other.name)
+name_runs(run.name, other.name)
 
 text, pair = texts_in_focus(run)
 sentence_box(run, text, pair, "compare-sentence")

@@ -10,15 +10,13 @@ from app import visit
 from app.blocks.figure import show_figure
 from app.blocks.sentence import head_title, place, sentence_of
 from app.text import halves, md
+from sentviz.analysis.maps.compare import map_difference
 from sentviz.errors import SentvizError
 from sentviz.figures import component_name
 from sentviz.gallery.subjects import Runs
-from sentviz.glossary import tip
-from sentviz.maps.compare import map_difference
-from sentviz.runs import Run
-from sentviz.trace import Trace
-
-__all__ = ["show"]
+from sentviz.io.glossary import tip
+from sentviz.runs.store import Run
+from sentviz.runs.trace import Trace
 
 
 def show(first: Trace, second: Trace, run: Run, other: Run) -> None:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from app import cache, visit
-from sentviz.runs import Run
-
-__all__ = ["pick"]
+from sentviz.runs.store import Run
 
 
 def pick(run: Run) -> Run:

@@ -12,14 +12,12 @@ from app.blocks.files import csv_button
 from app.blocks.get_data import offer
 from app.text import md
 from app.views.testset.phenomena_part import phenomena
+from sentviz.analysis.testset.operating import agreement
+from sentviz.analysis.testset.rows import OVER, Rows
+from sentviz.analysis.testset.slices import AGREE, Slice
+from sentviz.analysis.testset.versus import aligned, disagreements
 from sentviz.errors import SentvizError
-from sentviz.runs import Run
-from sentviz.testset.operating import agreement
-from sentviz.testset.rows import OVER, Rows
-from sentviz.testset.slices import AGREE, Slice
-from sentviz.testset.versus import aligned, disagreements
-
-__all__ = ["show"]
+from sentviz.runs.store import Run
 
 SHOWN = 200
 DIFFERENCE = "difference, points"

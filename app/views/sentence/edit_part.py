@@ -13,17 +13,15 @@ from app.blocks.figure import show_drawn
 from app.blocks.files import csv_button
 from app.blocks.sentence import head_title, place
 from app.text import halves, md
+from sentviz.analysis.explain import headline
+from sentviz.analysis.explain.notices import remarks
+from sentviz.analysis.explain.swap import suggestions
+from sentviz.analysis.maps.compare import align, difference
 from sentviz.errors import InputError, SentvizError
-from sentviz.explain import headline
-from sentviz.explain.swap import suggestions
 from sentviz.figures import heatmap
 from sentviz.gallery import sourced, strip
-from sentviz.maps.compare import align, difference
-from sentviz.remarks import remarks
-from sentviz.runs import Run
-from sentviz.trace import Trace
-
-__all__ = ["remember", "report", "side_by_side", "swap_words", "tries"]
+from sentviz.runs.store import Run
+from sentviz.runs.trace import Trace
 
 KEPT_TRIES = 200
 
@@ -48,7 +46,7 @@ def report(run: Run, trace: Trace) -> None:
     """The one-file report of the sentence on the page."""
 
     def made() -> bytes:
-        from sentviz.report import report_html
+        from sentviz.export.report import report_html
 
         return report_html(answers.reasoned(focus), run).encode()
 

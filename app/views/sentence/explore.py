@@ -12,17 +12,18 @@ from app.views.sentence.canvas_part import exports, show
 from app.views.sentence.edit_part import remember, report, side_by_side, swap_words, tries
 from app.views.sentence.lexicon_part import strip_figure
 from app.views.sentence.whatif_part import as_trained, interventions
+from sentviz.analysis.explain import SCORES, answer, available
+from sentviz.analysis.explain.notices import remarks
+from sentviz.data.examples import examples_for
 from sentviz.errors import SentvizError
-from sentviz.examples import examples_for
-from sentviz.explain import SCORES, answer, available
-from sentviz.glossary import tip
-from sentviz.remarks import remarks
+from sentviz.io.glossary import tip
+from sentviz.runs.languages import language, reads_pairs
 
 ICONS = {"wrong": "error", "cut": "content_cut", "unknown": "translate", "calibrated": "tune"}
 
 focus = visit.focus()
 run = asked(focus.run)
-kinds = examples_for(run.labels, cache.language(run), pairs=cache.reads_pairs(run))
+kinds = examples_for(run.labels, language(run), pairs=reads_pairs(run))
 
 
 def take_example() -> None:

@@ -8,12 +8,10 @@ from app import answers, cache, visit
 from app.blocks.figure import show_figure
 from app.blocks.sentence import gate_switches, sentence_of, strength
 from app.text import halves, md
-from sentviz.glossary import tip
-from sentviz.runs import Run
-from sentviz.shapes import GATE
-from sentviz.trace import Trace
-
-__all__ = ["show"]
+from sentviz.io.glossary import tip
+from sentviz.runs.configs import GATE
+from sentviz.runs.store import Run
+from sentviz.runs.trace import Trace
 
 NEXT = {"": "shut", "shut": "open", "open": ""}  # what a click makes of a gate
 

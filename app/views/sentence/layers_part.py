@@ -6,10 +6,8 @@ from app import visit
 from app.blocks.figure import show_figure
 from app.blocks.sentence import component_choice, place, sentence_of
 from app.text import halves
-from sentviz.runs import Run
-from sentviz.trace import Trace
-
-__all__ = ["show"]
+from sentviz.runs.store import Run
+from sentviz.runs.trace import Trace
 
 
 def show(trace: Trace, run: Run) -> None:

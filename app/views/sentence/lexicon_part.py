@@ -12,17 +12,15 @@ from app import answers, cache, visit
 from app.blocks.figure import show_figure
 from app.blocks.sentence import head_title, map_controls, map_figure, place, sentence_of, strength
 from app.text import halves, md
+from sentviz.analysis.maps.arithmetic import plain
+from sentviz.analysis.maps.injection import Entries, Row, by_accident, described, neutral, reached
+from sentviz.data.lexicon import SIDES
 from sentviz.errors import SentvizError
 from sentviz.gallery.lexicon import row_of
-from sentviz.glossary import tip
-from sentviz.lexicon import SIDES
-from sentviz.maps.arithmetic import plain
-from sentviz.maps.injection import Entries, Row, by_accident, described, neutral, reached
-from sentviz.runs import Run
-from sentviz.shapes import LEXICON
-from sentviz.trace import Trace
-
-__all__ = ["show", "strip_figure"]
+from sentviz.io.glossary import tip
+from sentviz.runs.configs import LEXICON
+from sentviz.runs.store import Run
+from sentviz.runs.trace import Trace
 
 ENTRIES = 200  # rows of the table
 ACCIDENTS = 6  # parts of words that a warning names

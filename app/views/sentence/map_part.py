@@ -16,17 +16,15 @@ from app.blocks.figure import export_menu, show_figure
 from app.blocks.sentence import map_controls, notebook, place, sentence_of
 from app.components.attention_map import Layer, attention_map, picked
 from app.text import halves, md
+from sentviz.analysis.maps import longmap
+from sentviz.analysis.maps.arithmetic import CellArithmetic, cell, plain
+from sentviz.analysis.maps.longmap import HOWS, KINDS, How, Kind, Packed, Sight, Source, Units
 from sentviz.errors import SentvizError
 from sentviz.figures import Figure, Theme, component_name, file_safe, heatmap
 from sentviz.figures.maps import component_slug, head_slug
 from sentviz.gallery import sourced
-from sentviz.maps import longmap
-from sentviz.maps.arithmetic import CellArithmetic, cell, plain
-from sentviz.maps.longmap import HOWS, KINDS, How, Kind, Packed, Sight, Source, Units
-from sentviz.runs import Run
-from sentviz.trace import Trace
-
-__all__ = ["show"]
+from sentviz.runs.store import Run
+from sentviz.runs.trace import Trace
 
 T = TypeVar("T")
 KEY = "long-map"

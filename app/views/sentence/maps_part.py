@@ -9,10 +9,8 @@ from app.blocks.figure import show_figure
 from app.blocks.sentence import map_controls, map_figure, place, sentence_of
 from app.focus import choices
 from app.text import halves
-from sentviz.runs import Run
-from sentviz.trace import Trace
-
-__all__ = ["show"]
+from sentviz.runs.store import Run
+from sentviz.runs.trace import Trace
 
 
 def show(trace: Trace, run: Run) -> None:

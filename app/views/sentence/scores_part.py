@@ -8,13 +8,11 @@ from app import answers, visit
 from app.blocks.figure import show_figure
 from app.blocks.sentence import sentence_of
 from app.text import md
+from sentviz.analysis.explain import SCORES
 from sentviz.errors import SentvizError
-from sentviz.explain import SCORES
-from sentviz.glossary import tip
-from sentviz.runs import Run
-from sentviz.trace import Trace
-
-__all__ = ["show"]
+from sentviz.io.glossary import tip
+from sentviz.runs.store import Run
+from sentviz.runs.trace import Trace
 
 COLUMNS = {
     "explanation": st.column_config.Column("explanation"),

@@ -8,14 +8,12 @@ from app import answers, cache, visit
 from app.blocks.sentence import gate_switches, strength
 from app.focus import FIELDS
 from app.text import md
-from sentviz.explain import percent
+from sentviz.analysis.explain import percent
 from sentviz.figures import component_name
-from sentviz.glossary import tip
-from sentviz.runs import Run
-from sentviz.shapes import Dial
-from sentviz.trace import Trace
-
-__all__ = ["as_trained", "interventions"]
+from sentviz.io.glossary import tip
+from sentviz.runs.configs import Dial
+from sentviz.runs.store import Run
+from sentviz.runs.trace import Trace
 
 
 def as_trained() -> Trace | None:

@@ -10,13 +10,11 @@ from app import answers
 from app.focus import Focus
 from app.server import queue as turns
 from app.text import md
+from sentviz.analysis.explain import reason
+from sentviz.analysis.explain.headline import POINTS, RARE
 from sentviz.errors import SentvizError
-from sentviz.explain import reason
-from sentviz.explain.headline import POINTS, RARE
-from sentviz.glossary import tip
-from sentviz.trace import Trace
-
-__all__ = ["place", "show_reason", "show_verdict", "waiting"]
+from sentviz.io.glossary import tip
+from sentviz.runs.trace import Trace
 
 HELP = (
     f"Named is a unit without which the answer falls by {100 * POINTS:.0f} points or more, and further than it does without {RARE:.0%} of"

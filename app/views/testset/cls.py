@@ -7,17 +7,17 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app import answers, cache, header, visit
+from app import answers, cache, visit
 from app.blocks.figure import show_drawn
 from app.blocks.measure import lacking
 from app.blocks.run_choice import readable
-from app.text import halves, intro, md
+from app.text import halves, intro, md, name_runs
 from app.views.testset import gates_part
+from sentviz.analysis.maps.heads import CLS_MEASURES, FILE, MEASURES, of_trace
 from sentviz.errors import SentvizError
 from sentviz.figures.heads import MEASURE_TITLES, head_grid, layer_lines
 from sentviz.gallery import code, sourced
-from sentviz.maps.heads import CLS_MEASURES, FILE, MEASURES, of_trace
-from sentviz.runs import Run
+from sentviz.runs.store import Run
 
 intro(
     "What every head attends to, layer by layer, over all texts of a split: the token itself, its neighbours, [CLS]; what gates shut.",
@@ -67,7 +67,7 @@ st.session_state["cls-runs"] = [run.name, *beside]
 st.multiselect("Runs", names, key="cls-runs", on_change=take, label_visibility="collapsed", max_selections=6)
 chosen = readable([known[name] for name in st.session_state["cls-runs"]], FILE)
 run = chosen[0]
-header.shows(*(one.name for one in chosen))
+name_runs(*(one.name for one in chosen))
 frames = {one.name: measured(one.name, one.digest) for one in chosen}
 baselines = [one.name for one in chosen if not one.capabilities.lexicon]
 dashed = baselines if len(baselines) < len(chosen) else []

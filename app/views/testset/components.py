@@ -9,11 +9,11 @@ from app import cache, visit
 from app.blocks.figure import show_figure
 from app.blocks.measure import lacking
 from app.text import halves, intro, md
+from sentviz.analysis.maps.specialise import FILE, verdict
+from sentviz.analysis.maps.wordclasses import own_lists
 from sentviz.figures.maps import component_name
 from sentviz.gallery.subjects import Runs
-from sentviz.glossary import tip
-from sentviz.maps.specialise import FILE, verdict
-from sentviz.maps.wordclasses import own_lists
+from sentviz.io.glossary import tip
 
 intro(
     "Whether the components A₁, A₂, … of a model look at different words, in numbers over a sample of the test split and against chance.",

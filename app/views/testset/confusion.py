@@ -12,7 +12,7 @@ from app.blocks.my_file import unlabelled
 from app.text import intro, md
 from app.views.testset import matrix_part, operating_part
 from app.views.testset.phenomena_part import phenomena
-from sentviz.testset.operating import accuracy
+from sentviz.analysis.testset.operating import accuracy
 
 focus = visit.focus()
 intro(

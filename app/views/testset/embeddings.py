@@ -7,21 +7,21 @@ from typing import Any
 import streamlit as st
 
 from app import cache, visit
+from app.blocks import pictures
 from app.blocks import rows as drawer
 from app.blocks.figure import export_menu, show_drawn
 from app.components.points import asked_layer, drawn, points
 from app.text import halves, intro, md
 from app.text import theme as page_theme
-from app.views.testset import embeddings_part as parts
-from sentviz.embeddings.projection import METHODS, Projection, simplified
+from sentviz.analysis.embeddings.projection import METHODS, Projection, simplified
+from sentviz.analysis.testset.slices import Slice
+from sentviz.browser.points import points_data, points_html
 from sentviz.errors import SentvizError
 from sentviz.figures.colours import Theme
 from sentviz.figures.figure import Figure, file_safe
 from sentviz.figures.scatter import COLOURS, said_of, scatter
 from sentviz.gallery import sourced
 from sentviz.gallery.points import about_picture, layer_names
-from sentviz.points import points_data, points_html
-from sentviz.testset.slices import Slice
 
 intro(
     "Each row as one point: the vector that the classifier reads, in a picture that keeps near rows near.",
@@ -29,7 +29,7 @@ intro(
 )
 rows = drawer.begin(beside=False)
 focus, run = visit.focus(), cache.run(rows.run)
-last = parts.layers_of(run)
+last = pictures.layers_of(run)
 layer = last if focus.depth < 0 else min(focus.depth, last)
 dims = int(focus.dims)
 LAYERS = layer_names(last)
@@ -68,11 +68,11 @@ with right, st.container(horizontal=True, gap="small", vertical_alignment="botto
     visit.choose(st.selectbox, "Colour", "colour", list(COLOURS), format_func=lambda colour: COLOURS[colour], width=170)
     if rows.over == "test":
         visit.choose(st.segmented_control, "Points", "sample", ["stored", "all"], format_func=lambda which: SAMPLES[which])
-    st.session_state["placed-sentence"] = parts.sentence_of(focus)[0]
+    st.session_state["placed-sentence"] = pictures.sentence_of(focus)[0]
     st.text_input("Place a sentence", placeholder="Type one and press Enter", key="placed-sentence", on_change=take_sentence)
 
 
-def part_of(of: parts.Source) -> tuple[Any, Slice | None]:
+def part_of(of: pictures.Source) -> tuple[Any, Slice | None]:
     """Which points are in the slice, (n,), and the slice; None where there is none, or one that means nothing here."""
     try:
         part = Slice.parse(focus.slice)
@@ -84,31 +84,31 @@ def part_of(of: parts.Source) -> tuple[Any, Slice | None]:
         return None, None  # the drawer says why
 
 
-def star_of(of: parts.Source, found: dict[int, Projection], at: int, text: str, pair: str | None) -> dict[int, Any] | None:
+def star_of(of: pictures.Source, found: dict[int, Projection], at: int, text: str, pair: str | None) -> dict[int, Any] | None:
     """Where the sentence lies: in every layer for PCA, which costs nothing, else in the one that is shown."""
     try:
-        return parts.placed(of, found if found[at].method == "pca" else {at: found[at]}, text, pair)
+        return pictures.placed(of, found if found[at].method == "pca" else {at: found[at]}, text, pair)
     except SentvizError as error:
         st.caption(md(str(error)))
         return None
 
 
-def show(of: parts.Source, pictures: dict[int, Projection], at: int) -> None:
+def show(of: pictures.Source, projections: dict[int, Projection], at: int) -> None:
     """The pictures of the layers, one of them shown, with its numbers."""
-    found = pictures[at]
+    found = projections[at]
     frame = of.rows.frame
     if of.rows.has_text and focus.colour == "length":
         frame = frame.assign(length=of.rows.texts.str.count(r"\S+"))
     colour = "predicted" if not rows.labelled and focus.colour in ("label", "right") else focus.colour
     of_all = " of the variance" if dims == 2 else ""  # three dimensions have no room for it
-    axes = [f"component {i + 1} ({share:.0%}{of_all})" for i, share in enumerate(pictures[last].shares)]
+    axes = [f"component {i + 1} ({share:.0%}{of_all})" for i, share in enumerate(projections[last].shares)]
     settings = ", ".join(f"{name} {value:.3g}" for name, value in found.parameters.items())
     about = about_picture(found, of.about, at, last)
     shipped = rows.over == "test" and focus.sample == "stored"
     options: dict[str, Any] = {"method": found.method, "dims": dims, "layer": None if at == last else at}
     with left:
-        sentence, second = parts.sentence_of(focus)
-        stars = (star_of(of, pictures, at, sentence, second) if sentence else None) or {}
+        sentence, second = pictures.sentence_of(focus)
+        stars = (star_of(of, projections, at, sentence, second) if sentence else None) or {}
         chosen, part = part_of(of)
         drawn_here = part is not None and part.kind == "lasso" and part.picture[0] == found.method and dims == 2
         outline = part.outline if part is not None and drawn_here else None
@@ -133,7 +133,7 @@ def show(of: parts.Source, pictures: dict[int, Projection], at: int) -> None:
         def data(theme: Theme) -> dict[str, Any]:
             return points_data(
                 frame,
-                [pictures[k].points for k in sorted(pictures)],
+                [projections[k].points for k in sorted(projections)],
                 **common,
                 layers=LAYERS,
                 layer=at,
@@ -142,7 +142,7 @@ def show(of: parts.Source, pictures: dict[int, Projection], at: int) -> None:
                 axes={last: axes},
                 outline=None if part is None or outline is None else (part.picture[1], outline),
                 star=(sentence, stars) if stars else None,
-                more=parts.missing(of, found.method, dims),
+                more=pictures.missing(of, found.method, dims),
                 theme=theme,
             )
 
@@ -152,11 +152,11 @@ def show(of: parts.Source, pictures: dict[int, Projection], at: int) -> None:
 
         with st.container(key="figure-embedding", gap="small"):
             points(data(page_theme()), key=KEY, on_outline=take_outline, on_layer=take_layer)
-            if len(pictures) <= last:
+            if len(projections) <= last:
                 compute(of)
             with st.container(horizontal=True, gap="small", wrap=False):
                 st.caption(md(caption), width="stretch")
-                if len(pictures) > 1:
+                if len(projections) > 1:
                     st.download_button(
                         "HTML that moves",
                         moving,
@@ -172,9 +172,9 @@ def show(of: parts.Source, pictures: dict[int, Projection], at: int) -> None:
                 lines = drawer.notebook([rows], "embeddings", colour=colour, **options) if plain else None
                 export_menu(still, file_safe("embeddings", found.method, at, run.name), "embedding", code=lines)
     with right:
-        numbers = parts.measured_of(of, found, at)
+        numbers = pictures.measured_of(of, found, at)
         show_drawn(
-            lambda theme: sourced(parts.silhouettes(of, found, at, theme), run, rows=rows),
+            lambda theme: sourced(pictures.silhouettes(of, found, at, theme), run, rows=rows),
             "silhouette",
             code=drawer.notebook([rows], "silhouette", **options) if shipped else None,
         )
@@ -194,14 +194,14 @@ def show(of: parts.Source, pictures: dict[int, Projection], at: int) -> None:
         )
 
 
-def every(of: parts.Source) -> str:
+def every(of: pictures.Source) -> str:
     """What the wish for every layer is kept under."""
     return f"every {of.key} {focus.method} {dims}"
 
 
-def compute(of: parts.Source) -> None:
+def compute(of: pictures.Source) -> None:
     """A button for what the points need to travel through all layers."""
-    if parts.missing(of, focus.method, dims) and not st.session_state.get(every(of)):
+    if pictures.missing(of, focus.method, dims) and not st.session_state.get(every(of)):
         st.button(
             "Compute every layer, so that the points can travel",
             key="every-layer",
@@ -213,12 +213,12 @@ def compute(of: parts.Source) -> None:
 
 
 try:
-    of = parts.source(rows)
-    found = parts.at_hand(of, focus.method, dims)
+    of = pictures.source(rows)
+    found = pictures.at_hand(of, focus.method, dims)
     wished = 0 if st.session_state.get(every(of)) else layer
     if any(k not in found for k in range(wished, last + 1)):
-        parts.begun(of, focus.method, dims, wished)
-    shown = found or parts.at_hand(of, "pca", dims)
+        pictures.begun(of, focus.method, dims, wished)
+    shown = found or pictures.at_hand(of, "pca", dims)
     if shown:
         at = max(layer, min(shown))
         if layer not in found:
@@ -226,6 +226,6 @@ try:
         show(of, shown, at)
 except SentvizError as error:
     st.warning(md(str(error)), icon=":material/block:")
-if parts.problem():
-    st.caption(md(parts.problem()))
+if pictures.problem():
+    st.caption(md(pictures.problem()))
 drawer.end(rows)

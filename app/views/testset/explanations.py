@@ -9,11 +9,11 @@ from app import cache, visit
 from app.blocks.figure import show_figure
 from app.blocks.measure import lacking
 from app.text import halves, intro
-from sentviz.explain import SCORES
-from sentviz.explain.measured import faithfulness_of, flips_of
+from sentviz.analysis.explain import SCORES
+from sentviz.analysis.explain.measured import faithfulness_of, flips_of
 from sentviz.gallery.subjects import Runs
 from sentviz.gallery.training import RANKED
-from sentviz.glossary import tip
+from sentviz.io.glossary import tip
 
 intro(
     "How faithful each explanation is over a sample of the test split, against a random explanation of the same words.",

@@ -10,13 +10,11 @@ import streamlit as st
 from app.blocks.figure import show_figure
 from app.blocks.measure import lacking
 from app.text import halves, md
+from sentviz.analysis.maps.gates import FILE, verdict
 from sentviz.figures.gate_groups import KINDS
 from sentviz.gallery.subjects import Runs
-from sentviz.glossary import tip
-from sentviz.maps.gates import FILE, verdict
-from sentviz.runs import Run
-
-__all__ = ["show"]
+from sentviz.io.glossary import tip
+from sentviz.runs.store import Run
 
 Kind = Literal["tag", "class", "word"]
 

@@ -11,13 +11,11 @@ from app import visit
 from app.blocks import rows as drawer
 from app.blocks.figure import show_figure
 from app.text import halves, md
+from sentviz.analysis.evaluation import confusion
+from sentviz.analysis.testset.operating import Paired, agreement
+from sentviz.analysis.testset.rows import Rows
+from sentviz.analysis.testset.slices import AGREE, Slice
 from sentviz.errors import SentvizError
-from sentviz.evaluation import confusion
-from sentviz.testset.operating import Paired, agreement
-from sentviz.testset.rows import Rows
-from sentviz.testset.slices import AGREE, Slice
-
-__all__ = ["matrix", "mistake", "part", "show"]
 
 PLACES = dict(zip(((0, 0), (0, 1), (1, 0), (1, 1)), AGREE, strict=True))  # of agreement, row by row
 

@@ -14,13 +14,11 @@ from app.blocks import rows as drawer
 from app.blocks.figure import show_figure
 from app.text import halves, md
 from app.views.testset import matrix_part
+from sentviz.analysis.testset import operating
+from sentviz.analysis.testset.rows import Rows
+from sentviz.analysis.testset.slices import Slice
 from sentviz.gallery.testset import STEPS
-from sentviz.glossary import tip
-from sentviz.testset import operating
-from sentviz.testset.rows import Rows
-from sentviz.testset.slices import Slice
-
-__all__ = ["calibration", "curves"]
+from sentviz.io.glossary import tip
 
 KEPT = 8  # results over a visitor's own file
 

@@ -9,15 +9,13 @@ import streamlit as st
 from app import cache, visit
 from app.blocks.figure import show_drawn
 from app.text import md
+from sentviz.analysis.testset.phenomena import EVERY, accuracy_by_phenomenon
+from sentviz.analysis.testset.rows import Rows
+from sentviz.analysis.testset.slices import Slice
 from sentviz.errors import SentvizError
 from sentviz.figures.phenomena import MOST
 from sentviz.figures.phenomena import phenomena as drawn
 from sentviz.gallery import code, sourced
-from sentviz.testset.phenomena import EVERY, accuracy_by_phenomenon
-from sentviz.testset.rows import Rows
-from sentviz.testset.slices import Slice
-
-__all__ = ["phenomena"]
 
 KEY = "phenomena"
 

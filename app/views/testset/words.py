@@ -13,15 +13,15 @@ from app.blocks import rows as drawer
 from app.blocks.figure import show_drawn
 from app.server.queue import turn
 from app.text import halves, intro, md
+from sentviz.analysis.testset import word_counts as lib
+from sentviz.analysis.testset.rows import Rows
+from sentviz.analysis.testset.slices import Slice
 from sentviz.errors import InputError, SentvizError
 from sentviz.figures.cloud_layout import layout, unwritable
-from sentviz.figures.words import PANEL, By, cloud, word_bars
+from sentviz.figures.word_clouds import PANEL, By, cloud, word_bars
 from sentviz.gallery import sourced
 from sentviz.gallery.testset import SEED
 from sentviz.gallery.words import COLUMNS, IN_CLOUD, IN_LIST, ONCE, name_of
-from sentviz.testset import words as lib
-from sentviz.testset.rows import Rows
-from sentviz.testset.slices import Slice
 
 DIFFERENT = 500_000  # words of a visitor's own rows; a file of 64 MB in one language holds fewer
 

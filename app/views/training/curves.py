@@ -10,7 +10,7 @@ from app.blocks.run_choice import readable, several
 from app.focus import choices
 from app.text import intro
 from sentviz.gallery.subjects import Runs
-from sentviz.runs import Run
+from sentviz.runs.store import Run
 
 intro(
     "Training loss, validation loss and validation accuracy or F1 of any runs, the stored weights' moment marked.",

@@ -13,13 +13,13 @@ from app.components.through import asked_row, through
 from app.focus import choices
 from app.text import intro, md
 from app.views.training.through_part import at_hand, chosen_run, figures, film_of, sentence, texts_of
-from sentviz.epochs.course import PICTURES
+from sentviz.analysis.epochs.course import PICTURES
+from sentviz.browser.film import through_data, through_html
+from sentviz.browser.film.gif import film_gif
 from sentviz.errors import SentvizError
 from sentviz.figures.figure import file_safe
 from sentviz.figures.maps import component_name
-from sentviz.glossary import tip
-from sentviz.through import through_data, through_html
-from sentviz.through.gif import film_gif
+from sentviz.io.glossary import tip
 
 KEY = "through"
 AXES = " or ".join(PICTURES.values())

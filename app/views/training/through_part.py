@@ -8,20 +8,19 @@ from typing import Any
 
 import streamlit as st
 
-from app import answers, cache, header, visit
+from app import answers, cache, visit
 from app.blocks.figure import show_figure
 from app.blocks.measure import lacking
 from app.blocks.sentence import place
 from app.focus import Focus
-from app.text import md
-from sentviz.epochs.course import Course, asked_of, course, examples, missing
+from app.text import md, name_runs
+from sentviz.analysis.epochs.course import Course, asked_of, course, examples, missing
+from sentviz.browser.film import Film
 from sentviz.errors import SentvizError
 from sentviz.gallery.epochs import Epochs
-from sentviz.runs import Run
-from sentviz.through import Film
-from sentviz.trace import Trace
-
-__all__ = ["at_hand", "chosen_run", "figures", "film_of", "sentence", "texts_of"]
+from sentviz.runs.languages import language, reads_pairs
+from sentviz.runs.store import Run
+from sentviz.runs.trace import Trace
 
 Traces = tuple[dict[int, Trace], tuple[str, ...]]
 KEPT = 4  # sentences of a visit
@@ -65,7 +64,7 @@ def chosen_run() -> tuple[Run, Focus]:
         st.pills("Runs that can be scrubbed through", able, key="through-run", on_change=take)
     if other is None:
         st.stop()
-    header.shows(other.name)
+    name_runs(other.name)
     return other, replace(focus, run=other.name, row="").fit(other.capabilities)[0]
 
 
@@ -76,7 +75,7 @@ def _instead(run: Run, able: Sequence[Run]) -> Run | None:
         (model, data), (own, here) = ((each.config["recipe"].get("model"), each.config["data"]["name"]) for each in (one, run))
         return model == own, bool(one.epochs), data == here
 
-    readers = [one for one in able if cache.language(one) == cache.language(run) and cache.reads_pairs(one) == cache.reads_pairs(run)]
+    readers = [one for one in able if language(one) == language(run) and reads_pairs(one) == reads_pairs(run)]
     return max(readers, key=alike, default=None)
 
 
@@ -151,7 +150,7 @@ def texts_of(run: Run, split: str) -> dict[str, str]:
 
 @st.cache_resource(max_entries=2, show_spinner="Reading the data set")
 def _texts(name: str, split: str) -> dict[str, str]:
-    from sentviz import datasets
+    from sentviz.data import datasets
 
     frame = datasets.load_split(name, split).frame
     both = frame["text"] + " ⏐ " + frame["text_pair"] if "text_pair" in frame else frame["text"]

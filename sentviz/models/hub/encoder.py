@@ -1,9 +1,9 @@
 """A Hugging Face encoder as a `Network`.
 
-The model's own embeddings, layers and classification head run; only what happens between Q, K, V and the heads' outputs is computed here,
-by the equation of `sentviz.attention`, through transformers' attention interface. One function serves every architecture. What it needs of
-a call (watch, intervention, polarities) lies in a context variable for as long as the layer runs: nothing of a call is kept on the model,
-and threads do not see each other's.
+The model's own embeddings, layers and classification head run. Only what happens between Q, K, V and the heads' outputs is computed here,
+by the equation of `sentviz.models.attention`, through transformers' attention interface. One function serves every architecture. What it
+needs of a call (watch, intervention, polarities) is in a context variable while the layer runs: nothing of a call is stored on the model,
+and threads do not see each other's calls.
 """
 
 from __future__ import annotations
@@ -19,14 +19,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from sentviz import attention as at
 from sentviz.errors import RunError
+from sentviz.models import attention as at
 from sentviz.models.encoder import injection
 from sentviz.models.protocol import Change, Inputs, LayerSeen, Network, Watch, look
-from sentviz.shapes import HubConfig
-from sentviz.terms import Terms
-
-__all__ = ["ARCHITECTURES", "IMPLEMENTATION", "HubEncoder", "attention", "register", "transformers"]
+from sentviz.models.terms import Terms
+from sentviz.runs.configs import HubConfig
 
 IMPLEMENTATION = "sentviz"  # the name of our attention in transformers' registry
 

@@ -12,16 +12,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from sentviz.errors import InputError, RunError
-from sentviz.home import is_path
+from sentviz.io.paths import is_path
 from sentviz.models.hub.encoder import ARCHITECTURES, IMPLEMENTATION, HubEncoder, register, transformers
 from sentviz.models.hub.model import LONGEST, HubModel, brief, check_sizes, fuse, injected, shape
 from sentviz.models.pretrained.checkpoint import readable
 from sentviz.models.pretrained.tokens import PretrainedTokenizer
 
 if TYPE_CHECKING:
-    from sentviz.lexicon import Lexicon
-
-__all__ = ["Opened", "load", "opened", "reachable", "short_name"]
+    from sentviz.data.lexicon import Lexicon
 
 PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 TIMEOUT = 10.0  # seconds that the hub has for its first answer
@@ -65,7 +63,7 @@ def load(name_or_folder: str | Path, *, lexicon: Lexicon | None = None, injectio
 
     Args:
         name_or_folder: a folder, or a name on the hub such as ``"user/model"``.
-        lexicon, injection: polarities to put into the scores, and how: a name of `sentviz.presets.injections`.
+        lexicon, injection: polarities to put into the scores, and how: a name of `sentviz.runs.presets.injections`.
         allow_pickle: also read weights that are pickled; transformers reads them as plain tensors only.
     Raises:
         RunError: unknown, another kind of model, without a classification head or tokenizer, pickled, or in need of its repository's code.

@@ -8,20 +8,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from sentviz.data.lexicon import NEUTRAL
 from sentviz.errors import InputError, RunError
-from sentviz.lexicon import NEUTRAL
 from sentviz.models.hub.encoder import ARCHITECTURES, IMPLEMENTATION, HubEncoder, register, transformers
 from sentviz.models.model import Model, filled
 from sentviz.models.pretrained.tokens import PretrainedTokenizer
-from sentviz.presets import injections
-from sentviz.schema import LABELS, fits, short
-from sentviz.shapes import BOUNDS, HubConfig
+from sentviz.runs.configs import BOUNDS, HubConfig
+from sentviz.runs.presets import injections
+from sentviz.runs.schema import LABELS, fits, short
 
 if TYPE_CHECKING:
-    from sentviz.lexicon import Lexicon
-    from sentviz.runs import Run
-
-__all__ = ["LONGEST", "HubModel", "brief", "check_sizes", "fuse", "injected", "shape"]
+    from sentviz.data.lexicon import Lexicon
+    from sentviz.runs.store import Run
 
 LONGEST = 512  # tokens read at most, also where a model could read more: a map of all its layers has to fit into memory
 MOST = {"num_labels": LABELS} | dict.fromkeys(("num_hidden_layers", "n_layers"), int(BOUNDS["layers"][1]))

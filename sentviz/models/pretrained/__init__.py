@@ -2,7 +2,6 @@
 
 checkpoint  a Hugging Face folder as a shape and weights of `sentviz.models.encoder`
 tokens      the tokenizer of a pretrained encoder
-grid        weights in 8 or 4 bits
 base        a stored base: find, read, write
 adapter     low-rank changes to the weights of a base
 """

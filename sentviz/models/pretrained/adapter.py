@@ -16,19 +16,17 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from sentviz.bases import Base, find_base
 from sentviz.errors import RunError
 from sentviz.models.encoder import Attention, Encoder
+from sentviz.models.grid import Coded, CodedEmbedding
 from sentviz.models.pretrained.base import tokenizer_of, weights_of
-from sentviz.models.pretrained.grid import Coded, CodedEmbedding
 from sentviz.models.weights import pack, read_weights, whole_shares
-from sentviz.shapes import EncoderConfig
+from sentviz.runs.bases import Base, find_base
+from sentviz.runs.configs import EncoderConfig
 
 if TYPE_CHECKING:
     from sentviz.models.pretrained.tokens import PretrainedTokenizer
-    from sentviz.runs import Run
-
-__all__ = ["Adapted", "adapt", "adapted", "based", "fold", "merged", "stored"]
+    from sentviz.runs.store import Run
 
 MATRICES = ("attention.project", "attention.output", "ffn.up", "ffn.down")  # of a layer, that are adapted
 

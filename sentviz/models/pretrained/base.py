@@ -1,4 +1,4 @@
-"""A pretrained encoder as a base (`sentviz.bases`), and what is read of one: its tokenizer and its weights."""
+"""A pretrained encoder as a base (`sentviz.runs.bases`), and what is read of one: its tokenizer and its weights."""
 
 from __future__ import annotations
 
@@ -8,17 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sentviz.atomic import writing
-from sentviz.bases import CARD, FORMAT, Base, Card, sha256
 from sentviz.errors import InputError, RunError
+from sentviz.io.files import writing
+from sentviz.runs.bases import CARD, FORMAT, Base, Card, sha256
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from sentviz.models.pretrained.grid import Coded
+    from sentviz.models.grid import Coded
     from sentviz.models.pretrained.tokens import PretrainedTokenizer
-
-__all__ = ["add_base", "source_folder", "tokenizer_of", "weights_of"]
 
 MOST = 45_000_000  # bytes of a file of weights
 
@@ -45,7 +43,7 @@ def weights_of(base: Base) -> Iterator[tuple[str, Tensor | Coded]]:
     """
     from safetensors import SafetensorError, safe_open
 
-    from sentviz.models.pretrained.grid import Coded
+    from sentviz.models.grid import Coded
 
     for file in base.card["files"]:
         if not file.endswith(".safetensors"):
@@ -92,10 +90,10 @@ def add_base(
     """
     from safetensors.torch import save_file
 
+    from sentviz.models.grid import code, exact
     from sentviz.models.pretrained.checkpoint import read_checkpoint
-    from sentviz.models.pretrained.grid import code, exact
     from sentviz.models.pretrained.tokens import PretrainedTokenizer
-    from sentviz.shapes import EncoderConfig
+    from sentviz.runs.configs import EncoderConfig
 
     if not name or Path(name).name != name or name.startswith("."):
         raise InputError(f"A base cannot be called {name!r}; give it one word.")

@@ -17,10 +17,8 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from sentviz.atomic import open_regular, read_regular
 from sentviz.errors import InputError, RunError
-
-__all__ = ["ARCHITECTURES", "Checkpoint", "read_checkpoint", "readable", "settings_of", "weights_of"]
+from sentviz.io.files import open_regular, read_regular
 
 SIZES = {".json": 1 << 27, ".txt": 1 << 27, ".model": 1 << 27, ".safetensors": 1 << 34, ".bin": 1 << 34}  # bytes of a file at most
 LAYERS = 1_000  # of an encoder at most

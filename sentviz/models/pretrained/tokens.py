@@ -11,12 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.atomic import read_regular
+from sentviz.data.tokenizers import Bools, Encoded, Ints, Kind, Scalar, Specials, Tokenizer, _truncate
 from sentviz.errors import InputError, RunError
-from sentviz.runs import most
-from sentviz.text import Bools, Encoded, Ints, Kind, Scalar, Specials, Tokenizer, _truncate
-
-__all__ = ["PretrainedTokenizer", "load_tokenizer"]
+from sentviz.io.files import read_regular
+from sentviz.runs.store import most
 
 
 @dataclass(frozen=True)

@@ -8,19 +8,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.claim import Against, Claim, Effect, Finding, Verdict, alike, unjudged
-from sentviz.evaluation import holm
+from sentviz.analysis.claim import Against, Claim, Effect, Finding, Verdict, alike, unjudged
+from sentviz.analysis.evaluation import holm
 from sentviz.papers.fused import coverage
 from sentviz.papers.fused import study as fused
 from sentviz.papers.fused.study import BASE, CHOSEN, DATASETS, INJECTED, SETTINGS, XIA, configurations
-from sentviz.runs import Run
-from sentviz.studies.against import compared, in_points, minus, seeded
-from sentviz.studies.seeds import seed_noise
+from sentviz.papers.studies.against import compared, in_points, minus, seeded
+from sentviz.papers.studies.seeds import seed_noise
+from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["CLAIMS", "simulated", "welch"]
 
 Floats = npt.NDArray[np.float64]
 Test = Callable[[Sequence[Run]], Finding]
@@ -284,7 +282,7 @@ def _deviation(dataset: str, measure: str, *, changes: bool) -> Test:
     """Whether a deviation about [CLS] changes, or stays within a tenth, layer by layer over seeds (Welch's t-test, Holm over layers)."""
 
     def test(runs: Sequence[Run]) -> Finding:
-        from sentviz.maps.heads import FILE
+        from sentviz.analysis.maps.heads import FILE
 
         here = configurations(runs, dataset)
         base, fused_ = (
@@ -325,7 +323,7 @@ def welch(a: Floats, b: Floats) -> tuple[Floats, Floats]:
 
 
 def _by_layer(run: Run, measure: str) -> Floats:
-    from sentviz.maps.heads import FILE
+    from sentviz.analysis.maps.heads import FILE
 
     frame = run.frame(FILE)
     rows = frame[(frame["head"] < 0) & (frame["measure"] == measure)].sort_values("layer")

@@ -10,15 +10,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sentviz.atomic import replacing
-from sentviz.lexicon import LEXICONS, SPECIALS, Lexicon, coverage
+from sentviz.data.lexicon import LEXICONS, SPECIALS, Lexicon, coverage
+from sentviz.io.files import replacing
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sentviz.text import Tokenizer
-
-__all__ = ["COLUMNS", "FILE", "LEXICON_TITLES", "PAPER", "RECIPES", "TITLES", "measure", "measured"]
+    from sentviz.data.tokenizers import Tokenizer
 
 FILE = Path(__file__).parent / "measured" / "coverage.csv"
 RECIPES = {  # data set -> the recipe whose tokenizer reads it
@@ -63,10 +61,10 @@ def measure(dataset: str) -> pd.DataFrame:
     import numpy as np
     import pandas as pd
 
-    from sentviz import datasets
+    from sentviz.data import datasets
+    from sentviz.data.tokenizers import Tokenizer
     from sentviz.errors import InputError
-    from sentviz.recipe import Recipe
-    from sentviz.text import Tokenizer
+    from sentviz.training.recipe import Recipe
 
     if dataset not in RECIPES:
         raise InputError(f"Coverage is measured on {', '.join(RECIPES)}, not on {dataset!r}.")

@@ -8,25 +8,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sentviz.analysis.maps.heads import CLS_MEASURES
 from sentviz.figures.colours import Theme
 from sentviz.figures.coverage import coverage_bars
 from sentviz.figures.figure import Figure
 from sentviz.figures.gains import gain_dots
 from sentviz.figures.heads import layer_lines
 from sentviz.gallery import sourced
-from sentviz.maps.heads import CLS_MEASURES
 from sentviz.papers.fused import study as fused
 from sentviz.papers.fused import tables as fused_tables
 from sentviz.papers.fused.study import BASE, CHOSEN, DATASETS, SETTINGS, TASKS, configurations
-from sentviz.runs import Run
-from sentviz.studies.made import Made, Maker
+from sentviz.papers.studies.made import Made, Maker
+from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
-    from sentviz.maps.injection import Row
-    from sentviz.trace import Trace
-
-__all__ = ["MAKERS", "answers", "cls_figure", "covered_figure", "gains_figure", "readable", "tasks_figure", "walk"]
-
+    from sentviz.analysis.maps.injection import Row
+    from sentviz.runs.trace import Trace
 
 # ---- figures that the page shows too
 
@@ -78,7 +75,7 @@ def readable(runs: Sequence[Run]) -> Run | None:
 
 def walk(run: Run) -> tuple[Trace, Trace, Row]:
     """The run's example without and with its lexicon, and the layer-1 row, last head, of its most polar token."""
-    from sentviz.maps.injection import row
+    from sentviz.analysis.maps.injection import row
     from sentviz.models.loading import load
 
     model, text = load(run), run.example().text
@@ -110,10 +107,10 @@ def _drawn_2(_: Trace, after: Trace, row: Row) -> list[Figure]:
 
 
 def _drawn_3(before: Trace, after: Trace, row: Row) -> list[Figure]:
+    from sentviz.analysis.maps.compare import difference
     from sentviz.figures import heatmap
     from sentviz.figures.difference import difference_map
     from sentviz.figures.lexicon import sigma_map
-    from sentviz.maps.compare import difference
 
     maps = [replace(heatmap(trace, 0, row.head), name=f"attention-{word}") for trace, word in ((before, "without"), (after, "with"))]
     changed = difference_map(difference(before, after), "itself without its lexicon", 0, row.head)

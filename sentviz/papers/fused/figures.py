@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from sentviz.figures.colours import Theme
     from sentviz.figures.figure import Figure
 
-__all__: list[str] = []
-
 
 def _sets() -> Sequence[str]:
     from sentviz.papers.fused.study import DATASETS

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sentviz.registry import Preset
-
-__all__ = ["INJECTIONS", "MODELS", "PRESETS"]
+from sentviz.runs.registry import Preset
 
 PRESETS = {
     # four post-norm layers that answer from [CLS]

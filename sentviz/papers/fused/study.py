@@ -14,38 +14,14 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from sentviz.evaluation import holm
+from sentviz.analysis.evaluation import holm
 from sentviz.papers.fused.presets import MODELS
-from sentviz.runs import Run
-from sentviz.studies import collected
-from sentviz.studies.against import compared, in_points, mixed
+from sentviz.papers.studies import collected
+from sentviz.papers.studies.against import compared, in_points, mixed
+from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = [
-    "BASE",
-    "CHOSEN",
-    "DATASETS",
-    "ENCODERS",
-    "INJECTED",
-    "KINDS",
-    "SETTINGS",
-    "TASKS",
-    "XIA",
-    "Answer",
-    "Task",
-    "answer",
-    "configurations",
-    "gains",
-    "heads_by_setting",
-    "out_of_domain",
-    "printed_accuracies",
-    "printed_gains",
-    "printed_tasks",
-    "spread",
-    "statistics",
-]
 
 FOLDER = Path(__file__).parent / "printed"
 PRINTED = "nsmc"  # the data set that the paper's gains are of
@@ -190,7 +166,7 @@ def heads_by_setting(runs: Iterable[Run], dataset: str) -> tuple[dict[str, pd.Da
     """
     import pandas as pd
 
-    from sentviz.maps.heads import FILE
+    from sentviz.analysis.maps.heads import FILE
 
     frames: dict[str, pd.DataFrame] = {}
     sources: list[Run] = []

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING
 from sentviz.papers.fused import coverage
 from sentviz.papers.fused import study as fused
 from sentviz.papers.fused.study import DATASETS, ENCODERS, SETTINGS, TASKS, configurations
-from sentviz.runs import Run
-from sentviz.studies import collected
-from sentviz.studies.against import SEEDS_IN_WORDS
-from sentviz.studies.made import Table
+from sentviz.papers.studies import collected
+from sentviz.papers.studies.against import SEEDS_IN_WORDS
+from sentviz.papers.studies.made import Table
+from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["accuracies", "comparisons", "covered", "gain_rows", "statistics", "task_rows", "tasks"]
 
 
 def accuracies(runs: Sequence[Run]) -> Table:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from sentviz.papers.hardmax.presets import PRESETS, family
-from sentviz.registry import Page, Paper, Section
+from sentviz.runs.registry import Page, Paper, Section
 
 __all__ = ["PAPER"]
 

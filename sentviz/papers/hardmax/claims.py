@@ -8,20 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sentviz.claim import Claim, Effect, Finding, Verdict, unjudged
+from sentviz.analysis.claim import Claim, Effect, Finding, Verdict, unjudged
+from sentviz.analysis.evaluation import holm
+from sentviz.analysis.testset.leaders import NEAR
 from sentviz.errors import SentvizError
-from sentviz.evaluation import holm
 from sentviz.papers.hardmax import nearness
 from sentviz.papers.hardmax.study import DATASET, PUBLIC, beside, surveyed, trained
-from sentviz.runs import Run
-from sentviz.studies.against import mixed, seeded
-from sentviz.studies.seeds import seed_noise
-from sentviz.testset.leaders import NEAR
+from sentviz.papers.studies.against import mixed, seeded
+from sentviz.papers.studies.seeds import seed_noise
+from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["CLAIMS", "frequent_leaders"]
 
 SIMULATED = 60
 MISSING = unjudged("the runs are not here")
@@ -39,8 +37,8 @@ def _seeds(number: int) -> str:
 
 def _theorem(_: Sequence[Run]) -> Finding:
     """Random tokens, matrices and steps in 2 to 4 dimensions, each continued to its limit."""
-    from sentviz.hardmax import simulate
-    from sentviz.hardmax.polytope import theory
+    from sentviz.models.clustering import simulate
+    from sentviz.models.clustering.polytope import theory
 
     rng = np.random.default_rng(0)
     held, broken, open_, worst = 0, 0, 0, 0.0
@@ -59,7 +57,7 @@ def _theorem(_: Sequence[Run]) -> Finding:
 
 def _enough(runs: Sequence[Run]) -> Finding:
     """After the last layer 19 of 20 reviews have so many words so near a leader."""
-    from sentviz.testset.leaders import FILE, per_layer
+    from sentviz.analysis.testset.leaders import FILE, per_layer
 
     here = surveyed(runs)
     if not here:
@@ -91,8 +89,8 @@ def frequent_leaders(run: Run, distance: float) -> tuple[pd.DataFrame, float]:
     Args:
         run: one of `surveyed`.
     """
+    from sentviz.analysis.testset.leaders import FILE, frequent, leading
     from sentviz.models.loading import load
-    from sentviz.testset.leaders import FILE, frequent, leading
 
     model = load(run)
     vocabulary, weight = model.vocabulary, model.decision[0]  # type: ignore[attr-defined]
@@ -122,7 +120,7 @@ def _sentiment(distance: float) -> Callable[[Sequence[Run]], Finding]:
 
 def _sides() -> dict[str, float]:
     """Each word's positive minus negative polarity in VADER, else in the Opinion Lexicon."""
-    from sentviz.lexicon import LEXICONS, Lexicon
+    from sentviz.data.lexicon import LEXICONS, Lexicon
 
     sides: dict[str, float] = {}
     for name in LEXICONS["en"][:2]:

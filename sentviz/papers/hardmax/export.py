@@ -13,10 +13,8 @@ from sentviz.gallery import sourced
 from sentviz.papers.hardmax import nearness
 from sentviz.papers.hardmax.claims import frequent_leaders
 from sentviz.papers.hardmax.study import beside, points, surveyed, trained
-from sentviz.runs import Run
-from sentviz.studies.made import Made
-
-__all__ = ["MAKERS", "accuracy_figure", "nearness_figure"]
+from sentviz.papers.studies.made import Made
+from sentviz.runs.store import Run
 
 NAMED = -1 / 3  # distance of the named leaders from the line: a third of how far leaders reach
 
@@ -28,7 +26,7 @@ def _readable(runs: Sequence[Run]) -> Run | None:
 def _step(runs: Sequence[Run]) -> list[Made]:
     """The first step of the example's word that moves furthest."""
     from sentviz.figures.token_step import token_step
-    from sentviz.hardmax import weights
+    from sentviz.models.clustering import weights
     from sentviz.models.hardmax import HardmaxModel
 
     if (run := _readable(runs)) is None:
@@ -42,9 +40,9 @@ def _step(runs: Sequence[Run]) -> list[Made]:
 
 def _layers(runs: Sequence[Run]) -> list[Made]:
     """The example before the first layer and after the last."""
+    from sentviz.browser.particles import scene_of_review
     from sentviz.figures.particles import particles
     from sentviz.models.hardmax import HardmaxModel
-    from sentviz.particles import scene_of_review
 
     if (run := _readable(runs)) is None:
         return []
@@ -65,8 +63,8 @@ def _leaders(runs: Sequence[Run]) -> list[Made]:
 
 
 def _depth(runs: Sequence[Run]) -> list[Made]:
+    from sentviz.analysis.testset.leaders import FILE, per_layer
     from sentviz.figures.clustering import layer_bands
-    from sentviz.testset.leaders import FILE, per_layer
 
     made: list[Made] = []
     for run in surveyed(runs)[:1]:
@@ -82,8 +80,8 @@ def nearness_figure(runs: Sequence[Run], d: int = 2, theme: Theme = "light") -> 
     Raises:
         InputError: none was.
     """
+    from sentviz.analysis.testset.leaders import NEAR
     from sentviz.figures.nearness import nearness_curve
-    from sentviz.testset.leaders import NEAR
 
     table = nearness.table()
     run = next((run for run in trained(runs).get(d, []) if run.digest in set(table["digest"])), None)

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from sentviz.models.hardmax import HardmaxModel
     from sentviz.models.model import Progress
 
-__all__ = ["COMMAND", "THRESHOLDS", "WANTED", "by_threshold", "table"]
-
 FILE = Path(__file__).parent / "measured" / "nearness.csv"
 COMMAND = "python -m sentviz.papers.hardmax.nearness"
 THRESHOLDS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)  # of a review's largest norm
@@ -38,7 +36,7 @@ def by_threshold(model: HardmaxModel, texts: list[str], progress: Progress | Non
     """The share of a review's words at a leader after all layers: nearness, mean, q05, q50 over reviews, n (those with a known word)."""
     import pandas as pd
 
-    from sentviz.testset.leaders import at_leaders
+    from sentviz.analysis.testset.leaders import at_leaders
 
     rows = [row for row in model.tokenizer.ids_batch(texts, max_length=model.config.max_length) if len(row)]
     shares = at_leaders(model, rows, THRESHOLDS, progress)
@@ -49,10 +47,10 @@ def by_threshold(model: HardmaxModel, texts: list[str], progress: Progress | Non
 def _main() -> None:
     import pandas as pd
 
-    from sentviz import datasets
-    from sentviz.atomic import replacing
+    from sentviz.data import datasets
+    from sentviz.io.files import replacing
     from sentviz.models.hardmax import HardmaxModel
-    from sentviz.shelf import gathered
+    from sentviz.runs.catalog import gathered
 
     texts = datasets.load_split(DATASET, "test").frame["text"].tolist()
     able = [(d, run) for d, seeds in trained(gathered().runs).items() for run in seeds if run.askable]

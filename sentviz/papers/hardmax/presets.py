@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 
-from sentviz.registry import Preset
-
-__all__ = ["PRESETS", "family"]
+from sentviz.runs.registry import Preset
 
 RECIPE = {  # the paper prints neither epochs nor rates: these are ours, the same for all d, tried on validation
     "example": "The story is boring and the acting is terrible, but the music is wonderful and I loved the ending.",

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sentviz.runs import Run
-from sentviz.studies.collected import configurations
-from sentviz.studies.means import means
+from sentviz.papers.studies.collected import configurations
+from sentviz.papers.studies.means import means
+from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["DATASET", "PUBLIC", "beside", "points", "surveyed", "trained"]
 
 DATASET = "imdb"
 PUBLIC = {2: 0.791, 4: 0.823, 8: 0.8505, 16: 0.882}  # best test accuracy of the authors' public code by d
@@ -30,7 +28,7 @@ def trained(runs: Iterable[Run]) -> dict[int, list[Run]]:
 
 def surveyed(runs: Iterable[Run], d: int = 2) -> list[Run]:
     """Of one dimension the seeds with weights whose leaders were counted over the test split."""
-    from sentviz.testset.leaders import FILE
+    from sentviz.analysis.testset.leaders import FILE
 
     return [run for run in trained(runs).get(d, []) if run.askable and FILE in run.config["files"]]
 

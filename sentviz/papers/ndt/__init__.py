@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from sentviz.papers.ndt.presets import PRESETS
-from sentviz.registry import Page, Paper, Section, Study
+from sentviz.runs.registry import Page, Paper, Section, Study
 
 __all__ = ["PAPER"]
 

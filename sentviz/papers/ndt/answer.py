@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from sentviz.papers.ndt.study import CONTROL, DATASETS, NDTS, ROWS, best_ndt, configurations, tested
-from sentviz.runs import Run
-from sentviz.studies.against import Comparison, compared, mixed
-from sentviz.studies.seeds import seed_noise
+from sentviz.papers.studies.against import Comparison, compared, mixed
+from sentviz.papers.studies.seeds import seed_noise
+from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["BASES", "Answer", "against", "answer", "answers_by_rows"]
 
 BASES = {CONTROL: "the matched vanilla", "diff": "DT", "vanilla": "vanilla"}
 _SAID = {"better": "beats", "worse": "is behind", "cannot be told": "cannot be told from"}

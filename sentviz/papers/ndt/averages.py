@@ -8,12 +8,10 @@ import numpy as np
 
 from sentviz.papers.ndt import prints
 from sentviz.papers.ndt.study import CONTROL, printed_name
-from sentviz.studies.against import minus
+from sentviz.papers.studies.against import minus
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["fits", "said"]
 
 COLUMNS = {"precision": "Precision", "f1": "F1"}
 AVERAGES = ("weighted", "macro", "positive")

@@ -8,19 +8,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sentviz.claim import Against, Effect, Finding, Verdict, strictest, unjudged
-from sentviz.evaluation import holm
+from sentviz.analysis.claim import Against, Effect, Finding, Verdict, strictest, unjudged
+from sentviz.analysis.evaluation import holm
 from sentviz.papers.ndt.controls import controls
 from sentviz.papers.ndt.printed_claims import PRINTED, row
 from sentviz.papers.ndt.study import NDTS, ROWS, configurations, tested
-from sentviz.runs import Run
-from sentviz.studies.against import minus, mixed, seeded
-from sentviz.studies.seeds import over_seeds, seed_noise
+from sentviz.papers.studies.against import minus, mixed, seeded
+from sentviz.papers.studies.seeds import over_seeds, seed_noise
+from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["CLAIMS"]
 
 
 def _on_rows(dataset: str, judge: Callable[[Mapping[str, Sequence[Run]], str], Finding]) -> Callable[[Sequence[Run]], Finding]:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sentviz.runs import Run
-from sentviz.variants import LAMBDA_CONTROLS, VARIANTS
+from sentviz.runs.store import Run
+from sentviz.runs.variants import LAMBDA_CONTROLS, VARIANTS
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["controls", "said"]
 
 COLUMNS = ["model", "variant", "layer", "component", "start", "end", "change", "accuracy", "low", "high", "n", "seed", "run"]
 

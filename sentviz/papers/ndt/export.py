@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from sentviz.papers.ndt import leak, tables
 from sentviz.papers.ndt.answer import BASES, answers_by_rows
 from sentviz.papers.ndt.study import DATASETS, configurations
-from sentviz.runs import Run
-from sentviz.studies.made import Made, Maker, drawn
-
-__all__ = ["MAKERS", "answers"]
+from sentviz.papers.studies.made import Made, Maker, drawn
+from sentviz.runs.store import Run
 
 
 def _results(dataset: str) -> Maker:

@@ -12,9 +12,7 @@ from sentviz.gallery.subjects import Study
 if TYPE_CHECKING:
     from sentviz.figures.colours import Theme
     from sentviz.figures.figure import Figure
-    from sentviz.runs import Run
-
-__all__: list[str] = []
+    from sentviz.runs.store import Run
 
 
 def _sets() -> Sequence[str]:
@@ -115,7 +113,7 @@ def _roc_panels(of: Study, *, theme: Theme = "light") -> Figure:
 
 def _tsne_waits(of: Study) -> str:
     from sentviz.papers.ndt.panels import with_vectors
-    from sentviz.studies.tsne import cached
+    from sentviz.papers.studies.tsne import cached
 
     if all(cached(run) for run in with_vectors(of.runs).values()):
         return ""
@@ -128,7 +126,7 @@ def _tsne_panels(of: Study, *, theme: Theme = "light") -> Figure:
     from sentviz.gallery.subjects import sourced
     from sentviz.papers.ndt.panels import with_vectors
     from sentviz.papers.ndt.study import DATASETS
-    from sentviz.studies import tsne
+    from sentviz.papers.studies import tsne
 
     able, titles = with_vectors(of.runs), DATASETS
     lost = [title for dataset, title in titles.items() if dataset not in able]

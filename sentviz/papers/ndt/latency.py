@@ -15,12 +15,10 @@ import numpy as np
 from sentviz.papers.ndt import prints
 from sentviz.papers.ndt.presets import PRESETS
 from sentviz.papers.ndt.study import CONTROL, printed_name
-from sentviz.studies import timing
+from sentviz.papers.studies import timing
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["FILE", "MODELS", "measure", "measured", "printed_ratios"]
 
 FILE = Path(__file__).parent / "measured" / "latency.csv"
 NUMBERS = [f"to_{base}{end}" for base in ("vanilla", "matched") for end in ("", "_low", "_high")]
@@ -39,12 +37,12 @@ def measure(dataset: str, *, batches: int = 2, rounds: int = 9, note: str = "", 
     import pandas as pd
     import torch
 
-    from sentviz import datasets
+    from sentviz.data import datasets
+    from sentviz.data.tokenizers import Reading, Tokenizer
     from sentviz.models.encoder import Encoder
     from sentviz.models.model import collate
-    from sentviz.recipe import Recipe
-    from sentviz.shapes import EncoderConfig
-    from sentviz.text import Reading, Tokenizer
+    from sentviz.runs.configs import EncoderConfig
+    from sentviz.training.recipe import Recipe
 
     recipe, size = Recipe.read(dataset), 64
     train, test = (datasets.load_split(dataset, split) for split in ("train", "test"))

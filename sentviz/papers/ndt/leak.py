@@ -13,14 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.papers.ndt.study import CONTROL, ROWS, best_ndt, configurations
-from sentviz.runs import Run
-from sentviz.studies.means import combined
-from sentviz.studies.stats import right
+from sentviz.papers.studies.means import combined
+from sentviz.papers.studies.stats import right
+from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["COMMAND", "DATASET", "FILE", "inside", "measured", "table"]
 
 FILE = Path(__file__).parent / "measured" / "leak.csv"
 COMMAND = "python -m sentviz.papers.ndt.leak"
@@ -76,16 +74,16 @@ def measured(runs: Sequence[Run], frames: Mapping[str, pd.DataFrame], train: Ite
 
 
 def _share(count: int, n: int) -> dict[str, float]:
-    from sentviz.evaluation import wilson
+    from sentviz.analysis.evaluation import wilson
 
     low, high = wilson(count, n)
     return {"value": count / n, "low": float(low), "high": float(high)}
 
 
 def _main() -> None:
-    from sentviz import datasets
-    from sentviz.atomic import replacing
-    from sentviz.shelf import gathered
+    from sentviz.data import datasets
+    from sentviz.io.files import replacing
+    from sentviz.runs.catalog import gathered
 
     frames = {split: datasets.load_split(DATASET, split).frame for split in ROWS[DATASET]}
     made = measured(gathered().runs, frames, datasets.load_split(DATASET, "train").frame["text"])

@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sentviz.evaluation import RESAMPLES, Floats, areas_drawn, bounds, confusion
+from sentviz.analysis.evaluation import RESAMPLES, Floats, areas_drawn, bounds, confusion
 from sentviz.papers.ndt import prints
 from sentviz.papers.ndt.study import DATASETS, best_ndt, configurations, printed_name
-from sentviz.presets import CONSTRAINT_SIGNS
-from sentviz.runs import Run
-from sentviz.studies.means import predictions
+from sentviz.papers.studies.means import predictions
+from sentviz.runs.presets import CONSTRAINT_SIGNS
+from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["confusions", "lambda_frames", "missing", "rocs", "shown", "with_vectors"]
 
 MOST_POINTS = 250  # of a curve
 

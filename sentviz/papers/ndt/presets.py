@@ -5,10 +5,8 @@ Names of NDTs are `ndt-<constraint>-<C>`, constraints unit [0,1], symmetric [-1,
 
 from __future__ import annotations
 
-from sentviz.presets import CONSTRAINT_SIGNS
-from sentviz.registry import Preset
-
-__all__ = ["PRESETS"]
+from sentviz.runs.presets import CONSTRAINT_SIGNS
+from sentviz.runs.registry import Preset
 
 PRESETS = {
     # the post-norm transformer with LayerNorm, ReLU and sinusoids

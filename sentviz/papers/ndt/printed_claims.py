@@ -6,13 +6,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from sentviz.claim import Against, Claim, Finding, Verdict, alike
+from sentviz.analysis.claim import Against, Claim, Finding, Verdict, alike
 from sentviz.papers.ndt import prints
 from sentviz.papers.ndt.study import DATASETS
-from sentviz.runs import Run
-from sentviz.studies.against import minus
-
-__all__ = ["PRINTED", "row"]
+from sentviz.papers.studies.against import minus
+from sentviz.runs.store import Run
 
 
 def _accuracies(dataset: str) -> tuple[float, list[float]]:

@@ -6,12 +6,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sentviz.presets import CONSTRAINT_SIGNS
+from sentviz.runs.presets import CONSTRAINT_SIGNS
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["accuracy", "lambdas", "table", "values"]
 
 FOLDER = Path(__file__).parent / "printed"
 NAMES = {sign: name for name, sign in CONSTRAINT_SIGNS.items()}

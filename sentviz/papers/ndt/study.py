@@ -7,28 +7,11 @@ from typing import TYPE_CHECKING
 
 from sentviz.papers.ndt import prints
 from sentviz.papers.ndt.presets import PRESETS
-from sentviz.runs import Run
-from sentviz.studies import collected
+from sentviz.papers.studies import collected
+from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = [
-    "CONTROL",
-    "DATASETS",
-    "METRICS",
-    "NDTS",
-    "ROWS",
-    "VOCABULARIES",
-    "beside",
-    "best_ndt",
-    "configurations",
-    "parameters",
-    "points",
-    "printed_name",
-    "summary",
-    "tested",
-]
 
 DATASETS = {"imdb": "IMDB", "sst2": "SST-2", "yelp_full": "Yelp", "twitter_financial": "Twitter Financial News"}  # the paper's order
 CONTROL = "vanilla-matched"
@@ -72,7 +55,7 @@ def best_ndt(runs: Iterable[Run], dataset: str) -> list[Run]:
 
 
 def summary(runs: Iterable[Run], dataset: str, split: str = "test") -> pd.DataFrame:
-    """A row per configuration here and metric: model, metric, value, low, high, n, seeds (`sentviz.studies.means`)."""
+    """A row per configuration here and metric: model, metric, value, low, high, n, seeds (`sentviz.papers.studies.means`)."""
     return collected.summary(configurations(runs, dataset), split)
 
 

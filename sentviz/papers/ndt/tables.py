@@ -10,15 +10,13 @@ from sentviz.papers.ndt.answer import BASES, against
 from sentviz.papers.ndt.averages import fits, said
 from sentviz.papers.ndt.presets import PRESETS
 from sentviz.papers.ndt.study import DATASETS, VOCABULARIES, beside, configurations, parameters, printed_name, summary
-from sentviz.presets import CONSTRAINT_SIGNS
-from sentviz.runs import Run
-from sentviz.studies.against import SEEDS_IN_WORDS
-from sentviz.studies.made import Table
+from sentviz.papers.studies.against import SEEDS_IN_WORDS
+from sentviz.papers.studies.made import Table
+from sentviz.runs.presets import CONSTRAINT_SIGNS
+from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["COLUMNS", "comparisons", "costs", "grid", "lambdas", "leaked", "milliseconds", "results", "silhouettes", "totals"]
 
 SAMPLES = {"yelp_full": 489_999}  # printed training texts of data sets whose sample is another here
 COLUMNS = ("accuracy", "precision_weighted", "f1_weighted", "auc", "silhouette")  # what tables I, III, V, VII and IX print
@@ -198,7 +196,7 @@ def _stored(here: Sequence[tuple[str, Sequence[Run]]], metric: str) -> pd.DataFr
     """A metric whose interval needs no predictions, as `summary` has it."""
     import pandas as pd
 
-    from sentviz.studies.means import combined
+    from sentviz.papers.studies.means import combined
 
     rows = []
     for model, seeds in here:

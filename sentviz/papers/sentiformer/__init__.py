@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from sentviz.papers.sentiformer.presets import ABLATIONS, ADDITIONS, BASELINES, PRESETS
-from sentviz.registry import Page, Paper, Section, Study
+from sentviz.runs.registry import Page, Paper, Section, Study
 
 __all__ = ["PAPER"]
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sentviz.claim import Answer, Verdict
+from sentviz.analysis.claim import Answer, Verdict
 from sentviz.papers.sentiformer import separation, throughput
 from sentviz.papers.sentiformer.gates import gated, over_seeds
 from sentviz.papers.sentiformer.study import DATASETS, MODELS, READINGS, ablations, against_baselines, readings, worded
-from sentviz.runs import Run
-from sentviz.studies.against import in_points, seeded
-
-__all__ = ["NEAR", "SOLVED", "answers", "asked"]
+from sentviz.papers.studies.against import in_points, seeded
+from sentviz.runs.store import Run
 
 _SAID = {"better": "beats", "worse": "is behind", "cannot be told": "cannot be told from"}
 SOLVED = 0.99  # a share of balanced sequences

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sentviz.claim import Against, Claim, Effect, Finding, Verdict, alike, unjudged
+from sentviz.analysis.claim import Against, Claim, Effect, Finding, Verdict, alike, unjudged
 from sentviz.papers.sentiformer import prints, reach, separation, throughput
 from sentviz.papers.sentiformer.answer import NEAR, SOLVED
 from sentviz.papers.sentiformer.gates import gated, over_seeds
@@ -22,13 +22,11 @@ from sentviz.papers.sentiformer.study import (
     readings,
     worded,
 )
-from sentviz.runs import Run
-from sentviz.studies.against import in_points, seeded
+from sentviz.papers.studies.against import in_points, seeded
+from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["CLAIMS"]
 
 Test = Callable[[Sequence[Run]], Finding]
 Lengths = Callable[["pd.DataFrame"], "pd.Series[bool]"]  # which sequences are meant
@@ -109,7 +107,7 @@ def _hundred(_: Sequence[Run]) -> Finding:
 
 
 def _size(_: Sequence[Run]) -> Finding:
-    from sentviz.parts_of_speech import TAGS
+    from sentviz.data.parts_of_speech import TAGS
 
     d, wide, layers = 256, 1024, 6
     blocks = layers * (4 * d * d + 4 * d + 2 * d * wide + wide + d + 4 * d + d)
@@ -136,7 +134,7 @@ def _beyond_state(rows: pd.DataFrame) -> pd.Series[bool]:
 
 def _learned(model: str, asked: Lengths) -> tuple[float, float, float, int, int]:
     """Of a model of Proposition 2 over all seeds and positions: the share right with its interval, sequences, seeds."""
-    from sentviz.evaluation import wilson
+    from sentviz.analysis.evaluation import wilson
 
     frame = separation.measured()
     rows = frame[frame["model"].str.startswith(model)]

@@ -10,11 +10,9 @@ from sentviz.figures.figure import Figure
 from sentviz.gallery import sourced
 from sentviz.papers.sentiformer import prints, tables, throughput
 from sentviz.papers.sentiformer.study import DATASETS, MODELS, READINGS, ablations, beside, configurations
-from sentviz.runs import Run
-from sentviz.studies.collected import points
-from sentviz.studies.made import Made, Maker
-
-__all__ = ["MAKERS", "ablation_figure", "accuracy_figure", "growth_figure"]
+from sentviz.papers.studies.collected import points
+from sentviz.papers.studies.made import Made, Maker
+from sentviz.runs.store import Run
 
 
 def accuracy_figure(runs: Sequence[Run], dataset: str, theme: Theme = "light") -> Figure:

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from sentviz.figures.colours import Theme
     from sentviz.figures.figure import Figure
 
-__all__ = ["learned_by"]
-
 
 def _sets() -> Sequence[str]:
     from sentviz.papers.sentiformer.study import DATASETS

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sentviz.maps.gates import FILE
+from sentviz.analysis.maps.gates import FILE
 from sentviz.papers.sentiformer.study import WHOLE, configurations
-from sentviz.runs import Run
-from sentviz.studies.means import combined
+from sentviz.papers.studies.means import combined
+from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["gated", "over_seeds"]
 
 KEYS = ["kind", "name", "against", "layer"]
 
@@ -27,7 +25,7 @@ def over_seeds(runs: Sequence[Run]) -> pd.DataFrame:
     """The measured gates of runs of one configuration on the same texts, a row for what every seed has; empty where none is measured.
 
     Frame:
-        kind, name, against, layer, as `sentviz.maps.gates.over_split` has them; value (mean over seeds), low, high (for other texts and
+        kind, name, against, layer, of `sentviz.analysis.maps.gates.over_split`; value (mean over seeds), low, high (for other texts and
         other seeds; of one seed for other texts only), seeds, n.
     """
     import pandas as pd

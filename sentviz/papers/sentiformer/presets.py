@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sentviz.registry import Preset
-
-__all__ = ["ABLATIONS", "ADDITIONS", "BASELINES", "PRESETS"]
+from sentviz.runs.registry import Preset
 
 WHOLE: dict[str, Any] = {
     "width": 256,

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["TITLES", "accuracies", "table", "values"]
-
 FOLDER = Path(__file__).parent / "printed"
 MODELS = {  # as printed -> a preset
     "SentiFormer": "sentiformer",

@@ -9,13 +9,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sentviz.atomic import replacing
-from sentviz.runs import Run
+from sentviz.io.files import replacing
+from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["FILE", "measure", "measured"]
 
 FILE = Path(__file__).parent / "measured" / "reach.csv"
 COLUMNS = ["dataset", "split", "n", "median", "longest", "within", "beyond", "run"]
@@ -29,7 +27,7 @@ def measure(run: Run, split: str = "test") -> dict[str, object]:
     """
     import numpy as np
 
-    from sentviz import datasets
+    from sentviz.data import datasets
     from sentviz.models.loading import load
 
     model, dataset = load(run), str(run.config["data"]["name"])
@@ -58,7 +56,7 @@ def main() -> None:
     import pandas as pd
 
     from sentviz.papers.sentiformer.study import DATASETS, WHOLE, configurations
-    from sentviz.shelf import gathered
+    from sentviz.runs.catalog import gathered
 
     here = gathered().runs
     able = [seeds[0] for dataset in DATASETS for seeds in [[r for r in configurations(here, dataset).get(WHOLE, []) if r.askable]] if seeds]

@@ -18,27 +18,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.data.tokenizers import check_text
 from sentviz.errors import InputError
-from sentviz.text import check_text
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = [
-    "COLUMNS",
-    "EXAMPLE",
-    "FILE",
-    "FIRST",
-    "LABELS",
-    "LAST",
-    "LONGEST",
-    "WORDS",
-    "Suffixes",
-    "drawn",
-    "f_star",
-    "measured",
-    "places_of",
-]
 
 FIRST, LAST = "not", "good"
 WORDS = (FIRST, LAST, "bad", "the", "film", "was", "very", "long")

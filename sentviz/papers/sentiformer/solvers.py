@@ -17,20 +17,18 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from sentviz.analysis.evaluation import wilson
+from sentviz.data.tags import Tagger
+from sentviz.data.tokenizers import SPECIALS, Reading, Tokenizer
 from sentviz.errors import InputError
-from sentviz.evaluation import wilson
 from sentviz.models.encoder import Encoder
 from sentviz.models.model import Model, by_length, collate
 from sentviz.models.protocol import Inputs
 from sentviz.papers.sentiformer.separation import LABELS, LONGEST, WORDS, Places, Suffixes, drawn, f_star, places_of
-from sentviz.shapes import EncoderConfig
-from sentviz.tags import Tagger
-from sentviz.text import SPECIALS, Reading, Tokenizer
+from sentviz.runs.configs import EncoderConfig
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["GRU", "POSITIONS", "TRANSFORMER", "Gru", "Separation", "Setting", "Solvers", "counted", "separate", "smallest"]
 
 TRANSFORMER, GRU = "transformer, 1 layer, 2 heads", "GRU"
 POSITIONS = ("aware", "learned", "sinusoid", "rotary")
@@ -234,7 +232,7 @@ def main(positions: Sequence[str], seeds: int) -> None:
     import pandas as pd
 
     from sentviz.papers.sentiformer.separation import COLUMNS, FILE
-    from sentviz.studies.timing import keep
+    from sentviz.papers.studies.timing import keep
 
     for name in positions:
         frames = [separate(Setting(name, seed=seed)).accuracy.assign(seed=seed) for seed in range(seeds)]  # type: ignore[arg-type]

@@ -6,31 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from sentviz.evaluation import holm
+from sentviz.analysis.evaluation import holm
 from sentviz.papers.sentiformer import prints
 from sentviz.papers.sentiformer.presets import ABLATIONS, BASELINES
-from sentviz.runs import Run
-from sentviz.studies import collected
-from sentviz.studies.against import Comparison, Word, compared, mixed
-from sentviz.studies.seeds import seed_noise
+from sentviz.papers.studies import collected
+from sentviz.papers.studies.against import Comparison, Word, compared, mixed
+from sentviz.papers.studies.seeds import seed_noise
+from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = [
-    "DATASETS",
-    "MODELS",
-    "READINGS",
-    "WHOLE",
-    "Against",
-    "Reading",
-    "ablations",
-    "against_baselines",
-    "beside",
-    "chosen",
-    "configurations",
-    "readings",
-]
 
 WHOLE = "sentiformer"
 DATASETS = {

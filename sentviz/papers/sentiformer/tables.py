@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING
 
 from sentviz.papers.sentiformer import prints
 from sentviz.papers.sentiformer.study import DATASETS, READINGS, ablations, beside, configurations
-from sentviz.runs import Run
-from sentviz.studies.against import SEEDS_IN_WORDS
-from sentviz.studies.made import Table
+from sentviz.papers.studies.against import SEEDS_IN_WORDS
+from sentviz.papers.studies.made import Table
+from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["ablation", "accuracy", "main"]
 
 
 def accuracy(runs: Sequence[Run]) -> Table:

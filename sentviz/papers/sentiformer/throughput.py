@@ -17,29 +17,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sentviz.papers.sentiformer import prints
-from sentviz.studies import timing
-from sentviz.studies.made import Table
+from sentviz.papers.studies import timing
+from sentviz.papers.studies.made import Table
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sentviz.evaluation import Floats
-
-__all__ = [
-    "GROWTH",
-    "SPEEDS",
-    "STEPS",
-    "crossing",
-    "curves",
-    "growth",
-    "growth_table",
-    "measured",
-    "promised",
-    "speeds",
-    "speeds_table",
-    "steps",
-    "steps_table",
-]
+    from sentviz.analysis.evaluation import Floats
 
 FOLDER = Path(__file__).parent / "measured"
 SPEEDS, GROWTH, STEPS = (FOLDER / f"{name}.csv" for name in ("throughput", "growth", "steps"))
@@ -76,7 +60,7 @@ def speeds(*, batch: int = 128, tokens: int = 128, rounds: int = 5, threads: int
     from sentviz.models.encoder import Encoder
     from sentviz.models.hub.encoder import transformers
     from sentviz.models.protocol import Inputs
-    from sentviz.presets import preset
+    from sentviz.runs.presets import preset
 
     torch.manual_seed(seed)
     hub, ids = transformers(), torch.randint(4, VOCABULARY, (batch, tokens))
@@ -177,7 +161,7 @@ def _ratio(ways: Mapping[str, Callable[[], object]], rounds: int, threads: int, 
 def _layer(tokens: int, seed: int) -> Mapping[str, Callable[[], object]]:
     import torch
 
-    from sentviz.attention import KeyTerm, Pattern, Structure, attend
+    from sentviz.models.attention import KeyTerm, Pattern, Structure, attend
 
     of, rng = _shape(), torch.Generator().manual_seed(seed)
     q, k = (torch.randn(1, 1, of["heads"], tokens, of["width"] // of["heads"], generator=rng) for _ in range(2))
@@ -192,7 +176,7 @@ def _networks(tokens: int, seed: int) -> dict[str, Any]:
     import torch
 
     from sentviz.models.encoder import Encoder
-    from sentviz.presets import preset
+    from sentviz.runs.presets import preset
 
     torch.manual_seed(seed)
     names = {"full": "sentiformer-full", "sparse": "sentiformer"}

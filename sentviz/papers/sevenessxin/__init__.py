@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from sentviz.papers.sevenessxin.presets import ADDITIONS, LONGER, PRESETS, SIZES, UNMASKED, VERSIONS, both
-from sentviz.registry import Page, Paper, Section, Study
+from sentviz.runs.registry import Page, Paper, Section, Study
 
 __all__ = ["PAPER"]
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from sentviz.claim import Answer, Finding, Verdict
+from sentviz.analysis.claim import Answer, Finding, Verdict
 from sentviz.papers.sevenessxin.claims import CLAIMS
-from sentviz.runs import Run
-
-__all__ = ["answers", "asked"]
+from sentviz.runs.store import Run
 
 QUESTIONS = (  # question, the claim of the runs here that answers it, the part that shows it
     ("Do RoPE and QK-norm help?", "RoPE and QK-norm gain in nearly every version", "phases"),

@@ -6,16 +6,14 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from sentviz.claim import Against, Claim, Effect, Finding, Verdict, unjudged
+from sentviz.analysis.claim import Against, Claim, Effect, Finding, Verdict, unjudged
 from sentviz.papers.sevenessxin import measured, prints
 from sentviz.papers.sevenessxin.export import train
 from sentviz.papers.sevenessxin.presets import ROPE, VERSIONS
 from sentviz.papers.sevenessxin.study import configurations, curve, gains, rates, sized, versions
-from sentviz.runs import Run
-from sentviz.studies.against import Word, in_points, mixed, seeded
-from sentviz.studies.seeds import seed_noise
-
-__all__ = ["BEST", "CLAIMS", "FEW", "LITTLE", "NEARLY"]
+from sentviz.papers.studies.against import Word, in_points, mixed, seeded
+from sentviz.papers.studies.seeds import seed_noise
+from sentviz.runs.store import Run
 
 BEST = f"7ess-v6-{ROPE}"
 NEARLY = 0.8  # the share of versions that "nearly every" is taken to mean

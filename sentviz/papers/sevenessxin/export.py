@@ -11,11 +11,9 @@ from sentviz.gallery import sourced
 from sentviz.papers.sevenessxin import prints, tables
 from sentviz.papers.sevenessxin.presets import VERSIONS, both
 from sentviz.papers.sevenessxin.study import beside, configurations, curve, gains, sized
-from sentviz.runs import Run
-from sentviz.studies.collected import points
-from sentviz.studies.made import Made, Maker
-
-__all__ = ["MAKERS", "beside_figure", "curve_figure", "gains_figure", "train"]
+from sentviz.papers.studies.collected import points
+from sentviz.papers.studies.made import Made, Maker
+from sentviz.runs.store import Run
 
 
 def train(study: str = "sevenessxin") -> str:

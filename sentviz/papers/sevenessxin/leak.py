@@ -16,8 +16,6 @@ from sentviz.papers.sevenessxin.prints import DATASET
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["COSTS", "WEEKS", "WORDS", "costs", "table", "telling"]
-
 FOLDER = Path(__file__).parent / "measured"
 COSTS, WORDS = FOLDER / "leak_costs.csv", FOLDER / "leak_words.csv"
 WEEKS = f"{DATASET}_weeks"
@@ -78,7 +76,7 @@ def costs(train: Mapping[str, pd.DataFrame], test: Mapping[str, pd.DataFrame], s
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
 
-    from sentviz.evaluation import wilson
+    from sentviz.analysis.evaluation import wilson
 
     rows, found = min(map(len, train.values())), []
     for name, frame in train.items():
@@ -95,9 +93,9 @@ def costs(train: Mapping[str, pd.DataFrame], test: Mapping[str, pd.DataFrame], s
 def _main(names: Sequence[str] = (WEEKS, DATASET)) -> None:
     import pandas as pd
 
-    from sentviz import datasets
-    from sentviz.atomic import replacing
-    from sentviz.cleaning import cleaned
+    from sentviz.data import datasets
+    from sentviz.data.cleaning import cleaned
+    from sentviz.io.files import replacing
 
     def read(name: str, split: str) -> pd.DataFrame:
         frame = datasets.load_split(name, split).frame

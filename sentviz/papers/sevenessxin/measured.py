@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from sentviz.models.model import Model
 
-__all__ = ["COMMANDS", "neutral", "padding", "table"]
-
 FOLDER = Path(__file__).parent / "measured"
 COMMANDS = {name: f"python -m sentviz.papers.sevenessxin.measured {name} {DATASET}/7ess-v6-rope" for name in ("padding", "neutral")}
 COLUMNS = {
@@ -49,7 +47,7 @@ def padding(model: Model, frame: pd.DataFrame) -> pd.DataFrame:
     """
     import pandas as pd
 
-    from sentviz.evaluation import bounds, mean_draws, wilson
+    from sentviz.analysis.evaluation import bounds, mean_draws, wilson
     from sentviz.models.model import softmax
 
     rows = model.read(frame)
@@ -81,7 +79,7 @@ def neutral(model: Model, frame: pd.DataFrame) -> pd.DataFrame:
     """
     import pandas as pd
 
-    from sentviz.evaluation import wilson
+    from sentviz.analysis.evaluation import wilson
     from sentviz.models.model import softmax
 
     rows, _ = model.sift(frame)
@@ -98,10 +96,10 @@ def neutral(model: Model, frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _main() -> None:
-    from sentviz import datasets
-    from sentviz.atomic import replacing
+    from sentviz.data import datasets
+    from sentviz.io.files import replacing
     from sentviz.models.loading import load
-    from sentviz.runs import find
+    from sentviz.runs.store import find
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=COLUMNS)

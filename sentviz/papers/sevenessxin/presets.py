@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sentviz.registry import Preset
-
-__all__ = ["ADDITIONS", "LONGER", "PRESETS", "ROPE", "SIZES", "TITLES", "UNMASKED", "VERSIONS", "both"]
+from sentviz.runs.registry import Preset
 
 ROPE, UNMASKED = "rope", "unmasked"
 SIZES = ("5k", "10k", "20k", "40k", "80k")  # variants: training rows

@@ -11,8 +11,6 @@ from sentviz.papers.sevenessxin.presets import ROPE, TITLES
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["DATASET", "FIGURE_5", "METRICS", "TESTED", "table", "title", "values"]
-
 FOLDER = Path(__file__).parent / "printed"
 DATASET = "sentiment140"
 METRICS = {"accuracy": "accuracy", "f1_positive": "F1", "precision_positive": "precision", "recall_positive": "recall"}

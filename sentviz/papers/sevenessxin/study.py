@@ -7,22 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sentviz import datasets
-from sentviz.evaluation import RESAMPLES, from_confusion, interval, wilson
+from sentviz.analysis.evaluation import RESAMPLES, from_confusion, interval, wilson
+from sentviz.data import datasets
 from sentviz.papers.sevenessxin import prints
 from sentviz.papers.sevenessxin.presets import LONGER, ROPE, SIZES, VERSIONS, both
 from sentviz.papers.sevenessxin.prints import DATASET
-from sentviz.runs import Run
-from sentviz.studies import collected
-from sentviz.studies.against import compared, mixed
-from sentviz.studies.means import combined
-from sentviz.studies.seeds import SeedNoise, seed_noise
-from sentviz.variants import PLAIN
+from sentviz.papers.studies import collected
+from sentviz.papers.studies.against import compared, mixed
+from sentviz.papers.studies.means import combined
+from sentviz.papers.studies.seeds import SeedNoise, seed_noise
+from sentviz.runs.store import Run
+from sentviz.runs.variants import PLAIN
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["beside", "configurations", "curve", "gains", "longer", "noise", "rates", "sized", "validation_f1", "versions"]
 
 
 def configurations(runs: Iterable[Run]) -> dict[str, list[Run]]:
@@ -81,7 +79,7 @@ def gains(runs: Iterable[Run]) -> pd.DataFrame:
     """
     import pandas as pd
 
-    from sentviz.evaluation import holm
+    from sentviz.analysis.evaluation import holm
 
     every = list(runs)
     here, spread = configurations(every), noise(every)

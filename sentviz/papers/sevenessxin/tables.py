@@ -6,13 +6,11 @@ from collections.abc import Sequence
 
 from sentviz.papers.sevenessxin import leak, measured, prints
 from sentviz.papers.sevenessxin.study import beside, gains, longer
-from sentviz.presets import named
-from sentviz.recipe import Recipe
-from sentviz.runs import Run
-from sentviz.studies.against import SEEDS_IN_WORDS
-from sentviz.studies.made import Table
-
-__all__ = ["added", "budget", "log", "more_updates", "phases", "results", "settings"]
+from sentviz.papers.studies.against import SEEDS_IN_WORDS
+from sentviz.papers.studies.made import Table
+from sentviz.runs.presets import named
+from sentviz.runs.store import Run
+from sentviz.training.recipe import Recipe
 
 
 def budget() -> str:

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-__all__ = ["Attack", "Case", "Judge", "Made", "Outcome", "never", "nothing", "plain", "says", "sentence", "table", "unmet"]
-
 GROWTH = 500  # megabytes that an input may cost at most
 SHORT = 40  # characters of a sentence that is shown with the next one
 MOST = 100  # characters of a verdict in the table

@@ -14,8 +14,6 @@ from typing import Any
 
 from tests.tools.attack.case import Made
 
-__all__ = ["ARCHIVES", "CONFIGS", "archive", "configured", "placed", "symlinked"]
-
 VICTIM = "sst2/ndt-unit-2"
 BAD = "sst2/hostile"
 Change = Callable[[dict[str, Any]], object]

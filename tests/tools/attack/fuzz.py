@@ -25,8 +25,6 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-__all__ = ["READERS", "fuzzed", "tried"]
-
 VICTIM = "sst2/ndt-unit-2"
 MEMORY = 8 << 30  # bytes of addresses that a reader's process may take; torch alone takes half
 SECONDS = 20  # of one input
@@ -111,7 +109,7 @@ TABLES = (
 
 def _run_file(folder: Path, file: str, data: bytes) -> Any:
     """A run with other bytes in one of its files, sealed as if they belonged there."""
-    from sentviz.runs import Run
+    from sentviz.runs.store import Run
 
     target = folder / "runs" / VICTIM
     if not target.is_dir():
@@ -132,8 +130,8 @@ def config(folder: Path) -> tuple[st.SearchStrategy[Any], Check]:
     """config.json: opened, described and loaded."""
 
     def check(text: str) -> None:
-        from sentviz.cards import card
         from sentviz.models.loading import load
+        from sentviz.papers.cards import card
 
         run = _run_file(folder, "config.json", text.encode("utf-8", "surrogatepass"))
         _ = run.shape, run.capabilities, run.labels, run.epochs, run.configuration, run.askable
@@ -178,7 +176,7 @@ def weights(folder: Path) -> tuple[st.SearchStrategy[Any], Check]:
 
 def words(folder: Path) -> tuple[st.SearchStrategy[Any], Check]:
     """tokenizer.json, without most of its vocabulary's places."""
-    from sentviz.text import Tokenizer
+    from sentviz.data.tokenizers import Tokenizer
 
     value = json.loads(_shipped("tokenizer.json"))
 
@@ -195,8 +193,8 @@ def words(folder: Path) -> tuple[st.SearchStrategy[Any], Check]:
 
 def record(folder: Path) -> tuple[st.SearchStrategy[Any], Check]:
     """The record of an exported figure."""
-    from sentviz.provenance import Record
-    from sentviz.verify import against_runs
+    from sentviz.export.record import Record
+    from sentviz.export.verify import against_runs
 
     said = json.loads(_exported().text())
     return changed_json(said), lambda text: against_runs(Record.read(text))
@@ -204,7 +202,7 @@ def record(folder: Path) -> tuple[st.SearchStrategy[Any], Check]:
 
 def sealed(folder: Path) -> tuple[st.SearchStrategy[Any], Check]:
     """An exported file of any kind."""
-    from sentviz.seal import seal, unseal
+    from sentviz.export.embedding import seal, unseal
 
     files = {
         "svg": b'<svg xmlns="http://www.w3.org/2000/svg"><path d="M0 0"/></svg>',
@@ -216,16 +214,16 @@ def sealed(folder: Path) -> tuple[st.SearchStrategy[Any], Check]:
 
 
 def _exported() -> Any:
+    from sentviz.export.record import Record
     from sentviz.gallery import draw
-    from sentviz.provenance import Record
 
     return Record.of(draw(VICTIM, "confusion"))
 
 
 def upload(folder: Path) -> tuple[st.SearchStrategy[Any], Check]:
     """A visitor's table."""
-    from sentviz.testset.table import Limits, parsed
-    from sentviz.testset.upload import guess, labelled
+    from sentviz.data.table import Limits, parsed
+    from sentviz.data.upload import guess, labelled
 
     def check(data: bytes) -> None:
         read = parsed(data, "mine.csv", Limits())[0]
@@ -237,7 +235,7 @@ def upload(folder: Path) -> tuple[st.SearchStrategy[Any], Check]:
 
 def scored(folder: Path) -> tuple[st.SearchStrategy[Any], Check]:
     """A file of rows to score."""
-    from sentviz.score.inputs import rows_of, survey
+    from sentviz.serving.corpus.inputs import rows_of, survey
 
     def check(drawn: tuple[str, bytes]) -> None:
         suffix, data = drawn
@@ -255,7 +253,7 @@ def archive(folder: Path) -> tuple[st.SearchStrategy[Any], Check]:
     """A packed run of two small files."""
     import zipfile
 
-    from sentviz.releases import Packed, get
+    from sentviz.runs.releases import Packed, get
 
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as made:
@@ -272,7 +270,7 @@ def archive(folder: Path) -> tuple[st.SearchStrategy[Any], Check]:
 
 def recipe(folder: Path) -> tuple[st.SearchStrategy[Any], Check]:
     """A recipe."""
-    from sentviz.recipe import Recipe
+    from sentviz.training.recipe import Recipe
 
     base = b'dataset = "sst2"\nmodel = "ndt-unit-2"\nexample = "a"\nepochs = 1\nlearning_rate = 1e-3\n[shape]\nwidth = 64\n'
 

@@ -19,8 +19,6 @@ from websockets.asyncio.client import connect
 from tests.tools.attack.served import RUN, Ask, Target
 from tests.tools.soak import SENTENCES, Seen, Visitor
 
-__all__ = ["App", "Guest"]
-
 
 class Guest(Visitor):
     """A visitor of the app by the protocol that browsers speak, who can send files and leave."""

@@ -15,20 +15,6 @@ from pathlib import Path
 from tests.tools.attack.case import Made
 from tests.tools.attack.watch import environment
 
-__all__ = [
-    "RECORDED",
-    "altered",
-    "byte_changed",
-    "device",
-    "exported",
-    "folder_in_place",
-    "long_cells",
-    "markup",
-    "named",
-    "pipe",
-    "repeated",
-]
-
 RUN = "sst2/ndt-unit-2"
 RECORDED = ("name", "source", "view", "style", "sentviz", "frame", "table", "picture")  # texts of a record
 

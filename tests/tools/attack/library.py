@@ -23,8 +23,6 @@ from tests.tools.attack.inputs import (
     repeated,
 )
 
-__all__ = ["LIBRARY"]
-
 SENTENCE = "A warm story with a clever end."
 CLI = ("-m", "sentviz")
 EXPLAIN = (*CLI, "explain", RUN, SENTENCE)
@@ -75,7 +73,7 @@ print(sentviz.load("sst2/ndt-unit-2").trace("good film " * {repeats}, maps=False
 """
 LABELLED = """
 from pathlib import Path
-from sentviz.testset.upload import labelled, read_table
+from sentviz.data.upload import labelled, read_table
 path = Path({input!r})
 frame, remarks = read_table(path.read_bytes(), path.name)
 frame, more = labelled(frame, frame.columns[0], "", ("negative", "positive"))
@@ -83,13 +81,13 @@ print(len(frame), "rows of at most", frame["text"].str.len().max(), "characters;
 """
 GET = """
 from pathlib import Path
-from sentviz.releases import get, read_index
+from sentviz.runs.releases import get, read_index
 print("kept in", get({name!r}, {source!r}, known=read_index(Path({index!r})), again=True))
 """
 PACK = """
 from pathlib import Path
-from sentviz.releases import release
-from sentviz.runs import Run, runs
+from sentviz.runs.releases import release
+from sentviz.runs.store import Run, runs
 found = runs([{folder_of_runs!r}])[{run!r}]
 if not isinstance(found, Run):
     raise found
@@ -99,7 +97,7 @@ print("packed")
 BYTES = """
 from pathlib import Path
 from sentviz.errors import InputError
-from sentviz.seal import unseal
+from sentviz.export.embedding import unseal
 data = Path({input!r}).read_bytes()
 start = data.index(b'id="sentviz">')
 missed, tried = [], range(start, data.index(b"</metadata>", start))

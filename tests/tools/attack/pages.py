@@ -19,8 +19,6 @@ from tests.tools.attack.folders import BAD, CONFIGS
 from tests.tools.attack.guests import App, Guest
 from tests.tools.attack.inputs import RUN, long_cells, markup, repeated
 
-__all__ = ["APP"]
-
 MINE = f"run={RUN}&over=mine"
 FAULTS = r"fault of sentviz|Traceback|\bErrno\b"
 TIDY = never(FAULTS)
@@ -152,7 +150,7 @@ async def marked(app: App, made: Made) -> str:
     """A file of markup, looked at in a browser on each page that shows rows; whether any of it ran or became elements."""
     from playwright.async_api import async_playwright
 
-    from sentviz._browser import find_browser
+    from sentviz.export.chromium import find_browser
     from tests.browser.conftest import QUIET
 
     path, said = find_browser(), []

@@ -16,8 +16,6 @@ from tests.tools.attack.served import Target, targets
 from tests.tools.attack.server import Server
 from tests.tools.attack.watch import bounded, environment, room, small_disk
 
-__all__ = ["attacked"]
-
 
 @contextmanager
 def _prepared(case: Case, root: Path) -> Iterator[tuple[Mapping[str, str], str]]:

@@ -19,8 +19,6 @@ from tests.tools.attack.case import Case, Outcome
 from tests.tools.attack.watch import Watch, environment
 from tests.tools.soak import free_port
 
-__all__ = ["RUN", "Ask", "Target", "targets"]
-
 RUN = "sst2/ndt-unit-2"
 AFTER = 4.0  # seconds that are watched after the attacker left
 ALONE = 12  # ordinary answers before the attack

@@ -16,8 +16,6 @@ from tests.tools.attack.folders import CONFIGS
 from tests.tools.attack.served import RUN, Ask, Target
 from tests.tools.soak import SENTENCES
 
-__all__ = ["SERVER", "Server"]
-
 LONG = "good film " * 2_000  # 20,000 characters, the most that a text may have
 SLOW = 70  # connections
 PATIENCE = 40.0  # seconds that slow connections go on, and that another client asks again

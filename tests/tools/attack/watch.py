@@ -13,8 +13,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["MOST", "Ended", "Watch", "bounded", "environment", "room", "small_disk"]
-
 MOST = 3_000  # megabytes beyond those at rest, at which a process and its children are killed
 FREE = 6_000  # megabytes that the machine must have left before an attack begins
 EVERY = 0.05  # seconds between two looks

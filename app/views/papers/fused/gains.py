@@ -15,11 +15,9 @@ from sentviz.gallery import code
 from sentviz.papers.fused import tables as fused_tables
 from sentviz.papers.fused.export import gains_figure, tasks_figure
 from sentviz.papers.fused.study import DATASETS, ENCODERS, Answer, answer, configurations
-from sentviz.runs import Run
-from sentviz.studies.against import SEEDS_IN_WORDS
-from sentviz.studies.made import Table
-
-__all__ = ["out_of_domain", "show"]
+from sentviz.papers.studies.against import SEEDS_IN_WORDS
+from sentviz.papers.studies.made import Table
+from sentviz.runs.store import Run
 
 ICONS = {"yes": ":material/check_circle:", "no": ":material/cancel:", "cannot be told": ":material/help:"}
 

@@ -11,19 +11,17 @@ from app import cache, visit
 from app.blocks.figure import show_drawn
 from app.text import halves, md
 from app.views.papers.shared import digests, plain
+from sentviz.analysis.maps.compare import difference
 from sentviz.errors import SentvizError
 from sentviz.figures import Figure, Theme
 from sentviz.figures.difference import difference_map
 from sentviz.gallery import code, sourced
-from sentviz.maps.compare import difference
 from sentviz.papers.fused import coverage
 from sentviz.papers.fused import tables as fused_tables
 from sentviz.papers.fused.export import cls_figure, covered_figure, readable
 from sentviz.papers.fused.study import DATASETS, heads_by_setting
-from sentviz.runs import Run
-from sentviz.trace import Trace
-
-__all__ = ["cls", "covered", "statistics"]
+from sentviz.runs.store import Run
+from sentviz.runs.trace import Trace
 
 ROUNDING = 1e-7  # of weights in single precision
 

@@ -10,16 +10,14 @@ import streamlit as st
 from app.blocks.figure import show_drawn
 from app.text import halves
 from app.views.hardmax import parts as hardmax_parts
+from sentviz.analysis.testset.leaders import FILE, frequent, leading, per_layer
 from sentviz.figures.clustering import layer_bands, leader_bars
 from sentviz.gallery import code, sourced
 from sentviz.papers.hardmax import PAPER, nearness
 from sentviz.papers.hardmax.export import accuracy_figure, nearness_figure
 from sentviz.papers.hardmax.study import surveyed, trained
-from sentviz.runs import Run
-from sentviz.studies.collected import of_paper
-from sentviz.testset.leaders import FILE, frequent, leading, per_layer
-
-__all__ = ["show"]
+from sentviz.papers.studies.collected import of_paper
+from sentviz.runs.store import Run
 
 
 def show(runs: Sequence[Run]) -> None:

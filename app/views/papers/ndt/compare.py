@@ -14,12 +14,10 @@ from app.views.papers.shared import digests, picked
 from sentviz.papers.ndt.answer import BASES
 from sentviz.papers.ndt.study import DATASETS, configurations
 from sentviz.papers.ndt.tables import comparisons
-from sentviz.runs import Run
-from sentviz.studies.against import mixed
-from sentviz.studies.made import Table
-from sentviz.studies.seeds import seed_noise
-
-__all__ = ["show"]
+from sentviz.papers.studies.against import mixed
+from sentviz.papers.studies.made import Table
+from sentviz.papers.studies.seeds import seed_noise
+from sentviz.runs.store import Run
 
 ICONS = {"better": "▲ better", "worse": "▼ worse", "cannot be told": "? cannot be told"}
 

@@ -13,9 +13,7 @@ from sentviz.figures.tradeoff import tradeoff
 from sentviz.gallery import code
 from sentviz.papers.ndt.study import DATASETS, parameters
 from sentviz.papers.ndt.tables import about_vocabularies, costs, milliseconds
-from sentviz.runs import Run
-
-__all__ = ["show"]
+from sentviz.runs.store import Run
 
 TITLES = {
     "to_vanilla": "× vanilla",

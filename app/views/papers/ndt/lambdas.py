@@ -19,10 +19,8 @@ from sentviz.papers.ndt.controls import controls, said
 from sentviz.papers.ndt.panels import lambda_frames
 from sentviz.papers.ndt.study import DATASETS, configurations
 from sentviz.papers.ndt.tables import lambdas
-from sentviz.runs import Run
-from sentviz.studies.made import Table
-
-__all__ = ["grid", "show"]
+from sentviz.papers.studies.made import Table
+from sentviz.runs.store import Run
 
 SCALES = {"value": "Value", "change": "Change from the start"}
 

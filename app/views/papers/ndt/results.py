@@ -23,12 +23,10 @@ from sentviz.papers.ndt import leak
 from sentviz.papers.ndt.averages import fits, said
 from sentviz.papers.ndt.study import DATASETS, METRICS, beside, configurations, points, summary
 from sentviz.papers.ndt.tables import grid, leaked, other_sample, results, silhouettes
-from sentviz.runs import Run
+from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-__all__ = ["show"]
 
 TITLES = {
     "accuracy": "Accuracy",

@@ -12,8 +12,6 @@ from sentviz.figures import Theme, palette
 from sentviz.figures.colours import blend, ink_on
 from sentviz.papers.ndt.tables import COLUMNS
 
-__all__ = ["beside_print"]
-
 TITLES = {"accuracy": "Accuracy, %", "precision_weighted": "Precision", "f1_weighted": "F1", "auc": "AUC", "silhouette": "Silhouette"}
 FULL = {"accuracy": 3.0, "precision_weighted": 0.03, "f1_weighted": 0.03, "auc": 0.03, "silhouette": 0.15}  # difference of full colour
 DELTA = " Δ is ours minus the print; its colour is green above the print and purple below, full at 3 points (silhouette: 0.15)."

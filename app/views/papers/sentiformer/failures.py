@@ -10,15 +10,13 @@ import streamlit as st
 from app import cache
 from app.blocks.figure import show_drawn
 from app.text import md
+from sentviz.analysis.testset.phenomena import accuracy_by_phenomenon
+from sentviz.data.demo import FAILURES
 from sentviz.errors import SentvizError
 from sentviz.figures.phenomena import MOST
 from sentviz.figures.phenomena import phenomena as drawn
 from sentviz.gallery import code, sourced
-from sentviz.runs import Run
-from sentviz.testset.demo import FAILURES
-from sentviz.testset.phenomena import accuracy_by_phenomenon
-
-__all__ = ["show"]
+from sentviz.runs.store import Run
 
 SHOWN = (*FAILURES, "plain")  # which have none of the three, to compare with
 

@@ -13,9 +13,7 @@ from app.views.papers.shared import digests, picked, with_interval
 from app.views.testset import gates_part
 from sentviz.papers.sentiformer.gates import gated, over_seeds
 from sentviz.papers.sentiformer.study import DATASETS
-from sentviz.runs import Run
-
-__all__ = ["show"]
+from sentviz.runs.store import Run
 
 NAMES = {"name": "group", "against": "minus", "value": "mean gate", "seeds": "seeds", "n": "n"}
 

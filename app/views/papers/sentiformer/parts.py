@@ -15,10 +15,8 @@ from sentviz.gallery import code
 from sentviz.papers.sentiformer import tables
 from sentviz.papers.sentiformer.export import ablation_figure
 from sentviz.papers.sentiformer.study import DATASETS, READINGS
-from sentviz.runs import Run
-from sentviz.studies.made import Table
-
-__all__ = ["show"]
+from sentviz.papers.studies.made import Table
+from sentviz.runs.store import Run
 
 
 @st.cache_data(max_entries=4, show_spinner="Comparing the parts")

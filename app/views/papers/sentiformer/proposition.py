@@ -14,19 +14,17 @@ from app.focus import choices
 from app.server.progress import wait
 from app.server.queue import here
 from app.text import halves, md
-from sentviz.background import Jobs
 from sentviz.errors import SentvizError
 from sentviz.figures import heatmap
 from sentviz.figures.separation import accuracy_by_length
 from sentviz.gallery import code
-from sentviz.glossary import tip
+from sentviz.io.glossary import tip
 from sentviz.papers.sentiformer.figures import learned_by
 from sentviz.papers.sentiformer.separation import EXAMPLE, FIRST, WORDS, places_of
+from sentviz.serving.jobs import Jobs
 
 if TYPE_CHECKING:
     from sentviz.papers.sentiformer.solvers import Separation
-
-__all__ = ["show"]
 
 POSITIONS = {"aware": "SentiFormer's", "learned": "learned", "sinusoid": "sinusoid", "rotary": "rotary"}
 

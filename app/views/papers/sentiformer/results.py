@@ -14,10 +14,8 @@ from sentviz.gallery import code
 from sentviz.papers.sentiformer import tables
 from sentviz.papers.sentiformer.export import accuracy_figure
 from sentviz.papers.sentiformer.study import DATASETS, configurations
-from sentviz.runs import Run
-from sentviz.studies.made import Table
-
-__all__ = ["show"]
+from sentviz.papers.studies.made import Table
+from sentviz.runs.store import Run
 
 
 @st.cache_data(max_entries=4, show_spinner="Reading the runs")

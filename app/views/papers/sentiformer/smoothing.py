@@ -11,15 +11,13 @@ from app import answers, cache, visit
 from app.blocks.figure import show_drawn
 from app.blocks.sentence import notebook, sentence_box
 from app.text import halves, md
+from sentviz.analysis.maps.arithmetic import CellArithmetic, apart, cell
 from sentviz.errors import SentvizError
 from sentviz.figures.smoother import smoother
 from sentviz.gallery import sourced
-from sentviz.glossary import tip
-from sentviz.maps.arithmetic import CellArithmetic, apart, cell
-from sentviz.runs import Run
-from sentviz.trace import Trace
-
-__all__ = ["show"]
+from sentviz.io.glossary import tip
+from sentviz.runs.store import Run
+from sentviz.runs.trace import Trace
 
 FORMULA = (
     r"o_i = \frac{\sum_j K(x_i, x_j)\, x_j W_V}{\sum_j K(x_i, x_j)}, \quad K(x_i, x_j) = \exp\frac{(x_i W_Q)(x_j W_K)^\top}{\sqrt{d_k}}"

@@ -14,9 +14,7 @@ from sentviz.errors import SentvizError
 from sentviz.gallery import code
 from sentviz.papers.sentiformer import throughput
 from sentviz.papers.sentiformer.export import growth_figure
-from sentviz.runs import Run
-
-__all__ = ["show"]
+from sentviz.runs.store import Run
 
 
 def show(runs: Sequence[Run]) -> None:

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app.views.papers.sentiformer import proposition, smoothing
-from sentviz.runs import Run
-
-__all__ = ["show"]
+from sentviz.runs.store import Run
 
 
 def show(runs: Sequence[Run]) -> None:

@@ -10,9 +10,7 @@ from app.text import halves
 from app.views.papers.shared import plain
 from sentviz.papers.sevenessxin.leak import COSTS, WEEKS, WORDS, table
 from sentviz.papers.sevenessxin.prints import DATASET
-from sentviz.runs import Run
-
-__all__ = ["show"]
+from sentviz.runs.store import Run
 
 TITLES = {WEEKS: "classes of other weeks", DATASET: "all weeks"}
 

@@ -13,11 +13,9 @@ from app.text import md
 from app.views.papers.sevenessxin.sentences import SENTENCES, asked
 from app.views.papers.shared import plain
 from sentviz.errors import SentvizError
-from sentviz.glossary import tip
+from sentviz.io.glossary import tip
 from sentviz.papers.sevenessxin import measured
-from sentviz.runs import Run
-
-__all__ = ["show"]
+from sentviz.runs.store import Run
 
 
 def show(runs: Sequence[Run]) -> None:

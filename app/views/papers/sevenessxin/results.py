@@ -16,10 +16,8 @@ from sentviz.papers.sevenessxin import prints, tables
 from sentviz.papers.sevenessxin.export import beside_figure, curve_figure, gains_figure, train
 from sentviz.papers.sevenessxin.presets import VERSIONS
 from sentviz.papers.sevenessxin.study import configurations, sized
-from sentviz.runs import Run
-from sentviz.studies.made import Table
-
-__all__ = ["curve", "log", "phases", "show"]
+from sentviz.papers.studies.made import Table
+from sentviz.runs.store import Run
 
 TABLES = {"results": tables.results, "phases": tables.phases, "updates": tables.more_updates}
 FIGURES: dict[str, Callable[..., Figure]] = {

@@ -15,9 +15,7 @@ from sentviz.papers.sevenessxin import prints
 from sentviz.papers.sevenessxin.claims import BEST
 from sentviz.papers.sevenessxin.export import train
 from sentviz.papers.sevenessxin.study import configurations, rates
-from sentviz.runs import Run
-
-__all__ = ["clouds", "matrix"]
+from sentviz.runs.store import Run
 
 
 def _chosen(runs: Sequence[Run], key: str) -> Run | None:

@@ -15,9 +15,7 @@ from sentviz.papers.sevenessxin import prints
 from sentviz.papers.sevenessxin.claims import BEST
 from sentviz.papers.sevenessxin.export import train
 from sentviz.papers.sevenessxin.study import configurations
-from sentviz.runs import Run
-
-__all__ = ["SENTENCES", "asked", "show"]
+from sentviz.runs.store import Run
 
 SENTENCES = {
     "contrast": "I hate waiting for the bus, but this song makes me smile.",

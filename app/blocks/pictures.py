@@ -1,0 +1,270 @@
+"""The pictures behind the page Embeddings: what is at hand, what is being computed beside the page, and where a sentence lies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import streamlit as st
+
+from app import answers, cache, visit
+from app.server.progress import wait
+from app.server.queue import here
+from app.text import md
+from sentviz.analysis.embeddings.cache import Cache, digest, layer_vectors, pictures, stored_sample
+from sentviz.analysis.embeddings.neighbourhood import measures
+from sentviz.analysis.embeddings.projection import METHODS, Projection
+from sentviz.analysis.testset.rows import Rows
+from sentviz.errors import InputError, SentvizError
+from sentviz.figures.colours import Theme
+from sentviz.figures.figure import Figure
+from sentviz.figures.scatter import measured
+from sentviz.io.paths import home
+from sentviz.runs.store import Run
+from sentviz.serving.jobs import Job, Jobs
+
+MOST = 25_000  # points; of more rows, a seeded sample
+SEED = 0
+
+
+@st.cache_resource(show_spinner=False)
+def _jobs() -> Jobs:
+    return Jobs(here=here)
+
+
+def _cache() -> Cache:
+    return _kept_in(home() / "pictures")
+
+
+@st.cache_resource(max_entries=2, show_spinner=False)
+def _kept_in(folder: Path) -> Cache:
+    return Cache(folder)
+
+
+def problem() -> str:
+    """Why nothing is written to the user's cache; empty where it is."""
+    return _cache().problem
+
+
+# ---- which rows, which vectors
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Rows of a picture and where their vectors come from."""
+
+    rows: Rows
+    places: npt.NDArray[np.int64]  # (n,) of these rows among those in focus
+    key: str  # digest of run and rows
+    about: str  # which rows, for the caption
+    stored: npt.NDArray[np.float16] | None  # (n, d) of the last layer, as shipped
+    disk: bool  # whether what is computed may be written: not for a visitor's own file
+
+
+def layers_of(run: Run) -> int:
+    """Layers of a run's model."""
+    return run.capabilities.layers
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _sample(name: str, digest: str, rows: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float16]]:
+    return stored_sample(cache.runs()[name], rows)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _key_of(digest_of_run: str, over: str, n: int, _rows: Rows) -> str:
+    """What tells rows that all visitors share from others; a run's own rows never change."""
+    private = over == "demo"
+    return digest(digest_of_run, over, *_rows.frame["id"], *(_rows.frame["text"] if private else ()))
+
+
+def source(rows: Rows) -> Source:
+    """The rows that are drawn: the sample whose vectors ship with the run, or all, at most 25,000.
+
+    Raises:
+        RunError: the sample is damaged.
+    """
+    run, n = cache.run(rows.run), len(rows)
+    if rows.over == "test" and visit.focus().sample == "stored":
+        places, pooled = _sample(run.name, run.digest, n)
+        part = replace(rows, frame=rows.frame.iloc[places])
+        about = f"a stored sample of {len(places):,} of {n:,} rows"
+        return Source(part, places, digest(run.digest, "test", "stored"), about, pooled, True)
+    places = np.sort(np.random.default_rng(SEED).permutation(n)[:MOST])
+    part = rows if n <= MOST else replace(rows, frame=rows.frame.iloc[places])
+    mine = rows.over == "mine"
+    key = digest(run.digest, "mine", st.session_state["mine"].key) if mine else _key_of(run.digest, rows.over, len(part), part)
+    about = f"all {n:,} rows" if n <= MOST else f"a sample of {MOST:,} of {n:,} rows (seed {SEED})"
+    return Source(part, places, key, about, None, not mine)
+
+
+def _vectors(disk: Cache, of: Source) -> list[npt.NDArray[np.float16] | None]:
+    """Vectors (n, d) by layer; None where they are not at hand."""
+    last = layers_of(cache.run(of.rows.run))
+    key = digest(of.key, "vectors")
+    job, kept = _jobs().get(key), disk.get(key)
+    layers = job.result if job is not None and job.state == "done" else None if kept is None else kept["layers"]
+    if layers is None or layers.shape[:2] != (last + 1, len(of.rows)):
+        return [*[None] * last, of.stored]
+    return [*layers] if of.stored is None else [*layers[:-1], of.stored]
+
+
+# ---- pictures
+
+
+def at_hand(of: Source, method: str, dims: int) -> dict[int, Projection]:
+    """Pictures by layer, from the last one down, as far as they are at hand; PCA of vectors that are at hand always is.
+
+    Raises:
+        InputError: too few rows, or damaged vectors.
+    """
+    vectors = _vectors(_cache(), of)
+    if method == "pca":
+        return _pca(of.key, dims, sum(x is None for x in vectors), vectors)
+    jobs = (_jobs().get(_key(of, method, dims, layer)) for layer in range(len(vectors)))
+    made: list[dict[int, Projection]] = [job.result for job in jobs if job is not None and job.state == "done"]
+    return max([*made, pictures(_cache(), of.key, vectors, method, dims, seed=SEED, compute=False)], key=len)
+
+
+@st.cache_resource(max_entries=24, show_spinner=False)
+def _pca(key: str, dims: int, missing: int, _vectors: Sequence[Any]) -> dict[int, Projection]:
+    return pictures(_cache(), key, _vectors, "pca", dims, seed=SEED)
+
+
+def points(rows: Rows, method: str, layer: int) -> pd.DataFrame | None:
+    """id, x, y of the two-dimensional picture of a method and layer (0 = the embedding); None where it is not at hand."""
+    if method not in METHODS or not 0 <= layer <= layers_of(cache.run(rows.run)):
+        return None
+    of = source(rows)
+    found = at_hand(of, method, 2).get(layer)
+    if found is None:
+        return None
+    return pd.DataFrame({"id": of.rows.frame["id"].to_numpy(), "x": found.points[:, 0], "y": found.points[:, 1]})
+
+
+def measured_of(of: Source, found: Projection, layer: int) -> pd.DataFrame:
+    """The measures of a picture (`sentviz.analysis.embeddings.neighbourhood`), by labels or, without any, by predictions."""
+    return _measured(*_asked_of(of, found, layer), found, of.rows.classes)
+
+
+def silhouettes(of: Source, found: Projection, layer: int, theme: Theme) -> Figure:
+    """The silhouettes of `measured_of` as a figure, drawn once.
+
+    Raises:
+        InputError: there is none.
+    """
+    return _silhouettes(_asked_of(of, found, layer)[0], theme, measured_of(of, found, layer))
+
+
+def _asked_of(of: Source, found: Projection, layer: int) -> tuple[str, npt.NDArray[np.int64]]:
+    labels = of.rows.labels if of.rows.labelled else of.rows.predicted
+    return digest(_key(of, found.method, found.raw.shape[1], layer), labels.tobytes()), labels
+
+
+@st.cache_data(max_entries=48, show_spinner="Measuring the picture")
+def _measured(key: str, _labels: npt.NDArray[np.int64], _found: Projection, _classes: tuple[str, ...]) -> pd.DataFrame:
+    return measures(_found.vectors, _found.points, _labels, _classes, seed=SEED)
+
+
+@st.cache_resource(max_entries=48, show_spinner=False)
+def _silhouettes(key: str, theme: Theme, _numbers: pd.DataFrame) -> Figure:
+    return measured(_numbers, theme=theme)
+
+
+# ---- work beside the page
+
+
+def missing(of: Source, method: str, dims: int) -> bool:
+    """Whether there are layers whose pictures are not at hand but may be computed."""
+    run = cache.run(of.rows.run)
+    return run.askable and of.rows.has_text and len(at_hand(of, method, dims)) <= layers_of(run)
+
+
+def begun(of: Source, method: str, dims: int, layer: int) -> bool:
+    """Ask the model for the vectors, then make the pictures down to a layer, beside the page; False where there is nothing to wait for."""
+    run, disk = cache.run(of.rows.run), _cache()
+    vectors = _vectors(disk, of)
+    if any(x is None for x in vectors[layer:]):
+        return _asked(of, run, disk)
+
+    def work(job: Job) -> dict[int, Projection]:
+        return pictures(disk, of.key, vectors, method, dims, layer, SEED, disk=of.disk, tick=job.tick)
+
+    return wait(_jobs(), _key(of, method, dims, layer), f"{METHODS[method]} of {_layer(layer)}", work)
+
+
+def _asked(of: Source, run: Run, disk: Cache) -> bool:
+    """The vectors of every layer, beside the page; a sentence where they cannot be had."""
+    if not run.askable:
+        st.info(f"{md(run.name)} ships without weights, so only its stored vectors can be drawn.", icon=":material/inventory_2:")
+        return False
+    if not of.rows.has_text:
+        st.info(
+            "The model has to be asked for these vectors, and the texts of the rows are not on this machine; get the data set below.",
+            icon=":material/database:",
+        )
+        return False
+    key, frame = digest(of.key, "vectors"), of.rows.frame
+
+    def work(job: Job) -> npt.NDArray[np.float16]:
+        from sentviz.models.loading import load
+
+        job.tick(0.0, "loading the model")
+        vectors = layer_vectors(load(run).stoppable(lambda: job.tick(0.0, "reading the texts")), frame, job.tick)
+        disk.put(key, {"layers": vectors}, disk=of.disk)
+        return vectors
+
+    return wait(_jobs(), key, f"The vectors of {len(frame):,} rows", work)
+
+
+def _layer(layer: int) -> str:
+    return f"layer {layer}" if layer else "the embedding"
+
+
+def placed(of: Source, found: dict[int, Projection], text: str, pair: str | None = None) -> dict[int, npt.NDArray[np.float64]] | None:
+    """Where a text, or a pair, lies in pictures by layer, (dims,) each; None while it is being computed or where it cannot be.
+
+    Raises:
+        InputError: the text cannot be read.
+    """
+    run = cache.run(of.rows.run)
+    if not run.askable:
+        st.caption(f"{md(run.name)} ships without weights, so a sentence cannot be placed.")
+        return None
+
+    def work(job: Job) -> dict[int, npt.NDArray[np.float64]]:
+        from sentviz.models.loading import load
+
+        job.tick(0.0, "asking the model about the sentence")
+        vectors = layer_vectors(load(run), pd.DataFrame({"text": [text]} | ({} if pair is None else {"text_pair": [pair]})))
+        job.tick(0.5, "placing it among the points")
+        return {layer: picture.place(vectors[layer])[0] for layer, picture in found.items()}
+
+    key = digest(*(_key(of, picture.method, picture.raw.shape[1], layer) for layer, picture in found.items()), "sentence", text, pair)
+    job = _jobs().get(key)
+    if job is not None and job.state == "done":
+        at: dict[int, npt.NDArray[np.float64]] = job.result
+        return at
+    if job is not None and job.state == "failed":
+        raise InputError(job.error)
+    wait(_jobs(), key, "Your sentence", work)
+    return None
+
+
+def _key(of: Source, method: str, dims: int, layer: int) -> str:
+    return digest(of.key, method, dims, layer, SEED, "picture")
+
+
+def sentence_of(focus: Any) -> tuple[str, str | None]:
+    """The sentence in focus, typed or a row's, of pairs both; empty where there is none."""
+    if not (focus.text or focus.row):
+        return "", None
+    try:
+        return answers.texts(focus)
+    except SentvizError:
+        return "", None

@@ -1,0 +1,110 @@
+"""What a picture of vectors keeps: how separate the classes are in both, and how many neighbours survive."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sentviz.analysis.embeddings.projection import BLOCK, _distances, nearest
+from sentviz.analysis.evaluation import interval, mean_draws
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+NEIGHBOURS = 10  # of trustworthiness and continuity
+MOST = 3_000  # rows measured; of more, a seeded sample
+RESAMPLES = 1_000
+
+
+def silhouettes(x: npt.ArrayLike, labels: npt.ArrayLike) -> Floats:
+    """(n,) (b - a) / max(a, b): a the mean euclidean distance to the own class, b to the nearest other (Rousseeuw 1987).
+
+    0 for the only row of a class, NaN where there is one class.
+    """
+    x, codes = np.asarray(x, dtype=np.float64), np.unique(np.asarray(labels), return_inverse=True)[1]
+    counts = np.bincount(codes)
+    if len(counts) < 2:
+        return np.full(len(x), np.nan)
+    member = np.eye(len(counts))[codes]
+    rows = np.arange(len(x))
+    away = _distances(x, x)
+    away[rows, rows] = 0
+    sums = away @ member
+    own = sums[rows, codes] / np.maximum(counts[codes] - 1, 1)
+    others = sums / counts
+    others[rows, codes] = np.inf
+    other, largest = others.min(axis=1), np.maximum(own, others.min(axis=1))
+    values = np.divide(other - own, largest, out=np.zeros(len(x)), where=largest > 0)
+    return np.asarray(np.where(counts[codes] > 1, values, 0.0))
+
+
+def kept(x: npt.ArrayLike, y: npt.ArrayLike, k: int = NEIGHBOURS) -> tuple[Floats, Floats]:
+    """Trustworthiness and continuity of each row (n,); their means are the measures of Venna and Kaski (2001).
+
+    Trustworthiness asks whether the k neighbours in the picture y are near in x as well: 1 - 2 / (k (2n - 3k - 1)) times the sum, over
+    those that are not among the k nearest of x, of how far beyond they rank. Continuity asks the same with x and y exchanged.
+    k must be below n / 2.
+    """
+    a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    return _intruders(a, b, k), _intruders(b, a, k)
+
+
+def _intruders(x: Floats, y: Floats, k: int) -> Floats:
+    n = len(x)
+    neighbours, beyond = nearest(y, k)[0], np.empty(n)
+    for start in range(0, n, step := max(1, BLOCK // n)):
+        away, mine = _distances(x[start : start + step], x), neighbours[start : start + step]
+        away[np.arange(len(away)), np.arange(start, start + len(away))] = np.inf
+        ranks = np.stack([1 + (away < np.take_along_axis(away, mine[:, [j]], axis=1)).sum(axis=1) for j in range(k)], axis=1)
+        beyond[start : start + step] = np.maximum(ranks - k, 0).sum(axis=1)
+    return 1 - 2 / (k * (2 * n - 3 * k - 1)) * beyond
+
+
+def measures(
+    vectors: npt.ArrayLike,
+    points: npt.ArrayLike,
+    labels: npt.ArrayLike,
+    classes: tuple[str, ...],
+    *,
+    k: int = NEIGHBOURS,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Everything measured of a picture, each with a 95 % bootstrap interval over its rows.
+
+    Args:
+        vectors, points: (n, d) and (n, dims). labels: (n,), -1 = in no class; those rows have no silhouette.
+        k: neighbours; fewer where there are few rows.
+    Returns:
+        measure (silhouette, trustworthiness, continuity), space (vectors, picture, both), class ("" = all), value, low, high, n, k;
+        without the measures that these rows do not have.
+    """
+    import pandas as pd
+
+    x, y, c = np.asarray(vectors, dtype=np.float64), np.asarray(points, dtype=np.float64), np.asarray(labels)
+    rng = np.random.default_rng(seed)
+    if len(x) > MOST:
+        chosen = np.sort(rng.permutation(len(x))[:MOST])
+        x, y, c = x[chosen], y[chosen], c[chosen]
+    rows: list[dict[str, Any]] = []
+
+    def add(measure: str, space: str, name: str, values: Floats, k: int = 0) -> None:
+        found = interval(float(values.mean()), mean_draws(values, rng, RESAMPLES))
+        rows.append({"measure": measure, "space": space, "class": name, **found, "n": len(values), "k": k})
+
+    known = c >= 0
+    for space, places in (("vectors", x), ("picture", y)):
+        if len(np.unique(c[known])) > 1 and (places != places[:1]).any():
+            values = silhouettes(places[known], c[known])
+            add("silhouette", space, "", values)
+            for code in np.unique(c[known]):
+                add("silhouette", space, classes[code], values[c[known] == code])
+    k = min(k, (len(x) - 1) // 2)
+    if k > 0 and (x != x[:1]).any():
+        for measure, values in zip(("trustworthiness", "continuity"), kept(x, y, k), strict=True):
+            add(measure, "both", "", values, k)
+    return pd.DataFrame(rows, columns=["measure", "space", "class", "value", "low", "high", "n", "k"])

@@ -1,0 +1,253 @@
+"""A model on a split: probabilities, pooled vectors, and metrics with bootstrap intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sentviz.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sentviz.data.datasets import Split
+    from sentviz.models.model import Model, Progress
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+RESAMPLES = 2_000
+BLOCK = 100_000  # row numbers drawn at a time: few enough for the cache
+SILHOUETTE_SAMPLE = 2_000
+Z = 1.959963984540054  # 97.5 % of the normal distribution lie below
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What a model does with a split. Never the texts: ids, labels, numbers."""
+
+    split: str
+    ids: tuple[str, ...]
+    labels: Ints  # (N,)
+    logits: npt.NDArray[np.float32]  # (N, K)
+    pooled: npt.NDArray[np.float32]  # (N, d)
+    classes: tuple[str, ...]
+
+    @property
+    def probabilities(self) -> npt.NDArray[np.float32]:
+        """(N, K)."""
+        from sentviz.models.model import softmax
+
+        return softmax(self.logits)
+
+    def frame(self) -> pd.DataFrame:
+        """split, id, label and one probability per class: five decimals, where two would be alike the answer's one more in the last."""
+        import pandas as pd
+
+        frame = pd.DataFrame({"split": self.split, "id": list(self.ids), "label": self.labels.astype(np.int8)})
+        shares, said = self.probabilities.astype(np.float32).round(5), self.probabilities.argmax(axis=1)
+        lost = np.flatnonzero(shares.argmax(axis=1) != said)
+        shares[lost, said[lost]] = (shares[lost, said[lost]] + np.float32(1e-5)).round(5)
+        return frame.assign(**dict(zip(self.classes, shares.T, strict=True)))
+
+    def sample(self, size: int = SILHOUETTE_SAMPLE, seed: int = 0) -> Ints:
+        """Row numbers of a seeded sample, in order."""
+        rows = np.random.default_rng(seed).permutation(len(self.labels))[:size]
+        return np.sort(rows)
+
+
+def evaluate(model: Model, split: Split, progress: Progress | None = None) -> Evaluation:
+    """Run a split through a model."""
+    logits, pooled = model.forward(model.read(split.frame), progress=progress)
+    return Evaluation(
+        split.split,
+        tuple(split.frame["id"].astype(str)),
+        split.frame["label"].to_numpy(np.int64, copy=True),
+        logits,
+        pooled,
+        tuple(split.labels),
+    )
+
+
+def confusion(labels: Ints, predicted: Ints, classes: int) -> Ints:
+    """(K, K) counts, rows = label, columns = prediction."""
+    return np.bincount(labels * classes + predicted, minlength=classes**2).reshape(classes, classes)
+
+
+def metrics(evaluation: Evaluation, *, seed: int = 0, resamples: int = RESAMPLES) -> dict[str, Any]:
+    """Metrics of a split, each `{value, low, high}` with a 95 % percentile bootstrap interval over its rows, and `n`.
+
+    accuracy; precision, recall and F1 as macro and weighted means and, with two classes, of the positive class; AUC (one-vs-rest, macro,
+    for more than two classes); silhouette of the pooled vectors (euclidean, on a stated seeded sample); loss (cross-entropy, nats).
+    """
+    from sklearn.metrics import silhouette_samples
+
+    rng = np.random.default_rng(seed)
+    labels, probabilities = evaluation.labels, evaluation.probabilities.astype(np.float64)
+    classes, n = len(evaluation.classes), len(labels)
+    counts = confusion(labels, probabilities.argmax(axis=1), classes)
+    draws = rng.multinomial(n, counts.ravel() / n, size=resamples).reshape(-1, classes, classes)
+    result: dict[str, Any] = {"n": n, "confusion": counts.tolist()}
+    values, spread = from_confusion(counts[None]), from_confusion(draws)
+    for name, value in values.items():
+        result[name] = interval(float(value[0]), spread[name])
+    result["auc"] = interval(*_aucs(labels, probabilities, rng, resamples))
+    losses = -np.log(np.maximum(probabilities[np.arange(n), labels], 1e-12))
+    result["loss"] = interval(float(losses.mean()), mean_draws(losses, rng, resamples))
+    rows = evaluation.sample()
+    if 1 < len(set(labels[rows])) < len(rows):
+        s = silhouette_samples(evaluation.pooled[rows], labels[rows])
+        result["silhouette"] = interval(float(s.mean()), mean_draws(s, rng, resamples)) | {
+            "n": len(rows),
+            "sample_seed": 0,
+        }
+    return result
+
+
+def interval(value: float, draws: Floats) -> dict[str, Any]:
+    """`{value, low, high}`: the estimate with the 2.5 % and 97.5 % percentiles of its bootstrap draws."""
+    low, high = bounds(draws)
+    return {"value": round(value, 5), "low": round(low, 5), "high": round(high, 5)}
+
+
+def bounds(draws: Floats) -> tuple[float, float]:
+    """The 2.5 % and 97.5 % percentiles of (R,) bootstrap draws, those that are not defined left out; NaN where none is."""
+    known = draws[~np.isnan(draws)]
+    low, high = np.percentile(known, [2.5, 97.5]) if len(known) else (np.nan, np.nan)
+    return float(low), float(high)
+
+
+def wilson(right: npt.ArrayLike, n: npt.ArrayLike) -> tuple[Floats, Floats]:
+    """Wilson's 95 % score intervals of shares of n rows (Wilson 1927, "Probable inference"): low and high in 0..1.
+
+    Raises:
+        InputError: no rows, or more right than there are.
+    """
+    counted, rows = np.asarray(right, np.float64), np.asarray(n, np.float64)
+    if ((rows <= 0) | (counted < 0) | (counted > rows)).any():
+        raise InputError(f"{counted} of {rows} rows is no share.")
+    p, z2 = counted / rows, Z * Z
+    middle, reach = p + z2 / (2 * rows), Z * np.sqrt(p * (1 - p) / rows + z2 / (4 * rows**2))
+    low, high = (middle - reach) / (1 + z2 / rows), (middle + reach) / (1 + z2 / rows)
+    return np.clip(low, 0, p), np.clip(high, p, 1)
+
+
+def fit_calibration(logits: npt.NDArray[np.float32], labels: Ints) -> float:
+    """The T that minimises the cross-entropy of softmax(logits / T) (Guo et al. 2017); looked for from e⁻³ to e³."""
+    from scipy.optimize import minimize_scalar
+
+    z = logits.astype(np.float64)
+
+    def loss(log_t: float) -> float:
+        s = z / np.exp(log_t)
+        s = s - s.max(axis=1, keepdims=True)
+        return float((np.log(np.exp(s).sum(axis=1)) - s[np.arange(len(s)), labels]).mean())
+
+    return float(np.exp(minimize_scalar(loss, bounds=(-3, 3), method="bounded", options={"xatol": 1e-7}).x))
+
+
+def from_confusion(counts: Ints) -> dict[str, Floats]:
+    """Metrics of (R, K, K) confusion matrices; a class never predicted has precision 0, as in scikit-learn."""
+    whole = counts.sum(axis=(1, 2))
+    weight = counts.sum(axis=2) / whole[:, None]
+    result = {"accuracy": np.trace(counts, axis1=1, axis2=2) / whole}
+    for name, shares in rates(counts).items():
+        value = np.nan_to_num(shares, nan=0.0)
+        result[f"{name}_macro"], result[f"{name}_weighted"] = value.mean(axis=1), (value * weight).sum(axis=1)
+        if counts.shape[1] == 2:
+            result[f"{name}_positive"] = value[:, 1]
+    return result
+
+
+def rates(counts: Ints) -> dict[str, Floats]:
+    """precision, recall and f1 (R, K) of each class of (R, K, K) confusion matrices; NaN for one never predicted or without rows."""
+    right = np.diagonal(counts, axis1=1, axis2=2).astype(np.float64)
+    support, said = counts.sum(axis=2), counts.sum(axis=1)
+    with np.errstate(invalid="ignore"):
+        return {"precision": right / said, "recall": right / support, "f1": 2 * right / (support + said)}
+
+
+def areas_drawn(sides: Sequence[tuple[npt.NDArray[np.bool_], Floats]], rng: np.random.Generator, resamples: int) -> tuple[Floats, Floats]:
+    """Areas under the ROC curves of (positive, score), each (N,): as they are, and under the same bootstrap draws of the rows.
+
+    Returns:
+        (K,) and (R, K), as `auc_of_counts`.
+    """
+    kinds = [ties(positive, scores) for positive, scores in sides]
+
+    def measured(rows: Ints) -> Floats:
+        counts = (counted(code[rows], 2 * len(at)).reshape(len(rows), 2, -1) for at, code in kinds)
+        return np.stack([auc_of_counts(each[:, 0], each[:, 1]) for each in counts], axis=1)
+
+    n = len(sides[0][0])
+    drawn = [np.empty((0, len(sides))), *(measured(rows) for rows in row_draws(n, rng, resamples))]
+    return measured(np.arange(n)[None])[0], np.concatenate(drawn)
+
+
+def ties(positive: npt.NDArray[np.bool_], scores: Floats) -> tuple[Floats, Ints]:
+    """The G distinct scores, falling, and each row's place among them, plus G for positives."""
+    at, place = np.unique(-scores, return_inverse=True)
+    return -at, place + len(at) * positive
+
+
+def counted(codes: Ints, size: int) -> Ints:
+    """`bincount` of each row of (b, n) codes below `size`: (b, size)."""
+    b = len(codes)
+    return np.bincount((codes + np.arange(b)[:, None] * size).ravel(), minlength=b * size).reshape(b, size)
+
+
+def row_draws(n: int, rng: np.random.Generator, resamples: int) -> Iterator[Ints]:
+    """Bootstrap draws of n rows, in blocks (b, n) so that memory stays bounded."""
+    block = max(1, BLOCK // n)
+    for start in range(0, resamples, block):
+        yield rng.integers(0, n, size=(min(block, resamples - start), n))
+
+
+def auc_of_counts(negative: npt.NDArray[Any], positive: npt.NDArray[Any]) -> Floats:
+    """(R,) area under the ROC curve from how many rows of each side (R, G) have each distinct score, by falling score.
+
+    The Mann-Whitney count, ties half; NaN where a side has no rows.
+    """
+    below, found = negative.astype(np.float64), positive.astype(np.float64)
+    above = np.cumsum(found, axis=1)
+    won = np.einsum("rg,rg->r", below, above) - 0.5 * np.einsum("rg,rg->r", below, found)
+    with np.errstate(invalid="ignore"):
+        areas: Floats = won / (above[:, -1] * below.sum(axis=1))
+    return areas
+
+
+def _aucs(labels: Ints, probabilities: Floats, rng: np.random.Generator, resamples: int) -> tuple[float, Floats]:
+    """One-vs-rest, the mean over the classes that have both sides, of two classes that of the second; as it is, and bootstrap draws."""
+    classes = probabilities.shape[1]
+    value, draws = areas_drawn([(labels == k, probabilities[:, k]) for k in ([1] if classes == 2 else range(classes))], rng, resamples)
+    return float(known_mean(value)), known_mean(draws)
+
+
+def known_mean(values: Floats) -> Floats:
+    """Means over the last axis of what is a number; NaN where nothing is."""
+    known = ~np.isnan(values)
+    with np.errstate(invalid="ignore"):
+        means: Floats = np.where(known, values, 0).sum(axis=-1) / known.sum(axis=-1)
+    return means
+
+
+def mean_draws(values: Floats, rng: np.random.Generator, resamples: int) -> Floats:
+    """Bootstrap means, in blocks so that memory stays bounded."""
+    return np.concatenate([values[rows].mean(axis=1) for rows in row_draws(len(values), rng, resamples)])
+
+
+def holm(p_values: Mapping[str, float]) -> dict[str, float]:
+    """p-values adjusted for their number (Holm 1979), in the order given: each below α is significant at familywise level α.
+
+    Raises:
+        InputError: one is no number from 0 to 1.
+    """
+    if wrong := [name for name, p in p_values.items() if not 0 <= p <= 1]:
+        raise InputError(f"A p-value lies between 0 and 1; that of {', '.join(wrong)} does not.")
+    adjusted, largest = dict(p_values), 0.0
+    for rank, name in enumerate(sorted(p_values, key=p_values.__getitem__)):
+        largest = adjusted[name] = max(largest, min(1.0, (len(p_values) - rank) * p_values[name]))
+    return adjusted

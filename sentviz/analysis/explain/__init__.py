@@ -1,0 +1,37 @@
+"""Why this answer? Scores for the tokens of one sentence, and how far each of them can be trusted."""
+
+from sentviz.analysis.explain.headline import answer, headline, reason, supported
+from sentviz.analysis.explain.leave_out import log_odds, removal
+from sentviz.analysis.explain.scores import (
+    SCORES,
+    Score,
+    agreement,
+    available,
+    deviation,
+    explained,
+    incomplete,
+    percent,
+    received,
+    score,
+    spearman,
+)
+
+__all__ = [
+    "SCORES",
+    "Score",
+    "agreement",
+    "answer",
+    "available",
+    "deviation",
+    "explained",
+    "headline",
+    "incomplete",
+    "log_odds",
+    "percent",
+    "reason",
+    "received",
+    "removal",
+    "score",
+    "spearman",
+    "supported",
+]

@@ -1,0 +1,156 @@
+"""How a lexicon enters attention, step by step (Sentiment-Fused Attention, figures 1 to 3).
+
+    entries that contain x -> their sums -> lambda(x), smoothed -> sigma_ij = lambda(x_i) . lambda(x_j)
+    S = Q K^T / sqrt(d_k) + s t sigma                       Sentiment-Fused Attention
+    S = Q K^T / sqrt(d_k) * (s sigma + 1 - s)               Xia et al. 2021
+    A = softmax(S)
+
+s is the strength, 1 as trained, and 0 in heads that the injection does not reach; t is 1 or, scaled, 1 / sqrt(d_k). *Before* is the same
+model asked without its lexicon, s = 0 in every layer: in layer 1, Q and K are the same before and after; above, they read other states.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sentviz.data.lexicon import SIDES, SMOOTHING, Lexicon, entries, sigma
+from sentviz.errors import InputError
+from sentviz.runs.configs import EncoderConfig, HubConfig, ModelConfig
+from sentviz.runs.trace import Trace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sentviz.data.tokenizers import Tokenizer
+    from sentviz.models.model import Model
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """The terms of a lexicon that contain a token, and what they come to."""
+
+    frame: pd.DataFrame  # term, positive, neutral, negative: what each adds
+    sums: Floats  # (3,)
+    smoothing: float
+    polarity: Floats  # (3,) lambda(x)
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One query's row of one head and component, from Q K^T to attention, with a lexicon and before."""
+
+    run: str
+    layer: int
+    head: int
+    component: int
+    token: int  # the query
+    tokens: tuple[str, ...]
+    strength: float
+    multiplies: bool  # Xia et al.: what is injected is a factor
+    sigma: Floats  # (m,)
+    plain: Floats  # (m,) Q K^T / sqrt(d_k)
+    injected: Floats  # (m,) added to it, or multiplied with it
+    scores: Floats  # (m,)
+    before: Floats  # (m,) attention of the same model at strength 0
+    after: Floats  # (m,) softmax of the scores, over the keys that are seen
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One key a row: key, key_token and the numbers."""
+        import pandas as pd
+
+        named = {name: getattr(self, name) for name in ("sigma", "plain", "injected", "scores", "before", "after")}
+        return pd.DataFrame({"key": np.arange(len(self.tokens)), "key_token": list(self.tokens), **named})
+
+
+def entries_of(lexicon: Lexicon, tokenizer: Tokenizer, token: int, smoothing: float = SMOOTHING) -> Entries:
+    """Everything that a lexicon says of a vocabulary entry, and lambda(x) by hand; neutral where it says nothing."""
+    frame = entries(lexicon, tokenizer, token, most=len(lexicon.terms))
+    sums = frame[list(SIDES)].to_numpy(float).sum(axis=0)
+    polarity = (sums + smoothing) / (sums.sum() + 3 * smoothing) if sums.sum() > 0 else np.full(3, 1 / 3)
+    return Entries(frame, sums, smoothing, polarity)
+
+
+def neutral(polarity: npt.ArrayLike) -> Bools:
+    """(n,) True where lambda(x) is (1/3, 1/3, 1/3), to the precision that models are stored in."""
+    return np.asarray(np.isclose(np.asarray(polarity, dtype=float), 1 / 3, atol=1e-3).all(axis=1))
+
+
+def by_accident(trace: Trace) -> list[tuple[int, str]]:
+    """Tokens that are a part of a word and have a polarity all the same, each with that word.
+
+    The polarity is of entries that contain the letters of the token, whatever word it stands in here: "he" of "The".
+    """
+    from sentviz.data.spans import words_of
+
+    if trace.polarity is None:
+        return []
+    flat = neutral(trace.polarity)
+    parts = ((i, word.text) for word in words_of(trace.text, trace, trace.text_pair) if len(word.indices) > 1 for i in word.indices)
+    return [(i, word) for i, word in parts if not flat[i] and not trace.specials[i]]
+
+
+def reached(shape: ModelConfig) -> tuple[int, ...]:
+    """The heads of each layer that a model's injection reaches; none without a lexicon."""
+    if not isinstance(shape, EncoderConfig | HubConfig) or shape.lexicon == "none":
+        return ()
+    return (shape.heads - 1,) if shape.lexicon_heads == "last" else tuple(range(shape.heads))
+
+
+def described(shape: ModelConfig) -> str:
+    """What an injection does, as in "adds σ / √32 to the scores of the last head of every layer"; "" without one."""
+    if not isinstance(shape, EncoderConfig | HubConfig) or shape.lexicon == "none":
+        return ""
+    heads = "the last head of every layer" if shape.lexicon_heads == "last" else "all heads of every layer"
+    if shape.lexicon == "multiply":
+        return f"multiplies the scores of {heads} by σ"
+    return f"adds σ{f' / √{shape.key_size}' if shape.lexicon_scaled else ''} to the scores of {heads}"
+
+
+def row(model: Model, trace: Trace, layer: int, head: int, token: int, component: int = 0) -> Row:
+    """One query's row, asked of the model under the interventions of the trace, and once more without its lexicon.
+
+    Args:
+        model, trace: the trace is the model's, with the polarities of its tokens.
+        layer, head, token, component: counted from 0.
+    Raises:
+        InputError: the model has no lexicon, or no such layer, head, token or component.
+    """
+    if not model.capabilities.lexicon or trace.polarity is None:
+        raise InputError(f"{trace.run} has no lexicon.")
+    import torch
+
+    from sentviz.models.terms import terms_of
+
+    asked: dict[str, Any] = {"layers": (layer,), "heads": (head,), "components": (component,), "queries": (token,), "projections": True}
+    change = trace.change | {"heads_off": [pair for pair in trace.heads_off if pair != (layer, head)]}
+    seen = model.trace(trace.text, trace.text_pair, scores=True, **asked, **change)
+    before = model.trace(trace.text, trace.text_pair, **asked, **(change | {"strength": {**trace.strength, "lexicon": 0.0}}))
+    assert seen.scores is not None and seen.queries is not None and seen.keys is not None
+    assert seen.components is not None and before.components is not None
+    terms = terms_of(seen)[0]
+    structure = terms.structure.part(queries=torch.tensor([token]))
+    injected = structure.factor or next(bias for bias in structure.biases if bias.name == "lexicon")
+    return Row(
+        run=trace.run,
+        layer=layer,
+        head=head,
+        component=component,
+        token=token,
+        tokens=trace.tokens,
+        strength=trace.strength.get("lexicon", 1.0),
+        multiplies=structure.factor is not None,
+        sigma=sigma(trace.polarity)[token].astype(float),
+        plain=float(terms.scale) * (seen.keys[0, 0, 0].astype(float) @ seen.queries[0, 0, 0, 0].astype(float)),
+        injected=injected.dense()[0, 0, 0, 0].numpy().astype(float),
+        scores=seen.scores[0, 0, 0, 0].astype(float),
+        before=before.components[0, 0, 0, 0].astype(float),
+        after=seen.components[0, 0, 0, 0].astype(float),
+    )

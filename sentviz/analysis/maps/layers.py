@@ -1,0 +1,79 @@
+"""How the verdict forms layer by layer, and what each head does on one sentence."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from sentviz.errors import InputError
+from sentviz.runs.trace import Trace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sentviz.models.model import Model
+
+Floats = npt.NDArray[np.float32]
+
+PATTERNS = ("entropy", "distance", "previous", "next", "same", "first", "punctuation")
+
+
+def verdict_by_layer(model: Model, trace: Trace) -> Floats:
+    """(L+1, K) probabilities when the model's own final norm and classifier read each layer's states (nostalgebraist's logit lens).
+
+    Row 0 is the embedding. Layers before the last were never trained to be read so: a late jump is no defect.
+
+    Raises:
+        InputError: the trace holds no hidden states.
+    """
+    import torch
+
+    from sentviz.models.model import softmax
+
+    if trace.hidden is None:
+        raise InputError("The trace was made without hidden states.")
+    with torch.inference_mode():
+        states = torch.from_numpy(trace.hidden.copy()).to(next(model.network.parameters()).dtype)  # stored ones are in single precision
+        logits = torch.cat([model.network.classifier(model.network.pool(state[None], None)) for state in states])
+    return softmax(logits.numpy())
+
+
+def head_patterns(trace: Trace, component: int | str = "effective") -> pd.DataFrame:
+    """What each head attends to: a row per layer and head (counted from 0), a column per pattern.
+
+    Rows of the map are taken by absolute size and scaled to sum 1 first, so that mixed and signed maps can be compared with plain ones.
+    entropy: of a row, as a share of its maximum log n (0 = one key, 1 = all alike). distance: mean |query - key| in tokens.
+    previous, next, same, first, punctuation: share of the attention on the key one before, one after, the query itself, the first token,
+    and punctuation marks; means over queries.
+
+    Raises:
+        InputError: the trace holds no such map.
+    """
+    import pandas as pd
+
+    try:
+        maps = np.abs(trace.stack(component)).astype(np.float64)
+    except KeyError as error:
+        raise InputError(f"The trace holds no map of component {component!r}.") from error
+    maps /= np.maximum(maps.sum(axis=-1, keepdims=True), 1e-12)
+    queries, keys = np.array(trace.query_ids), np.arange(maps.shape[-1])
+    step = keys[None, :] - queries[:, None]
+    marks = np.array([bool(token) and all(unicodedata.category(c)[0] in "PS" for c in token) for token in trace.tokens])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        entropy = -np.where(maps > 0, maps * np.log(maps), 0).sum(axis=-1).mean(axis=-1) / max(np.log(len(keys)), 1e-12)
+    values = {
+        "entropy": entropy,
+        "distance": (maps * np.abs(step)).sum(axis=-1).mean(axis=-1),
+        **{name: (maps * (step == offset)).sum(axis=-1).mean(axis=-1) for name, offset in (("previous", -1), ("next", 1), ("same", 0))},
+        "first": maps[..., 0].mean(axis=-1),
+        "punctuation": maps[..., marks & ~trace.specials].sum(axis=-1).mean(axis=-1),
+    }
+    rows = [
+        {"layer": layer, "head": head, **{name: float(value[i, j]) for name, value in values.items()}}
+        for i, layer in enumerate(trace.layer_ids)
+        for j, head in enumerate(trace.head_ids)
+    ]
+    return pd.DataFrame(rows, columns=["layer", "head", *PATTERNS])

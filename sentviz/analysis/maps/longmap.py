@@ -1,0 +1,378 @@
+"""One attention map of any text, small enough for a browser: tokens put together, 8 bits a weight, blocks where it is long.
+
+A map is read through a `Source`, a band of query rows at a time on the keys that they may see, so that the map of a text of 10,000 tokens
+never stands in memory as a whole, and what a window leaves out is never made. Tokens become words or sentences (`Units`). First the key
+columns of a unit are put together, then its query rows:
+
+    over keys      sum: a unit receives what its tokens receive together, so every row keeps its sum (the default)
+    over queries   mean: a unit looks where its tokens look on average (the default)
+    max            the entry farthest from 0, with its sign
+
+Shapes: a map is (n, m) over tokens, (u, w) over units.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from sentviz.data.spans import words_of
+from sentviz.errors import InputError
+from sentviz.runs.trace import Trace
+
+if TYPE_CHECKING:
+    from sentviz.models.model import Model
+
+Floats = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int64]
+Kind = Literal["tokens", "words", "sentences"]
+How = Literal["mean", "max", "sum"]
+KINDS: tuple[Kind, ...] = ("tokens", "words", "sentences")
+HOWS: tuple[How, ...] = ("mean", "max", "sum")
+
+EXACT_UNITS = 1_500
+"""Units a side up to which a map is sent as it is; beyond, block averages are sent, and exact tiles on demand."""
+OVERVIEW_CELLS = 500  # blocks a side of an overview
+BAND_BYTES = 64 << 20  # what the maps of one band of query rows may take
+
+_CLOSERS = "[\"'”’»›)\\]}」』）】]*"
+_SENTENCE_END = re.compile(rf"[.!?…‽؟۔।॥]+{_CLOSERS}(?=\s|$)|[。！？｡]+{_CLOSERS}|[\n\r\v\f\x85\u2028\u2029]+")
+
+
+# ---- tokens put together
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """The tokens of a text put together; each unit is a run of neighbours, each token belongs to one."""
+
+    kind: Kind
+    labels: tuple[str, ...]  # u; as written in the text, specials by their name
+    starts: Ints  # (u,) the first token of each
+    offsets: Ints  # (u, 2) characters [start, end) in its text
+    tokens: int  # m
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def ends(self) -> Ints:
+        """(u,) one behind the last token of each."""
+        return np.append(self.starts[1:], self.tokens)
+
+
+def units(trace: Trace, kind: Kind = "tokens") -> Units:
+    """The tokens, words or sentences of a trace; special tokens stay alone.
+
+    Raises:
+        InputError: an unknown kind.
+    """
+    n = len(trace.tokens)
+    if kind == "tokens":
+        starts = np.arange(n)
+    elif kind == "words":
+        starts = np.array([word.indices[0] for word in words_of(trace.text, trace, trace.text_pair)], dtype=np.int64)
+    elif kind == "sentences":
+        starts = _sentence_starts(trace)
+    else:
+        raise InputError(f"Units are {', '.join(KINDS)}, not {kind!r}.")
+    lasts = np.append(starts[1:], n) - 1
+    offsets = np.stack([trace.offsets[starts, 0], trace.offsets[lasts, 1]], axis=1)
+    texts = (trace.text, trace.text_pair or "")
+    labels = tuple(
+        trace.tokens[first] if trace.specials[first] or kind == "tokens" else texts[trace.segments[first]][a:b]
+        for first, (a, b) in zip(starts.tolist(), offsets.tolist(), strict=True)
+    )
+    return Units(kind, labels, starts, offsets, n)
+
+
+def sentence_spans(text: str) -> list[tuple[int, int]]:
+    """Characters [start, end) of each sentence; together they cover the text.
+
+    A sentence ends behind . ! ? … and their kin with the quotes and brackets that follow, where a blank or the end comes next (none is
+    needed behind 。！？), and at every line break. Abbreviations are not known: "Mr. Smith" is cut in two.
+    """
+    ends = [match.end() for match in _SENTENCE_END.finditer(text)]
+    if not ends or ends[-1] < len(text):
+        ends.append(len(text))
+    return list(zip([0, *ends[:-1]], ends, strict=True))
+
+
+def _sentence_starts(trace: Trace) -> Ints:
+    number = np.zeros(len(trace.tokens), dtype=np.int64)
+    for segment, text in enumerate((trace.text, trace.text_pair or "")):
+        here = trace.segments == segment
+        ends = np.array([end for _, end in sentence_spans(text)], dtype=np.int64)
+        number[here] = ends.searchsorted(trace.offsets[here, 0], side="right")
+    alone = trace.specials
+    new = (trace.segments[1:] != trace.segments[:-1]) | (number[1:] != number[:-1]) | alone[1:] | alone[:-1]
+    return np.append(0, np.flatnonzero(new) + 1)
+
+
+def _together(values: Floats, starts: Ints, how: How, axis: int, sizes: Ints | None = None) -> Floats:
+    """Runs of rows (axis 0) or columns (axis 1) that begin at `starts` put together.
+
+    Args:
+        sizes: how many each run stands for, where those that are 0 were left out; as many as there are unless told.
+    """
+    if len(starts) == values.shape[axis] and (how != "mean" or sizes is None):
+        return values
+    if how == "max":
+        high, low = (reduce.reduceat(values, starts, axis=axis) for reduce in (np.maximum, np.minimum))
+        return np.asarray(np.where(-low > high, low, high), dtype=np.float32)
+    total = np.add.reduceat(values, starts, axis=axis, dtype=np.float64)
+    if how == "mean":
+        sizes = np.diff(starts, append=values.shape[axis]) if sizes is None else sizes
+        total /= sizes[:, None] if axis == 0 else sizes
+    return total.astype(np.float32)
+
+
+# ---- where a map comes from
+
+
+@dataclass(frozen=True)
+class Source:
+    """One map over tokens, (n, n), read a band of query rows at a time; keys out of reach of all of its rows are left out."""
+
+    tokens: int  # n
+    read: Callable[[int, int], tuple[Floats, Ints]]  # (start, stop) -> (stop - start, reach) weights, (reach,) places of the keys in order
+    band: int  # rows to read at a time
+
+
+def held(trace: Trace, layer: int, head: int | str = "mean", component: int | str = "effective", *, band_bytes: int = BAND_BYTES) -> Source:
+    """A map that a trace is of, see `Trace.map`; one that it does not hold is made a band of rows at a time.
+
+    Args:
+        band_bytes: how much memory the maps of one band may take.
+    Raises:
+        KeyError: the trace is not of that map.
+        InputError: the trace was made for some of the query rows only.
+    """
+    n = len(trace.tokens)
+    if trace.query_ids != tuple(range(n)):
+        raise InputError("A long map needs the trace of every query.")
+    trace.band(layer, 0, 1, head, component)
+    heads = len(trace.head_ids) if isinstance(head, str) else 1
+    band = n if trace.attention is not None else max(1, band_bytes // (4 * n * heads * (3 * trace.lambdas.shape[1] + 2)))
+    return Source(n, lambda start, stop: trace.band(layer, start, stop, head, component), min(band, n))
+
+
+def tiled(
+    model: Model,
+    text: str,
+    text_pair: str | None = None,
+    *,
+    layer: int,
+    head: int | str = "mean",
+    component: int | str = "effective",
+    band_bytes: int = BAND_BYTES,
+    **change: Any,
+) -> Source:
+    """A map of a text: the model runs once and keeps one layer's Q, K and terms; nothing of n x n is ever held.
+
+    Args:
+        layer, head, component: as in `Trace.map`, counted from 0.
+        band_bytes: how much memory the maps of one band may take.
+        change: interventions, as in `Model.trace`.
+    Raises:
+        InputError: the text cannot be read, or a choice outside the model.
+    """
+    heads = () if isinstance(head, str) else (head,)
+    has = model.capabilities
+    if not (0 <= layer < has.layers and all(0 <= h < has.heads for h in heads)):
+        raise InputError(f"There is no layer {layer} with head {head} in {model.name}; both are counted from 0.")
+    trace = model.trace(text, text_pair, layers=(layer,), heads=heads, maps=False, projections=True, **change)
+    return held(trace, layer, head, component, band_bytes=band_bytes)
+
+
+@dataclass(frozen=True, eq=False)
+class Sight:
+    """What a window lets each unit of a text see; a unit sees what any of its tokens sees."""
+
+    window: int
+    globals: Ints  # (g,) places of the tokens that all see
+    share: float  # of the pairs of tokens, those that are seen
+    low: Ints  # (u,) first key unit in the window of each unit
+    high: Ints  # (u,) last one
+    everywhere: Ints  # units that hold a global token
+
+
+def sight(trace: Trace, units: Units, layer: int) -> Sight | None:
+    """What the units of a text see in a layer; None where every token sees all, or where the trace holds no terms.
+
+    Raises:
+        KeyError: the trace is not of that layer.
+    """
+    if layer not in trace.layer_ids:
+        raise KeyError(f"the trace holds no layer {layer}")
+    if not trace.terms:
+        return None
+    from sentviz.models.terms import terms_of
+
+    pattern = terms_of(trace)[trace.layer_ids.index(layer)].structure.pattern
+    n = units.tokens
+    if pattern is None or pattern.window // 2 >= n - 1:
+        return None
+    reach, held = pattern.window // 2, pattern.globals[0].numpy()
+    held, rows = held[held >= 0], np.arange(n)
+    first, last = np.maximum(rows - reach, 0), np.minimum(rows + reach, n - 1)
+    beyond = n * len(held) - sum(int(last[place] - first[place]) + 1 for place in held)  # as many see a token in their window as it sees
+    return Sight(
+        window=pattern.window,
+        globals=held,
+        share=(int((last - first + 1).sum()) + beyond) / n**2,
+        low=units.starts.searchsorted(first[units.starts], side="right") - 1,
+        high=units.starts.searchsorted(last[units.ends - 1], side="right") - 1,
+        everywhere=np.unique(units.starts.searchsorted(held, side="right") - 1),
+    )
+
+
+def tile(
+    source: Source,
+    units: Units,
+    rows: tuple[int, int] | None = None,
+    columns: tuple[int, int] | None = None,
+    *,
+    queries: How = "mean",
+    keys: How = "sum",
+) -> Floats:
+    """The exact map of some units, all unless told: query units [start, stop) x key units [start, stop).
+
+    Raises:
+        InputError: the units are of another text.
+    """
+    if units.tokens != source.tokens:
+        raise InputError(f"Units of {units.tokens:,} tokens do not fit a map of {source.tokens:,}.")
+    (top, bottom), (left, right) = (span or (0, len(units)) for span in (rows, columns))
+    if not (0 <= top < bottom <= len(units) and 0 <= left < right <= len(units)):
+        raise InputError(f"There are {len(units):,} units; rows {top} to {bottom} and columns {left} to {right} are no part of them.")
+    values, reached = _strip(source, units, top, bottom, queries, keys)
+    if len(reached) == len(units):
+        return values[:, left:right]
+    inside = (reached >= left) & (reached < right)
+    made = np.zeros((bottom - top, right - left), dtype=np.float32)
+    made[:, reached[inside] - left] = values[:, inside]
+    return made
+
+
+def _strip(source: Source, units: Units, top: int, bottom: int, queries: How, keys: How) -> tuple[Floats, Ints]:
+    """Query units [top, bottom) on the key units in their reach: (bottom - top, reach) weights, (reach,) places of those units."""
+    first, last = int(units.starts[top]), int(units.ends[bottom - 1])
+    parts = []
+    for start in range(first, last, source.band):
+        values, places = source.read(start, min(start + source.band, last))
+        reached, firsts = np.unique(units.starts.searchsorted(places, side="right") - 1, return_index=True)
+        parts.append((_together(values, firsts, keys, 1, (units.ends - units.starts)[reached]), reached))
+    if len(parts) == 1:
+        values, reached = parts[0]
+    else:
+        reached = np.unique(np.concatenate([there for _, there in parts]))
+        values, at = np.zeros((last - first, len(reached)), dtype=np.float32), 0
+        for part, there in parts:
+            values[at : at + len(part), reached.searchsorted(there)] = part
+            at += len(part)
+    return _together(values, units.starts[top:bottom] - first, queries, 0), reached
+
+
+def overview(source: Source, units: Units, *, queries: How = "mean", keys: How = "sum", cells: int = OVERVIEW_CELLS) -> tuple[Floats, int]:
+    """The whole map as averages of blocks x blocks units, at most `cells` a side, and the size of a block; 1 = exact."""
+    block = -(-len(units) // cells)
+    sizes = np.diff(np.arange(0, len(units), block), append=len(units))
+    made = np.zeros((len(sizes), len(sizes)), dtype=np.float32)
+    for top, bottom in _bands(units, block, source.band):
+        values, reached = _strip(source, units, top, bottom, queries, keys)
+        columns, firsts = np.unique(reached // block, return_index=True)
+        values = _together(values, firsts, "mean", 1, sizes[columns])
+        made[top // block : -(-bottom // block), columns] = _together(values, np.arange(0, bottom - top, block), "mean", 0)
+    return made, block
+
+
+def _bands(units: Units, block: int, tokens: int) -> Iterator[tuple[int, int]]:
+    """Units [start, stop) in whole blocks of about so many tokens."""
+    ends, top = units.ends, 0
+    while top < len(units):
+        reach = int(ends.searchsorted(units.starts[top] + tokens, side="right")) - top
+        bottom = min(top + max(reach // block, 1) * block, len(units))
+        yield top, bottom
+        top = bottom
+
+
+def merged(
+    trace: Trace, units: Units, layer: int, head: int | str, component: int | str, *, queries: How = "mean", keys: How = "sum"
+) -> Trace:
+    """The trace with units for tokens and this one map: what figures draw of words and sentences."""
+    values = tile(held(trace, layer, head, component), units, queries=queries, keys=keys)
+    effective = component == "effective"
+    return trace.over(
+        units.starts,
+        units.labels,
+        attention=values[None, None] if effective else None,
+        components=None if effective else values[None, None, None],
+        offsets=units.offsets,
+        unknown=np.logical_and.reduceat(trace.unknown, units.starts),
+        layer_ids=(layer,),
+        head_ids=(int(head),) if not isinstance(head, str) else (0,),
+        component_ids=() if effective else (int(component),),
+    )
+
+
+# ---- to the browser
+
+
+@dataclass(frozen=True, eq=False)
+class Packed:
+    """A map in 8 bits a weight and one scale: weight = scale * code * |code|.
+
+    Squares, because attention has a few large weights and many small ones, which equal steps would round to 0.
+    """
+
+    codes: npt.NDArray[np.uint8] | npt.NDArray[np.int8]  # (u, w); int8 where an entry is negative
+    scale: float
+
+    @property
+    def signed(self) -> bool:
+        """Whether an entry is negative: the colours diverge."""
+        return self.codes.dtype == np.int8
+
+    @property
+    def error(self) -> float:
+        """The most that any weight is off; a weight x is off by sqrt(scale x) + scale / 4 at most."""
+        return self.scale * ((127 if self.signed else 255) - 0.25)
+
+    def values(self) -> Floats:
+        """(u, w) the weights as the browser sees them."""
+        codes = self.codes.astype(np.float32)
+        return np.asarray(np.float32(self.scale) * codes * np.abs(codes), dtype=np.float32)
+
+
+def pack(values: Floats) -> Packed:
+    """Round a map to 8 bits a weight."""
+    size = np.abs(values)
+    signed, peak = bool((values < 0).any()), float(size.max())
+    scale = peak / (127 if signed else 255) ** 2
+    codes = np.sign(values) * np.rint(np.sqrt(size / scale)) if scale else np.zeros_like(values)
+    return Packed(codes.astype(np.int8) if signed else codes.astype(np.uint8), scale)
+
+
+def payload(head: Mapping[str, Any], layers: Iterable[tuple[Packed, int, int, int]]) -> bytes:
+    """What a browser needs of a map, as one run of bytes: the length of the head (4 bytes, little-endian), the head as JSON, the codes.
+
+    Args:
+        head: labels and whatever else the view needs; plain data.
+        layers: packed maps with the unit of their first row and column and the units a side of each cell: the overview, then exact tiles.
+    """
+    described, codes, offset = [], [], 0
+    for packed, row, column, block in layers:
+        rows, columns = packed.codes.shape
+        place = {"row": row, "column": column, "rows": rows, "columns": columns, "block": block, "offset": offset}
+        described.append(place | {"scale": packed.scale, "signed": packed.signed, "error": packed.error})
+        codes.append(packed.codes.tobytes())
+        offset += packed.codes.size
+    text = json.dumps({**head, "layers": described}, separators=(",", ":")).encode()
+    return b"".join([len(text).to_bytes(4, "little"), text, *codes])

@@ -1,0 +1,71 @@
+"""Words by class: negators, intensifiers and function words from our own lists (wordclasses.toml), polar ones from a lexicon.
+
+A word that the model does not know belongs to no class.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from sentviz.errors import DataMissingError
+
+if TYPE_CHECKING:
+    from sentviz.data.tokenizers import Encoded
+
+Bools = npt.NDArray[np.bool_]
+CLASSES = ("positive words", "negative words", "negators", "intensifiers", "function words")
+LEXICONS = ("lexicon_en_vader", "lexicon_en_opinion")  # the first at hand is used
+
+
+@dataclass(frozen=True)
+class WordClasses:
+    """Lower-cased words by class, each in one class only, and the polarity lexicon that they come from."""
+
+    words: Mapping[str, frozenset[str]]
+    lexicon: str
+
+    def members(self, text: str, encoded: Encoded) -> Bools:
+        """(K, m) which tokens spell a word of each class; unknown and special ones belong to none."""
+        from sentviz.data.spans import words_of
+
+        found = np.zeros((len(self.words), len(encoded)), dtype=np.bool_)
+        for word in words_of(text, encoded):
+            found[:, list(word.indices)] = np.array([word.text.casefold() in those for those in self.words.values()])[:, None]
+        return found & ~encoded.unknown & ~encoded.specials
+
+
+def own_lists() -> dict[str, frozenset[str]]:
+    """Negators, intensifiers and function words, lower-cased; a word of several lists counts for the first."""
+    lists: dict[str, frozenset[str]] = {}
+    for name, words in tomllib.loads(Path(__file__).with_name("wordclasses.toml").read_text(encoding="utf-8")).items():
+        lists[name] = frozenset(words.split()).difference(*lists.values())
+    return lists
+
+
+def word_classes() -> WordClasses:
+    """The word classes with the first polarity lexicon at hand.
+
+    Raises:
+        DataMissingError: there is none.
+    """
+    from sentviz.data import datasets
+
+    name = next((name for name in LEXICONS if datasets.where(name, "lexicon")), None)
+    if name is None:
+        raise DataMissingError(
+            f"Positive and negative words come from a polarity lexicon, and neither {' nor '.join(LEXICONS)} is on this machine;"
+            " SENTVIZ_DATA names the folder that holds it as <name>/lexicon.parquet."
+        )
+    frame = datasets.load_file(name, "lexicon")
+    found, terms = own_lists(), frame["term"].astype(str).str.casefold()
+    taken = frozenset[str]().union(*found.values())
+    for side, of_side in (("positive words", frame["polarity"] > 0), ("negative words", frame["polarity"] < 0)):
+        found[side] = frozenset(terms[of_side]) - taken
+    return WordClasses({side: found[side] for side in CLASSES}, name)

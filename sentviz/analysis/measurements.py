@@ -1,0 +1,120 @@
+"""Measurements of a run over a split of its data set, which are stored with the run: by a command, or from a page of the app."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sentviz.analysis.explain.faithfulness import FILE as FAITHFULNESS
+from sentviz.analysis.maps.gates import FILE as GATES
+from sentviz.analysis.maps.heads import FILE as HEADS
+from sentviz.analysis.maps.specialise import FILE as COMPONENTS
+from sentviz.analysis.testset.leaders import FILE as LEADERS
+from sentviz.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sentviz.data.datasets import Split
+    from sentviz.models.model import Model, Progress
+    from sentviz.runs.store import Run
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One kind of measurement, named as its command."""
+
+    title: str  # what is measured, in the plural
+    split: str  # on which it is measured by default
+    make: Callable[..., Run]  # of a run, a split and progress, with options
+
+
+def measure(name: str, run: Run, split: str = "", *, progress: Progress | None = None, **options: Any) -> Run:
+    """Measure a run, store what comes out with it, and return the run that has it.
+
+    Args:
+        name: of `MEASUREMENTS`.
+        split: of the run's data set; by default that of the measurement.
+        options: of the command of this name.
+    Raises:
+        DataMissingError: the rows are not on this machine.
+        InputError: the run's model has nothing of this kind.
+        RunError: the run has no weights, or its folder cannot be written.
+    """
+    kind = MEASUREMENTS[name]
+    made: Run = kind.make(run, split or kind.split, progress or (lambda done, total: None), **options)
+    return made
+
+
+def _table(file: str, over: Callable[..., pd.DataFrame]) -> Callable[..., Run]:
+    """A measurement that is one table."""
+
+    def make(run: Run, split: str, progress: Progress, **options: Any) -> Run:
+        from sentviz.data import datasets
+        from sentviz.models.loading import load
+        from sentviz.runs.store import attach, attachable
+
+        attachable(run, file)
+        rows = datasets.load_split(run.config["data"]["name"], split)
+        return attach(run, file, over(load(run), rows, progress, **options))
+
+    return make
+
+
+def _faithfulness(model: Model, rows: Split, progress: Progress, *, sample: int = 200, seed: int = 0) -> pd.DataFrame:
+    from sentviz.analysis.explain.faithfulness import over_split
+
+    pairs = rows.frame["text_pair"].tolist() if "text_pair" in rows.frame else None
+    return over_split(model, rows.frame["text"].tolist(), pairs=pairs, sample=sample, seed=seed, progress=progress)
+
+
+def _components(model: Model, rows: Split, progress: Progress, *, sample: int = 300, seed: int = 0, inits: int = 20) -> pd.DataFrame:
+    from sentviz.analysis.maps.specialise import over_split
+    from sentviz.analysis.maps.wordclasses import word_classes
+
+    if "text_pair" in rows.frame:
+        raise InputError(f"{model.name} reads pairs of texts; components are measured on single ones.")
+    return over_split(model, rows.frame["text"].tolist(), word_classes(), sample=sample, seed=seed, inits=inits, progress=progress)
+
+
+def _heads(model: Model, rows: Split, progress: Progress) -> pd.DataFrame:
+    from sentviz.analysis.maps.heads import over_split
+
+    return over_split(model, rows.frame, progress)
+
+
+def _gates(model: Model, rows: Split, progress: Progress) -> pd.DataFrame:
+    from sentviz.analysis.maps.gates import over_split
+    from sentviz.analysis.maps.wordclasses import word_classes
+    from sentviz.data import datasets
+
+    if datasets.info(rows.name).language != "en":
+        raise InputError(f"{model.name} reads {rows.name}, which is not English: its words cannot be sorted, the tagger is English only.")
+    return over_split(model, rows.frame, word_classes(), progress)
+
+
+def _leaders(model: Model, rows: Split, progress: Progress) -> pd.DataFrame:
+    from sentviz.analysis.testset.leaders import survey
+
+    return survey(model, rows, progress)
+
+
+def _epochs(run: Run, split: str, progress: Progress, *, sample: int = 400, seed: int = 0) -> Run:
+    from sentviz.analysis.epochs.measured import files, names
+    from sentviz.data import datasets
+    from sentviz.runs.store import attach_files, attachable
+
+    attachable(run, *names(run))
+    example, rows = run.example(), datasets.load_split(run.config["data"]["name"], split)
+    return attach_files(run, files(run, rows, (example.text, example.text_pair), rows=sample, seed=seed, progress=progress))
+
+
+MEASUREMENTS: Mapping[str, Measurement] = {
+    "faithfulness": Measurement("explanations", "test", _table(FAITHFULNESS, _faithfulness)),
+    "specialise": Measurement("components", "test", _table(COMPONENTS, _components)),
+    "heads": Measurement("heads", "test", _table(HEADS, _heads)),
+    "gates": Measurement("gates", "test", _table(GATES, _gates)),
+    "leaders": Measurement("leaders", "test", _table(LEADERS, _leaders)),
+    "epochs": Measurement("epochs", "validation", _epochs),
+}

@@ -1,0 +1,240 @@
+"""One part of predicted rows, as a short text that a link can carry.
+
+cell=1,0                    labelled 1, predicted 0
+word=dull, word=dull@1,0    the text has the word; within a cell
+p=1:0.4-0.6                 the probability of class 1 lies in the band
+agree=first                 of two runs, which is right: both, first, second, neither
+tag=negation                rows with the tag
+lasso=tsne.2:x,y;x,y;x,y    inside an outline of at most 24 corners, in a picture of the embeddings: method, layer
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sentviz.analysis.testset.rows import Rows
+from sentviz.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Bools = npt.NDArray[np.bool_]
+KINDS = ("cell", "word", "p", "agree", "tag", "lasso")
+AGREE = ("both", "first", "second", "neither")
+CORNERS = 24
+
+
+@dataclass(frozen=True)
+class Slice:
+    """A kind of `KINDS` and its value; `str()` gives the text that `parse` reads."""
+
+    kind: str
+    value: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}={self.value}"
+
+    @classmethod
+    def parse(cls, text: str) -> Slice | None:
+        """A slice from its text; None for no text.
+
+        Raises:
+            InputError: a text that is no slice.
+        """
+        if not text:
+            return None
+        kind, mark, value = text.partition("=")
+        part = cls(kind, value)
+        if not mark or kind not in KINDS or not value:
+            raise InputError(f"“{_line(text)}” is no part of the rows; parts begin with {', '.join(KINDS[:-1])} or {KINDS[-1]}.")
+        part.check()
+        return part
+
+    @classmethod
+    def lasso(cls, method: str, layer: int, outline: npt.ArrayLike) -> Slice:
+        """The rows inside an outline (v, 2) in the picture of a method and layer; corners beyond 24 are left out evenly."""
+        corners = np.asarray(outline, dtype=float).reshape(-1, 2)
+        if len(corners) > CORNERS:
+            corners = corners[np.linspace(0, len(corners) - 1, CORNERS).round().astype(int)]
+        return cls("lasso", f"{method}.{layer}:" + ";".join(f"{x:.4g},{y:.4g}" for x, y in corners))
+
+    def check(self) -> None:
+        """Raises InputError where the value means nothing."""
+        try:
+            good = self._meant()
+        except ValueError:
+            good = False
+        if not good:
+            raise InputError(f"“{_line(str(self))}” is no part of the rows.")
+
+    def _meant(self) -> bool:
+        match self.kind:
+            case "cell":
+                return len(self.cell) == 2 and all(_class(k) for k in self.cell)
+            case "word":
+                return bool(self.word) and all(_class(k) for k in self.cell)
+            case "p":
+                k, low, high = self.band
+                return _class(k) and 0 <= low <= high <= 1
+            case "agree":
+                return self.value in AGREE
+            case "lasso":
+                return 3 <= len(self.outline) <= CORNERS and bool(np.isfinite(self.outline).all()) and _class(self.picture[1])
+            case _:
+                return True
+
+    @property
+    def word(self) -> str:
+        """The word of a word slice."""
+        return re.sub(r"@\d+,\d+$", "", self.value) if self.kind == "word" else ""
+
+    @property
+    def cell(self) -> tuple[int, ...]:
+        """Label and prediction, counted from 0; empty for slices without a cell."""
+        if self.kind == "cell":
+            return tuple(int(k) for k in self.value.split(","))
+        found = re.search(r"@(\d+),(\d+)$", self.value) if self.kind == "word" else None
+        return (int(found[1]), int(found[2])) if found else ()
+
+    @property
+    def band(self) -> tuple[int, float, float]:
+        """Class, low and high of a probability band."""
+        k, _, ends = self.value.partition(":")
+        low, _, high = ends.partition("-")
+        return int(k), float(low), float(high)
+
+    @property
+    def picture(self) -> tuple[str, int]:
+        """Method and layer of a lasso."""
+        method, _, layer = self.value.partition(":")[0].partition(".")
+        return method, int(layer)
+
+    @property
+    def outline(self) -> npt.NDArray[np.float64]:
+        """(v, 2) corners of a lasso."""
+        pairs = [pair.split(",") for pair in self.value.partition(":")[2].split(";")]
+        return np.array([[float(x), float(y)] for x, y in pairs])
+
+    def says(self, classes: tuple[str, ...], runs: tuple[str, str] = ("the first run", "the second run")) -> str:
+        """The slice in words."""
+
+        def name(k: int) -> str:
+            return classes[k] if k < len(classes) else f"class {k}"
+
+        match self.kind:
+            case "cell":
+                return (
+                    f"{name(self.cell[0])}, taken for {name(self.cell[1])}"
+                    if self.cell[0] != self.cell[1]
+                    else f"{name(self.cell[0])}, right"
+                )
+            case "word":
+                inside = ""
+                if self.cell:
+                    label, said = map(name, self.cell)
+                    inside = f" among {label}, right" if label == said else f" among {label} taken for {said}"
+                return f"with the word “{self.word}”{inside}"
+            case "p":
+                k, low, high = self.band
+                return f"{low:.0%} to {high:.0%} {name(k)}"
+            case "agree":
+                only = {"first": f"only {runs[0]} is right", "second": f"only {runs[1]} is right"}
+                return {"both": "both runs are right", "neither": "both runs are wrong"}.get(self.value) or only[self.value]
+            case "tag":
+                return self.value
+            case _:
+                method, layer = self.picture
+                return f"inside the outline drawn in the {method.upper() if method != 'tsne' else 't-SNE'} picture of layer {layer}"
+
+    def mask(self, rows: Rows, other: Rows | None = None, points: pd.DataFrame | None = None) -> Bools:
+        """(n,) which rows are in the slice.
+
+        Args:
+            other: the second run on the same rows, for agree. points: id, x, y of the picture of a lasso.
+        Raises:
+            InputError: what the slice needs is not there; the sentence says what.
+        """
+        frame, every = rows.frame, np.ones(len(rows), dtype=bool)
+        if self.cell:
+            if max(self.cell) >= len(rows.classes):
+                raise InputError(f"{rows.run} has {len(rows.classes)} classes; there is no cell {self.cell[0] + 1}, {self.cell[1] + 1}.")
+            every = (rows.labels == self.cell[0]) & (rows.predicted == self.cell[1])
+        match self.kind:
+            case "word":
+                return every & having(rows, self.word)
+            case "p":
+                k, low, high = self.band
+                if k >= len(rows.classes):
+                    raise InputError(f"{rows.run} has {len(rows.classes)} classes; there is no class {k + 1}.")
+                return np.asarray((rows.probabilities[:, k] >= low) & (rows.probabilities[:, k] <= high))
+            case "agree":
+                if other is None or list(other.frame["id"]) != list(frame["id"]):
+                    raise InputError("Which run is right needs a second run on the same rows.")
+                first, second = (np.asarray(side["right"], dtype=bool) for side in (frame, other.frame))
+                parts: dict[str, Bools] = {"both": first & second, "first": first & ~second, "second": ~first & second}
+                return parts.get(self.value, np.asarray(~first & ~second))
+            case "tag":
+                if "tag" not in frame:
+                    raise InputError("These rows have no tags; the demo set has.")
+                return np.asarray(frame["tag"] == self.value)
+            case "lasso":
+                from sentviz.analysis.embeddings.projection import inside
+
+                if points is None:
+                    raise InputError("The outline was drawn in a picture of the embeddings that is not here; open the page Embeddings.")
+                held = inside(points[["x", "y"]].to_numpy(float), self.outline)
+                if len(points) == len(frame) and (points["id"].to_numpy() == frame["id"].to_numpy()).all():
+                    return held
+                return np.asarray(frame["id"].isin(set(points.loc[held, "id"])))
+            case _:
+                return every
+
+
+def _line(text: str) -> str:
+    """The beginning of a text, in one line."""
+    return " ".join(text[:60].split())
+
+
+def _class(number: int) -> bool:
+    """Whether it can be the number of a class or layer, counted from 0."""
+    return 0 <= number < 1_000
+
+
+def having(rows: Rows, word: str) -> Bools:
+    """(n,) which texts have the whole word, as `sentviz.analysis.testset.word_counts` counts words.
+
+    Raises:
+        InputError: the texts are not at hand.
+    """
+    from sentviz.analysis.testset.word_counts import LETTERS, plain
+
+    edge = f"[^{LETTERS}']"
+    return matching(rows, f"(?:^|{edge})'*{re.escape(word)}'*(?:{edge}|$)", plain)
+
+
+def matching(rows: Rows, pattern: str, prepared: Callable[[Any], Any] | None = None) -> Bools:
+    """(n,) which texts match a regular expression in RE2's syntax, upper or lower case; linear in the text, whatever the pattern.
+
+    Args:
+        prepared: what is done to the texts before, as an arrow array.
+    Raises:
+        InputError: the texts are not at hand, or the pattern is none.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not rows.has_text:
+        raise InputError("The texts of these rows are not at hand, so they cannot be searched.")
+    texts = pa.array(rows.texts, type=pa.large_string())
+    try:
+        found = pc.match_substring_regex(prepared(texts) if prepared else texts, pattern, ignore_case=True)
+    except pa.ArrowInvalid as error:
+        reason = str(error).removeprefix("Invalid regular expression: ")
+        raise InputError(f"“{_line(pattern)}” is no regular expression ({reason}).") from None
+    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=bool)

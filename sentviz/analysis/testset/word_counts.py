@@ -1,0 +1,339 @@
+"""Words of predicted rows: how often each stands in which cell of the confusion matrix, and which belong to a cell.
+
+A word is an unbroken run of letters, digits and marks of any script, apostrophes inside it included, in lower case. Tags, entities and
+addresses of the web are no words.
+
+Keyness of a word in a cell is the log-odds ratio of the cell against all other rows with an informative Dirichlet prior (Monroe,
+Colaresi & Quinn 2008, "Fightin' Words", eqs. 15, 16, 20, 22). With y of the word's n occurrences in the cell, y' elsewhere, and a prior of
+a0 words drawn from all rows, a of them this one:
+
+    delta = ln((y + a) / (n + a0 - y - a)) - ln((y' + a) / (n' + a0 - y' - a))     variance = 1 / (y + a) + 1 / (y' + a)     z = delta / sd
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from sentviz.analysis.evaluation import Z, wilson
+from sentviz.analysis.testset.rows import Rows
+from sentviz.errors import InputError, RunError
+from sentviz.runs.store import Run, attach, attachable
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+Cell = tuple[int, int]  # label (-1 = rows without labels), prediction
+Ints = npt.NDArray[np.int64]
+
+FILE = "words.parquet"
+PRIOR = 500.0  # words
+PART = 8_000_000  # characters of texts whose words are counted at a time
+LEAST, MANY = 5, 1_000  # rows that a word stands in, at least; of fewer rows than MANY, two are enough
+LETTERS = r"\pL\pN\pM"
+_MARKUP = r"<[/!]?[A-Za-z][^<>]*>|&(?:#\w+|[A-Za-z]\w*);|(?:https?://|www\.)[^\s<>]+"
+
+STOP_WORDS = {
+    "en": """
+a an the this that these those i me my mine myself we us our ours ourselves you your yours yourself he him his himself she her hers herself
+it its itself they them their theirs themselves one ones who whom whose which what there here
+of in on at by for with from to into onto upon about as than through during before after between among over under up down out off again
+and or if then so because while when where how that also both each other another any some such same own all
+am is are was were be been being have has had having do does did doing done will would shall should can could may might must
+i'm i've i'd i'll you're you've you'd you'll he's he'd he'll she's she'd she'll it's it'd it'll we're we've we'd we'll they're they've
+they'd they'll that's there's here's what's who's where's let's
+s t d ll m re ve 's 'd 'll 'm 're 've
+""",
+    "ko": """
+이 그 저 것 거 게 수 등 및 때 나 너 내 네 제 우리 저희 이런 그런 저런 이렇게 그렇게 저렇게 이거 그거 저거 이것 그것 저것 여기 거기 저기
+그리고 또 또는 및 즉 의 을 를 은 는 가 에 에서 로 으로 와 과 도 만 한 할 하는 하고 해서 있는 있다 이다 입니다
+""",
+}
+"""Our own lists by language. Negations and words of contrast or degree (not, but, very) are not on them: they decide."""
+
+
+def stop_words(languages: Iterable[str] = ("en", "ko")) -> frozenset[str]:
+    """The words of the lists of these languages.
+
+    Raises:
+        InputError: a language without a list.
+    """
+    wanted = list(languages)
+    if unknown := [language for language in wanted if language not in STOP_WORDS]:
+        raise InputError(f"There is no list of stop words for {unknown[0]!r}; there are {', '.join(STOP_WORDS)}.")
+    return frozenset(word for language in wanted for word in STOP_WORDS[language].split())
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """How often V words stand in the rows of G cells."""
+
+    words: tuple[str, ...]  # (V,)
+    cells: tuple[Cell, ...]  # (G,)
+    counts: Ints  # (G, V) occurrences
+    rows: Ints  # (G, V) rows that have the word
+    sizes: Ints  # (G,) rows
+    least: int  # every word stands in so many rows, taken together
+
+    @property
+    def labelled(self) -> bool:
+        """Whether cells are of labels, not of predictions alone."""
+        return all(label >= 0 for label, _ in self.cells)
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """word, label, predicted, count, rows; without the zeros."""
+        import pandas as pd
+
+        cell, word = np.nonzero(self.counts)
+        labels, said = np.array(self.cells, dtype=np.int64).reshape(-1, 2).T
+        return pd.DataFrame(
+            {
+                "word": np.array(self.words, dtype=object)[word],
+                "label": labels[cell],
+                "predicted": said[cell],
+                "count": self.counts[cell, word],
+                "rows": self.rows[cell, word],
+            }
+        )
+
+
+def merged(parts: Sequence[Counts], least: int) -> Counts:
+    """The words of all rows from the counts of their parts, each made with `least` 1: those that stand in at least `least` rows.
+
+    Where any part has labels, rows of parts without do not count, as in `counted`.
+    """
+    import pandas as pd
+
+    labelled = any(part.labelled for part in parts)
+    kept = [part for part in parts if part.labelled == labelled]
+    cells = kept[0].cells
+    frame = (
+        pd.concat([part.frame for part in kept]).groupby(["word", "label", "predicted"], sort=True)[["count", "rows"]].sum().reset_index()
+    )
+    frame = frame[frame.groupby("word")["rows"].transform("sum") >= least]
+    sizes = np.sum([part.sizes for part in kept], axis=0)
+    return _of_frame(frame, cells, sizes, least)
+
+
+def of_frame(frame: pd.DataFrame, rows: Rows, least: int) -> Counts:
+    """Counts from their frame and the rows that were counted, of which no text is needed.
+
+    Args:
+        least: with which they were counted.
+    """
+    cells, labels = _cells(rows)
+    k = len(rows.classes)
+    kept = labels >= cells[0][0]
+    sizes = np.bincount((labels[kept] - cells[0][0]) * k + rows.predicted[kept], minlength=len(cells))
+    return _of_frame(frame, cells, sizes, least)
+
+
+def _cells(rows: Rows) -> tuple[tuple[Cell, ...], Ints]:
+    """The cells of some rows, and their labels, -1 for all where no row has one."""
+    k = range(len(rows.classes))
+    cells = tuple((label, said) for label in (k if rows.labelled else (-1,)) for said in k)
+    return cells, rows.labels if rows.labelled else np.full(len(rows), -1)
+
+
+def _of_frame(frame: pd.DataFrame, cells: tuple[Cell, ...], sizes: Ints, least: int) -> Counts:
+    """Counts from their frame."""
+    places = {cell: place for place, cell in enumerate(cells)}
+    place = np.array([places[pair] for pair in zip(frame["label"].tolist(), frame["predicted"].tolist(), strict=True)], dtype=np.int64)
+    words, word = np.unique(frame["word"].to_numpy(str), return_inverse=True)
+    tables = np.zeros((2, len(cells), len(words)), dtype=np.int64)
+    for table, column in zip(tables, ("count", "rows"), strict=True):
+        table[place, word] = frame[column]
+    return Counts(tuple(words.tolist()), cells, tables[0], tables[1], sizes, least)
+
+
+def plain(texts: pa.Array) -> pa.Array:
+    """Texts (n,) without tags, entities and web addresses, with one kind of apostrophe."""
+    import pyarrow.compute as pc
+
+    return pc.replace_substring(pc.replace_substring_regex(texts, _MARKUP, " "), "’", "'")
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text in their order."""
+    words, ids, _ = _split([text])
+    return [words[i] for i in ids]
+
+
+def counted(rows: Rows, least: int | None = None, *, most: int = 0, step: Callable[[], object] = lambda: None) -> Counts:
+    """Every word that stands in at least `least` rows, by cell; rows without labels count by prediction where no row has a label.
+
+    Args:
+        least: 5 unless given, 2 of fewer than 1,000 rows.
+        most: of different words; 0 = any number.
+        step: called before each part of the rows; what it raises ends the work.
+    Raises:
+        InputError: the texts are not at hand, or hold more than `most` different words.
+    """
+    from scipy import sparse
+
+    if not rows.has_text:
+        raise InputError("The texts of these rows are not at hand, so their words cannot be counted.")
+    cells, labels = _cells(rows)
+    kept = np.flatnonzero(labels >= (0 if rows.labelled else -1))
+    if least is None:
+        least = LEAST if len(kept) >= MANY else 2
+    cell = np.array([cells.index(pair) for pair in zip(labels[kept].tolist(), rows.predicted[kept].tolist(), strict=True)], dtype=np.int64)
+    numbers: dict[str, int] = {}
+    counts, documents = (sparse.csr_matrix((len(cells), 0), dtype=np.int64) for _ in range(2))
+    texts = rows.texts.iloc[kept]
+    for start, end in _parts(texts):
+        step()
+        words, ids, starts = _split(texts.iloc[start:end])
+        known, used = np.zeros(len(words), dtype=np.int64), np.unique(ids)
+        known[used] = [numbers.setdefault(words[i], len(numbers)) for i in used]
+        if most and len(numbers) > most:
+            raise InputError(f"These rows hold more than {most:,} different words, too many to count: ask about fewer rows.")
+        shape = end - start, len(numbers)
+        table = sparse.csr_matrix((np.ones(len(ids), dtype=np.int64), known[ids], starts), shape=shape)
+        table.sum_duplicates()
+        of_cell = sparse.csr_matrix(
+            (np.ones(shape[0], dtype=np.int64), (cell[start:end], np.arange(shape[0]))), shape=(len(cells), shape[0])
+        )
+        for whole in (counts, documents):
+            whole.resize(len(cells), len(numbers))
+        counts = counts + of_cell @ table
+        table.data[:] = 1
+        documents = documents + of_cell @ table
+    common = np.flatnonzero(np.asarray(documents.sum(axis=0)).ravel() >= least)
+    sizes, names = np.bincount(cell, minlength=len(cells)), list(numbers)
+    return Counts(tuple(names[i] for i in common), cells, counts[:, common].toarray(), documents[:, common].toarray(), sizes, least)
+
+
+def _parts(texts: pd.Series[str]) -> Iterator[tuple[int, int]]:
+    """Ranges [start, end) of texts with about `PART` characters each, so that what is made of them on the way stays small."""
+    ends = np.cumsum(texts.str.len().to_numpy(dtype=np.int64))
+    start = 0
+    while start < len(texts):
+        before = int(ends[start - 1]) if start else 0
+        end = max(int(np.searchsorted(ends, before + PART)), start + 1)
+        yield start, end
+        start = end
+
+
+def _split(texts: Iterable[str]) -> tuple[list[str], Ints, Ints]:
+    """Distinct words (V,), the words of all texts as places in them (N,), and where each text begins and ends in those (n + 1,)."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    lists = pc.split_pattern_regex(pc.utf8_lower(plain(pa.array(texts, type=pa.large_string()))), f"[^{LETTERS}']+")
+    coded = lists.flatten().dictionary_encode()
+    found = pc.utf8_trim(coded.dictionary, "'")
+    words = found.dictionary_encode()
+    real = np.asarray(pc.match_substring_regex(found, r"[\pL\pN]").to_numpy(zero_copy_only=False), dtype=bool)
+    first = coded.indices.to_numpy()
+    good = real[first]
+    ids = words.indices.to_numpy().astype(np.int64)[first[good]]
+    starts = np.concatenate([[0], np.cumsum(good)])[lists.offsets.to_numpy() - lists.offsets[0].as_py()]
+    return words.dictionary.to_pylist(), ids, starts.astype(np.int64)
+
+
+def keyness(counts: Counts, cell: Cell, prior: float = PRIOR, *, once: bool = False) -> pd.DataFrame:
+    """Each word in a cell against all other rows.
+
+    Args:
+        prior: a0, words of the prior; the larger, the nearer to 0 are ratios of rare words.
+        once: a word counts once in a row, so that a single text full of a name does not make it a word of the cell.
+    Frame:
+        word, count, rows, share (of the cell's words, with its 95 % Wilson interval share_low, share_high), rest (its share elsewhere),
+        value (log-odds ratio), low, high (95 %), z, sure (whether z holds for as many words as there are, Bonferroni).
+    Raises:
+        InputError: no such cell, no word in it, or none elsewhere.
+    """
+    import pandas as pd
+
+    if cell not in counts.cells:
+        raise InputError(f"There is no cell {cell[0] + 1}, {cell[1] + 1}.")
+    if not prior > 0:
+        raise InputError("The prior needs more than 0 words.")
+    place = counts.cells.index(cell)
+    table = (counts.rows if once else counts.counts).astype(np.float64)
+    inside, total = table[place], table.sum(axis=0)
+    outside = total - inside
+    n, others = inside.sum(), outside.sum()
+    if not n or not others:
+        where = "these rows" if not n else "any other rows"
+        raise InputError(f"No word stands in {where}, so there is nothing to compare.")
+    known = prior * total / total.sum()
+    with np.errstate(divide="ignore"):  # a vocabulary of one word has no odds
+        here = np.log(inside + known) - np.log(n + prior - inside - known)
+        there = np.log(outside + known) - np.log(others + prior - outside - known)
+    value = np.nan_to_num(here - there, nan=0.0)
+    spread = np.sqrt(1 / (inside + known) + 1 / (outside + known))
+    times, every = counts.counts[place].astype(np.float64), counts.counts.sum(axis=0)
+    words = times.sum()
+    low, high = wilson(times, words)
+    z = value / spread
+    return pd.DataFrame(
+        {
+            "word": counts.words,
+            "count": counts.counts[place],
+            "rows": counts.rows[place],
+            "share": times / words,
+            "share_low": low,
+            "share_high": high,
+            "rest": (every - times) / (every.sum() - words),
+            "value": value,
+            "low": value - Z * spread,
+            "high": value + Z * spread,
+            "z": z,
+            "sure": z > NormalDist().inv_cdf(1 - 0.025 / len(counts.words)),
+        }
+    )
+
+
+def largest(frame: pd.DataFrame, by: str, most: int, stops: frozenset[str] = frozenset()) -> pd.DataFrame:
+    """The words of a frame of `keyness` with the highest z whose interval lies above 0 (by "keyness"), or that are the most frequent
+    ("count"), at most `most`, none of the stop words."""
+    if by not in ("keyness", "count"):
+        raise InputError(f"Words can be ordered by keyness or count, not by {by!r}.")
+    kept = frame[~frame["word"].isin(stops) & (frame["low"] > 0 if by == "keyness" else frame["count"] > 0)]
+    order = ["z", "count"] if by == "keyness" else ["count", "z"]
+    return kept.sort_values([*order, "word"], ascending=[False, False, True]).head(most).reset_index(drop=True)
+
+
+# ---- what a run keeps
+
+
+def store(run: Run) -> Run:
+    """The run with the words of its test split, written atomically; its other files stay, its digest changes.
+
+    Raises:
+        DataMissingError: the texts are not at hand.
+        RunError: a file of the run is damaged, its folder holds anything else (which would be lost), or may not be written.
+    """
+    from sentviz.analysis.testset.rows import stored
+    from sentviz.data import datasets
+
+    attachable(run, FILE)
+    split = datasets.load_split(run.config["data"]["name"], "test").frame
+    rows = stored(run).with_text(split)
+    if not rows.has_text:
+        raise RunError(f"{run.name}: its test split has rows that the data set here does not have.")
+    return attach(run, FILE, counted(rows, LEAST).frame)
+
+
+def read(run: Run, rows: Rows) -> Counts:
+    """The words that `store` left with a run; `rows` are its stored rows of the test split, for the sizes of the cells.
+
+    Raises:
+        RunError: there are none, or the file is damaged.
+    """
+    frame = run.frame(FILE)
+    k = len(run.labels)
+    numbers = ["label", "predicted", "count", "rows"]
+    good = {"word", *numbers} <= set(frame) and not frame.isna().any(axis=None)
+    if not good or (frame[numbers] < 0).any(axis=None) or (frame[["label", "predicted"]] >= k).any(axis=None):
+        raise RunError(f"{run.name}: {FILE} is damaged.")
+    return of_frame(frame, rows, LEAST)

@@ -1,0 +1,117 @@
+"""A page that is one file: its policy forbids every request, and every script but its own, whatever the text in it says."""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import json
+import re
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sentviz.browser.kit import front
+from sentviz.figures.colours import Palette, Theme, palette
+
+_OPENING = re.compile(r"<(?=/script|!--)", re.IGNORECASE)
+_MARKUP = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&"})
+
+
+_AROUND = """
+body { margin: 0; padding: 16px; }
+main { max-width: WIDTHpx; margin: 0 auto; }
+h1 { margin: 0 0 10px; font-size: 19px; font-weight: 600; overflow-wrap: anywhere; }
+.about { margin-top: 10px; color: var(--muted); font-size: 13px; overflow-wrap: anywhere; }
+"""
+
+
+def page(
+    title: str,
+    body: str,
+    *,
+    colours: Palette,
+    style: str = "",
+    scripts: Sequence[str] = (),
+    data: Mapping[str, Any] | None = None,
+    asks: bool = False,
+) -> str:
+    """An HTML document.
+
+    Args:
+        title: plain text.
+        body: markup; what users typed must be escaped in it.
+        colours: of paper and ink.
+        style: CSS.
+        scripts: JavaScript, run after the body in this order. The policy names their digests, and no other script runs.
+        asks: whether its scripts may ask the server that it came from.
+        data: id -> what a script reads with ``JSON.parse(document.getElementById(id).textContent)``.
+    """
+    codes = [_script(code) for code in scripts]
+    policy = "; ".join(
+        (
+            "default-src 'none'",
+            "base-uri 'none'",
+            "form-action 'none'",
+            "style-src 'unsafe-inline'",
+            "img-src data: blob:",
+            f"script-src {' '.join(map(_digest, codes)) or repr('none')}",
+            *(["connect-src 'self'"] if asks else []),
+        )
+    )
+    parts = [f'<script type="application/json" id="{name}">{inert_json(value)}</script>' for name, value in (data or {}).items()]
+    parts += [f"<script>{code}</script>" for code in codes]
+    markup = f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{html.escape(title)}</title>
+<style>
+:root {{ --paper: {colours.paper}; --ink: {colours.ink}; --muted: {colours.muted}; --line: {colours.grid}; --faint: {colours.neutral}; }}
+body {{ background: var(--paper); color: var(--ink); font: 14px/1.5 "Source Sans Pro", "Helvetica Neue", Arial, sans-serif; }}
+{style}
+</style>
+</head>
+<body>
+{body}
+"""
+    return _utf8("\n".join([markup, *parts, "</body>\n</html>\n"]))
+
+
+def standalone(
+    folder: Path, name: str, data: Mapping[str, Any], *, data_id: str, title: str, heading: str, about: str, width: int, theme: Theme
+) -> str:
+    """Return a view of the browser as one page that needs no network; the same bytes for the same data.
+
+    Args:
+        folder, name: where the view's files are, as `sentviz.browser.kit.front` takes them.
+        data, data_id: what the view draws, and the id of the element that its script reads.
+        title: of the document. heading: above the view, none if empty. about: a line below the view. All three are plain text.
+        width: of the page in pixels, at most.
+    """
+    colours = palette(theme)
+    markup, style, script = front(folder, name, page=data_id)
+    above = f'<h1 dir="auto">{html.escape(heading)}</h1>\n' if heading else ""
+    look = f":root {{ --accent: {colours.accent}; color-scheme: {theme}; }}\n{style}\n{_AROUND.replace('WIDTH', str(width))}"
+    body = f'<main>\n{above}{markup}<p class="about" dir="auto">{html.escape(about)}</p>\n</main>'
+    return page(title, body, colours=colours, style=look, scripts=(script,), data={data_id: data})
+
+
+def inert_json(value: Any) -> str:
+    """JSON in ASCII that cannot end a script element, open a comment or be markup anywhere."""
+    return json.dumps(value, separators=(",", ":")).translate(_MARKUP)
+
+
+def _script(code: str) -> str:
+    """The code as a browser reads it from a script element: one kind of line end, and nothing that ends the element."""
+    return _OPENING.sub(r"<\\", re.sub(r"\r\n?", "\n", _utf8(code)))
+
+
+def _digest(code: str) -> str:
+    return f"'sha256-{b64encode(hashlib.sha256(code.encode()).digest()).decode()}'"
+
+
+def _utf8(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()

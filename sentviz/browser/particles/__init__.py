@@ -1,0 +1,294 @@
+"""The animation of a hardmax transformer: the scene, its data for the canvas, and the whole of it as one HTML file.
+
+particles.js and the modules that it imports draw it, in the app and in a file of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sentviz.browser.packing import packed, short
+from sentviz.browser.page import standalone
+from sentviz.figures.colours import THEMES, Theme, palette
+from sentviz.figures.particles import NEAR, Scene, hull
+from sentviz.figures.text import visible
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sentviz.models.clustering import Clustering
+    from sentviz.models.hardmax import HardmaxModel, Review
+    from sentviz.runs.store import Run
+
+__all__ = ["HERE", "LOOKS", "animation_html", "limits", "look_at", "positions_frame", "scene_data", "scene_of", "scene_of_review"]
+
+Doubles = npt.NDArray[np.float64]
+
+HERE = Path(__file__).parent
+WORD = 60  # characters
+LIMIT_LAYERS = 400
+LOOKS = ("spread", "decision", "axes")
+"""Planes to look at tokens of more than two dimensions."""
+
+
+# ---- the scene
+
+
+def look_at(
+    positions: npt.ArrayLike,
+    look: str = "spread",
+    *,
+    w: npt.ArrayLike | None = None,
+    axes: tuple[int, int] = (0, 1),
+) -> tuple[Doubles, tuple[str, str]]:
+    """Two orthonormal directions (2, d) to look along, and their names.
+
+    Args:
+        positions: (K + 1, n, d).
+        look: "spread", the two principal axes of the tokens of all layers; "decision", across the decision boundary, and the principal axis
+            along it; "axes", two coordinates.
+        w: (d,) the decoder's direction, for "decision".
+        axes: for "axes", counted from 0.
+    """
+    z = np.asarray(positions, dtype=float)
+    d = z.shape[-1]
+    points = z.reshape(-1, d)
+    if d == 1:
+        return np.array([[1.0], [0.0]]), ("z₁", "")
+    if d == 2 or look == "axes":
+        first, second = (0, 1) if d == 2 else axes
+        return np.eye(d)[[first, second]], (f"z{_sub(first + 1)}", f"z{_sub(second + 1)}")
+    centred = points - points.mean(axis=0)
+    if look == "decision" and w is not None and np.any(np.asarray(w)):
+        across = np.asarray(w, dtype=float) / np.linalg.norm(w)
+        along = _principal(centred - np.outer(centred @ across, across), 1)[0]
+        along -= (along @ across) * across
+        return np.stack([across, along / np.linalg.norm(along)]), ("across the decision", "along it")
+    return _principal(centred, 2), ("1st principal axis", "2nd")
+
+
+def _principal(centred: Doubles, count: int) -> Doubles:
+    """The first right singular vectors, each with its largest entry positive."""
+    _, _, axes = np.linalg.svd(centred.T @ centred)
+    axes = axes[:count]
+    return np.asarray(axes * np.sign(axes[np.arange(count), np.abs(axes).argmax(axis=1)])[:, None])
+
+
+def _sub(index: int) -> str:
+    return str(index).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
+
+
+def limits(clustering: Clustering, layers: int = LIMIT_LAYERS, still: float = 1e-9) -> tuple[Doubles, int, bool]:
+    """Where the rule takes the tokens: places (n, d), the layers until each is within `still` of the largest norm of what draws it, and
+    whether that came within `layers`.
+    """
+    from sentviz.models.clustering import simulate
+
+    z = clustering.positions
+    pace = clustering.alpha / (1 + clustering.alpha)  # a step is that part of the way
+    room = pace * still * max(float(np.linalg.norm(z[0], axis=1).max()), np.finfo(float).tiny)
+    for k in range(len(z) - 1):
+        if np.linalg.norm(z[k + 1] - z[k], axis=1).max() <= room:
+            return z[k + 1], k, True
+    done = len(z) - 1
+    while done < layers:
+        z = simulate(
+            z[-1], clustering.A, clustering.alpha, 10, temperature=clustering.temperature, tolerance=clustering.tolerance
+        ).positions
+        moved = np.linalg.norm(np.diff(z, axis=0), axis=2).max(axis=1)
+        if (moved <= room).any():
+            return z[-1], done + int(np.argmax(moved <= room)), True
+        done += 10
+    return z[-1], done, False
+
+
+def scene_of(
+    clustering: Clustering,
+    words: Sequence[str],
+    title: str,
+    *,
+    look: str = "spread",
+    axes: tuple[int, int] = (0, 1),
+    decision: tuple[npt.ArrayLike, float] | None = None,
+    means: npt.ArrayLike | None = None,
+    probabilities: npt.ArrayLike | None = None,
+    labels: tuple[str, str] = ("negative", "positive"),
+    pinned: Sequence[int] = (),
+    story: str = "",
+) -> Scene:
+    """What is drawn of a clustering: its tokens in the plane, or in space where there are three dimensions and no decoder.
+
+    Args:
+        clustering: K layers of n tokens.
+        words: n names.
+        look, axes: as in `look_at`, for more than two dimensions.
+        decision: w (d,) and b of the decoder. In a plane other than "decision", the line and the shade are those of the parallel plane
+            through the last mean: exact for d = 2 and where the mean ends.
+        means: (K + 1, d) mean tokens. probabilities: (K + 1,) of the second label.
+
+    The polytope is that of the leaders: with hardmax, a token that is the only one in its C_i never moves again, so it stands at its limit.
+    """
+    z = np.asarray(clustering.positions, dtype=float)
+    d = z.shape[-1]
+    solid = d == 3 and decision is None
+    w = None if decision is None else np.asarray(decision[0], dtype=float)
+    basis, named = (np.eye(3), ("z₁", "z₂", "z₃")) if solid else look_at(z, look, w=w, axes=axes)
+    flat = z @ basis.T
+    centre = np.asarray(means, dtype=float) if means is not None else z.mean(axis=1)
+    line = None
+    if decision is not None and w is not None:
+        off = centre[-1] - basis.T @ (basis @ centre[-1])
+        line = (basis @ w, float(decision[1]) + float(w @ off))
+    corners, edges = (None, ()) if clustering.temperature else _polytope(flat[-1, clustering.leaders])
+    note = ""
+    if d > 2 and not solid:
+        kept = 1 - ((z - flat @ basis) ** 2).sum() / max((z**2).sum(), np.finfo(float).tiny)
+        note = f"{d} dimensions, of which the picture keeps {kept:.0%} of the squared length."
+        if line is not None and look != "decision":
+            note += " Line and shade: the cut through the last mean."
+    return Scene(
+        title=title,
+        positions=flat,
+        words=tuple(words),
+        leaders=tuple(int(i) for i in clustering.leaders),
+        since=tuple(int(k) for k in clustering.since),
+        axes=named,
+        toward=None if clustering.temperature else _toward(clustering),
+        corners=corners,
+        edges=edges,
+        means=None if means is None else centre @ basis.T,
+        probabilities=None if probabilities is None else np.asarray(probabilities, dtype=float),
+        decision=line,
+        exact=d <= 2 or look == "decision",
+        labels=labels,
+        pinned=tuple(pinned),
+        note=note,
+        story=story,
+    )
+
+
+def scene_of_review(run: Run, model: HardmaxModel, review: Review, **how: Any) -> Scene:
+    """What is drawn of a text on its way through a run's layers; `how` goes to `scene_of`."""
+    return scene_of(
+        review.clustering,
+        review.words,
+        f"A review of {len(review.words)} words through {run.name}",
+        decision=model.decision,
+        means=review.means,
+        probabilities=review.probabilities[:, 1],
+        labels=(run.labels[0], run.labels[1]),
+        **how,
+    )
+
+
+def _toward(clustering: Clustering) -> npt.NDArray[np.int64]:
+    """(K, n) a member of each C_i: another token where there is one."""
+    from sentviz.models.clustering import attended
+
+    z = clustering.positions
+    found = np.empty((len(z) - 1, z.shape[1]), dtype=np.int64)
+    for k in range(len(z) - 1):
+        indptr, indices = attended(z[k], clustering.A, clustering.tolerance)
+        found[k] = indices[indptr[:-1]]
+        second = np.minimum(indptr[:-1] + 1, len(indices) - 1)
+        several = (found[k] == np.arange(z.shape[1])) & (np.diff(indptr) > 1)
+        found[k][several] = indices[second[several]]
+    return found
+
+
+def _polytope(points: Doubles) -> tuple[Doubles, tuple[tuple[int, int], ...]]:
+    """Corners (v, p) and edges of the convex hull of the leaders' limits."""
+    if len(points) < 2:
+        return points, ()
+    if points.shape[1] == 2:
+        corners = points[hull(points)]
+        around = [(i, (i + 1) % len(corners)) for i in range(len(corners))]
+        return corners, tuple(around[: 1 if len(corners) == 2 else None])
+    from scipy.spatial import ConvexHull, QhullError
+
+    try:
+        solid = ConvexHull(points)
+    except (QhullError, ValueError):
+        return points, ()
+    edges: dict[tuple[int, int], list[Doubles]] = {}
+    for facet, normal in zip(solid.simplices, solid.equations[:, :3], strict=True):
+        for a, b in ((0, 1), (1, 2), (0, 2)):
+            edges.setdefault((min(facet[a], facet[b]), max(facet[a], facet[b])), []).append(normal)
+    return points, tuple((int(a), int(b)) for (a, b), sides in sorted(edges.items()) if len(sides) < 2 or sides[0] @ sides[1] < 1 - 1e-9)
+
+
+# ---- the canvas
+
+
+def scene_data(scene: Scene, *, chosen: int | None = None, adding: bool = False, named: bool = True) -> dict[str, Any]:
+    """The scene as plain JSON for the scripts; words are data that is only ever drawn or set as text.
+
+    `chosen` is selected from the start; with `adding`, a click where no token is asks for another one; unless
+    `named`, only leaders and what is pointed at have labels.
+    """
+    tokens = hashlib.blake2b("\0".join(scene.words).encode("utf-8", "replace"), digest_size=8)
+    data: dict[str, Any] = {
+        "id": tokens.hexdigest(),
+        "story": scene.story,
+        "title": visible(scene.title),
+        "layers": scene.layers,
+        "dimension": scene.positions.shape[-1],
+        "words": [visible(word[:WORD]) for word in scene.words],
+        "positions": packed(scene.positions, "<f4"),
+        "adding": adding,
+        "named": named,
+        "near": NEAR,
+        "groups": packed(scene.groups, "<i4"),
+        "clusters": scene.clusters.tolist(),
+        "leaders": list(scene.leaders),
+        "since": list(scene.since),
+        "pinned": list(scene.pinned),
+        "axes": list(scene.axes),
+        "toward": None if scene.toward is None else packed(scene.toward, "<i4"),
+        "corners": [] if scene.corners is None else short(scene.corners, 7),
+        "edges": [list(edge) for edge in scene.edges],
+        "means": None if scene.means is None else short(scene.means, 7),
+        "probabilities": None if scene.probabilities is None else short(scene.probabilities, 7),
+        "decision": None if scene.decision is None else {"w": short(scene.decision[0], 7), "b": float(f"{scene.decision[1]:.7g}")},
+        "exact": scene.exact,
+        "labels": [visible(label) for label in scene.labels],
+        "palettes": palettes(),
+    }
+    if chosen is not None:
+        data["chosen"] = chosen
+    data["mark"] = hashlib.blake2b(repr(sorted(data.items())).encode(), digest_size=8).hexdigest()
+    return data
+
+
+def palettes() -> dict[Theme, dict[str, tuple[str, ...]]]:
+    """What the browser draws with: from negative to positive by probability, and a colour for each place where points end."""
+    return {theme: {"probability": palette(theme).probability, "lines": palette(theme).lines} for theme in THEMES}
+
+
+def animation_html(scene: Scene, *, about: str = "", theme: Theme = "light") -> str:
+    """The whole animation as one page that needs no network; the same bytes for the same scene.
+
+    Args:
+        scene: what is shown.
+        about: where it comes from; plain text below the picture.
+        theme: of the page.
+    """
+    data, title, foot = scene_data(scene), visible(scene.title), " ".join(filter(None, (scene.note, about)))
+    return standalone(HERE, "particles", data, data_id="scene", title=scene.title, heading=title, about=foot, width=1060, theme=theme)
+
+
+def positions_frame(clustering: Clustering, words: Sequence[str]) -> pd.DataFrame:
+    """Every position: layer (0 = start), token, word, leader, z1 .. zd."""
+    import pandas as pd
+
+    z = np.asarray(clustering.positions, dtype=float)
+    steps, n, d = z.shape
+    leads = np.isin(np.arange(n), clustering.leaders)
+    frame = pd.DataFrame({"layer": np.repeat(np.arange(steps), n), "token": np.tile(np.arange(n), steps)})
+    return frame.assign(word=list(words) * steps, leader=np.tile(leads, steps), **{f"z{c + 1}": z[:, :, c].ravel() for c in range(d)})

@@ -1,0 +1,1 @@
+"""Data sets, their texts, and how texts become tokens."""

@@ -1,0 +1,191 @@
+"""Polarity lexicons as attention: entries, lambda(x) of each token, the similarity sigma (Sentiment-Fused Attention, section 3).
+
+    lambda(x)  = LaplaceSmoothing( sum of theta_P(v) + theta_I(v) theta_AP(v) over the entries v that contain x ),
+                 a share of positive, neutral and negative
+    lambda(x)  = (1/3, 1/3, 1/3) where no entry contains x, and for [CLS] and the other specials
+    sigma_ij   = lambda(x_i) . lambda(x_j), of rank 3
+
+An entry contains a token where its own token sequence has it, not where its letters do. What a lexicon gives is mapped so: from a scalar
+polarity, theta_P and theta_AP are both the unit vector of its sign and theta_I is its size over the lexicon's largest; from counts (KOSAC),
+they are both the shares of the counts, and theta_I is 1, 2/3, 1/3 or 0 for high, medium, low or no intensity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sentviz.errors import DataMissingError, InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sentviz.data.tokenizers import Tokenizer
+
+Floats = npt.NDArray[np.float32]
+Ids = npt.NDArray[np.integer[Any]]
+SIDES = ("positive", "neutral", "negative")
+NEUTRAL = np.full(3, 1 / 3, dtype=np.float32)
+SMOOTHING = 1.0  # added to each of the three sums
+LEXICONS = {
+    "en": ("lexicon_en_vader", "lexicon_en_opinion", "lexicon_en_sentiwordnet"),
+    "ko": ("lexicon_ko_knu", "lexicon_ko_kosac"),
+}
+INTENSITY = {"High": 1.0, "Medium": 2 / 3, "Low": 1 / 3}
+SPECIALS = 4  # first entries of every vocabulary
+
+
+@dataclass(frozen=True, eq=False)
+class Lexicon:
+    """Terms, each once, with what it adds to a token's sums."""
+
+    name: str
+    terms: tuple[str, ...]
+    weights: npt.NDArray[np.float64]  # (T, 3) theta_P + theta_I theta_AP, in the order of SIDES
+
+    @classmethod
+    def load(cls, name: str) -> Lexicon:
+        """A lexicon of the data folder; VADER also from its package.
+
+        Raises:
+            DataMissingError: it is not on this machine. InputError: no such lexicon, or a damaged one.
+        """
+        from sentviz.data import datasets
+
+        if name not in (known := [entry for group in LEXICONS.values() for entry in group]):
+            raise InputError(f"There is no lexicon {name!r}; there are {', '.join(known)}.")
+        try:
+            return cls.of(name, datasets.load_file(name, "lexicon"))
+        except DataMissingError:
+            if name != "lexicon_en_vader":
+                raise
+            return cls.of(name, _packaged())
+
+    @classmethod
+    def of(cls, name: str, frame: pd.DataFrame) -> Lexicon:
+        """A table with term and polarity, or with term, form, n_pos, n_neut, n_neg and intensity, as a lexicon.
+
+        A term that stands there twice gets the mean of what it says.
+
+        Raises:
+            InputError: a column is missing, or no row has a term and a number.
+        """
+        counts = ["n_pos", "n_neut", "n_neg"]
+        wanted = ["term", "form", *counts, "intensity"] if set(counts) <= set(frame) else ["term", "polarity"]
+        if missing := [column for column in wanted if column not in frame]:
+            raise InputError(f"The lexicon {name} has no column {missing[0]!r}; it needs {', '.join(wanted)}.")
+        numbers = frame[counts if len(wanted) > 2 else ["polarity"]].apply(_numeric).to_numpy(float)
+        text = frame["form" if len(wanted) > 2 else "term"].astype("string").fillna("").str.strip()
+        kept = np.isfinite(numbers).all(axis=1) & (text != "").to_numpy(bool)
+        if not kept.any():
+            raise InputError(f"The lexicon {name} has no row with a term and a number.")
+        numbers, terms = numbers[kept], [str(term).casefold() for term in text[kept]]
+        if len(wanted) > 2:
+            shares = np.maximum(numbers, 0) / np.maximum(numbers.sum(axis=1, keepdims=True), 1e-9)
+            strong = frame.loc[kept, "intensity"].map(INTENSITY).fillna(0).to_numpy(float)
+        else:
+            sign = np.sign(numbers[:, 0])
+            shares = np.stack([sign > 0, sign == 0, sign < 0], axis=1).astype(float)
+            strong = np.abs(numbers[:, 0]) / (np.abs(numbers).max() or 1)
+        weights = shares * (1 + strong[:, None])
+        places = {term: i for i, term in enumerate(dict.fromkeys(terms))}
+        at = np.array([places[term] for term in terms])
+        summed = np.zeros((len(places), 3))
+        np.add.at(summed, at, weights)
+        return cls(name, tuple(places), summed / np.bincount(at)[:, None])
+
+    def polarity(self, tokenizer: Tokenizer, smoothing: float = SMOOTHING) -> Floats:
+        """(V, 3) lambda(x) of every entry of a vocabulary; neutral where no term contains it, and for specials.
+
+        Raises:
+            InputError: smoothing is negative.
+        """
+        if not smoothing >= 0:
+            raise InputError(f"Smoothing must be 0 or more, not {smoothing}.")
+        sums = np.zeros((tokenizer.vocab_size, 3))
+        for ids, weights in zip(_spelt(tokenizer, self.terms), self.weights, strict=True):
+            sums[np.unique(ids)] += weights
+        return _smoothed(sums, smoothing)
+
+    def words(self, smoothing: float = SMOOTHING) -> dict[str, Floats]:
+        """lambda of whole words: terms of one word, as they are written."""
+        table = _smoothed(self.weights, smoothing)
+        return {term: table[i] for i, term in enumerate(self.terms) if " " not in term}
+
+    def by_word(self, text: str, encoded: Any, smoothing: float = SMOOTHING) -> Floats:
+        """(n, 3) the word-level variant for one text: every token takes lambda of the whole word that it stands in."""
+        from sentviz.data.spans import words_of
+
+        known = self.words(smoothing)
+        polarity = np.tile(NEUTRAL, (len(encoded.tokens), 1))
+        for word in words_of(text, encoded):
+            if (found := known.get(word.text.casefold())) is not None:
+                polarity[list(word.indices)] = found
+        return polarity
+
+
+def entries(lexicon: Lexicon, tokenizer: Tokenizer, token: int, most: int = 50) -> pd.DataFrame:
+    """The terms whose token sequence contains a vocabulary entry, with what each adds: term, positive, neutral, negative."""
+    import pandas as pd
+
+    found = [i for i, ids in enumerate(_spelt(tokenizer, lexicon.terms)) if token in ids]
+    rows = [(lexicon.terms[i], *lexicon.weights[i]) for i in sorted(found, key=lambda i: len(lexicon.terms[i]))[:most]]
+    return pd.DataFrame(rows, columns=["term", *SIDES])
+
+
+def sigma(polarity: npt.ArrayLike) -> Floats:
+    """(n, n) similarity lambda(x_i) . lambda(x_j) of (n, 3) polarities."""
+    table = np.asarray(polarity, dtype=np.float32)
+    return np.asarray(table @ table.T)
+
+
+def coverage(rows: Iterable[Ids], polarity: Floats) -> tuple[float, int]:
+    """Share of the tokens of some texts that stay neutral (the paper's figure 4), and how many tokens there are; specials aside."""
+    neutral = np.isclose(polarity, 1 / 3).all(axis=1)
+    counts = np.zeros(len(polarity), dtype=np.int64)
+    for ids in rows:
+        counts += np.bincount(ids, minlength=len(polarity))
+    counts[:SPECIALS] = 0
+    total = int(counts.sum())
+    return float(counts[neutral].sum() / max(total, 1)), total
+
+
+def _smoothed(sums: npt.NDArray[np.float64], smoothing: float) -> Floats:
+    """(.., 3) sums as probabilities; (1/3, 1/3, 1/3) where nothing was summed."""
+    total = sums.sum(axis=1, keepdims=True)
+    shares = (sums + smoothing) / np.maximum(total + 3 * smoothing, 1e-12)
+    return np.asarray(np.where(total > 0, shares, 1 / 3), dtype=np.float32)
+
+
+def _spelt(tokenizer: Tokenizer, terms: Sequence[str]) -> list[Ids]:
+    """The known tokens of each term; specials, so also unknown words, are left out."""
+    from sentviz.data.tokenizers import is_blank
+
+    spelt: list[Ids] = [np.zeros(0, dtype=np.int32)] * len(terms)
+    seen = [i for i, term in enumerate(terms) if not is_blank(term)]
+    for i, ids in zip(seen, tokenizer.ids_batch([terms[i] for i in seen]), strict=True):
+        spelt[i] = ids[ids >= SPECIALS]
+    return spelt
+
+
+def _numeric(column: pd.Series[Any]) -> pd.Series[Any]:
+    import pandas as pd
+
+    return pd.to_numeric(column, errors="coerce")
+
+
+def _packaged() -> pd.DataFrame:
+    """VADER's table from the package vaderSentiment."""
+    import pandas as pd
+
+    try:
+        from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
+    except ImportError:
+        raise DataMissingError(
+            "VADER is not on this machine: `python -m pip install vaderSentiment`, or set SENTVIZ_DATA to a folder with lexicon_en_vader."
+        ) from None
+    return pd.DataFrame(SentimentIntensityAnalyzer().lexicon.items(), columns=["term", "polarity"])

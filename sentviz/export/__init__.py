@@ -1,0 +1,17 @@
+"""Figures as files: pictures, tables, sheets, reports and notebooks, each with its record."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sentviz.io.late import lazy
+
+if TYPE_CHECKING:
+    from sentviz.export.files import render, save
+    from sentviz.figures.style import Style
+
+__all__ = ["Style", "render", "save"]
+
+_MODULES = {"Style": "files", "render": "files", "save": "files"}
+
+__getattr__ = lazy(__name__, _MODULES)

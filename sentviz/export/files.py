@@ -1,0 +1,346 @@
+"""Figures as files: PNG, SVG and PDF for papers, HTML to hand on, CSV for the numbers."""
+
+from __future__ import annotations
+
+import html
+import os
+import textwrap
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from sentviz.errors import InputError, SentvizError
+from sentviz.export.chromium import Browser
+from sentviz.export.embedding import seal
+from sentviz.export.latex import as_tex
+from sentviz.export.print_layout import fit_width
+from sentviz.export.record import Record
+from sentviz.figures.figure import Figure, sentence
+from sentviz.figures.fonts import embed_fonts
+from sentviz.figures.style import PLAIN, Style, styled
+from sentviz.figures.text import as_text, text_columns
+from sentviz.io.files import replacing
+from sentviz.io.spreadsheet import as_csv, counted
+
+FORMATS = ("png", "svg", "pdf", "html", "csv", "tex")
+
+
+VECTOR_CELLS = 10_000
+BROWSER = Browser()
+_CAPTION_SIZE, _CAPTION_LINE = 12, 17
+
+
+def render(
+    figure: Figure,
+    format: str,
+    *,
+    scale: float = 2,
+    width: int | None = None,
+    height: int | None = None,
+    size: str | None = None,
+    points: float | None = None,
+    style: Style = PLAIN,
+) -> bytes:
+    """The figure as the bytes of a file; PNG, SVG, PDF and HTML hold the figure's `Record`, which `sentviz verify` reads.
+
+    PNG, SVG, PDF and HTML carry the caption below the picture. SVG and PDF are vectors throughout; only heatmaps of
+    more than 10,000 cells stay an embedded image. HTML needs no network. CSV is the tidy frame in UTF-8 with a byte
+    order mark, layers, heads, components and tokens counted from 1 as in the picture; text cells that a spreadsheet
+    would run as formulas begin with an apostrophe. TEX is what a paper prints of the frame, a booktabs table of at most
+    40 rows. SVG carries its fonts where the machine has their files; PDF always does.
+
+    Args:
+        figure: what to export.
+        format: one of `FORMATS`.
+        scale: PNG pixels per pixel of the layout.
+        width, height: of the picture without caption, in pixels; the figure's own unless given.
+        size, points: those of the style: a width in millimetres by name, of `SIZES`, and the size of the letters.
+        style: how it looks.
+    Raises:
+        InputError: unknown format or size, or impossible size.
+        SentvizError: no browser for PNG, SVG or PDF.
+    """
+    if format not in FORMATS:
+        raise InputError(f"Figures can be exported as {', '.join(FORMATS)}, not as {format!r}.")
+    if format == "csv":
+        return as_csv(counted(figure.frame, figure.from_zero))
+    if format == "tex":
+        return as_tex(figure)
+    style = replace(style, size=size or style.size, points=style.points if points is None else points)
+    if not 0.1 <= scale <= 10 or any(side is not None and not 50 <= side <= 10_000 for side in (width, height)):
+        raise InputError("The scale must lie between 0.1 and 10, width and height between 50 and 10,000 pixels.")
+    looks = styled(figure, style)
+    words = sentence([*([figure.caption, figure.source] if style.captioned else []), style.note])
+    if format == "html":
+        return seal(_html(looks, words, width, height or style.tall), format, Record.of(figure, style.text))
+    plot, wide, high, factor = _laid_out(looks, words, style, width, height, vectors=format != "png")
+    if format == "png":
+        factor *= style.dpi / 96 if style.pixels else scale
+        picture = BROWSER.render(plot.to_dict(), {"format": format, "width": wide, "height": high, "scale": factor})
+    else:
+        picture = embed_fonts(BROWSER.render(plot.to_dict(), {"format": "svg", "width": wide, "height": high, "scale": factor}))
+    if format == "pdf":
+        picture = BROWSER.paint(picture, format, wide * factor, high * factor)
+    return seal(picture, format, Record.of(figure, style.text))
+
+
+def captioned(figure: Figure) -> go.Figure:
+    """A copy of the plot with caption and source below it."""
+    plot = go.Figure(figure.plot)
+    _add_caption(plot, sentence([figure.caption, figure.source]), *_size(plot, None, None))
+    return plot
+
+
+def bare_svg(figure: Figure, style: Style) -> tuple[bytes, float, float]:
+    """A figure with its looks as an SVG without fonts, record and caption, its width and height in CSS pixels (96 an inch).
+
+    Raises:
+        SentvizError: no browser, or it cannot draw the figure.
+    """
+    plot, wide, high, factor = _laid_out(figure, "", style, None, None, vectors=True)
+    svg = BROWSER.render(plot.to_dict(), {"format": "svg", "width": wide, "height": high, "scale": factor})
+    return svg, wide * factor, high * factor
+
+
+def _laid_out(
+    looks: Figure, words: str, style: Style, width: int | None, height: int | None, *, vectors: bool
+) -> tuple[go.Figure, int, int, float]:
+    """The plot fitted to its style with words below, its width and height in pixels, and how much larger it is drawn."""
+    plot = go.Figure(looks.plot)
+    _count_cells(plot)
+    if not style.pixels or plot.layout.meta == "whole":  # letters that are the picture shrink as one
+        wide, high = _size(plot, width, height or style.tall)
+    else:
+        wide, high = fit_width(plot, style.pixels)
+        high = style.tall or high
+        plot.update_layout(height=high)
+    high = _add_caption(plot, words, wide, high)
+    plot = _as_vectors(plot) if vectors else plot
+    return plot, wide, high, style.millimetres / 25.4 * 96 / wide if style.pixels else 1.0
+
+
+def save(
+    figure: Figure,
+    path: str | os.PathLike[str],
+    *,
+    scale: float = 2,
+    width: int | None = None,
+    height: int | None = None,
+    size: str | None = None,
+    points: float | None = None,
+    style: Style = PLAIN,
+) -> Path:
+    """Write the figure in the format that the suffix names; a failure leaves what was there before.
+
+    Raises:
+        InputError: the suffix is no known format.
+        SentvizError: the place cannot be written, or as for `render`.
+    """
+    path = Path(path)
+    format = path.suffix.lower().lstrip(".")
+    return write(path, render(figure, format, scale=scale, width=width, height=height, size=size, points=points, style=style))
+
+
+def write(path: Path, data: bytes) -> Path:
+    """Write a file; a failure leaves what was there before.
+
+    Raises:
+        SentvizError: the place cannot be written.
+    """
+    try:
+        with replacing(path) as part:
+            part.write_bytes(data)
+    except OSError as error:
+        raise SentvizError(f"{path} cannot be written ({error.strerror or error}).") from error
+    return path
+
+
+def _size(plot: go.Figure, width: int | None, height: int | None) -> tuple[int, int]:
+    return int(width or plot.layout.width or 800), int(height or plot.layout.height or 480)
+
+
+def _add_caption(plot: go.Figure, caption: str, width: int, height: int) -> int:
+    """Put the caption under the plot, as plain text; returns the new height."""
+    lines = _wrapped(caption, int((width - 24) / (0.52 * _CAPTION_SIZE)))
+    if not lines:
+        return height
+    left, below = (80 if side is None else side for side in (plot.layout.margin.l, plot.layout.margin.b))
+    extra = _CAPTION_LINE * len(lines) + 16
+    plot.update_layout(margin_b=below + extra, width=width, height=height + extra)
+    if plot.layout.legend.yref == "container":
+        plot.layout.legend.y = ((plot.layout.legend.y or 0) * height + extra) / (height + extra)
+    plot.add_annotation(
+        text="<br>".join(as_text(line, None) for line in lines),
+        xref="paper",
+        yref="paper",
+        x=0,
+        y=0,
+        xanchor="left",
+        yanchor="top",
+        xshift=12 - left,
+        yshift=-below - 4,
+        align="left",
+        showarrow=False,
+        font={"size": _CAPTION_SIZE},
+    )
+    return height + extra
+
+
+def _wrapped(text: str, limit: int) -> list[str]:
+    """Lines of at most ``limit`` columns; words that are longer, and text without blanks, break anywhere."""
+    lines: list[str] = []
+    for word in (part for long in text.split() for part in textwrap.wrap(long, max(limit // 2, 1))):
+        if lines and text_columns(lines[-1]) + 1 + text_columns(word) <= limit:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    return lines
+
+
+def _as_vectors(plot: go.Figure) -> go.Figure:
+    """The same picture without what Plotly draws as pixels: WebGL points, and heatmaps up to `VECTOR_CELLS` cells."""
+    traces = []
+    for trace in plot.data:
+        if trace.type == "scattergl":
+            traces.append(go.Scatter({key: value for key, value in trace.to_plotly_json().items() if key != "type"}))
+        elif trace.type == "heatmap" and np.size(trace.z) <= VECTOR_CELLS:
+            traces.append(_cells(trace, plot.layout.plot_bgcolor or plot.layout.template.layout.plot_bgcolor))
+        else:
+            traces.append(trace)
+    layout = go.Layout(plot.layout)
+    celled = [old for old, new in zip(plot.data, traces, strict=True) if old.type == "heatmap" and new.type == "bar"]
+    if celled:
+        layout.barmode = "overlay"
+        for axis in (*plot.select_xaxes(), *plot.select_yaxes()):
+            if axis.range is None:
+                _fit(axis, plot, layout)
+    return go.Figure(traces, layout)
+
+
+def _fit(axis: Any, plot: go.Figure, layout: go.Layout) -> None:
+    """Bars make an axis begin at 0 and pad its end: keep a heatmap's tight range."""
+    letter, number = axis.plotly_name[0], axis.plotly_name[5:]
+    sides = [
+        _edges(trace, letter)
+        for trace in plot.data
+        if trace.type == "heatmap" and (getattr(trace, f"{letter}axis") or letter) == f"{letter}{number}"
+    ]
+    if sides:
+        low, high = min(start for start, _ in sides), max(end for _, end in sides)
+        layout[axis.plotly_name].update(range=[high, low] if axis.autorange == "reversed" else [low, high], autorange=None)
+
+
+def _count_cells(plot: go.Figure) -> None:
+    """Where cells were named, they stand at 0, 1, 2 ...: the axis counts, its ticks bear the names, and so do notes at a name."""
+    for trace in plot.data:
+        for letter in "xy" if trace.type == "heatmap" else "":
+            names = [] if trace[letter] is None else list(trace[letter])
+            if not any(isinstance(name, str) for name in names):
+                continue
+            axis = trace[f"{letter}axis"] or letter
+            trace[letter] = list(range(len(names)))
+            ticks = {"type": "linear", "tickmode": "array", "tickvals": list(range(len(names))), "ticktext": names}
+            plot.layout[f"{letter}axis{axis[1:]}"].update(ticks)
+            for note in plot.layout.annotations:
+                if (note[f"{letter}ref"] or letter) == axis and note[letter] in names:
+                    note[letter] = names.index(note[letter])
+
+
+def _edges(trace: go.Heatmap, letter: str) -> tuple[float, float]:
+    at = _centres(trace, letter)
+    step = _step(at)
+    return float(at.min() - step / 2), float(at.max() + step / 2)
+
+
+def _centres(trace: go.Heatmap, letter: str) -> np.ndarray[Any, Any]:
+    given = trace[letter]
+    count = np.shape(trace.z)[1 if letter == "x" else 0]
+    try:
+        at = np.arange(count, dtype=float) if given is None else np.asarray(given, dtype=float)
+    except ValueError:  # categories stand at 0, 1, 2 ...
+        at = np.arange(count, dtype=float)
+    if len(at) != count:
+        raise SentvizError("A heatmap with irregular cells cannot be drawn as vectors.")
+    return at
+
+
+def _step(at: np.ndarray[Any, Any]) -> float:
+    return float(at[1] - at[0]) if len(at) > 1 else 1.0
+
+
+def _cells(trace: go.Heatmap, background: str) -> go.Bar:
+    """A heatmap as one bar per finite cell, on the same colour scale."""
+    z = np.asarray(trace.z, dtype=float)
+    x, y = _centres(trace, "x"), _centres(trace, "y")
+    rows, cols = np.nonzero(np.isfinite(z))
+    values = z[rows, cols]
+    gap = trace.xgap or 0
+    scale = {"coloraxis": trace.coloraxis} if trace.coloraxis else _own_scale(trace, z)
+    line = {"color": background, "width": gap} if gap else {"color": values, "width": 0.4, **_unbarred(scale)}
+    return go.Bar(
+        x=x[cols],
+        y=np.full(len(values), abs(_step(y))),
+        base=y[rows] - abs(_step(y)) / 2,
+        width=abs(_step(x)),
+        offset=-abs(_step(x)) / 2,
+        marker={"color": values, "line": line, **scale},
+        xaxis=trace.xaxis,
+        yaxis=trace.yaxis,
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
+def _own_scale(trace: go.Heatmap, z: np.ndarray[Any, Any]) -> dict[str, Any]:
+    return {
+        "cmin": trace.zmin if trace.zmin is not None else float(np.nanmin(z)),
+        "cmax": trace.zmax if trace.zmax is not None else float(np.nanmax(z)),
+        "colorscale": trace.colorscale or "Viridis",
+        "reversescale": trace.reversescale,
+        "showscale": trace.showscale is not False,
+        "colorbar": trace.colorbar.to_plotly_json(),
+    }
+
+
+def _unbarred(scale: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in scale.items() if key not in ("showscale", "colorbar")}
+
+
+def _html(figure: Figure, words: str, width: int | None, height: int | None) -> bytes:
+    """One page that holds everything; its policy forbids every request."""
+    plot = go.Figure(figure.plot)
+    wide, high = _size(plot, width, height)
+    plot.update_layout(width=None, height=high)
+    drawing = plot.to_html(
+        full_html=False,
+        include_plotlyjs=True,
+        include_mathjax=False,
+        default_height=f"{high}px",
+        config={"displaylogo": False, "responsive": True, "toImageButtonOptions": {"filename": figure.name}},
+    )
+    colours = plot.layout.template.layout
+    paper, ink = colours.paper_bgcolor or "#ffffff", colours.font.color or "#222222"
+    page = f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; \
+style-src 'unsafe-inline'; img-src data: blob:; worker-src blob:">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{html.escape(figure.name)}</title>
+<style>
+body {{ margin: 1rem auto; max-width: {wide}px; padding: 0 .5rem; background: {paper}; color: {ink};
+  font: 14px/1.45 "Source Sans Pro", "Helvetica Neue", Arial, sans-serif; }}
+p {{ margin: .5rem 12px; overflow-wrap: anywhere; }}
+</style>
+</head>
+<body>
+{drawing}
+<p dir="auto">{html.escape(words)}</p>
+</body>
+</html>
+"""
+    return page.encode()

@@ -1,0 +1,197 @@
+"""A sentence on one page to hand on: verdict, words, maps, one cell's arithmetic, and where it all comes from. One file, no network."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import plotly.graph_objects as go
+from plotly.offline import get_plotlyjs
+
+from sentviz.analysis.explain import SCORES, available, headline
+from sentviz.analysis.explain.notices import remarks
+from sentviz.browser.page import page
+from sentviz.errors import SentvizError
+from sentviz.export.embedding import seal
+from sentviz.export.record import Record
+from sentviz.figures import Figure, component_name, palette
+from sentviz.gallery import Sentence, make
+from sentviz.runs.store import Run, version
+from sentviz.runs.trace import Trace
+
+if TYPE_CHECKING:
+    from sentviz.analysis.maps.arithmetic import CellArithmetic
+
+MAPS = 24
+"""More maps than this would make a report that nobody prints: beyond, the components are left out, then the middle layers."""
+
+_PAGE = 680  # pixels: A4 without its margins
+_DRAW = """
+for (const figure of JSON.parse(document.getElementById("figures").textContent))
+  Plotly.newPlot(figure.id, figure.data, figure.layout, { displaylogo: false, displayModeBar: false });
+"""
+_STYLE = """
+main { max-width: 1080px; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 15px; font-weight: 400; color: var(--muted); margin: 0; }
+h2 { font-size: 18px; margin: 2.2rem 0 .6rem; padding-top: .6rem; border-top: 1px solid var(--line); break-after: avoid; }
+h3 { font-size: 14px; margin: 1.4rem 0 .3rem; break-after: avoid; }
+blockquote { font-size: 20px; line-height: 1.4; margin: .6rem 0 1rem; overflow-wrap: anywhere; white-space: pre-wrap; max-width: 50rem; }
+.verdict { font-size: 26px; font-weight: 600; margin: 0 0 .4rem; overflow-wrap: anywhere; }
+ul { margin: .4rem 0; padding-left: 1.2rem; }
+ol { font-family: "DejaVu Sans Mono", Menlo, Consolas, monospace; font-size: 13px; overflow-wrap: anywhere; }
+figure { margin: .6rem 0 1.2rem; overflow-x: auto; break-inside: avoid; }
+figcaption, .note { color: var(--muted); font-size: 12.5px; max-width: 46rem; overflow-wrap: anywhere; }
+.pairs { display: grid; grid-template-columns: 1fr 1fr; gap: 0 1.5rem; }
+@media (max-width: 1000px) { .pairs { grid-template-columns: 1fr; } }
+table { border-collapse: collapse; }
+td, th { text-align: left; font-weight: 400; vertical-align: top; padding: 2px 1.6rem 2px 0; overflow-wrap: anywhere; }
+th { color: var(--muted); white-space: nowrap; }
+tr { break-inside: avoid; }
+@page { size: A4; margin: 15mm; }
+@media print {
+  body { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+  main { max-width: none; margin: 0; padding: 0; }
+  .pairs { grid-template-columns: 1fr 1fr; }
+  .plot { zoom: var(--print); }
+}
+"""
+
+
+def report_html(trace: Trace, run: Run, *, scores: Sequence[str] | None = None, arithmetic: CellArithmetic | None = None) -> str:
+    """The report as one HTML page, light, for the screen and for A4; it holds the `Record` of each figure, which `sentviz verify` reads.
+
+    Args:
+        trace: of one text, with the attention maps that its model has.
+        run: the run that it was made with.
+        scores: names of `sentviz.analysis.explain.SCORES`; every one that the trace can give unless told.
+        arithmetic: a cell to derive in numbers.
+    Raises:
+        InputError: a score that was named is not to be had.
+        KeyError: the trace holds no attention maps, and its model has them.
+    """
+    figures: list[dict[str, Any]] = []
+    records: list[Record] = []
+    sentence = Sentence.of(run, trace)
+
+    def show(figure: Figure, columns: int = 1) -> str:
+        records.append(Record.of(figure))
+        return _figure(figure, columns, figures)
+
+    text = trace.text if trace.text_pair is None else f"{trace.text}\n{trace.text_pair}"
+    body = [
+        f"<main>\n<h1>How {escape(run.name)} decides</h1>",
+        f'<blockquote dir="auto">{escape(text)}</blockquote>',
+        f'<p class="verdict" dir="auto">{escape(headline(trace))}</p>',
+        f"<noscript>{_items(escape(f'{label}: {p:.1%}') for label, p in zip(trace.labels, trace.probabilities, strict=True))}</noscript>",
+        show(make("verdict", sentence, answered=False)),
+        _items(map(escape, [remark for _, remark in remarks(trace, run)])),
+        "<h2>What the answer leans on</h2>",
+        *_strips(sentence, scores, show),
+        "<h2>Where the model looks</h2>",
+        *_maps(sentence, show),
+        *(_arithmetic(arithmetic) if arithmetic else ()),
+        "<h2>Where this comes from</h2>",
+        _table(_provenance(trace, run)),
+        "<noscript><p>The figures are drawn by the script in this file, which is switched off here.</p></noscript>\n</main>",
+    ]
+    whole = page(
+        f"{trace.label}: {text[:60]}",
+        "\n".join(body),
+        colours=palette("light"),
+        style=_STYLE,
+        scripts=(get_plotlyjs(), _DRAW),
+        data={"figures": figures},
+    )
+    return seal(whole.encode(), "html", Record.of_sheet("report", records)).decode()
+
+
+def _strips(of: Sentence, scores: Sequence[str] | None, show: Callable[[Figure], str]) -> Iterable[str]:
+    for name in available(of.trace) if scores is None else scores:
+        title = f"<h3>{escape(SCORES[name].title if name in SCORES else name)}</h3>"
+        try:
+            yield title + show(make("strip", of, score=name))
+        except SentvizError as error:
+            if scores is not None:
+                raise
+            yield f'{title}<p class="note">{escape(str(error))}</p>'
+
+
+def _maps(of: Sentence, show: Callable[[Figure, int], str]) -> Iterable[str]:
+    """The mean over heads of each layer: what multiplies V, then each component; two maps side by side where the text is short."""
+    trace = of.trace
+    if not of.run.capabilities.maps:
+        yield f'<p class="note">{escape(of.run.name)} has no attention, so there is no map to look at.</p>'
+        return
+    yield '<p class="note">High attention does not prove that a word matters; word removal asks the model itself.</p>'
+    components = trace.component_ids if trace.lambdas.shape[1] > 1 else ()
+    kinds: list[int | str] = ["effective", *components]
+    layers, left_out = list(trace.layer_ids), ""
+    if len(kinds) * len(layers) > MAPS:
+        kinds, left_out = ["effective"], "The components' maps are left out."
+    if len(layers) > MAPS:
+        layers, left_out = layers[: MAPS // 2] + layers[-MAPS // 2 :], f"Only the first and last {MAPS // 2} layers are shown."
+    columns = 2 if len(trace.tokens) <= 24 and len(layers) > 1 else 1
+    for kind in kinds:
+        title = "Effective attention, which multiplies V" if kind == "effective" else f"Component {component_name(kind)}"
+        side = 300 if columns == 2 else 520
+        drawn = [show(make("attention", of, layer=layer, component=kind, side=side), columns) for layer in layers]
+        yield f"<h3>{title}, mean over heads</h3>"
+        yield f'<div class="{"pairs" if columns == 2 else "column"}">{"".join(drawn)}</div>'
+    if left_out:
+        yield f'<p class="note">{left_out}</p>'
+
+
+def _arithmetic(cell: CellArithmetic) -> Iterable[str]:
+    query, key = (f"“{cell.tokens[i]}” ({i + 1})" for i in (cell.query, cell.key))
+    yield "<h2>One weight in numbers</h2>"
+    yield f'<p dir="auto">{escape(f"Layer {cell.layer + 1}, head {cell.head + 1}: query {query}, key {key}.")}</p>'
+    yield _items(map(escape, cell.steps()), "ol")
+
+
+def _provenance(trace: Trace, run: Run) -> Iterable[tuple[str, str]]:
+    config, test = run.config, run.metrics()["test"]
+    shape, has, accuracy = run.shape, run.capabilities, test["accuracy"]
+    yield "Run", f"{run.name}, digest {run.digest}, seed {config['recipe']['seed']}"
+    attention = f"{has.heads} heads, {has.components} components, " if has.maps else ""
+    yield "Model", f"{config['preset']}: {has.layers} layers, {attention}width {shape.width}, {config['parameters']:,} parameters"
+    for layer, row in zip(trace.layer_ids, trace.lambdas, strict=False):
+        if len(row) > 1:
+            yield f"λ of layer {layer + 1}", ", ".join(f"{value:+.3f}".replace("-", "−") for value in row)
+    splits = (f"{name} n = {split['n']:,}, digest {split['digest']}" for name, split in config["data"]["splits"].items())
+    yield "Data", f"{config['data']['name']} ({'; '.join(splits)})"
+    yield "Test", f"accuracy {accuracy['value']:.2%} [{accuracy['low']:.2%}, {accuracy['high']:.2%}], n = {test['n']:,}"
+    yield "Trained", f"{config.get('created', 'at an unknown date')} with {_versions(config)}"
+    yield "Tokens", f"{len(trace.tokens):,}, {int(trace.unknown.sum()):,} of them not in the vocabulary"
+    yield "Report", f"{datetime.now(UTC):%Y-%m-%d} with sentviz {version()}"
+
+
+def _versions(config: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {number}" for name, number in config.get("version", {}).items()) or "an unknown version"
+
+
+def _figure(figure: Figure, columns: int, drawn: list[dict[str, Any]]) -> str:
+    """A place for a figure, its caption, and the figure itself among those to be drawn."""
+    plot = go.Figure(figure.plot)
+    wide, high = int(plot.layout.width or 800), int(plot.layout.height or 480)
+    name = f"figure-{len(drawn) + 1}"
+    drawn.append({"id": name, **json.loads(plot.to_json())})
+    fit = min(1.0, (_PAGE - 24 * (columns - 1)) / columns / wide)
+    style = f"width:{wide}px;height:{high}px;--print:{fit:.3f}"
+    words = escape(figure.caption)
+    return (
+        f'<figure><div class="plot" id="{name}" role="img" aria-label="{words}" style="{style}"></div>'
+        f'<figcaption dir="auto">{words}</figcaption></figure>'
+    )
+
+
+def _items(lines: Iterable[str], kind: str = "ul") -> str:
+    items = "".join(f'<li dir="auto">{line}</li>' for line in lines)
+    return f"<{kind}>{items}</{kind}>"
+
+
+def _table(rows: Iterable[tuple[str, str]]) -> str:
+    lines = "".join(f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>' for name, value in rows)
+    return f"<table>{lines}</table>"

@@ -1,0 +1,202 @@
+"""Several figures on one sheet, with letters and shared scales and legends, as one file of vectors."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from string import ascii_lowercase
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from sentviz.errors import InputError
+from sentviz.export.embedding import seal
+from sentviz.export.files import BROWSER, bare_svg, write
+from sentviz.export.record import Record
+from sentviz.figures.figure import Figure, sentence
+from sentviz.figures.fonts import embed_fonts
+from sentviz.figures.style import FONTS, Style, styled
+
+FORMATS = ("svg", "pdf", "png")
+MOST = 12  # figures
+
+_PIXELS = 96 / 25.4  # of a millimetre
+_GAP, _STRIP = 5.0, 5.0  # millimetres between panels, and above each for its letter
+_IDS = re.compile(r'(\bid="|url\((?:&quot;|[\'"])?#|href="#)')
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """Figures in reading order on a sheet of paper.
+
+    Attributes:
+        columns: side by side, 1 to 4.
+        shared: whether panels of one colour scale or one kind have the same ends, and a legend that they have in common is there once.
+        letters: whether panels are called a, b, c.
+        style: looks of every panel; its width is the sheet's, 174 mm unless given, and it has no height of its own.
+    Raises:
+        InputError: no figure, or more than twelve; columns that cannot be; a height.
+    """
+
+    figures: Sequence[Figure]
+    columns: int = 2
+    shared: bool = True
+    letters: bool = True
+    style: Style = field(default_factory=lambda: Style(size="wide"))
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.figures) <= MOST:
+            raise InputError(f"A sheet holds 1 to {MOST} figures, not {len(self.figures)}.")
+        if not 1 <= self.columns <= 4:
+            raise InputError(f"A sheet has 1 to 4 columns, not {self.columns}.")
+        if self.style.height:
+            raise InputError("A sheet is as high as its figures; leave the height out.")
+
+    @property
+    def millimetres(self) -> float:
+        """Width."""
+        return self.style.millimetres or 174
+
+    @property
+    def caption(self) -> str:
+        """What each panel shows, and where it comes from, for the paper's own caption."""
+        names = ascii_lowercase if self.letters else " " * len(self.figures)
+        return " ".join(
+            f"{name}: {sentence([one.caption, one.source])}".strip(" :") for name, one in zip(names, self.figures, strict=False)
+        )
+
+    @cached_property
+    def panels(self) -> list[Figure]:
+        """The figures with the looks of the sheet, and with what they share."""
+        looks = replace(self.style, size="screen", width=self.panel, points=self.points)
+        made = [styled(one, looks) for one in self.figures]
+        if self.shared:
+            plots = [go.Figure(one.plot) for one in made]
+            _share_colours(plots)
+            _share_axes(plots, [one.call.figure if one.call else one.name for one in self.figures])
+            _share_legends(plots)
+            made = [replace(one, plot=plot) for one, plot in zip(made, plots, strict=True)]
+        return made
+
+    @property
+    def panel(self) -> float:
+        """Width of a panel in millimetres."""
+        count = min(self.columns, len(self.figures))
+        return (self.millimetres - _GAP * (count - 1)) / count
+
+    @property
+    def points(self) -> float:
+        """Size of the letters."""
+        return self.style.points or round(self.style.letters * 13 * 72 / 96, 2)
+
+    def render(self, format: str) -> bytes:
+        """The sheet as the bytes of a file with the record of each panel.
+
+        Args:
+            format: one of `FORMATS`.
+        Raises:
+            InputError: no such format.
+            SentvizError: no browser, or a figure that cannot be drawn.
+        """
+        if format not in FORMATS:
+            raise InputError(f"Sheets can be exported as {', '.join(FORMATS)}, not as {format!r}.")
+        svg, wide, high = self._svg()
+        data = svg if format == "svg" else BROWSER.paint(svg, format, wide, high, self.style.dpi / 96)
+        return seal(data, format, Record.of_sheet("sheet", [Record.of(one, self.style.text) for one in self.figures], self.style.text))
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the sheet in the format that the suffix names; raises as `render` and `sentviz.export.files.save`."""
+        return write(Path(path), self.render(Path(path).suffix.lower().lstrip(".")))
+
+    def _svg(self) -> tuple[bytes, float, float]:
+        """One SVG of all panels with its fonts, its width and height in pixels."""
+        looks = Style(width=self.panel, points=self.points, caption=False, note="")
+        drawn = [bare_svg(one, looks) for one in self.panels]
+        strip, gap, wide = (side * _PIXELS for side in (_STRIP if self.letters else 0, _GAP, self.millimetres))
+        size, family = self.points * 96 / 72 + 2, FONTS[self.style.font] or "Arial, Liberation Sans, sans-serif"
+        parts, top = [], 0.0
+        for first in range(0, len(drawn), self.columns):
+            row = drawn[first : first + self.columns]
+            for column, (svg, _, _) in enumerate(row):
+                place = first + column
+                left = column * (self.panel + _GAP) * _PIXELS
+                if self.letters:
+                    looks_of_letter = f"font-family: {family}; font-size: {size:.2f}px; font-weight: bold"
+                    parts.append(f'<text x="{left:.2f}" y="{top + size:.2f}" style="{looks_of_letter}">{ascii_lowercase[place]}</text>')
+                parts.append(_nested(svg.decode(), left, top + strip, place))
+            top += strip + max(high for _, _, high in row) + gap
+        ground = self.panels[0].plot.layout.template.layout.paper_bgcolor or "#ffffff"
+        high = top - gap
+        head = f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="{wide:.2f}" height="{high:.2f}"'
+        body = f'{head} viewBox="0 0 {wide:.2f} {high:.2f}"><rect width="100%" height="100%" fill="{ground}"/>{"".join(parts)}</svg>'
+        return embed_fonts(body.encode()), wide, high
+
+
+def _nested(svg: str, left: float, top: float, place: int) -> str:
+    """An SVG at its place within another, with names of its own."""
+    named = _IDS.sub(lambda found: f"{found[1]}p{place}-", svg[svg.index("<svg") :])
+    return named.replace("<svg", f'<svg x="{left:.2f}" y="{top:.2f}"', 1)
+
+
+# ---- what panels share
+
+
+def _share_colours(plots: Sequence[go.Figure]) -> None:
+    """Panels of one colour scale go from the smallest to the largest number of all, and one colour bar stands for them."""
+    groups: dict[str, list[tuple[Any, str]]] = {}
+    for plot in plots:
+        axes = [(axis, "c") for axis in plot.select_coloraxes()]
+        maps = [(trace, "z") for trace in plot.select_traces({"type": "heatmap"}) if not trace.coloraxis and trace.zmax is not None]
+        for part, letter in (*axes, *maps):
+            if part[f"{letter}max"] is not None and part.colorscale:
+                groups.setdefault(str(part.colorscale), []).append((part, letter))
+    for group in (group for group in groups.values() if len(group) > 1):
+        low, high = min(part[f"{letter}min"] for part, letter in group), max(part[f"{letter}max"] for part, letter in group)
+        shown = next((part for part, _ in group if part.showscale is not False), None)
+        for part, letter in group:
+            part.update({f"{letter}min": low, f"{letter}max": high, "showscale": part is shown})
+
+
+def _share_axes(plots: Sequence[go.Figure], kinds: Sequence[str]) -> None:
+    """Panels of one kind have the same ends of each axis that counts, the widest of them all, where nobody set them."""
+    for kind in {kind for kind in kinds if kinds.count(kind) > 1}:
+        alike = [plot for plot, one in zip(plots, kinds, strict=True) if one == kind]
+        for letter in "xy":
+            for name in {axis.plotly_name for plot in alike for axis in getattr(plot, f"select_{letter}axes")()}:
+                axes = [plot.layout[name] for plot in alike]
+                spans = [_span(plot, letter, name) for plot in alike]
+                if (
+                    any(axis.range or axis.ticktext or axis.scaleanchor or axis.type not in (None, "-", "linear") for axis in axes)
+                    or None in spans
+                ):
+                    continue
+                low, high = min(span[0] for span in spans if span), max(span[1] for span in spans if span)
+                for axis in axes:
+                    axis.range = [low - 0.04 * (high - low), high + 0.04 * (high - low)]
+
+
+def _span(plot: go.Figure, letter: str, name: str) -> tuple[float, float] | None:
+    """From where to where the numbers along an axis go; None where it has none, or words or bars."""
+    short, values = letter + name[5:], list[float]()
+    for trace in plot.data:
+        if (trace[f"{letter}axis"] or letter) != short or trace[letter] is None:
+            continue
+        if trace.type not in ("scatter", "scattergl") or any(isinstance(value, str) for value in trace[letter]):
+            return None
+        values += [float(value) for value in trace[letter] if value is not None and np.isfinite(value)]
+    return (min(values), max(values)) if values and min(values) < max(values) else None
+
+
+def _share_legends(plots: Sequence[go.Figure]) -> None:
+    """A legend with no entry that was not there before goes."""
+    seen: set[str] = set()
+    for plot in plots:
+        names = {trace.name for trace in plot.data if trace.showlegend is not False and trace.name}
+        if names and names <= seen:
+            plot.update_layout(showlegend=False)
+        seen |= names

@@ -1,0 +1,356 @@
+"""How a figure looks in print: its size, letters, title, caption, legend, colours, axes. Nothing of it changes what the figure says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from math import log10
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import plotly.graph_objects as go
+
+from sentviz.errors import InputError
+from sentviz.figures.colours import THEMES, blend, palette, simulated
+from sentviz.figures.figure import MONOSPACE, SYMBOLS, Figure
+from sentviz.figures.text import label_width
+
+
+@dataclass(frozen=True)
+class Size:
+    """A place in print: its width, the size of its letters, its pixels per inch as PNG. Papers set captions themselves."""
+
+    millimetres: float
+    points: float
+    dpi: int = 300
+
+
+SIZES = {"column": Size(84, 8), "wide": Size(174, 8), "slide": Size(254, 16, 150)}
+FONTS = {
+    "sans": "",
+    "serif": "Liberation Serif, Times New Roman, Times, DejaVu Serif, serif",
+    "mono": MONOSPACE,
+}
+LEGENDS = ("own", "right", "below", "above", "none")
+PALETTES = ("ours", "grey", "journal")
+LONGEST = 300  # characters of a note
+
+_PIXELS = 96 / 25.4  # of a millimetre
+_BASE_FONT = 13  # pixels, as figures draw it
+_GREYS = {
+    "light": ("#000000", "#8a8a8a", "#4a4a4a", "#707070", "#2a2a2a", "#5c5c5c", "#939393"),
+    "dark": ("#ffffff", "#8a8a8a", "#c4c4c4", "#a6a6a6", "#e2e2e2", "#b4b4b4", "#787878"),
+}
+_JOURNAL = {
+    "light": ("#1f1f1f", "#b2182b", "#2166ac", "#4d7c21", "#8c510a", "#762a83", "#6e6e6e"),
+    "dark": ("#f2f2f2", "#ff8a80", "#7db8ff", "#a5d66b", "#e6b06a", "#d29bea", "#b0b0b0"),
+}
+_DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "5px 2px 1px 2px")
+_PATTERNS = ("", "/", ".", "x", "\\", "+", "-")
+MARKED = 2_500  # cells of a map that bear signs
+
+_COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
+_SWATCH = re.compile(r"(#[0-9a-fA-F]{6})[^<>]*>■")
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a figure looks; by default as it is drawn.
+
+    Attributes:
+        size: a width in millimetres and letters in points by name, one of `SIZES`; "screen" for neither.
+        width, height: of the picture in millimetres instead, 20 to 600; 0 for the size's, and what the width asks for.
+        points: size of the letters instead of the size's, 4 to 40.
+        font: of `FONTS`. legend: its place, of `LEGENDS`. palette: of `PALETTES`.
+        title: whether it is there. caption: whether it is; by default on screen only, since papers set theirs.
+        x, y: range of the axes that count, from and to; of all panels.
+        note: own words below the picture, plain text.
+    Raises:
+        InputError: a value that cannot be.
+    """
+
+    size: str = "screen"
+    width: float = 0
+    height: float = 0
+    points: float = 0
+    font: str = "sans"
+    title: bool = True
+    caption: bool | None = None
+    legend: str = "own"
+    palette: str = "ours"
+    x: tuple[float, float] | None = None
+    y: tuple[float, float] | None = None
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        for name, there in _WORDS.items():
+            if getattr(self, name) not in there:
+                raise InputError(f"There is no {name} {getattr(self, name)!r}; there are {', '.join(there)}.")
+        for name in ("width", "height"):
+            if getattr(self, name) and not 20 <= getattr(self, name) <= 600:
+                raise InputError(f"The {name} can be 20 to 600 mm, not {getattr(self, name):g}.")
+        if self.points and not 4 <= self.points <= 40:
+            raise InputError("Letters can be 4 to 40 points high.")
+        for name in ("x", "y"):
+            span = getattr(self, name)
+            if span is not None and not (np.isfinite(span).all() and span[0] < span[1]):
+                raise InputError(f"The range {name} goes from a smaller to a larger number, as in {name}=0..1.")
+        if len(self.note) > LONGEST:
+            raise InputError(f"A note has at most {LONGEST} characters, not {len(self.note):,}.")
+
+    @classmethod
+    def parse(cls, text: str | Iterable[str]) -> Style:
+        """A style from `text`, as in size=column~palette=grey, or from its parts one by one.
+
+        Raises:
+            InputError: what cannot be, or is not known.
+        """
+        if isinstance(text, str):
+            before, note, after = text.partition("note=")
+            text = [*before.split("~"), note + after]
+        values: dict[str, Any] = {}
+        for part in filter(None, text):
+            name, equals, value = part.partition("=")
+            if name not in _DEFAULTS or not equals:
+                raise InputError(f"A style is written as NAME=VALUE with the names {', '.join(_DEFAULTS)}, not as {part!r:.80}.")
+            values[name] = _read(name, value)
+        return cls(**values)
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """What is not as by default."""
+        return {name: getattr(self, name) for name, default in _DEFAULTS.items() if getattr(self, name) != default}
+
+    @property
+    def text(self) -> str:
+        """In one line, as `parse` reads it; what is as by default is left out."""
+        return "~".join(f"{name}={_written(value)}" for name, value in self.given.items())
+
+    @property
+    def millimetres(self) -> float:
+        """Width in print; 0 on screen."""
+        return self.width or (SIZES[self.size].millimetres if self.size in SIZES else 0)
+
+    @property
+    def dpi(self) -> int:
+        """Pixels per inch of a PNG in print."""
+        return SIZES[self.size].dpi if self.size in SIZES else 300
+
+    @property
+    def letters(self) -> float:
+        """How large letters of 13 pixels become in print."""
+        points = self.points or (SIZES[self.size].points if self.size in SIZES else 8)
+        return points * 96 / 72 / _BASE_FONT
+
+    @property
+    def pixels(self) -> int:
+        """Width of the layout that print shrinks to its millimetres, so that letters have their points; 0 on screen."""
+        return round(self.millimetres * _PIXELS / self.letters)
+
+    @property
+    def tall(self) -> int:
+        """Height of that layout; 0 for what the width asks for."""
+        return round(self.height * _PIXELS / (self.letters if self.millimetres else 1))
+
+    @property
+    def captioned(self) -> bool:
+        """Whether the caption stands below."""
+        return not self.millimetres if self.caption is None else self.caption
+
+
+_DEFAULTS: dict[str, Any] = {each.name: each.default for each in fields(Style)}
+_WORDS: dict[str, tuple[str, ...]] = {"size": ("screen", *SIZES), "font": tuple(FONTS), "legend": LEGENDS, "palette": PALETTES}
+PLAIN = Style()
+_SWITCHES = {"yes": True, "no": False, "true": True, "false": False}
+
+
+def _read(name: str, value: str) -> Any:
+    try:
+        if name in ("title", "caption"):
+            return _SWITCHES[value.casefold()]
+        if name in ("x", "y"):
+            low, _, high = value.partition("..")
+            return float(low), float(high)
+        return float(value) if name in ("width", "height", "points") else value
+    except (KeyError, ValueError):
+        asks = {"title": "yes or no", "caption": "yes or no", "x": "from..to", "y": "from..to"}.get(name, "a number")
+        raise InputError(f"{name} takes {asks}, not {value!r:.80}.") from None
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "..".join(f"{end:g}" for end in value) if isinstance(value, tuple) else f"{value:g}" if isinstance(value, float | int) else value
+
+
+def styled(figure: Figure, style: Style) -> Figure:
+    """The figure with other looks, drawn for the style's width where it can be; its numbers and words are the same.
+
+    Sizes in millimetres are up to `sentviz.export.files.render`, which fits the layout to them.
+
+    Raises:
+        InputError: a range for an axis that does not count.
+    """
+    if style.pixels and figure.at_width:
+        figure = replace(figure.at_width(width=style.pixels), source=figure.source, runs=figure.runs, call=figure.call, view=figure.view)
+    plot = go.Figure(figure.plot)
+    if FONTS[style.font]:
+        plot.update_layout(font_family=FONTS[style.font])
+    if not style.title and plot.layout.title.text:
+        plot.update_layout(title_text="", margin_t=max((plot.layout.margin.t or 0) - 30, 12))
+    if style.legend != "own":
+        _place_legend(plot, style.legend)
+    for letter, span in (("x", style.x), ("y", style.y)):
+        if span is not None:
+            _reach(plot, letter, span)
+    if style.palette != "ours":
+        plot = _in_greys(plot) if style.palette == "grey" else _recoloured(plot, _journal)
+    return replace(figure, plot=plot, at_width=None)
+
+
+def _place_legend(plot: go.Figure, place: str) -> None:
+    """The legend somewhere else, with room for it."""
+    if place == "none":
+        plot.update_layout(showlegend=False)
+        return
+    margin, names = plot.layout.margin, [trace.name or "" for trace in plot.data if trace.showlegend is not False]
+    widest = max((label_width(name, 12) for name in names), default=0) + 52
+    if (plot.layout.legend.x or 0) >= 1 and place != "right" and (margin.r or 0) > 40:
+        plot.update_layout(margin_r=24)
+    if place == "right":
+        plot.update_layout(legend={"orientation": "v", "x": 1.02, "xanchor": "left", "y": 1, "yref": "paper", "yanchor": "top"})
+        plot.update_layout(margin_r=max(margin.r or 0, round(widest)))
+        return
+    room = max((plot.layout.width or 800) - 24, 60)
+    more = 19 * -(-len(names) // max(int(room / widest), 1)) + 8
+    side, tall = "b" if place == "below" else "t", (plot.layout.height or 480) + more
+    at = {"y": 0, "yanchor": "bottom"} if side == "b" else {"y": 1 - (40 if plot.layout.title.text else 8) / tall, "yanchor": "top"}
+    plot.update_layout(legend={"orientation": "h", "x": 0, "xanchor": "left", "yref": "container", **at})
+    plot.update_layout({f"margin_{side}": (margin[side] or 0) + more, "height": tall})
+
+
+def _reach(plot: go.Figure, letter: str, span: tuple[float, float]) -> None:
+    """From where to where the axes of numbers go."""
+    named = {trace[f"{letter}axis"] or letter for trace in plot.data if _worded(trace, letter)}
+    axes = [
+        axis
+        for axis in (plot.select_xaxes() if letter == "x" else plot.select_yaxes())
+        if axis.type not in ("category", "multicategory", "date") and not axis.ticktext and axis.visible is not False
+        if letter + axis.plotly_name[5:] not in named
+    ]
+    if not axes:
+        raise InputError(f"No axis {letter} of this figure counts, so that it has no range.")
+    if any(axis.type == "log" for axis in axes) and span[0] <= 0:
+        raise InputError(f"The axis {letter} of this figure is logarithmic: its range begins above 0.")
+    for axis in axes:
+        ends = [log10(end) if axis.type == "log" else end for end in span]
+        axis.update(range=ends[::-1] if axis.autorange == "reversed" else ends, autorange=None)
+
+
+def _worded(trace: Any, letter: str) -> bool:
+    """Whether a trace stands at words along an axis."""
+    values = getattr(trace, letter, None)
+    return values is not None and any(isinstance(value, str) for value in values)
+
+
+# ---- colours
+
+
+def _journal(colour: str) -> str:
+    return next((_JOURNAL[theme][k] for theme in THEMES for k in _series(colour, palette(theme).lines)), colour)
+
+
+def _grey(colour: str) -> str:
+    """Series get greys that are apart; all else keeps its lightness, so that letters on it can still be read."""
+    return next((_GREYS[theme][k] for theme in THEMES for k in _series(colour, palette(theme).lines)), simulated(colour, "greys"))
+
+
+def _series(colour: str, lines: tuple[str, ...]) -> list[int]:
+    return [lines.index(colour)] if colour in lines else []
+
+
+@cache
+def _lower() -> npt.NDArray[np.int64]:
+    """(n, 3) shades of the lower halves of scales with two sides."""
+    scales = [scale for theme in THEMES for scale in (palette(theme).signed, palette(theme).judged, palette(theme).probability)]
+    shades = [shade for scale in scales for shade in blend(scale, np.linspace(0, 0.47, 200))]
+    return np.array([[int(shade[i : i + 2], 16) for i in (1, 3, 5)] for shade in shades])
+
+
+def _below(colour: str) -> bool:
+    """Whether a colour is of the lower half of a scale with two sides, which greys do not tell from the upper one."""
+    if not _COLOUR.fullmatch(colour):
+        return False
+    own = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)])
+    return bool((np.abs(_lower() - own).max(axis=1) <= 2).any())
+
+
+def _in_greys(plot: go.Figure) -> go.Figure:
+    """The figure without colour: what is told apart by colour is so by dashes, symbols, hatching and signs beside its greys."""
+    places = {colour: k for theme in THEMES for k, colour in enumerate(palette(theme).lines)}
+    marks = []
+    for trace in plot.data:
+        line: Any = getattr(trace, "line", None)
+        marker: Any = getattr(trace, "marker", None)
+        if trace.type in ("scatter", "scattergl"):
+            place = places.get(str(line.color or marker.color).lower(), 0)
+            if place and "lines" in (trace.mode or "lines") and line.dash in (None, "solid"):
+                line.dash = _DASHES[place]
+            if place and "markers" in (trace.mode or "") and marker.symbol in (None, "circle"):
+                marker.symbol = SYMBOLS[place]
+        elif trace.type == "bar" and marker.color is not None:
+            fills = [str(fill).lower() for fill in ([marker.color] if isinstance(marker.color, str) else marker.color)]
+            shapes = ["/" if _below(fill) else _PATTERNS[places.get(fill, 0)] for fill in fills]
+            if any(shapes) and not marker.pattern.shape:
+                marker.pattern.update(shape=shapes[0] if len(shapes) == 1 else shapes, size=6, solidity=0.2, fillmode="overlay")
+        elif trace.type == "heatmap":
+            marks.append(_signs(trace, plot))
+    return _recoloured(go.Figure([*plot.data, *filter(None, marks)], plot.layout), _grey)
+
+
+def _signs(trace: go.Heatmap, plot: go.Figure) -> go.Scatter | None:
+    """A minus in each cell below the middle of a scale with two sides; None for other scales, and where cells are too many for it."""
+    scale = (plot.layout[trace.coloraxis] if trace.coloraxis else trace).colorscale
+    z = np.asarray(trace.z, dtype=float)
+    if not scale or not _below(str(scale[0][1]).lower()) or z.size > MARKED:
+        return None
+    middle = 0.0 if np.nanmin(z, initial=0.0) < 0 else 0.5
+    rows, columns = np.nonzero(z < middle)
+    x, y = (list(range(z.shape[axis])) if at is None else list(at) for axis, at in ((1, trace.x), (0, trace.y)))
+    ink = plot.layout.template.layout.font.color
+    return go.Scatter(
+        x=[x[place] for place in columns],
+        y=[y[place] for place in rows],
+        mode="text",
+        text="<b>−</b>",
+        textposition="bottom center",
+        textfont={"size": 9, "color": ink, "shadow": ", ".join(["0 0 2px #ffffff"] * 3)},
+        hoverinfo="skip",
+        showlegend=False,
+        xaxis=trace.xaxis,
+        yaxis=trace.yaxis,
+    )
+
+
+def _recoloured(plot: go.Figure, change: Callable[[str], str]) -> go.Figure:
+    """The figure with every colour changed, wherever it stands."""
+
+    def other(value: Any) -> Any:
+        if isinstance(value, str):
+            value = _SWATCH.sub(lambda found: found[0][:-1] + "▨" if change is _grey and _below(found[1].lower()) else found[0], value)
+            return _COLOUR.sub(lambda found: change(found[0].lower()), value)
+        if isinstance(value, Mapping):
+            return {key: one if key in _WORDS_OF_PEOPLE else other(one) for key, one in value.items()}
+        if isinstance(value, list | tuple):
+            return [other(one) for one in value]
+        if isinstance(value, np.ndarray) and value.dtype.kind in "OU":
+            return np.array([other(one) for one in value.ravel()], dtype=object).reshape(value.shape)
+        return value
+
+    return go.Figure([other(trace.to_plotly_json()) for trace in plot.data], other(plot.layout.to_plotly_json()))
+
+
+_WORDS_OF_PEOPLE = frozenset({"customdata", "hovertext", "ids", "x", "y", "z", "name", "tickvals", "meta"})  # where "#abcdef" is no colour

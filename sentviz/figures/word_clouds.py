@@ -1,0 +1,212 @@
+"""Words of the cells of a confusion matrix: clouds, and a list with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from sentviz.errors import InputError
+from sentviz.figures.colours import Theme, palette
+from sentviz.figures.figure import Figure, base_layout, file_safe, interval_bars, number, sentence
+from sentviz.figures.text import as_text, text_columns
+
+By = Literal["keyness", "count"]
+PANEL = (330, 236)  # pixels of a cloud, as `sentviz.analysis.testset.word_counts.layout` is asked for
+NARROW = 0.7  # of the clouds' own width, below which titles of 13 pixels are too small
+_CUT = 20  # columns of a word, as `layout` measures it
+_SAYS = {
+    "keyness": "The larger a word, the surer it belongs to its rows rather than to all others (area: z of the log-odds ratio).",
+    "count": "The larger a word, the more often it stands in its rows (area: occurrences).",
+}
+
+
+def cloud(
+    words: pd.DataFrame,
+    titles: Sequence[str],
+    *,
+    by: By = "keyness",
+    right: Sequence[bool] = (),
+    selected: tuple[int, str] | None = None,
+    about: str = "",
+    width: int = 0,
+    theme: Theme = "light",
+) -> Figure:
+    """Clouds beside each other, two in a line; words of right answers teal, of mistakes magenta; a click picks the nearest word.
+
+    Args:
+        words: cell (place in `titles`), word, x, y, size, width as `sentviz.figures.cloud_layout.layout` gives them for PANEL, and what the
+            frame is to carry beside; z and count are shown.
+        titles: one per cloud, plain text.
+        by: what the sizes mean.
+        right: whether a cloud is of right answers; all are unless given.
+        selected: cell and word that is framed.
+        about: further words of the caption.
+        width: pixels that the picture is shrunk to, if it is: in a narrow one titles are larger.
+    Frame:
+        that of `words`.
+    Raises:
+        InputError: no cloud.
+    """
+    if not titles:
+        raise InputError("There is no cloud to draw.")
+    colours, (wide, high) = palette(theme), PANEL
+    columns, rows = min(len(titles), 2), -(-len(titles) // 2)
+    gap, side = 12, 10
+    across = columns * wide + (columns - 1) * gap + 2 * side
+    narrow = 0 < width < NARROW * across
+    letters, lines = (15, 2) if narrow else (13, 1)
+    line, above, below = lines * 20 + 14, lines * 20 + 44, 8
+    height = rows * high + (rows - 1) * line + above + below
+    spaces = {"horizontal_spacing": gap / (across - 2 * side), "vertical_spacing": line / (height - above - below)}
+    plot = make_subplots(rows=rows, cols=columns, **spaces)
+    title = "Words that belong to a cell" if by == "keyness" else "The most frequent words"
+    plot.update_layout(base_layout(theme, title=title, width=across, height=height, margin=(side, above, side, below)))
+    quiet: list[str] = []
+    unsure = 0
+    written: list[dict[str, Any]] = []  # given to Plotly at once: it checks all that are there with each one added
+    for cell, name in enumerate(titles):
+        part = words[words["cell"] == cell]
+        colour = colours.lines[0] if not right else colours.right if right[cell] else colours.wrong
+        axes = {"xref": f"x{cell + 1 if cell else ''}", "yref": f"y{cell + 1 if cell else ''}", "showarrow": False}
+        heading = {"x": 0, "y": high, "xanchor": "left", "yanchor": "bottom", "font": {"size": letters, "color": colours.ink}}
+        parts = name.split(" · ", lines - 1)
+        written.append({"text": "<br>".join(as_text(part, 48) for part in parts), "align": "left", **heading, **axes})
+        frame = {"x0": 0, "x1": wide, "y0": 0, "y1": high, "line": {"color": colours.grid, "width": 1}, "layer": "below"}
+        plot.add_shape(type="rect", xref=axes["xref"], yref=axes["yref"], **frame)
+        for row in part.to_dict("records"):
+            chosen = selected == (cell, row["word"])
+            box = {
+                "bordercolor": colours.ink if chosen else "rgba(0,0,0,0)",
+                "bgcolor": colours.neutral if chosen else "rgba(0,0,0,0)",
+                "borderwidth": 2 if chosen else 0,
+                "borderpad": 1 if chosen else 0,
+            }
+            text = {"text": as_text(row["word"], _CUT), "font": {"size": row["size"], "color": colour if row["sure"] else colours.muted}}
+            written.append({**text, "x": row["x"], "y": row["y"], **box, **axes})
+        unsure += int((~part["sure"].astype(bool)).sum())
+        if not part["sure"].any() and len(part):
+            quiet.append(name)
+        if part.empty:
+            said = "No word stands out." if by == "keyness" else "No words."
+            written.append({"text": said, "x": wide / 2, "y": high / 2, "font": {"size": letters, "color": colours.muted}, **axes})
+        plot.add_trace(_spots(part), row=cell // 2 + 1, col=cell % 2 + 1)
+    plot.update_layout(annotations=written)
+    bare = {"visible": False, "fixedrange": True}
+    plot.update_xaxes(range=[0, wide], **bare)
+    plot.update_yaxes(range=[0, high], **bare)
+    plot.update_layout(hovermode="closest", hoverdistance=-1, dragmode=False, clickmode="event+select", meta="whole")
+    caption = sentence(
+        [
+            _SAYS[by],
+            f"{len(words)} words in {len(titles)} clouds; teal: right answers, magenta: mistakes." if right else f"{len(words)} words.",
+            "Grey: no more than chance gives among so many words (Bonferroni)." if unsure else "",
+            f"Nothing stands out in: {', '.join(quiet)}." if quiet else "",
+            about,
+        ]
+    )
+    again = partial(cloud, words, titles, by=by, right=right, selected=selected, about=about, theme=theme)
+    return Figure(file_safe("words", by), plot, words.reset_index(drop=True), caption, at_width=again)
+
+
+def _spots(part: pd.DataFrame) -> go.Scatter:
+    """What a click finds: unseen markers along each word, so that the nearest one is of the word under the pointer."""
+    sizes = part[["width", "size"]].to_numpy(float)
+    steps = np.maximum(np.round(sizes[:, 0] / sizes[:, 1]), 1).astype(int)
+    word = np.repeat(np.arange(len(part)), steps)
+    along = (np.concatenate([np.arange(n) + 0.5 for n in steps]) if len(steps) else np.zeros(0)) / steps[word]
+    rows = part.iloc[word]
+    unseen = {"marker": {"opacity": 0}}
+    shown = [as_text(text, 40) for text in rows["word"]]
+    return go.Scatter(
+        x=rows["x"] + (along - 0.5) * rows["width"],
+        y=rows["y"],
+        mode="markers",
+        marker={"size": 8, "opacity": 0},
+        selected=unseen,
+        unselected=unseen,
+        customdata=np.array([shown, rows["z"], rows["count"], rows["rows"], rows["cell"], rows["word"]], dtype=object).T,
+        hovertemplate="%{customdata[0]}<br>%{customdata[2]:,} times in %{customdata[3]:,} rows<br>z %{customdata[1]:+.1f}<extra></extra>",
+        showlegend=False,
+    )
+
+
+def word_bars(
+    words: pd.DataFrame, *, title: str, by: By = "keyness", right: bool = True, selected: str = "", about: str = "", theme: Theme = "light"
+) -> Figure:
+    """The words of one cell in a list: log-odds ratios, or occurrences in a thousand words, with their intervals.
+
+    Args:
+        words: a frame of `sentviz.analysis.testset.word_counts.largest`, in the order it is to be drawn.
+        title: of the cell, plain text.
+        right: of right answers: teal; of mistakes: magenta.
+        selected: the word whose line is shaded.
+        about: further words of the caption.
+    Frame:
+        that of `words`.
+    Raises:
+        InputError: no word.
+    """
+    if words.empty:
+        raise InputError("No word of these rows stands out against the others.")
+    colours, at = palette(theme), np.arange(len(words))
+    colour = colours.right if right else colours.wrong
+    names = [as_text(word, _CUT) for word in words["word"]]
+    left = 20 + round(7.4 * max(text_columns(name) for name in names))
+    heading = "Log-odds ratio against all other rows" if by == "keyness" else "Occurrences in a thousand words"
+    height = 92 + 20 * len(words)
+    plot = go.Figure(layout=base_layout(theme, title=as_text(title, 52), width=430, height=height, margin=(left, 44, 24, 48)))
+    line = words["word"].eq(selected).to_numpy() if selected else np.zeros(len(words), dtype=bool)
+    for y in at[line]:
+        plot.add_hrect(y0=y - 0.5, y1=y + 0.5, fillcolor=colours.neutral, line_width=0, layer="below")
+    values = _values(words, by)
+    sure = words["sure"].to_numpy(bool) | (by == "count")
+    told = np.column_stack([names, values[:, 1:], words[["count", "rows", "z", "share", "rest"]], words["word"]]).astype(object)
+    lasting: dict[str, Any] = {"selected": {"marker": {"opacity": 1}}, "unselected": {"marker": {"opacity": 1}}}
+    plot.add_scatter(
+        x=values[:, 0],
+        y=at,
+        mode="markers",
+        marker={"size": 9, "color": [colour if s else colours.paper for s in sure], "line": {"color": colour, "width": 2}},
+        error_x=interval_bars(values, colour),
+        customdata=told,
+        hovertemplate="%{customdata[0]}<br>%{x:.2f} [%{customdata[1]:.2f}, %{customdata[2]:.2f}], z %{customdata[5]:+.1f}<br>"
+        "%{customdata[3]:,} times in %{customdata[4]:,} rows<br>"
+        "%{customdata[6]:.3%} of the words here, %{customdata[7]:.3%} elsewhere<extra></extra>",
+        showlegend=False,
+        **lasting,
+    )
+    if by == "count":
+        grey = {"size": 8, "symbol": "line-ns", "line": {"color": colours.muted, "width": 2}}
+        plot.add_scatter(x=1e3 * words["rest"], y=at, mode="markers", marker=grey, hoverinfo="skip", showlegend=False, **lasting)
+    plot.update_xaxes(title_text=heading, title_standoff=6, rangemode="tozero", nticks=6, automargin=False, fixedrange=True)
+    ticks = {"tickvals": at.tolist(), "ticktext": names, "range": [len(words) - 0.4, -0.6], "showgrid": False}
+    plot.update_yaxes(**ticks, automargin=False, fixedrange=True)
+    plot.update_layout(hovermode="closest", hoverdistance=-1, dragmode=False, clickmode="event+select")
+    return Figure(file_safe("word-list", by, title), plot, words.reset_index(drop=True), sentence([_list_caption(words, by), about]))
+
+
+def _values(words: pd.DataFrame, by: By) -> npt.NDArray[np.float64]:
+    """(n, 3) value, low, high."""
+    if by == "keyness":
+        return words[["value", "low", "high"]].to_numpy(float)
+    return 1e3 * words[["share", "share_low", "share_high"]].to_numpy(float)
+
+
+def _list_caption(words: pd.DataFrame, by: By) -> str:
+    if by == "count":
+        return f"The {len(words)} most frequent words, with 95% intervals; the grey stroke is the same number in all other rows."
+    unsure = int((~words["sure"]).sum())
+    hollow = "Hollow: chance alone gives such a z among so many words (Bonferroni)." if unsure else ""
+    return sentence(
+        [
+            f"{len(words)} words by z ({number(words['z'].iloc[-1], 1)} to {number(words['z'].iloc[0], 1)}) with 95% intervals.",
+            hollow,
+        ]
+    )

@@ -1,0 +1,1 @@
+"""Files, folders, tables and the glossary: what knows nothing of models."""

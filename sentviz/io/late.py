@@ -1,0 +1,35 @@
+"""Names that are imported when they are used: those of modules above, and those that a package offers from its modules.
+
+`sentviz/__init__.py` stands above all modules and fills `PLACES`, so no module of the library imports upward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pkgutil import resolve_name
+from typing import Any
+
+PLACES: dict[str, str] = {}
+"""What is needed -> "package.module:name", or "package.module"."""
+
+
+def late(need: str) -> Any:
+    """Import and return what `PLACES` names for a need."""
+    return resolve_name(PLACES[need])
+
+
+def lazy(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return a package's `__getattr__`, which imports a module of the package when one of its names is used.
+
+    Args:
+        package: its name.
+        modules: name -> module, without the package's name.
+    """
+
+    def attribute(name: str) -> Any:
+        if name in modules:
+            return getattr(import_module(f"{package}.{modules[name]}"), name)
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    return attribute

@@ -1,0 +1,46 @@
+"""Tables as people read them: places counted from 1, and CSV files that a spreadsheet opens as what they are: text stays text."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PLACES = ("layer", "head", "component", "other", "position", "place", "token", "query", "key")
+"""Columns that say which one of several; where they hold whole numbers, frames count them from 0 and files from 1."""
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+
+
+def counted(frame: pd.DataFrame, from_zero: Collection[str] = ()) -> pd.DataFrame:
+    """The frame with its `PLACES` counted from 1, as figures write them; -1, which stands for none or all of them, is left blank.
+
+    Args:
+        from_zero: columns whose 0 is one of its own, as the embedding before the first layer; they stay as they are.
+    """
+    import pandas as pd
+
+    shown = frame.copy()
+    for at, name in enumerate(frame.columns):
+        cells = frame.iloc[:, at]
+        if name in PLACES and name not in from_zero and pd.api.types.is_integer_dtype(cells):
+            shown.isetitem(at, (cells.astype("Int64") + 1).where(cells >= 0).array)
+    return shown
+
+
+def as_csv(frame: pd.DataFrame) -> bytes:
+    """UTF-8 with a byte order mark; cells and names that a spreadsheet would run as formulas begin with an apostrophe."""
+    import pandas as pd
+
+    safe = frame.copy()
+    for place in range(safe.shape[1]):
+        if not pd.api.types.is_numeric_dtype(safe.dtypes.iloc[place]):
+            safe.isetitem(place, [_no_formula(cell) for cell in safe.iloc[:, place]])
+    safe.columns = pd.Index([_no_formula(name) for name in safe.columns])
+    return safe.to_csv(index=False, lineterminator="\r\n").encode("utf-8-sig", errors="replace")
+
+
+def _no_formula(cell: Any) -> Any:
+    return f"'{cell}" if isinstance(cell, str) and cell.lstrip(" ").startswith(_FORMULA) else cell

@@ -1,0 +1,137 @@
+"""Weights of a base as they are stored: matrices in 8 bits by row or 4 bits by block, everything else exactly.
+
+    8 bits   one half-precision scale per row, weight = code * scale, codes -127 to 127
+    4 bits   one half-precision scale per 32 weights of a row, weight = code * scale, codes -8 to 7, two to a byte
+
+Scales of 8 bits fit the largest entry of the row. Those of 4 bits have the least square error of those tried. A block that lies on such a
+grid already, in half precision, keeps its codes and its scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from sentviz.errors import InputError
+
+BITS = (4, 8)
+BLOCK = 32  # weights with one scale
+ROWS = 4_096  # of a matrix that are coded at a time
+TRIED = torch.linspace(0.7, 1.1, 13)  # scales, as a share of the one that fits the largest entry
+
+
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """A matrix as codes and scales, (N, m)."""
+
+    codes: Tensor  # (N, m) int8, or (N, m / 2) uint8, the even column in the low half of a byte
+    scale: Tensor  # (N, 1) or (N, m / 32), half precision
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(N, m)."""
+        return self.codes.shape[0], self.codes.shape[1] * (2 if self.codes.dtype == torch.uint8 else 1)
+
+    def expanded(self) -> Tensor:
+        """The weights, (N, m) in single precision."""
+        return expand(self.codes, self.scale)
+
+    def stored(self, name: str) -> dict[str, Tensor]:
+        """Tensors of a file, by name."""
+        return {f"{name}.codes": self.codes, f"{name}.scale": self.scale}
+
+
+def expand(codes: Tensor, scale: Tensor) -> Tensor:
+    """Rows of codes and scales as weights, (.., m) in single precision."""
+    if codes.dtype == torch.uint8:
+        whole = codes.new_empty((*codes.shape[:-1], codes.shape[-1] * 2), dtype=torch.int8)
+        whole[..., 0::2], whole[..., 1::2] = codes & 15, codes >> 4
+        codes = whole.sub_(8)
+    blocks = codes.reshape(*scale.shape, -1)
+    weights: Tensor = blocks * scale.float().unsqueeze(-1)
+    return weights.flatten(-2)
+
+
+def code(weights: Tensor, bits: int) -> Coded:
+    """A matrix (N, m) of single precision in 8 or 4 bits.
+
+    Raises:
+        InputError: other bits, or a width that blocks do not divide.
+    """
+    if bits not in BITS:
+        raise InputError(f"A base is stored in {' or '.join(map(str, BITS))} bits, not {bits}.")
+    if bits == 8:
+        largest = weights.abs().amax(dim=1, keepdim=True)
+        scale = (largest / 127).half().clamp_min(torch.finfo(torch.float16).tiny)
+        return Coded((weights / scale.float()).round().clamp(-127, 127).to(torch.int8), scale)
+    if weights.shape[1] % BLOCK:
+        raise InputError(f"Blocks of {BLOCK} weights do not divide a width of {weights.shape[1]}; store this base in 8 bits.")
+    parts = [_blocks(rows.reshape(-1, BLOCK)) for rows in torch.split(weights, ROWS)]
+    codes, scale = (torch.cat(each) for each in zip(*parts, strict=True))
+    whole = (codes + 8).to(torch.uint8).reshape(len(weights), -1)
+    return Coded(whole[:, 0::2] | (whole[:, 1::2] << 4), scale.reshape(len(weights), -1))
+
+
+def _blocks(blocks: Tensor) -> tuple[Tensor, Tensor]:
+    """Codes (B, 32) and scales (B, 1) of blocks of weights."""
+    largest = blocks.gather(1, blocks.abs().argmax(dim=1, keepdim=True))
+    scale = (largest / -8).half()
+    codes = _codes(blocks, scale)
+    kept = ((codes * scale.float()).half() == blocks).all(dim=1, keepdim=True)
+    error = (codes * scale.float() - blocks).square().sum(dim=1, keepdim=True)
+    for share in (*TRIED, *-TRIED):
+        tried = _codes(blocks, (share * scale.float()).half())
+        best = ((tried * blocks).sum(dim=1, keepdim=True) / tried.square().sum(dim=1, keepdim=True).clamp_min(1)).half()
+        tried = _codes(blocks, best)
+        found = (tried * best.float() - blocks).square().sum(dim=1, keepdim=True)
+        better = (found < error) & ~kept
+        codes, scale, error = torch.where(better, tried, codes), torch.where(better, best, scale), torch.where(better, found, error)
+    return codes, scale
+
+
+def _codes(blocks: Tensor, scale: Tensor) -> Tensor:
+    """The nearest codes, -8 to 7; 0 where the scale is 0."""
+    step = scale.float()
+    return torch.where(step == 0, 0.0, (blocks / torch.where(step == 0, 1.0, step)).round().clamp(-8, 7))
+
+
+def exact(weights: Tensor) -> Tensor:
+    """A tensor as it is, in half precision if that loses nothing."""
+    half = weights.half()
+    return half if bool((half.float() == weights).all()) else weights
+
+
+class CodedEmbedding(nn.Module):
+    """A table of words as codes; rows are expanded when they are read."""
+
+    def __init__(self, table: Coded) -> None:
+        super().__init__()
+        self.codes: Tensor
+        self.scale: Tensor
+        self.register_buffer("codes", table.codes, persistent=False)
+        self.register_buffer("scale", table.scale, persistent=False)
+
+    @property
+    def weight(self) -> Tensor:
+        """(V, e) the whole table, expanded anew each time."""
+        return expand(self.codes, self.scale)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(V, e)."""
+        return Coded(self.codes, self.scale).shape
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """(..) ids to (.., e) rows."""
+        return expand(self.codes[ids], self.scale[ids])
+
+
+def read_stored(stored: Mapping[str, Tensor]) -> dict[str, Tensor | Coded]:
+    """Tensors of files by name: matrices as codes, everything else in single precision."""
+    coded = {name.removesuffix(".codes") for name in stored if name.endswith(".codes")}
+    parts = {f"{name}.{part}" for name in coded for part in ("codes", "scale")}
+    found: dict[str, Tensor | Coded] = {name: Coded(stored[f"{name}.codes"], stored[f"{name}.scale"]) for name in coded}
+    return found | {name: tensor.float() for name, tensor in stored.items() if name not in parts}

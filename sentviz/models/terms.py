@@ -1,0 +1,102 @@
+"""What a layer makes of Q, K and V: everything of its attention but Q, K and V themselves.
+
+    S_c = scale * (Q_c K_c^T) * M + B        A_c = softmax(S_c) over the keys that are seen        A = sum_c lambda_c A_c
+    out = W_O head_norm(A V)
+
+A layer makes its `Terms` once and computes with them; traces carry them; whoever shows a map, takes it apart or follows it through the
+layers reads them. Nothing of them is put together a second time, so what is shown is what is computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from sentviz.models import attention as at
+
+if TYPE_CHECKING:
+    from sentviz.runs.trace import Trace
+
+
+@dataclass(frozen=True)
+class HeadNorm:
+    """Differential Transformer: RMSNorm of each head's output, times 1 - lambda_init."""
+
+    weight: Tensor  # (d_v,)
+    eps: float
+    factor: float
+
+    def __call__(self, out: Tensor) -> Tensor:
+        """(.., d_v) -> (.., d_v)."""
+        return F.rms_norm(out, self.weight.shape, self.weight, self.eps) * self.factor
+
+
+@dataclass(frozen=True)
+class Terms:
+    """One layer's attention, but for Q, K and V."""
+
+    scale: Tensor | float  # of Q K^T
+    structure: at.Structure  # padding, biases, factor, pattern
+    lambdas: Tensor  # (C,) the mixing in force, lambda_1 = 1
+    output: Tensor  # (d, H d_v) W_O, which reads the heads' outputs side by side
+    head_norm: HeadNorm | None = None
+    cosine: bool = False  # Q and K have length 1 and the scale is learned: QK-norm
+    rotary: bool = False  # Q and K are turned to their places: RoPE
+
+    @property
+    def window(self) -> int:
+        """Tokens that a query sees around itself; 0 = all."""
+        return 0 if self.structure.pattern is None else self.structure.pattern.window
+
+    def part(self, components: Sequence[int] = (), heads: Sequence[int] = ()) -> Terms:
+        """The terms of the scores of some components and heads, in this order; all unless told. Lambdas and W_O stay whole."""
+        some = [torch.tensor(chosen, device=self.lambdas.device) if len(chosen) else None for chosen in (components, heads)]
+        return replace(self, structure=self.structure.part(*some))
+
+    def scores(self, q: Tensor, k: Tensor, places: Tensor | None = None, keys: Tensor | None = None) -> Tensor:
+        """S, (B, C, H, n, m); q and k may be of some places (n,) and keys (m,) only, all unless told."""
+        return at.scores(q, k, self.scale, self.structure.part(queries=places, keys=keys))
+
+    def seen(self, n: int, m: int, places: Tensor | None = None, keys: Tensor | None = None) -> Tensor | None:
+        """(B|1, 1, 1, n, m) True where a query may see a key; None = everywhere."""
+        if self.structure.padding is None and self.structure.pattern is None:
+            return None
+        device = self.lambdas.device
+        rows = torch.arange(n, device=device) if places is None else places
+        return at.visible(self.structure.part(keys=keys), rows, torch.arange(m, device=device) if keys is None else keys)
+
+    def maps(self, q: Tensor, k: Tensor, places: Tensor | None = None, keys: Tensor | None = None, out: Tensor | None = None) -> Tensor:
+        """A_c, (B, C, H, n, m); q and k may be of some places (n,) and keys (m,) only; `out` receives it without a copy."""
+        return at.maps(self.scores(q, k, places, keys), self.seen(q.shape[-2], k.shape[-2], places, keys), out=out)
+
+    def mix(self, maps: Tensor, out: Tensor | None = None) -> Tensor:
+        """Effective attention, (B, C, H, n, m) -> (B, H, n, m)."""
+        return at.mix(maps, self.lambdas, out=out)
+
+    def reach(self, start: int, stop: int, length: int) -> tuple[Tensor, Tensor]:
+        """Places of the query rows [start, stop) of a text, (rows,), and of the keys that any of them may see, (reach,), in order.
+
+        With a window the reach is as narrow as window and rows together, without one it is all keys.
+        """
+        rows, pattern = torch.arange(start, stop, device=self.lambdas.device), self.structure.pattern
+        return rows, torch.arange(length, device=rows.device) if pattern is None else pattern.reach(rows, length)
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        """A V without keeping a map, (B, H, n, d_v); q may be of the first n tokens only."""
+        n = q.shape[-2]
+        structure = self.structure if n == k.shape[-2] else self.structure.part(queries=torch.arange(n, device=q.device))
+        return at.attend(q, k, v, self.lambdas, self.scale, structure)
+
+    def after(self, out: Tensor) -> Tensor:
+        """The heads' outputs as W_O reads them, (B, H, n, d_v)."""
+        return out if self.head_norm is None else self.head_norm(out)
+
+
+def terms_of(trace: Trace) -> tuple[Terms, ...]:
+    """Return the terms of each layer of a trace, (L,); empty for a stored trace."""
+    return cast(tuple[Terms, ...], trace.terms)

@@ -1,0 +1,280 @@
+"""A run's model card: what it is, learned, measures and cannot do, from its own files and what was measured of its digest. Loads no model.
+
+Markdown with a head in YAML, as the Hugging Face hub reads it (Mitchell et al. 2019, Model Cards for Model Reporting).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from sentviz.analysis.testset.operating import calibrated, reliability
+from sentviz.data import datasets, demo
+from sentviz.errors import InputError
+from sentviz.papers.studies.standing import EVERY, SETS, asked, current, standing
+from sentviz.runs.bases import bases
+from sentviz.runs.registry import papers, printed
+from sentviz.runs.store import Run
+
+MEASURES = {"accuracy": "accuracy", "f1_macro": "F1 (macro)", "auc": "area under the ROC curve", "loss": "loss (nats)"}
+LICENCE = "mit"  # of the repository, weights included
+WEAK = 0.75  # of a phenomenon: share answered right below which it is named among the limits
+SETTINGS = (
+    "epochs",
+    "updates",
+    "batch_size",
+    "learning_rate",
+    "weight_decay",
+    "schedule",
+    "warmup",
+    "dropout",
+    "label_smoothing",
+    "select",
+)
+
+
+def filename(run: Run) -> str:
+    """Of its card: ``sst2.ndt-unit-2.md``."""
+    return run.name.replace("/", ".") + ".md"
+
+
+def card(run: Run, beside: Iterable[Run] = ()) -> str:
+    """The card of a run.
+
+    Args:
+        beside: runs among which other seeds of it are looked for.
+    Raises:
+        RunError: a file of it is missing or damaged.
+    """
+    known = _known(run)
+    parts = [
+        f"# {run.name}",
+        _opening(run),
+        *_section("Use", _use(run)),
+        *_section("Model", _model(run)),
+        *_section("Data", _data(run, known)),
+        *_section("Training", _training(run)),
+        *_section("Test", _test(run, list(beside))),
+        *_section("Calibration", _calibration(run)),
+        *_section("Limits", _limits(run, known)),
+        *_section("Files", _files(run)),
+    ]
+    return f"---\n{_head(run, known)}---\n\n" + "\n\n".join(parts) + "\n"
+
+
+def _head(run: Run, known: Sequence[datasets.DatasetInfo]) -> str:
+    from huggingface_hub import EvalResult, ModelCardData
+
+    name = run.config["data"]["name"]
+    results = [
+        EvalResult("text-classification", name, known[0].title if known else name, kind, said[kind]["value"], dataset_split=split)
+        for split, said in _splits(run)
+        for kind in ("accuracy", "f1_macro")
+    ]
+    head = ModelCardData(
+        language=sorted({item.language for item in known}),
+        license=LICENCE,
+        library_name="sentviz",
+        pipeline_tag="text-classification",
+        tags=["sentiment-analysis", "interpretability", run.configuration],
+        datasets=sorted({file.repo for item in known for file in item.hub.files.values()}),
+        metrics=["accuracy", "f1"],
+        model_name=run.name,
+        eval_results=results,
+        base_model=there.card["source"] if (there := bases().get(run.config.get("base", {}).get("name", ""))) else None,
+    )
+    return head.to_yaml().strip("\n") + "\n"
+
+
+# ---- sections
+
+
+def _opening(run: Run) -> str:
+    paper = next((paper for paper in papers().values() if paper.preset(_preset(run)) is not None), None)
+    of = f" It is a model of *{paper.title}* ({paper.citation})." if paper else ""
+    can = "" if run.askable else " It carries its history and measurements only, not its weights, so it cannot be asked."
+    return f"A small classifier of sentiment into {', '.join(run.labels)}, trained to be looked at.{of}{can}"
+
+
+def _use(run: Run) -> Iterator[str]:
+    if run.askable:
+        pair = ', "A second sentence."' if run.capabilities.pairs else ""
+        yield f'```\nsentviz explain {run.name} "A sentence."\n```'
+        yield f'```python\nimport sentviz\n\nmodel = sentviz.load("{run.name}")\nmodel.trace("A sentence."{pair}).probabilities\n```'
+    yield (
+        "Made to study how attention, lambdas, gates and lexicons work, and to compare what papers say with what is measured."
+        " Not made to decide anything about people: what it says of a text is a statistic of the texts that it was trained on."
+    )
+
+
+def _model(run: Run) -> Iterator[str]:
+    can, shape = run.capabilities, run.config["model"]
+    heads = f"{can.layers} layers" + (f" of {can.heads} heads, {can.attention}" if can.maps else f", {can.attention}")
+    rows = {
+        "configuration": run.configuration,
+        "kind": shape.get("kind", "encoder"),
+        "made of": heads,
+        "parameters": f"{run.config['parameters']:,}",
+        "tokenizer": f"{run.config['tokenizer']['kind']}, {shape.get('vocab_size', 0):,} entries",
+        "reads": f"{run.shape.max_length:,} tokens" + (", pairs of texts" if can.pairs else ""),
+    }
+    if named := run.config.get("base"):
+        there = bases().get(named["name"])
+        of = f", from {there.card['source']}, {there.card['license']}" if there else ""
+        rows["adapter on the base"] = f"{named['name']} (digest {named['digest']}{of}), whose weights and tokenizer it needs"
+    left = {name: value for name, value in shape.items() if name not in ("kind", "vocab_size", "max_length", "layers", "heads")}
+    rows |= {name: str(value) for name, value in left.items() if isinstance(value, str | int | float) and value not in ("", "none", False)}
+    yield _table(("setting", ""), rows.items())
+
+
+def _data(run: Run, known: Sequence[datasets.DatasetInfo]) -> Iterator[str]:
+    parts = run.config["data"]["splits"].items()
+    yield _table(("split", "texts", "digest"), [(name, f"{part['n']:,}", part["digest"]) for name, part in parts])
+    if not known:
+        yield f"The data set {run.config['data']['name']} is not one that sentviz knows."
+    for item in known:
+        yield f"**{item.title}** ({item.name}, {item.language}). {item.citation}. Licence: {item.licence}."
+        yield f"From {item.source}. {item.remark}"
+    yield "No text of a data set is part of the run."
+
+
+def _training(run: Run) -> Iterator[str]:
+    config, recipe = run.config, run.config["recipe"]
+    if not config["steps"]:
+        yield "Adopted as it was, not trained here."
+        return
+    rows = {"seed": recipe["seed"]} | {name: recipe[name] for name in SETTINGS if recipe.get(name)}
+    rows |= {"steps": f"{config['steps']:,}", "best epoch": f"{config['best']['epoch']:.2f}"}
+    rows |= {
+        "seconds": f"{config['seconds']:,}",
+        "hardware": config["hardware"],
+        "torch": config["version"]["torch"],
+        "date": config["created"],
+    }
+    yield _table(("setting", ""), [(name.replace("_", " "), value) for name, value in rows.items()])
+
+
+def _test(run: Run, beside: Sequence[Run]) -> Iterator[str]:
+    rows = [
+        (
+            split.replace("_", " "),
+            MEASURES[name],
+            _number(value["value"]),
+            f"{_number(value['low'])} to {_number(value['high'])}",
+            f"{said['n']:,}",
+        )
+        for split, said in _splits(run)
+        for name, value in said.items()
+        if name in MEASURES
+    ]
+    yield _table(("split", "measure", "value", "95 % interval", "n"), rows)
+    for split, said in _splits(run):
+        counts = [(f"**{label}**", *(f"{n:,}" for n in row)) for label, row in zip(run.labels, said["confusion"], strict=True)]
+        yield f"Answers on {split.replace('_', ' ')}, a row for each true class:"
+        yield _table(("", *run.labels), counts)
+    name = run.config["data"]["name"]
+    table = printed(name, run.configuration)
+    here = run.metrics()["test"]["accuracy"]["value"]
+    for paper, value in table[table["name"] == "accuracy"][["paper", "value"]].itertuples(index=False):
+        yield f"{paper} prints an accuracy of {value:.4f} for this model on this data set; measured here: {here:.4f}."
+    seeds = {run.config["recipe"]["seed"]: here} | {
+        other.config["recipe"]["seed"]: other.metrics()["test"]["accuracy"]["value"] for other in beside if _same_but_seed(run, other)
+    }
+    if len(seeds) > 1:
+        values = np.array(list(seeds.values()))
+        each = ", ".join(f"{seed}: {value:.4f}" for seed, value in sorted(seeds.items()))
+        yield f"Accuracy of {len(seeds)} seeds ({each}): mean {values.mean():.4f}, standard deviation {values.std(ddof=1):.4f}."
+
+
+def _calibration(run: Run) -> Iterator[str]:
+    frame = run.frame("test.parquet")
+    frame = frame[frame["split"] == "test"]
+    probabilities, labels = frame[list(run.labels)].to_numpy(np.float64), frame["label"].to_numpy(np.int64)
+    errors = [_error(labels, shares) for shares in (probabilities, calibrated(probabilities, run.calibration))]
+    yield (
+        f"Softmax(logits / T) with T = {run.calibration:g}, fitted on validation. Expected calibration error on the test split"
+        f" (n = {len(frame):,}): {errors[0]:.4f} as the model says it, {errors[1]:.4f} at T."
+    )
+
+
+def _limits(run: Run, known: Sequence[datasets.DatasetInfo]) -> Iterator[str]:
+    length = f"Of a longer text than {run.shape.max_length:,} tokens the end is not read."
+    spoken = {"en": "English", "ko": "Korean"}
+    languages = " and ".join(sorted({spoken.get(item.language, item.language) for item in known})) or "one language"
+    yield f"It learned {languages}; its answers to other languages mean nothing. {length}"
+    table = current(standing(), {run.name: run})
+    table = table[table["who"] == run.name]
+    if table.empty:
+        yield f"It was not asked about sentences of other kinds: {asked(run) or 'nobody did yet'}."
+        return
+    rows: list[dict[str, Any]] = [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
+    kinds = {row["tag"]: row for row in rows if row["set"] == "demo" and row["tag"] != EVERY}
+    weak = [name for name in demo.PHENOMENA if name in kinds and kinds[name]["accuracy"] < WEAK]
+    yield f"Sentences of our own by phenomenon; answered right less often than {WEAK:.0%}: {', '.join(weak) or 'none'}."
+    head = ("right", "of", "95 % interval")
+    yield _table(("phenomenon", *head), [(name, *_stood(kinds[name])) for name in demo.PHENOMENA if name in kinds])
+    whole = {row["set"]: row for row in rows if row["tag"] == EVERY}
+    yield "Sentences of other sets, each answer read as negative or positive; *at home* where it learned from such texts."
+    titles = {texts.name: texts.title for texts in SETS if texts.name in whole}
+    yield _table(("set", *head), [(title + " *(at home)*" * whole[name]["home"], *_stood(whole[name])) for name, title in titles.items()])
+
+
+def _files(run: Run) -> Iterator[str]:
+    yield f"Digest of the run: `{run.digest}`, of its config.json, which holds the SHA-256 of each file."
+    yield _table(("file", "SHA-256"), [(name, f"`{digest}`") for name, digest in sorted(run.config["files"].items())])
+
+
+# ---- parts
+
+
+def _known(run: Run) -> list[datasets.DatasetInfo]:
+    """Its data set, and those that it is a mixture of; empty where it is not known."""
+    try:
+        item = datasets.info(run.config["data"]["name"])
+        others = dict.fromkeys(part.partition("/")[0] for part in item.needed() if "/" in part)
+        return [item, *(datasets.info(name) for name in others)]
+    except InputError:
+        return []
+
+
+def _splits(run: Run) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The test splits of its metrics."""
+    return ((split, said) for split, said in run.metrics().items() if split in ("test", "official_test"))
+
+
+def _preset(run: Run) -> str:
+    from sentviz.runs.presets import split
+
+    try:
+        return split(run.config["recipe"]["model"])[0]
+    except (InputError, KeyError):
+        return run.configuration
+
+
+def _same_but_seed(run: Run, other: Run) -> bool:
+    same = other.configuration == run.configuration and other.config["data"] == run.config["data"]
+    return same and other.config["recipe"]["seed"] != run.config["recipe"]["seed"] and other.of_a_study and run.of_a_study
+
+
+def _error(labels: np.ndarray[Any, np.dtype[np.int64]], shares: np.ndarray[Any, np.dtype[np.float64]]) -> float:
+    bins = reliability(labels, shares)
+    return float((bins["n"] * (bins["accuracy"] - bins["confidence"]).abs()).sum() / bins["n"].sum())
+
+
+def _stood(row: Mapping[str, Any]) -> tuple[str, str, str]:
+    return f"{row['accuracy']:.1%}", f"{row['n']:,}", f"{row['low']:.1%} to {row['high']:.1%}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.4f}"
+
+
+def _section(title: str, paragraphs: Iterable[str]) -> list[str]:
+    return [f"## {title}", *paragraphs]
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines)

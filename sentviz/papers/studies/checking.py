@@ -1,0 +1,79 @@
+"""Shipped runs without weights can be checked by training them again: do they give the answers that are stored?"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sentviz.errors import InputError, RunError
+from sentviz.papers.studies.collected import configurations
+from sentviz.runs.registry import studies
+from sentviz.runs.store import Run
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A run's stored answers beside those of the same recipe trained again, over every split it was tested on."""
+
+    name: str
+    n: int  # rows
+    differ: int  # rows with another answer
+    largest: float  # difference of a probability
+
+
+def drawn(runs: Iterable[Run], study: str, dataset: str, count: int, *, seed: int = 0, models: Sequence[str] = ()) -> list[Run]:
+    """Some of a study's runs without weights, drawn at random.
+
+    Args:
+        models: presets in place of the study's own.
+    Raises:
+        InputError: there is no such run, or none is asked for.
+    """
+    if count < 1:
+        raise InputError("A check needs at least one run.")
+    _, asked = studies()[study]
+    names = [f"{model}-{variant}" if variant else model for model in models or asked.models for variant in asked.variants]
+    able = [run for seeds in configurations(runs, dataset, names).values() for run in seeds if not run.askable]
+    if not able:
+        raise InputError(f"No run of the study {study} on {dataset} is here without weights; those with weights are asked directly.")
+    return random.Random(seed).sample(able, min(count, len(able)))
+
+
+def checked(run: Run, out: Path) -> Checked:
+    """Train a run's own recipe again, in a folder, with one thread as it was, and compare.
+
+    Raises:
+        SentvizError: it cannot be trained here, or the two were tested on other rows.
+    """
+    from sentviz.papers.studies.timing import threads
+    from sentviz.training import train
+    from sentviz.training.recipe import Recipe
+
+    with threads(1):
+        return beside(run, train(Recipe.of(run.config["recipe"]), out, progress=False))
+
+
+def beside(stored: Run, fresh: Run) -> Checked:
+    """The answers of two runs, row by row.
+
+    Raises:
+        RunError: they were tested on other rows, or have other classes.
+    """
+    if stored.labels != fresh.labels:
+        raise RunError(f"{stored.name} has other classes than what its recipe trains here.")
+    one, other = (_answers(run) for run in (stored, fresh))
+    if not one.index.sort_values().equals(other.index.sort_values()):
+        raise RunError(f"{stored.name} was tested on other rows than what its recipe is tested on here.")
+    a, b = one.to_numpy(float), other.loc[one.index].to_numpy(float)
+    return Checked(stored.name, len(a), int((a.argmax(axis=1) != b.argmax(axis=1)).sum()), float(abs(a - b).max()))
+
+
+def _answers(run: Run) -> pd.DataFrame:
+    """Probabilities by split and id."""
+    return run.frame("test.parquet").set_index(["split", "id"])[list(run.labels)]

@@ -1,0 +1,86 @@
+"""Every claim of the papers, each with a test and a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from sentviz.analysis.claim import Claim, Finding, unjudged
+from sentviz.errors import SentvizError
+from sentviz.runs.registry import Paper, named, papers
+from sentviz.runs.store import Run
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+BROKEN = "its test failed"
+
+
+COLUMNS = ("paper", "name", "key", "claim", "row", "on", "where", "against", "verdict", "evidence", "parts", "effect")
+
+
+def claims_of(paper: Paper) -> Sequence[Claim]:
+    """Return the claims of a paper, each with its test.
+
+    Raises:
+        SentvizError: they cannot be loaded.
+    """
+    claims: Sequence[Claim] = paper.load("claims", ())
+    return claims
+
+
+def answers_of(paper: Paper, runs: Sequence[Run]) -> list[str]:
+    """Return the answers to a paper's question in sentences, from runs; empty if the paper has none.
+
+    Raises:
+        SentvizError: they cannot be loaded.
+    """
+    answers: list[str] = paper.load("answers", lambda runs: [])(runs)
+    return answers
+
+
+def judged(runs: Iterable[Run], names: Iterable[str] | None = None, known: Mapping[str, Finding] | None = None) -> pd.DataFrame:
+    """Every claim with its verdict.
+
+    Columns: paper, its name and the claim's key in links; claim, row and on (its place on a board), where, against; verdict, evidence,
+    parts, where it was judged on several kinds of rows, and effect, None where it has none.
+
+    Args:
+        names: of papers; all that have claims without.
+        known: what came out before on the same runs, by key; those claims are not tested again.
+    Raises:
+        InputError: no such paper.
+    """
+    import pandas as pd
+
+    here = list(runs)
+    rows: list[tuple[object, ...]] = []
+    for paper in map(named, papers() if names is None else names):
+        try:
+            claims = claims_of(paper)
+        except SentvizError as error:
+            lost = Claim("Its claims can be tested", "", "runs here", lambda runs, said=str(error): unjudged(said))  # type: ignore[misc]
+            claims = (lost,)
+        for claim in claims:
+            key = claim.key(paper.name)
+            one = (known or {}).get(key) or _tested(claim, here)
+            said = claim.statement, claim.row, claim.on, claim.where, claim.against
+            rows.append((paper.short, paper.name, key, *said, one.verdict, one.evidence, one.parts, one.effect))
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def _tested(claim: Claim, runs: Sequence[Run]) -> Finding:
+    try:
+        return claim.test(runs)
+    except SentvizError as error:
+        return unjudged(str(error))
+    except Exception as error:  # one paper's mistake leaves the other papers' claims standing
+        return unjudged(f"{BROKEN} ({type(error).__name__}: {error})")
+
+
+def ledger(frame: pd.DataFrame) -> pd.DataFrame:
+    """`judged` as a table of plain cells, for files: without parts and keys, the effect as value, low, high, unit and held_against."""
+    plain = frame.drop(columns=["name", "key", "row", "parts", "effect"])
+    for title, name in {"value": "value", "low": "low", "high": "high", "unit": "unit", "held_against": "null"}.items():
+        plain[title] = [getattr(one, name, None) for one in frame["effect"]]
+    return plain

@@ -1,0 +1,108 @@
+"""Every printed table and figure of a paper from the runs here, as files with a manifest."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from sentviz.errors import SentvizError
+from sentviz.export.chromium import find_browser
+from sentviz.export.files import render
+from sentviz.figures.figure import Figure, sentence
+from sentviz.io.files import replacing
+from sentviz.papers.studies.claims import answers_of
+from sentviz.papers.studies.collected import of_paper
+from sentviz.papers.studies.items import makers
+from sentviz.papers.studies.made import Made, Table
+from sentviz.runs.registry import named
+from sentviz.runs.store import Run, version
+
+
+def export_paper(paper: str, folder: Path, runs: Iterable[Run], *, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
+    """Write the live items of a paper and what we add to them; returns the manifest, which is there as `manifest.json` as well.
+
+    Tables as CSV, TEX and HTML, figures as SVG, PDF and PNG, where there is a browser, and CSV. What cannot be drawn from the runs
+    here is in the manifest with its reason.
+
+    Args:
+        progress: called with (done, all) after each item.
+    Raises:
+        InputError: no such paper.
+        SentvizError: the folder cannot be written.
+    """
+    asked, here = named(paper), list(runs)
+    listed, able = {item["id"]: item for item in asked.items()}, makers(asked)
+    wanted = {name: item for name, item in listed.items() if item["state"] == "live"}
+    wanted |= {name: {} for name in able if name not in listed}
+    entries: list[dict[str, Any]] = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for i, (name, item) in enumerate(wanted.items()):
+            entry: dict[str, Any] = {"id": name} | {key: item[key] for key in ("printed", "title", "why") if key in item}
+            try:
+                made = able[name](here) if name in able else []
+                entry |= {"state": "written" if made else "no run here", "parts": [_write(one, folder) for one in made]}
+            except SentvizError as error:
+                entry |= {"state": "not written", "reason": str(error), "parts": []}
+            entries.append(entry)
+            if progress:
+                progress(i + 1, len(wanted))
+        lost = [{"id": name, **item} for name, item in listed.items() if item["state"] != "live"]
+        manifest = {
+            "paper": paper,
+            "sentviz": version(),
+            "runs": {run.name: run.digest for run in of_paper(asked, here)},
+            "answers": answers_of(asked, here),
+            "pictures": find_browser() is not None,
+            "items": entries,
+            "cannot be had": lost,
+        }
+        with replacing(folder / "manifest.json") as part:
+            part.write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise SentvizError(f"{folder} cannot be written ({error.strerror or error}).") from error
+    return manifest
+
+
+def _write(made: Made, folder: Path) -> dict[str, Any]:
+    """The files of one table or figure."""
+    if isinstance(made, Table):
+        import plotly.graph_objects as go
+
+        figure = Figure(made.name, go.Figure(), made.frame, made.caption)
+        data = {"csv": render(figure, "csv"), "tex": render(figure, "tex"), "html": _page(made)}
+    else:
+        data = {format: render(made, format) for format in (("svg", "pdf", "png", "csv") if find_browser() else ("csv",))}
+    for format, content in data.items():
+        with replacing(folder / f"{made.name}.{format}") as part:
+            part.write_bytes(content)
+    return {"caption": sentence([made.caption, getattr(made, "source", "")]), "files": [f"{made.name}.{format}" for format in data]}
+
+
+def _page(table: Table) -> bytes:
+    """A table as a page of its own that makes no request."""
+    body = table.frame.to_html(index=False, na_rep="–", float_format=lambda value: f"{value:.4g}", border=0, escape=True)
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>{html.escape(table.title)}</title>
+<style>
+body {{ font: 14px/1.45 "Source Sans Pro", "Helvetica Neue", Arial, sans-serif; margin: 1rem; color: #31333f; }}
+div {{ overflow-x: auto; }} table {{ border-collapse: collapse; }} th:first-child, td:first-child {{ text-align: left; }}
+th, td {{ padding: .2rem .6rem; text-align: right; white-space: nowrap; }} tr:nth-child(even) {{ background: #f1f4f9; }}
+thead {{ border-bottom: 1px solid #6b7080; }}
+</style>
+</head>
+<body>
+<h1>{html.escape(table.title)}</h1>
+<p>{html.escape(table.caption)}</p>
+<div>{body}</div>
+</body>
+</html>
+""".encode()

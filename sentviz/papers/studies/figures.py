@@ -1,0 +1,45 @@
+"""Figures of every paper: the board of its claims, and the poster of all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from sentviz.gallery.registry import figure
+from sentviz.gallery.subjects import Study
+from sentviz.runs.registry import named, papers
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sentviz.figures.colours import Theme
+    from sentviz.figures.figure import Figure
+    from sentviz.runs.store import Run
+
+
+def _sets() -> Sequence[str]:
+    return ["all", *(name for name, paper in papers().items() if paper.claims)]
+
+
+@figure("claims-board", "Every claim and what became of it; of a paper by its name, or of all", Study, "board:board", sets=_sets)
+def _board(of: Study, *, chosen: str = "", theme: Theme = "light") -> Figure:
+    from sentviz.papers.studies.verdicts import verdicts
+
+    names = None if of.name == "all" else [of.name]
+    return drawn(verdicts(of.runs, names), of.runs, chosen=chosen, theme=theme)
+
+
+def drawn(
+    claims: pd.DataFrame, runs: Iterable[Run] = (), *, chosen: str = "", bare: bool = False, width: int = 0, theme: Theme = "light"
+) -> Figure:
+    """The board of claims as `judged` gives them of runs, with a title that counts them; the rest is that of `sentviz.figures.board`."""
+    from sentviz.figures.board import board
+    from sentviz.gallery.subjects import sourced
+    from sentviz.papers.studies.verdicts import behind
+
+    asked = {name: behind(named(name), here) for here in [list(runs)] for name in dict.fromkeys(claims["name"])}
+    names = list(dict.fromkeys(claims["paper"]))
+    many = f"{len(claims)} claims" if len(claims) != 1 else "one claim"
+    title = f"What became of {many} of {names[0]}" if len(names) == 1 else f"{many.capitalize()} of {len(names)} papers, each with its test"
+    made = board(claims, title=title, chosen=chosen, bare=bare, width=width, theme=theme)
+    return sourced(made, *(run for found in asked.values() for run in found))

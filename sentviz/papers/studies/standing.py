@@ -1,0 +1,249 @@
+"""The accuracy of every run with weights on sentences from elsewhere than its own data: the demo set, official tests, other domains.
+
+`python -m sentviz.papers.studies.standing` asks the runs that were not asked yet; the answers that ship are in `measured/standing.csv`. An
+answer counts as negative or positive, whichever side of the classes has more probability, so that runs with three or five classes can be
+compared with those with two. Two baselines ignore the order of words: VADER (Hutto & Gilbert 2014), and TF-IDF with logistic regression,
+trained on the same rows as the models of the house.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from sentviz.analysis.evaluation import wilson
+from sentviz.analysis.testset.operating import calibrated, reliability
+from sentviz.data import datasets, demo
+from sentviz.errors import InputError, RunError
+from sentviz.io.files import replacing
+from sentviz.runs.store import Run, runs
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Floats = npt.NDArray[np.float64]
+Answer = Callable[["pd.DataFrame"], Floats]  # id and text -> (n,) share of the positive side, NaN where a text cannot be read
+
+FILE = Path(__file__).parent / "measured" / "standing.csv"
+COLUMNS = ["who", "digest", "set", "tag", "n", "right", "accuracy", "low", "high", "calibration"]
+EVERY = "all"
+SEED, MOST = 0, 1_000
+NEAR = 0.25  # of a neutral text: a share of the positive side this far from one half is near the middle
+NEUTRAL = -1
+OWN = {name: i for i, name in enumerate(demo.LABELS)} | {"neutral": NEUTRAL}
+
+
+@dataclass(frozen=True, eq=False)
+class Texts:
+    """Rows that everyone is asked. `labels`: 0 or 1 for each label of the data set, `NEUTRAL` for neutral, absent = left out."""
+
+    name: str
+    title: str
+    dataset: str = ""  # "" = sentences of our own by this name
+    split: str = "test"
+    labels: Mapping[int, int] | None = None
+    most: int = MOST  # drawn by seed
+
+
+SETS = (
+    Texts("demo", "Demo set"),
+    Texts("development", "Development set"),
+    Texts("sst2", "SST-2, official test sentences", "sst2", "official_test", {0: 0, 1: 1}, 2_000),
+    Texts("imdb", "IMDb", "imdb", "test", {0: 0, 1: 1}),
+    Texts("yelp", "Yelp, without three stars", "yelp_full", "test", {0: 0, 1: 0, 3: 1, 4: 1}),
+    Texts("tweets", "TweetEval, without neutral", "tweeteval_sentiment", "test", {0: 0, 2: 1}, 2_000),
+    Texts("sentiment140", "Sentiment140, labelled by hand", "sentiment140", "official_test", {0: 0, 1: 1}),
+    Texts("financial", "Financial news, without neutral", "twitter_financial", "test", {0: 0, 1: 1}),
+    Texts("neutral", "TweetEval, neutral: near the middle", "tweeteval_sentiment", "test", {1: NEUTRAL}),
+)
+LEARNED = {  # what the training data of a run, by its data set, make it at home in
+    "english": {"sst2", "imdb", "yelp", "tweets", "sentiment140", "neutral"},
+    "sst2": {"sst2"},
+    "sst5_trees": {"sst2"},
+    "sst5_trees_binary": {"sst2"},
+    "imdb": {"imdb"},
+    "yelp_full": {"yelp"},
+    "yelp_polarity": {"yelp"},
+    "tweeteval_sentiment": {"tweets", "neutral"},
+    "sentiment140": {"sentiment140"},
+    "twitter_financial": {"financial"},
+}
+
+
+@cache
+def rows(texts: Texts) -> pd.DataFrame:
+    """id, text, label (0, 1 or `NEUTRAL`), tag (of the demo set: the phenomenon); not to be changed.
+
+    Raises:
+        DataMissingError: the data set is not here.
+    """
+    if not texts.dataset:
+        frame = demo.load() if texts.name == "demo" else demo.development()
+        return frame.assign(label=frame["label"].map(OWN), tag=frame["phenomenon"])
+    frame = datasets.load_split(texts.dataset, texts.split).frame
+    frame = frame.assign(label=frame["label"].map(dict(texts.labels or {})), tag=EVERY).dropna(subset="label").astype({"label": int})
+    return frame.sample(min(texts.most, len(frame)), random_state=SEED).sort_index().reset_index(drop=True)
+
+
+def asked(run: Run) -> str:
+    """Why a run is not asked, in a half sentence; empty where it is: it has weights, reads single English texts and has both sides."""
+    if not run.askable:
+        return "its weights are not here"
+    try:
+        item = datasets.info(run.config["data"]["name"])
+    except InputError:
+        return "its data set is not known"
+    if item.language != "en" or item.pair:
+        return "it does not read single English texts"
+    return "" if {-1, 1} <= set(demo.sides(run.labels)) else "its classes are not negative and positive"
+
+
+def stand(who: str, digest: str, answer: Answer, sets: Iterable[Texts] = SETS) -> pd.DataFrame:
+    """Someone's answers judged: `COLUMNS`, a row for each set and, of the demo set, each phenomenon.
+
+    Right of a neutral text is a share of the positive side within `NEAR` of one half; a text that cannot be read is answered wrong.
+    Intervals are Wilson's; calibration is the expected error of the probability of the side that is said.
+    """
+    import pandas as pd
+
+    found = []
+    for texts in sets:
+        frame = rows(texts)
+        share, label = answer(frame), frame["label"].to_numpy(np.int64)
+        near = np.abs(share - 0.5) <= NEAR
+        right = np.where(label == NEUTRAL, near, (share > 0.5) == (label == 1)) & ~np.isnan(share)
+        sure = ~np.isnan(share) & (label != NEUTRAL)
+        bins = reliability(label[sure], np.stack([1 - share[sure], share[sure]], axis=1)) if sure.any() else None
+        error = np.nan if bins is None else float((bins["n"] * (bins["accuracy"] - bins["confidence"]).abs()).sum() / bins["n"].sum())
+        tags = [tag for tag in dict.fromkeys(frame["tag"]) if tag != EVERY]
+        for tag in (*tags, EVERY):
+            part = right if tag == EVERY else right[(frame["tag"] == tag).to_numpy()]
+            n, hits = len(part), int(part.sum())
+            low, high = map(float, wilson(hits, n))
+            whole = error if tag == EVERY else np.nan
+            found.append((who, digest, texts.name, tag, n, hits, hits / n, low, high, whole))
+    return pd.DataFrame(found, columns=COLUMNS)
+
+
+# ---- who answers
+
+
+def of_run(run: Run) -> Answer:
+    """What a run says, at its temperature."""
+    from sentviz.analysis.testset.rows import predicted
+    from sentviz.models.loading import load
+
+    model, side = load(run), np.array(demo.sides(run.labels))
+
+    def answer(frame: pd.DataFrame) -> Floats:
+        said = predicted(model, run.digest, frame[["id", "text"]], "standing")
+        shares = calibrated(said.probabilities, run.calibration)
+        positive, negative = (shares[:, side == sign].sum(axis=1) for sign in (1, -1))
+        share = dict(zip(said.frame["id"], positive / (positive + negative), strict=True))
+        return np.array([share.get(str(name), np.nan) for name in frame["id"]])
+
+    return answer
+
+
+def vader() -> Answer:
+    """VADER's compound score; positive from 0 on, so neutral words count as positive.
+
+    Raises:
+        RunError: the package vaderSentiment is not installed.
+    """
+    try:
+        from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
+    except ImportError:
+        raise RunError("VADER is not installed: `pip install vaderSentiment`.") from None
+    analyzer = SentimentIntensityAnalyzer()
+
+    def answer(frame: pd.DataFrame) -> Floats:
+        found = np.array([analyzer.polarity_scores(text)["compound"] for text in frame["text"]])
+        return np.where(found == 0, np.nextafter(0.5, 1), 0.5 + found / 2)
+
+    return answer
+
+
+def tfidf() -> Answer:
+    """Words and pairs of words by TF-IDF in a logistic regression, trained on the polar rows of `english`; C chosen on its validation.
+
+    Raises:
+        DataMissingError: the data sets are not here.
+    """
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+
+    train, held = (datasets.load_split("english", split).frame for split in ("train", "validation"))
+    train = train[train["label"] >= 0]
+    words = TfidfVectorizer(ngram_range=(1, 2), min_df=3, sublinear_tf=True, token_pattern=r"(?u)\b\w[\w']*\b", dtype=np.float32)
+    learned, chosen = words.fit_transform(train["text"]), words.transform(held["text"])
+    models = [LogisticRegression(C=c, solver="liblinear", random_state=SEED).fit(learned, train["label"]) for c in (1.0, 4.0)]
+    best = max(models, key=lambda model: float(model.score(chosen, held["label"])))
+    return lambda frame: np.asarray(best.predict_proba(words.transform(frame["text"]))[:, 1], np.float64)
+
+
+BASELINES: dict[str, tuple[str, Callable[[], Answer]]] = {"VADER": ("vader", vader), "TF-IDF, logistic regression": ("tfidf", tfidf)}
+
+
+# ---- the table
+
+
+def measure(
+    folders: tuple[str | Path, ...] = (), *, again: bool = False, file: Path = FILE, say: Callable[[str], object] = print
+) -> pd.DataFrame:
+    """Ask all who were not asked yet, and store the table after each.
+
+    Raises:
+        DataMissingError: a data set is not here. RunError: VADER is not installed.
+    """
+    import pandas as pd
+
+    known = pd.DataFrame(columns=COLUMNS) if again or not file.is_file() else standing(file)
+    makers: dict[tuple[str, str], Callable[[], Answer]] = {(who, digest): make for who, (digest, make) in BASELINES.items()}
+    here = [run for run in runs(folders).values() if isinstance(run, Run) and not asked(run)]
+    makers |= {(run.name, run.digest): (lambda run=run: of_run(run)) for run in here}  # type: ignore[misc]
+    stored = set(zip(known["who"], known["digest"], strict=True))
+    for (who, digest), make in makers.items():
+        if (who, digest) not in stored:
+            found = stand(who, digest, make())
+            known = pd.concat([known[known["who"] != who], found], ignore_index=True)
+            with replacing(file) as part:
+                known.round(6).to_csv(part, index=False)
+            say(who)
+    return standing(file)
+
+
+def standing(file: Path = FILE) -> pd.DataFrame:
+    """The stored table.
+
+    Raises:
+        RunError: it is missing or damaged.
+    """
+    import pandas as pd
+
+    try:
+        return pd.read_csv(file, dtype={"digest": str, "n": int, "right": int})[COLUMNS]
+    except (OSError, KeyError, ValueError) as error:
+        raise RunError(f"{file.name} is missing or damaged: `python -m sentviz.papers.studies.standing` measures it anew.") from error
+
+
+def current(table: pd.DataFrame, here: Mapping[str, Run]) -> pd.DataFrame:
+    """Of a table the rows of baselines and of the runs that are here as they were asked; `home`: whether the set's domain was learned."""
+    said = {who: digest for who, (digest, _) in BASELINES.items()} | {name: run.digest for name, run in here.items()}
+    kept = table[[said.get(who) == digest for who, digest in zip(table["who"], table["digest"], strict=True)]]
+    learned = {name: LEARNED.get(run.config["data"]["name"], set()) for name, run in here.items()} | {
+        "TF-IDF, logistic regression": LEARNED["english"]
+    }
+    return kept.assign(home=[part in learned.get(who, ()) for who, part in zip(kept["who"], kept["set"], strict=True)]).reset_index(
+        drop=True
+    )
+
+
+if __name__ == "__main__":
+    measure()

@@ -1,0 +1,85 @@
+"""What studies time: candidates in turn within one process, ratios with intervals, and the table that ships with a paper."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sentviz.analysis.evaluation import Floats, bounds
+from sentviz.io.files import replacing
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def interleaved(
+    candidates: Mapping[str, Callable[[], object]], rounds: int, *, seed: int = 0, clock: Callable[[], float] = time.thread_time
+) -> dict[str, Floats]:
+    """Seconds (rounds,) of each candidate; a round runs them all, in an order of its own, after one warm-up each.
+
+    Args:
+        clock: the processor time of this thread unless told, which other processes disturb less than the clock on the wall.
+    """
+    rng, names = np.random.default_rng(seed), list(candidates)
+    for run in candidates.values():
+        run()
+    seconds = {name: np.empty(rounds) for name in names}
+    for i in range(rounds):
+        for name in (names[j] for j in rng.permutation(len(names))):
+            start = clock()
+            candidates[name]()
+            seconds[name][i] = clock() - start
+    return seconds
+
+
+def median(values: Floats, seed: int = 0) -> tuple[float, float, float]:
+    """The median of rounds (rounds,) with a 95 % bootstrap interval over them."""
+    rng = np.random.default_rng(seed)
+    draws = np.median(values[rng.integers(0, len(values), size=(2_000, len(values)))], axis=1)
+    return float(np.median(values)), *bounds(draws)
+
+
+@contextmanager
+def threads(number: int) -> Iterator[None]:
+    """So many threads for torch while the block runs."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def hardware() -> str:
+    """The processor's name as the system gives it, and how many cores there are."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    name = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.processor())
+    return f"{name or platform.machine()}, {os.cpu_count()} cores"
+
+
+def keep(new: pd.DataFrame, path: Path, by: Sequence[str]) -> None:
+    """Put rows into a stored table in place of those that are alike in the columns `by`; the machine and torch are noted in each."""
+    import pandas as pd
+    import torch
+
+    new = new.assign(hardware=hardware(), torch=torch.__version__)
+    parts = [new]
+    if path.is_file():
+        old = pd.read_csv(path, keep_default_na=False)
+        taken = set(new[list(by)].astype(str).itertuples(index=False, name=None))
+        parts = [old[[row not in taken for row in old[list(by)].astype(str).itertuples(index=False, name=None)]], new]
+    path.parent.mkdir(exist_ok=True)
+    with replacing(path) as part:
+        pd.concat(parts).to_csv(part, index=False, float_format="%.4g")

@@ -1,0 +1,1 @@
+"""Runs on disk, their configurations and presets, the papers that register them, and traces."""

@@ -1,0 +1,257 @@
+"""What a paper is to the rest: names of models, studies, printed tables, claims, files and a page, all from its own folder.
+
+A `Paper` is light: what needs pandas, figures or models stands in modules that it names and that are loaded on first use.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any
+
+from sentviz.errors import InputError, SentvizError
+from sentviz.io.late import late
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Preset:
+    """What a model's name stands for."""
+
+    shape: Mapping[str, Any] = field(default_factory=dict)  # settings of its configuration, where they are not the defaults
+    kind: str = "encoder"  # of `sentviz.runs.configs.CONFIGS`
+    recipe: Mapping[str, Any] = field(default_factory=dict)  # settings that are usual for it, of a recipe written for other models too
+    without: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # settings of a recipe, options of `sentviz train`, that say nothing to it, and what they must be
+
+
+@dataclass(frozen=True)
+class Study:
+    """Models trained with one budget: `models` x `variants` on each data set, by the paper's own recipe of that data set."""
+
+    about: str
+    datasets: tuple[str, ...]
+    models: tuple[str, ...]
+    variants: tuple[str, ...] = ("",)  # of `sentviz.runs.variants`
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a paper's page: figures of the gallery, or what no other paper has; nothing of it is drawn before it is opened."""
+
+    name: str  # in links
+    title: str
+    show: str = ""  # of a paper in another package: "package.module:function", which draws it with Streamlit from the runs of studies
+    figures: tuple[str, ...] = ()  # names in the gallery, drawn of all data sets under the words of the items that stand here
+
+
+FIRST, LAST = "claims", "items"  # the parts that every paper's page has: the board of its claims, and every item with where it is
+
+
+@dataclass(frozen=True)
+class Page:
+    """Its place in the app's navigation; without a script of its own a paper is shown as all are: board, sections, items."""
+
+    help: str
+    url: str = ""  # the last part of its address; of a paper in another package always paper-<name>
+    icon: str = ":material/article:"
+    script: Path | None = None  # a Streamlit page in another package
+    cannot: str = "Nothing is here that the paper's package does not bring: numbers are as it copied them from the print."
+    sections: tuple[Section, ...] = ()
+    vocabulary: tuple[str, ...] = ()  # words of the sequences that a visitor asks on it; a link carries no others
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Its parts as a link names them."""
+        return (FIRST, *(section.name for section in self.sections), LAST)
+
+    @property
+    def titles(self) -> dict[str, str]:
+        """Its parts as a visitor reads them."""
+        return {FIRST: "Claims", **{section.name: section.title for section in self.sections}, LAST: "Every item"}
+
+
+@dataclass(frozen=True, eq=False)
+class Paper:
+    """Everything of one paper; claims, makers, answers, figures and printed say where something is, as in ``"package.module:NAME"``.
+
+    In `folder` stand, each if there is any: ``items.toml``, every printed table and figure and where it is here; ``printed/<table>.csv``;
+    ``recipes/<data set>.toml``.
+    """
+
+    name: str  # in links, commands and folders: small letters, digits, hyphens
+    short: str  # in headings
+    title: str
+    citation: str  # arXiv number, or authors
+    folder: Path
+    page: Page
+    presets: Mapping[str, Preset] = field(default_factory=dict)
+    family: Callable[[str], Preset | None] = lambda name: None  # presets that are too many to list
+    injections: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # behind any preset's name: how a lexicon enters its scores
+    additions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # ... what else of its model can be there: settings of a shape
+    studies: Mapping[str, Study] = field(default_factory=dict)
+    claims: str = ""  # a sequence of Claim
+    makers: str = ""  # a mapping from items, and from names of what we add, to a Maker; it makes nothing where no run is here
+    answers: str = ""  # a function from runs to the paper's question answered in sentences
+    figures: str = ""  # a module that registers figures (sentviz.gallery.registry)
+    printed: str = ""  # a function from data set and preset to printed values: name, layer, component, value, as in a history
+
+    def preset(self, name: str) -> Preset | None:
+        """What a name, without an injection, stands for in this paper."""
+        return self.presets.get(name) or self.family(name)
+
+    def items(self) -> list[dict[str, Any]]:
+        """Every printed table and figure of the paper.
+
+        id, printed, title, view, runs, state (live or cannot be had), and why it differs from the print or cannot be had.
+
+        Raises:
+            SentvizError: the list cannot be read.
+        """
+        path = self.folder / "items.toml"
+        try:
+            found: list[dict[str, Any]] = tomllib.loads(path.read_text(encoding="utf-8"))["item"] if path.is_file() else []
+        except (OSError, ValueError, KeyError) as error:
+            raise SentvizError(f"The list of items of {self.short} cannot be read ({error}).") from error
+        return found
+
+    def recipes(self) -> dict[str, Path]:
+        """Its recipes by data set."""
+        return {path.stem: path for path in sorted((self.folder / "recipes").glob("*.toml"))}
+
+    def tables(self) -> dict[str, Path]:
+        """Its printed tables by name."""
+        return {path.stem: path for path in sorted((self.folder / "printed").glob("*.csv"))}
+
+    def load(self, what: str, otherwise: Any) -> Any:
+        """What the field of this name points at, or `otherwise` where it is empty.
+
+        Raises:
+            SentvizError: there is no such thing, or its module cannot be imported.
+        """
+        place = getattr(self, what)
+        try:
+            return resolve_name(place) if place else otherwise
+        except Exception as error:
+            raise SentvizError(f"{what.capitalize()} of {self.short} cannot be loaded: {' '.join(str(error).split())}.") from error
+
+
+# ---- which papers there are
+
+BUILT_IN = ("ndt", "hardmax", "fused", "sentiformer", "sevenessxin")
+GROUP = "sentviz.papers"
+OF_A_LEXICON = {"lexicon", "lexicon_heads", "lexicon_scaled"}
+
+
+def papers() -> dict[str, Paper]:
+    """Every paper by its name: ours, then those of other packages."""
+    return _found()[0]
+
+
+def problems() -> list[str]:
+    """A sentence for each paper of another package that is left out, and why."""
+    return _found()[1]
+
+
+def named(name: str) -> Paper:
+    """A paper by its name.
+
+    Raises:
+        InputError: no such paper.
+    """
+    if name not in papers():
+        raise InputError(" ".join([f"There is no paper {name!r}; there are {', '.join(papers())}.", *problems()]))
+    return papers()[name]
+
+
+def at(url: str) -> Paper | None:
+    """The paper whose page has this address."""
+    return next((paper for paper in papers().values() if paper.page.url == url), None)
+
+
+def studies() -> dict[str, tuple[Paper, Study]]:
+    """Every study by its name, with its paper."""
+    return {name: (paper, study) for paper in papers().values() for name, study in paper.studies.items()}
+
+
+def printed(dataset: str, preset: str) -> pd.DataFrame:
+    """What the papers print of a preset on a data set: paper, name, layer, component, value.
+
+    Layers and components are counted from 0 and are -1 where they have no meaning, as in a history; "accuracy" is a share (0..1).
+    """
+    return _printed(tuple(papers()), dataset, preset).copy()
+
+
+@cache
+def _printed(names: tuple[str, ...], dataset: str, preset: str) -> pd.DataFrame:
+    import pandas as pd
+
+    columns = ["paper", "name", "layer", "component", "value"]
+    parts = [
+        frame.assign(paper=paper.short)[columns]
+        for paper in map(named, names)
+        if paper.printed
+        for frame in [paper.load("printed", None)(dataset, preset)]
+        if len(frame)
+    ]
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
+
+
+@cache
+def _found() -> tuple[dict[str, Paper], list[str]]:
+    from importlib.metadata import entry_points
+
+    here: dict[str, Paper] = {name: import_module(f"{late('papers').__name__}.{name}").PAPER for name in BUILT_IN}
+    left_out = []
+    for point in entry_points(group=GROUP):
+        whose = f"The paper {point.name!r}" + (f" of the package {point.dist.name}" if point.dist else "")
+        try:
+            paper = point.load()
+            if reason := _wrong(paper, here.values()):
+                left_out.append(f"{whose} is left out: {reason}.")
+            else:
+                here[paper.name] = replace(paper, page=replace(paper.page, url=f"paper-{paper.name}"))
+        except (Exception, SystemExit) as error:
+            left_out.append(f"{whose} cannot be loaded: {' '.join(f'{type(error).__name__}: {error}'.split())}.")
+    return here, left_out
+
+
+def _wrong(paper: Any, others: Iterable[Paper]) -> str:
+    """Why a paper cannot join others; "" where it can."""
+    if not isinstance(paper, Paper):
+        return "its entry point is no sentviz.runs.registry.Paper"
+    if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", paper.name):
+        return f"its name {paper.name!r} is not of small letters, digits and hyphens"
+    if odd := [name for name, settings in paper.injections.items() if not settings or settings.keys() - OF_A_LEXICON]:
+        return f"its injection {odd[0]!r} may set {', '.join(sorted(OF_A_LEXICON))} and nothing else"
+    if paper.page.script is not None and not paper.page.script.is_file():
+        return f"its page {paper.page.script} is not there"
+    if not re.fullmatch(r":material/[a-z0-9_]+:", paper.page.icon):
+        return f"its page's icon {paper.page.icon!r} is not of the form :material/article:"
+    parts = paper.page.parts
+    if again := [name for i, name in enumerate(parts) if name in parts[:i]]:
+        return f"its page has two parts {again[0]!r}"
+    if odd := [section.name for section in paper.page.sections if bool(section.show) == bool(section.figures)]:
+        return f"its part {odd[0]!r} must name a function or figures, and not both"
+    for other in others:
+        taken = {
+            "name": [paper.name] * (paper.name == other.name),
+            "heading": [paper.short] * (paper.short == other.short),
+            "preset": [name for name in paper.presets if other.preset(name)],
+            "injection": [name for name in paper.injections if name in other.injections],
+            "addition": [name for name in paper.additions if name in other.additions or name in other.injections],
+            "study": [name for name in paper.studies if name in other.studies],
+        }
+        for what, names in taken.items():
+            if names:
+                return f"its {what} {names[0]!r} is {other.short}'s already"
+    return ""

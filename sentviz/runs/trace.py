@@ -1,0 +1,387 @@
+"""One text seen on its way through a model, as plain arrays, and what its attention maps are made of.
+
+A map of n tokens has n x n numbers, and a model has many. A trace therefore holds the maps themselves only where that was asked for; with
+Q, K and the layers' terms it makes any map, or rows of it, when they are read (`map`, `rows`, `band`, `stack`): the caller need not know.
+
+Letters of the axes, used in every shape comment of the package:
+    B batch   n queries   m keys   H heads   C components   L layers   d width   K classes
+A *component* is one of the C attention maps that lambda mixes; *attention* is the effective, mixed map that multiplies V.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from sentviz.data.tokenizers import PADDING
+from sentviz.errors import RunError
+from sentviz.io.late import late
+from sentviz.runs.evidence import Evidence
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Floats = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+GROUPS = ("token_scores", "units", "biases")  # arrays by name
+AXES = {  # of stored arrays; n, q, L, H, C and K are counted by their names, m = n, others need only be the same everywhere
+    "offsets": "n2",
+    "segments": "n",
+    "specials": "n",
+    "unknown": "n",
+    "logits": "K",
+    "probabilities": "K",
+    "lambdas": "LA",
+    "polarity": "n3",
+    "attention": "LHqn",
+    "components": "LCHqn",
+    "hidden": "Snd",
+    "pooled": "d",
+    "scores": "LCHqn",
+    "token_scores": "n",
+    "units": "n",
+    "queries": "LCHqk",
+    "keys": "LCHnk",
+    "values": "LHnv",
+}
+BAND_BYTES = 64 << 20
+
+
+class LayerTerms(Protocol):
+    """What a trace needs of a layer to make its maps from Q and K; `sentviz.models.terms.Terms` has it."""
+
+    def part(self, components: Sequence[int] = (), heads: Sequence[int] = ()) -> LayerTerms:
+        """Return the terms of some components and heads; all of an axis for ()."""
+
+    def reach(self, start: int, stop: int, length: int) -> tuple[Tensor, Tensor]:
+        """Return the query places [start, stop), (rows,), and the keys that any of them may see, (reach,)."""
+
+    def maps(self, q: Tensor, k: Tensor, places: Tensor | None = None, keys: Tensor | None = None, /) -> Tensor:
+        """Return the softmax maps, (B, C, H, n, m)."""
+
+    def mix(self, maps: Tensor, /) -> Tensor:
+        """Return the effective attention, (B, H, n, m)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """Everything seen of one text. Arrays are read-only; absent ones were not asked for.
+
+    Layers, heads, components and query rows may have been chosen: the ``*_ids`` say which ones the axes hold, counted from 0.
+    """
+
+    run: str
+    text: str
+    text_pair: str | None
+    tokens: tuple[str, ...]  # as written in the text; specials by their name
+    offsets: Ints  # (n, 2) characters [start, end) in text (segment 0) or text_pair (segment 1)
+    segments: Ints  # (n,) 0 = text, 1 = text_pair
+    specials: Bools  # (n,) [CLS], [SEP]
+    unknown: Bools  # (n,) not in the vocabulary
+    labels: tuple[str, ...]
+    logits: Floats  # (K,)
+    probabilities: Floats  # (K,)
+    lambdas: Floats  # (L, C), lambda_1 = 1; Differential: (1, -lambda)
+    layer_ids: tuple[int, ...]
+    head_ids: tuple[int, ...]
+    component_ids: tuple[int, ...]
+    query_ids: tuple[int, ...]
+    dropped: int = 0  # tokens cut off at the model's maximum length
+    heads_off: tuple[tuple[int, int], ...] = ()  # silenced heads: layer, head; their effective maps are zero
+    strength: Mapping[str, float] = field(default_factory=dict)  # of terms of the scores, where it was changed; 1 as trained
+    gates_open: tuple[int, ...] = ()  # places of tokens whose gate was made 1
+    gates_shut: tuple[int, ...] = ()  # ... was made 0
+    tags: tuple[str, ...] = ()  # (n,) part of speech of each token as the model reads it, "" of specials; () where it reads none
+    polarity: Floats | None = None  # (m, 3) lambda(x) of each token, where the model has a lexicon
+    pooling: str = "mean"  # what the classifier reads: the mean over the tokens, or "cls", the first one
+    attention: Floats | None = None  # (L, H, n, m) what multiplies V
+    components: Floats | None = None  # (L, C, H, n, m) softmax maps before mixing
+    hidden: Floats | None = None  # (L+1, m, d) embedding output, then each layer's
+    pooled: Floats | None = None  # (d,) what the classifier reads
+    scores: Floats | None = None  # (L, C, H, n, m) before softmax
+    token_scores: Mapping[str, Floats] = field(default_factory=dict)  # explanation -> (m,), see sentviz.analysis.explain
+    rises: Mapping[str, float] = field(default_factory=dict)  # explanation -> what its scores should sum to, where that is known (log-odds)
+    units: Mapping[str, Ints] = field(default_factory=dict)  # explanation of units -> (m,) the unit of each token, counted from 0
+    biases: Mapping[str, Floats] = field(default_factory=dict)  # name -> (L, C, H, n, m), additive terms of the scores
+    queries: Floats | None = None  # (L, C, H, n, d_k)
+    keys: Floats | None = None  # (L, C, H, m, d_k)
+    values: Floats | None = None  # (L, H, m, d_v)
+    evidence: Evidence | None = None  # what the headline rests on; never stored
+    terms: tuple[LayerTerms, ...] = ()  # (L) what the layers' maps are made of beside Q and K; a stored trace has none
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            value = getattr(self, item.name)
+            for array in value.values() if isinstance(value, Mapping) else (value,):
+                if isinstance(array, np.ndarray):
+                    array.setflags(write=False)
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
+        """How a notebook shows it."""
+        bundle: dict[str, Any] = late("trace in a notebook")(self)
+        return bundle
+
+    @property
+    def label(self) -> str:
+        """Name of the most probable class."""
+        return self.labels[int(self.probabilities.argmax())]
+
+    @property
+    def change(self) -> dict[str, Any]:
+        """Interventions, as `Model.trace` and the methods of `sentviz.analysis.explain` take them: the same computation again."""
+        names = ("lambdas", "heads_off", "strength", "gates_open", "gates_shut")
+        return {name: getattr(self, name) for name in names}
+
+    @property
+    def confidence(self) -> float:
+        """Probability of the most probable class."""
+        return float(self.probabilities.max())
+
+    @property
+    def padding(self) -> int:
+        """Tokens of padding at the end, which stand there where it is read."""
+        last = next((i for i in reversed(range(len(self.tokens))) if not (self.specials[i] and self.tokens[i] in PADDING)), -1)
+        return len(self.tokens) - 1 - last
+
+    @property
+    def has_maps(self) -> bool:
+        """Whether it holds attention maps, or what they are made of."""
+        return self.attention is not None or bool(self.terms)
+
+    @property
+    def whole(self) -> bool:
+        """Whether it holds every layer, head and query, as it does unless some were chosen."""
+        layers, components = self.lambdas.shape
+        chosen = self.layer_ids, self.component_ids, self.query_ids
+        return chosen == tuple(tuple(range(n)) for n in (layers, components, len(self.tokens))) and (
+            self.head_ids == tuple(range(len(self.head_ids)))
+        )
+
+    def map(self, layer: int, head: int | str = "mean", component: int | str = "effective") -> Floats:
+        """One (n, m) map.
+
+        Args:
+            layer: layer, counted from 0.
+            head: a head counted from 0, or ``"mean"`` / ``"max"`` over heads.
+            component: ``"effective"``, or a component counted from 0 (A_1 is 0).
+        Raises:
+            KeyError: the trace does not hold that layer, head or component.
+        """
+        return self.rows(layer, 0, len(self.query_ids), head, component)
+
+    def rows(self, layer: int, start: int, stop: int, head: int | str = "mean", component: int | str = "effective") -> Floats:
+        """Rows [start, stop) of a map, (rows, m): as held, or made now. Nothing of n x n is made for a few rows.
+
+        Raises:
+            KeyError: as `map`.
+        """
+        values, keys = self.band(layer, start, stop, head, component)
+        if len(keys) == len(self.tokens):
+            return values
+        wide = np.zeros((len(values), len(self.tokens)), dtype=np.float32)
+        wide[:, keys] = values
+        return wide
+
+    def band(self, layer: int, start: int, stop: int, head: int | str = "mean", component: int | str = "effective") -> tuple[Floats, Ints]:
+        """Rows [start, stop) of a map on the keys in their reach, (rows, reach), and the places (reach,) of those keys.
+
+        All other keys get no attention: with a window the reach is about as wide as window and rows together.
+
+        Raises:
+            KeyError: as `map`.
+        """
+        at, heads = _index(self.layer_ids, layer, "layer"), slice(None)
+        one = None if head in ("mean", "max") else _index(self.head_ids, head, "head")
+        part = None if component == "effective" else _index(self.component_ids, component, "component")
+        held = self.attention if part is None else self.components
+        if held is not None:
+            maps = (held[at] if part is None else held[at, part])[:, start:stop]
+            keys = np.arange(maps.shape[-1])
+        else:
+            maps, keys = self._made(at, start, stop, part, None if one is None else (one,))
+            one, heads = None if one is None else 0, slice(None)
+        if one is not None:
+            return np.asarray(maps[one], dtype=np.float32), keys
+        return np.asarray(maps[heads].max(axis=0) if head == "max" else maps.mean(axis=0), dtype=np.float32), keys
+
+    def _made(self, at: int, start: int, stop: int, part: int | None, heads: tuple[int, ...] | None = None) -> tuple[Floats, Ints]:
+        """(H, rows, reach) attention made of Q, K and the terms, and the keys; `at`, `part` and `heads` are places along the axes held."""
+        if not self.terms or self.queries is None or self.keys is None:
+            raise KeyError("the trace was made without attention maps")
+        if part is None and self.component_ids != tuple(range(self.lambdas.shape[1])):
+            raise KeyError("the trace holds some components only, from which no effective map follows")
+        if self.query_ids != tuple(range(len(self.tokens))):
+            raise KeyError("the trace was made for some of the query rows only")
+        import torch
+
+        chosen = list(range(len(self.head_ids))) if heads is None else list(heads)
+        components = slice(None) if part is None else slice(part, part + 1)
+        with torch.inference_mode():
+            terms = self.terms[at].part(() if part is None else (part,), chosen if len(chosen) < len(self.head_ids) else ())
+            rows, keys = terms.reach(start, stop, len(self.tokens))
+            whole = len(keys) == len(self.tokens)
+            q = torch.from_numpy(self.queries[at, components, :, start:stop][:, chosen])[None]
+            all_keys = self.keys[at, components]
+            k = torch.from_numpy(all_keys[:, chosen] if whole else all_keys[:, np.array(chosen)[:, None], keys.numpy()])[None]
+            a = terms.maps(q, k, rows, None if whole else keys)
+            maps = (terms.mix(a) if part is None else a[:, 0])[0].numpy().astype(np.float32, copy=False)
+        off = {head for layer, head in self.heads_off if layer == self.layer_ids[at]} if part is None else set()
+        for i, head in enumerate(chosen):
+            if self.head_ids[head] in off:
+                maps[i] = 0
+        return maps, np.asarray(keys.numpy())
+
+    def stack(self, component: int | str = "effective") -> Floats:
+        """(L, H, n, m) every map that the trace is of: as held, or made now.
+
+        Raises:
+            KeyError: as `map`.
+        """
+        part = None if component == "effective" else _index(self.component_ids, component, "component")
+        if part is None and self.attention is not None:
+            return self.attention
+        if part is not None and self.components is not None:
+            return self.components[:, part]
+        n = len(self.tokens)
+        made = np.zeros((len(self.layer_ids), len(self.head_ids), n, n), dtype=np.float32)
+        for at in range(len(self.layer_ids)):
+            maps, keys = self._made(at, 0, n, part)
+            made[at][..., keys] = maps
+        return made
+
+    def bands(self, component: int | str = "effective", size: int = BAND_BYTES) -> Iterator[tuple[int, int, Floats, Ints]]:
+        """Every map a band of rows at a time: place of the layer, first row, (H, rows, reach) weights, (reach,) keys.
+
+        Args:
+            size: bytes that a band of all heads and components may take.
+        Raises:
+            KeyError: as `map`.
+        """
+        part = None if component == "effective" else _index(self.component_ids, component, "component")
+        held, n = self.attention if part is None else self.components, len(self.query_ids)
+        step = max(1, size // (4 * len(self.tokens) * len(self.head_ids) * self.lambdas.shape[1]))
+        for at in range(len(self.layer_ids)):
+            if held is not None:
+                yield at, 0, held[at] if part is None else held[at, part], np.arange(held.shape[-1])
+                continue
+            for start in range(0, n, step):
+                maps, keys = self._made(at, start, min(start + step, n), part)
+                yield at, start, maps, keys
+
+    def replace(self, **changes: Any) -> Trace:
+        """The same trace with some fields changed."""
+        return replace(self, **changes)
+
+    def over(
+        self, places: Ints, tokens: tuple[str, ...], *, attention: Floats | None = None, components: Floats | None = None, **changes: Any
+    ) -> Trace:
+        """The same text over other pieces, (n,) places among the tokens, with these maps and nothing else that is of tokens."""
+        values: dict[str, Any] = {
+            "tokens": tokens,
+            "offsets": self.offsets[places],
+            "segments": self.segments[places],
+            "specials": self.specials[places],
+            "unknown": self.unknown[places],
+            "tags": tuple(self.tags[place] for place in places) if self.tags else (),
+            "query_ids": tuple(range(len(places))),
+            "attention": attention,
+            "components": components,
+            "token_scores": {},
+            "rises": {},
+            "units": {},
+            "evidence": None,
+            "biases": {},
+            "terms": (),
+            **dict.fromkeys(("hidden", "scores", "polarity", "queries", "keys", "values")),
+        }
+        return replace(self, **(values | changes))
+
+    def save(self, path: Path) -> None:
+        """Write to one safetensors file: arrays as they are, half precision for maps and states; the rest as metadata."""
+        from safetensors.numpy import save_file
+
+        arrays: dict[str, npt.NDArray[Any]] = {}
+        meta: dict[str, Any] = {}
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if item.name in ("terms", "evidence"):  # a stored trace needs no model: it holds its maps
+                continue
+            if item.name in GROUPS:
+                arrays |= {f"{item.name}.{name}": _half(array) for name, array in value.items()}
+            elif isinstance(value, np.ndarray):
+                arrays[item.name] = value if item.name == "lambdas" else _half(value)
+            else:
+                meta[item.name] = value
+        save_file(arrays, path, metadata={"trace": json.dumps(meta)})
+
+    @classmethod
+    def load(cls, path: str | Path) -> Trace:
+        """Read a stored trace; needs neither torch nor the model.
+
+        Raises:
+            RunError: the file is missing or is no trace.
+        """
+        from safetensors import SafetensorError, safe_open
+
+        path = Path(path)
+        arrays: dict[str, Any] = {group: {} for group in GROUPS}
+        try:
+            with safe_open(path, framework="numpy") as file:
+                meta = json.loads((file.metadata() or {})["trace"])
+                for name in file.keys():  # noqa: SIM118 - safe_open is no mapping
+                    array = file.get_tensor(name)
+                    array = array.astype(np.float32) if array.dtype == np.float16 else array
+                    group, _, part = name.partition(".")
+                    if part:
+                        arrays[group][part] = array
+                    else:
+                        arrays[name] = array
+            values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in meta.items()}
+            values["heads_off"] = tuple((layer, head) for layer, head in values.get("heads_off", ()))
+            if not isinstance(values.get("strength", {}), dict):  # of earlier versions: a number, 1 in every example
+                values["strength"] = {}
+            trace = cls(**values, **arrays)
+            trace._agree()
+            return trace
+        except (OSError, SafetensorError, KeyError, AttributeError, TypeError, ValueError, RecursionError) as error:
+            raise RunError(f"{path.name} is not a stored trace ({error}).") from error
+
+    def _agree(self) -> None:
+        """Whether its arrays are of the tokens, classes and layers that it names.
+
+        Raises:
+            TypeError, ValueError: one is not.
+        """
+        names = (self.text, *self.tokens, *self.labels, *self.tags)
+        places = (*self.layer_ids, *self.head_ids, *self.component_ids, *self.query_ids)
+        if not all(isinstance(name, str) for name in names) or not all(isinstance(place, int) for place in places):
+            raise TypeError("its tokens, classes or layers are none")
+        if not self.tokens or not self.labels or (self.tags and len(self.tags) != len(self.tokens)):
+            raise ValueError("it has no tokens or classes, or tags of other tokens")
+        sizes = {"n": len(self.tokens), "K": len(self.labels), "L": len(self.layer_ids), "2": 2, "3": 3}
+        sizes |= {"H": len(self.head_ids), "C": len(self.component_ids), "q": len(self.query_ids)}
+        for name, axes in AXES.items():
+            held = getattr(self, name)
+            for array in held.values() if name in GROUPS else () if held is None else (held,):
+                shape = array.shape
+                if len(shape) != len(axes) or any(sizes.setdefault(axis, size) != size for axis, size in zip(axes, shape, strict=True)):
+                    raise ValueError(f"its {name} are of another shape than its tokens, classes and layers")
+
+
+def _half(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    large = array.dtype == np.float32 and array.ndim > 1
+    return np.ascontiguousarray(array.astype(np.float16) if large else array)
+
+
+def _index(ids: tuple[int, ...], wanted: int | str, axis: str) -> int:
+    if wanted not in ids:
+        raise KeyError(f"the trace holds the {axis}s {', '.join(map(str, ids))}, not {wanted}")
+    return ids.index(int(wanted))

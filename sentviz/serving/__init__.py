@@ -1,0 +1,1 @@
+"""What runs without a page: HTTP, jobs in the background, large corpora, ONNX files."""
