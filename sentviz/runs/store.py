@@ -11,7 +11,8 @@ metrics.json           each metric with its interval and n
 
 and, where its recipe keeps them, epochs/<number>.safetensors: the weights after an epoch, counted from 1, matrices in 8 bits;
 and, where it was measured (`attach`):
-epochs/<number>.measured.safetensors, .example.safetensors: a sample of rows and the example after an epoch (sentviz.analysis.epochs.measured)
+epochs/<number>.measured.safetensors, .example.safetensors: a sample of rows and the example after an epoch
+                       (sentviz.analysis.epochs.measured)
 faithfulness.parquet   explanations against random ones (sentviz.analysis.explain.faithfulness)
 heads.parquet          what each head attends to over a split, [CLS] in particular (sentviz.analysis.maps.heads)
 gates.parquet          which words the gates shut over a split (sentviz.analysis.maps.gates)
