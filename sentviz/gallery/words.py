@@ -91,7 +91,7 @@ def _largest(counts: Counts, cell: Cell, by: str, stops: str) -> pd.DataFrame:
     return words.largest(found, by, max(IN_CLOUD, IN_LIST), left_out)
 
 
-@figure("word-cloud", "The words of right and wrong answers", Answers, "words:cloud")
+@figure("word-cloud", "The words of right and wrong answers", Answers, "word_clouds:cloud")
 def _cloud(of: Answers, *, between: str = "", by: By = "keyness", stops: str = "drop", theme: Theme = "light") -> Figure:
     import pandas as pd
 
@@ -114,7 +114,7 @@ def _cloud(of: Answers, *, between: str = "", by: By = "keyness", stops: str = "
     return cloud(words, titles, by=by, right=[label == said for label, said in cells], about=about, theme=theme)
 
 
-@figure("word-list", "The words of one cell of the matrix", Answers, "words:word_bars")
+@figure("word-list", "The words of one cell of the matrix", Answers, "word_clouds:word_bars")
 def _list(of: Answers, *, label: int = -1, predicted: int = -1, by: By = "keyness", stops: str = "drop", theme: Theme = "light") -> Figure:
     from sentviz.figures.word_clouds import word_bars
 

@@ -10,12 +10,30 @@ adoption   a Hugging Face classifier as a run, as it is
 
 from __future__ import annotations
 
-from sentviz.training.adoption import adopt
-from sentviz.training.finishing import finish
-from sentviz.training.foreign import finetune
-from sentviz.training.plan import batches
-from sentviz.training.run import subject_of, train
-from sentviz.training.subject import Subject
-from sentviz.training.trainer import Trainer
+from typing import TYPE_CHECKING
+
+from sentviz.io.late import lazy
+
+if TYPE_CHECKING:
+    from sentviz.training.adoption import adopt
+    from sentviz.training.finishing import finish
+    from sentviz.training.foreign import finetune
+    from sentviz.training.plan import batches
+    from sentviz.training.run import subject_of, train
+    from sentviz.training.subject import Subject
+    from sentviz.training.trainer import Trainer
 
 __all__ = ["Subject", "Trainer", "adopt", "batches", "finetune", "finish", "subject_of", "train"]
+
+_MODULES = {
+    "Subject": "subject",
+    "Trainer": "trainer",
+    "adopt": "adoption",
+    "batches": "plan",
+    "finetune": "foreign",
+    "finish": "finishing",
+    "subject_of": "run",
+    "train": "run",
+}
+
+__getattr__ = lazy(__name__, _MODULES)
