@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sentviz.data.cleaning import cleaned, normalizer, uncovered
-from sentviz.data.spans import words_of
+from sentviz.data.spans import word_spans
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError
 
@@ -71,7 +71,7 @@ def test_tokens_lead_back_to_the_tweet_as_it_was(tweets: Tokenizer) -> None:
     """Every token's characters stand in the raw text; what no token covers is what cleaning removed, in its place."""
     text = "@Bob I LOVE this, http://a.b/c don't stop :)"
     encoded = tweets.encode(text)
-    assert [word.text for word in words_of(text, encoded)] == ["I", "LOVE", "this", "don't", "stop"]
+    assert [word.text for word in word_spans(text, encoded)] == ["I", "LOVE", "this", "don't", "stop"]
     assert all(text[start:end] == token for token, (start, end) in zip(encoded.tokens, encoded.offsets, strict=True))
     found = uncovered(text, encoded.offsets)
     assert [removed for _, removed in found] == ["@Bob", ", http://a.b/c", ":)"]

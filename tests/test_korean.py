@@ -19,7 +19,7 @@ from sentviz.analysis.explain.swap import neighbours
 from sentviz.analysis.maps.longmap import units
 from sentviz.data import datasets
 from sentviz.data.examples import examples_for
-from sentviz.data.spans import words_of
+from sentviz.data.spans import word_spans
 from sentviz.export.chromium import find_browser
 from sentviz.export.files import render
 from sentviz.figures import heatmap
@@ -84,7 +84,7 @@ def test_tokens_are_what_is_written(trace: Trace) -> None:
         token == SENTENCE[start:end] for token, (start, end) in zip(np.array(trace.tokens)[inside], trace.offsets[inside], strict=True)
     )
     assert trace.tokens[1:4] == (SYLLABLE,) * 3 and "\ufffd" not in "".join(trace.tokens)
-    found = [word.text for word in words_of(SENTENCE, trace)]
+    found = [word.text for word in word_spans(SENTENCE, trace)]
     assert found == ["[CLS]", "뷁같은", "음악은", "따뜻하고", ",", "결말은", "지루하고", "길었다", "[SEP]"]
     assert list(units(trace, "words").labels) == found
 
@@ -94,7 +94,7 @@ def test_a_word_is_removed_as_a_whole(model: Model, trace: Trace) -> None:
     from sentviz.analysis.explain import log_odds
 
     k = int(trace.probabilities.argmax())
-    for word in words_of(SENTENCE, trace)[1:-1]:
+    for word in word_spans(SENTENCE, trace)[1:-1]:
         scores = trace.token_scores["removal"][list(word.indices)]
         without = model.trace(SENTENCE.replace(word.text, "", 1))
         np.testing.assert_allclose(scores, log_odds(trace.logits, k) - log_odds(without.logits, k), atol=1e-4)

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from sentviz.data.parts_of_speech import TAGS
-from sentviz.data.spans import words_of
+from sentviz.data.spans import word_spans
 from sentviz.data.tags import Tagger
 from sentviz.data.tokenizers import Reading, Tokenizer
 from sentviz.errors import InputError, RunError
@@ -226,7 +226,7 @@ def test_a_model_reads_tags_wherever_a_text_comes_from(model: Model) -> None:
         np.testing.assert_allclose(trace.probabilities, expected, atol=1e-5)
     assert set(model.trace("영화는 차갑다").tags) == {"", "X"}
     tokens = model.trace(TEXT)
-    words = words_of(TEXT, tokens)
+    words = word_spans(TEXT, tokens)
     assert {word.text: tokens.tags[word.indices[0]] for word in words}["warm"] == "ADJ"
 
 

@@ -20,7 +20,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import sentviz.data.tokenizers
-from sentviz.data.spans import words_of
+from sentviz.data.spans import word_spans
 from sentviz.data.tokenizers import SPECIALS, Tokenizer, check_text, is_blank
 from sentviz.errors import InputError, RunError
 
@@ -204,10 +204,10 @@ def test_offsets_hold_for_any_text(words: Tokenizer, bpe: Tokenizer, text: str) 
         assert all(covered[i] or seen(text[i]) == "" for i in range(len(text)))
         (ids,) = tokenizer.ids_batch([text])
         assert ids.tolist() == got.ids.tolist() and ids.dtype == np.int32
-        grouped = words_of(text, got)
+        grouped = word_spans(text, got)
         assert [i for word in grouped for i in word.indices] == list(range(len(got)))
     assert "".join(words.encode(text).tokens) == seen(text)
-    assert tuple(word.text for word in words_of(text, words.encode(text))) == words.encode(text).tokens
+    assert tuple(word.text for word in word_spans(text, words.encode(text))) == words.encode(text).tokens
 
 
 def test_texts_that_spell_specials_stay_text(either: Tokenizer) -> None:
@@ -246,7 +246,7 @@ def test_pairs(words: Tokenizer) -> None:
     plain = words.encode("good film", "the end")
     assert plain.tokens == ("good", "film", "[SEP]", "the", "end")
     assert plain.segments.tolist() == [0, 0, 0, 1, 1]
-    assert [word.text for word in words_of("good film", got, "the end")] == list(got.tokens)
+    assert [word.text for word in word_spans("good film", got, "the end")] == list(got.tokens)
     with pytest.raises(InputError, match="2 texts but 1 second"):
         words.encode_batch(["a", "b"], ["c"])
 
@@ -302,11 +302,11 @@ def lines_run(act: Callable[[], object]) -> int:
 @pytest.mark.parametrize("unit", ["a", "good ", "! ", "한", "\u0301", "👩\u200d"])
 def test_the_work_grows_no_faster_than_the_text(either: Tokenizer, unit: str) -> None:
     """In lines run, which no other load on the machine changes; a text of 100,000 characters is cut like any other."""
-    short, long = (lines_run(lambda n=n: words_of(unit * n, either.encode(unit * n))) for n in (1_000, 4_000))
+    short, long = (lines_run(lambda n=n: word_spans(unit * n, either.encode(unit * n))) for n in (1_000, 4_000))
     assert 0 < long <= 4.1 * short
     text = unit * (100_000 // len(unit))
     got = either.encode(text, max_length=512)
-    words_of(text, got)
+    word_spans(text, got)
     assert len(got) <= 512
 
 
@@ -316,14 +316,14 @@ def test_the_work_grows_no_faster_than_the_text(either: Tokenizer, unit: str) ->
 def test_pieces_become_words_again(bpe: Tokenizer) -> None:
     text = "영화가 très-unusual e\u0301t 👩 end."
     got = bpe.encode(text, cls=True)
-    grouped = words_of(text, got)
+    grouped = word_spans(text, got)
     assert [word.text for word in grouped] == [*("[CLS]", "영화가", "très", "-", "unusual", "e\u0301t", "👩", "end", ".", "[SEP]")]
     assert [i for word in grouped for i in word.indices] == list(range(len(got)))
 
 
 def test_words_do_not_reach_across_texts(bpe: Tokenizer) -> None:
     got = bpe.encode("unusual", "unusually", cls=False)
-    assert [word.text for word in words_of("unusual", got, "unusually")] == ["unusual", "[SEP]", "unusually"]
+    assert [word.text for word in word_spans("unusual", got, "unusually")] == ["unusual", "[SEP]", "unusually"]
 
 
 # ---- files ---------------------------------------------------------------------------------------------------------

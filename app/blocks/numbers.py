@@ -10,7 +10,7 @@ from app.blocks.files import csv_button
 from app.text import md
 from sentviz.errors import SentvizError
 from sentviz.figures import Figure, Theme
-from sentviz.io.spreadsheet import counted
+from sentviz.io.spreadsheet import from_one
 
 ROWS = 200  # that stand on the page; the file has all
 
@@ -27,7 +27,7 @@ def open_numbers(make: Callable[[Theme], Figure], name: str, key: str) -> None:
     except (SentvizError, KeyError) as error:
         st.warning(md(str(error.args[0] if error.args else error)), icon=":material/block:")
         return
-    frame = counted(figure.frame, figure.from_zero)
+    frame = from_one(figure.frame, figure.from_zero)
     st.markdown(md(figure.caption))
     csv_button(frame, name, f"numbers-csv-{key}")
     shown = frame.head(ROWS)

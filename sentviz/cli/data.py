@@ -53,7 +53,7 @@ def data_get(name: str, again: bool, quiet: bool) -> None:
             click.echo(f"! {got.remark}", err=True)
     if not fetched:
         click.echo(f"{name} is here already; --again downloads it once more.")
-    if lost := [part for part in dict.fromkeys([*item.parts, *item.needed()]) if not datasets.here(name, part)]:
+    if lost := [part for part in dict.fromkeys([*item.parts, *item.needed()]) if not datasets.is_available(name, part)]:
         click.echo(f"Not here: {', '.join(lost)}; {hubdata.reasons(name, lost)}.", err=True)
 
 

@@ -119,7 +119,7 @@ class DatasetInfo:
 
     def missing(self, split: str = "") -> tuple[str, ...]:
         """The needed parts that are not on this machine."""
-        return tuple(part for part in self.needed(split) if not here(self.name, part))
+        return tuple(part for part in self.needed(split) if not is_available(self.name, part))
 
     @property
     def sources(self) -> str:
@@ -257,7 +257,7 @@ def where(name: str, part: str) -> Path | None:
     return next((path for root in folders() if (path := root / name / f"{part}.parquet").is_file()), None)
 
 
-def here(name: str, part: str) -> bool:
+def is_available(name: str, part: str) -> bool:
     """Whether the rows of one part can be had on this machine."""
     return bool(info(origin(name, part)[0]).made) or where(name, part) is not None
 
@@ -289,7 +289,7 @@ def load_file(name: str, part: str) -> pd.DataFrame:
     name, part = origin(name, part)
     item = info(name)
     if item.made:
-        return named(pkgutil.resolve_name(item.made)(*[part] * (len(item.parts) > 1)), part)
+        return with_row_names(pkgutil.resolve_name(item.made)(*[part] * (len(item.parts) > 1)), part)
     path = _path(name, part)
     if (name, part) not in _cut():
         columns, types = None, {}
@@ -302,10 +302,10 @@ def load_file(name: str, part: str) -> pd.DataFrame:
             raise ValueError("missing values")
     except (OSError, ValueError, TypeError, pyarrow.ArrowException) as error:
         raise DataMissingError(f"{path} is damaged or incomplete; {_remedy(item, part)}.") from error
-    return named(frame, part) if types else frame
+    return with_row_names(frame, part) if types else frame
 
 
-def named(frame: pd.DataFrame, part: str) -> pd.DataFrame:
+def with_row_names(frame: pd.DataFrame, part: str) -> pd.DataFrame:
     """The frame with ids that begin with the name of their part."""
     prefix = f"{part}-"
     return frame.assign(id=[key if key.startswith(prefix) else prefix + key for key in frame["id"]])
@@ -350,7 +350,7 @@ def verify(name: str) -> None:
     for other in sorted({origin(name, part)[0] for part in item.needed()} - {name}):
         verify(other)
     for part, expected in item.parts.items():
-        if part not in item.needed() and not here(name, part):
+        if part not in item.needed() and not is_available(name, part):
             continue
         if not item.made and digest(name, part) == expected.sha256:
             continue

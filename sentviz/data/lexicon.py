@@ -118,11 +118,11 @@ class Lexicon:
 
     def by_word(self, text: str, encoded: Any, smoothing: float = SMOOTHING) -> Floats:
         """(n, 3) the word-level variant for one text: every token takes lambda of the whole word that it stands in."""
-        from sentviz.data.spans import words_of
+        from sentviz.data.spans import word_spans
 
         known = self.words(smoothing)
         polarity = np.tile(NEUTRAL, (len(encoded.tokens), 1))
-        for word in words_of(text, encoded):
+        for word in word_spans(text, encoded):
             if (found := known.get(word.text.casefold())) is not None:
                 polarity[list(word.indices)] = found
         return polarity

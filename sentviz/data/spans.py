@@ -17,7 +17,7 @@ class Word:
     indices: tuple[int, ...]  # ascending positions among the tokens
 
 
-def words_of(text: str, encoded: Tokenized, text_pair: str | None = None) -> tuple[Word, ...]:
+def word_spans(text: str, encoded: Tokenized, text_pair: str | None = None) -> tuple[Word, ...]:
     """Tokens put together to words, in order; every token belongs to exactly one.
 
     Words are runs of letters, digits, marks and underscores; any other visible character is one of its own, unless a

@@ -87,7 +87,7 @@ PADDING = frozenset(specials.names[0] for _, specials in _KINDS.values())
 
 
 class Tokenized(Protocol):
-    """What `words_of` reads: an `Encoded`, or a trace."""
+    """What `word_spans` reads: an `Encoded`, or a trace."""
 
     @property
     def tokens(self) -> tuple[str, ...]: ...

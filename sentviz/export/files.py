@@ -23,7 +23,7 @@ from sentviz.figures.fonts import embed_fonts
 from sentviz.figures.style import PLAIN, Style, styled
 from sentviz.figures.text import as_text, text_columns
 from sentviz.io.files import replacing
-from sentviz.io.spreadsheet import as_csv, counted
+from sentviz.io.spreadsheet import as_csv, from_one
 
 FORMATS = ("png", "svg", "pdf", "html", "csv", "tex")
 
@@ -66,7 +66,7 @@ def render(
     if format not in FORMATS:
         raise InputError(f"Figures can be exported as {', '.join(FORMATS)}, not as {format!r}.")
     if format == "csv":
-        return as_csv(counted(figure.frame, figure.from_zero))
+        return as_csv(from_one(figure.frame, figure.from_zero))
     if format == "tex":
         return as_tex(figure)
     style = replace(style, size=size or style.size, points=style.points if points is None else points)

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from sentviz.figures.figure import Figure, sentence
-from sentviz.io.spreadsheet import counted
+from sentviz.io.spreadsheet import from_one
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +28,7 @@ def as_tex(figure: Figure) -> bytes:
     if len(frame) > MOST:
         said = sentence([said, f"Printed are the first {MOST} of {len(frame):,} rows; the CSV has all."])
     words = _TEX.sub(lambda found: _SAFE[found[0]], sentence([figure.caption, said, figure.source]))
-    shown = counted(frame.head(MOST), figure.from_zero)
+    shown = from_one(frame.head(MOST), figure.from_zero)
     table = shown.to_latex(index=False, escape=True, float_format="%.4g", na_rep="", caption=words, label=f"tab:{figure.name}")
     return f"% \\usepackage{{booktabs}}\n{table.translate(_CONTROL)}".encode()
 

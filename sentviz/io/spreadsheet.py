@@ -14,7 +14,7 @@ PLACES = ("layer", "head", "component", "other", "position", "place", "token", "
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
-def counted(frame: pd.DataFrame, from_zero: Collection[str] = ()) -> pd.DataFrame:
+def from_one(frame: pd.DataFrame, from_zero: Collection[str] = ()) -> pd.DataFrame:
     """The frame with its `PLACES` counted from 1, as figures write them; -1, which stands for none or all of them, is left blank.
 
     Args:

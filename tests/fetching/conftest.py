@@ -12,7 +12,7 @@ import pytest
 from huggingface_hub import close_session
 
 from sentviz.data import datasets
-from sentviz.data.datasets import DatasetInfo, Part, content, info, named
+from sentviz.data.datasets import DatasetInfo, Part, content, info, with_row_names
 from sentviz.data.fetch import download
 from tests.fakehub import BODY, ROWS, Hub, Server, handler, put, recipe
 
@@ -52,7 +52,7 @@ def toy(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> DatasetInfo:
     rows = {"train": ROWS, "test": ROWS[:10]}
     known = {}
     for part, frame in rows.items():
-        ids = named(frame.assign(id=[str(i) for i in range(len(frame))]), part)
+        ids = with_row_names(frame.assign(id=[str(i) for i in range(len(frame))]), part)
         known[part] = Part(len(frame), "0" * 64, content(ids), tuple(np.bincount(frame["label"], minlength=2).tolist()))
     files = {"train": recipe(path="a/train.parquet", text="sentence"), "test": recipe(path="test.jsonl")}
     item = replace(

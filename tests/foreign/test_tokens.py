@@ -15,7 +15,7 @@ import torch
 transformers = pytest.importorskip("transformers", reason="the extra hub (transformers) is not installed")
 
 from sentviz.data.lexicon import Lexicon  # noqa: E402
-from sentviz.data.spans import words_of  # noqa: E402
+from sentviz.data.spans import word_spans  # noqa: E402
 from sentviz.errors import InputError, RunError  # noqa: E402
 from sentviz.models import hub  # noqa: E402
 from sentviz.models.hub import loading  # noqa: E402
@@ -33,7 +33,7 @@ def test_korean_tokens_stand_where_they_are_in_the_text(kind: str, folders: dict
     for (start, end), token in zip(encoded.offsets[inside], np.array(encoded.tokens)[inside], strict=True):
         assert 0 <= start < end <= len(text)
         assert text[start:end] == token or (token in "Ġ▁" and not text[start - 1].strip())
-    words = [word.text for word in words_of(text, encoded)][1:-1]
+    words = [word.text for word in word_spans(text, encoded)][1:-1]
     assert words == ["우리", "정원은", "정말", "따뜻하고", ",", "밝았다", "!"]
     covered = {place for start, end in encoded.offsets[inside] for place in range(start, end)}
     assert covered >= {i for i, letter in enumerate(text) if not letter.isspace()}

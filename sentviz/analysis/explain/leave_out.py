@@ -27,9 +27,9 @@ def log_odds(logits: npt.NDArray[np.floating[Any]], k: int) -> npt.NDArray[np.fl
 
 def words(trace: Trace) -> tuple[Word, ...]:
     """The words that can be left out of a text: all but specials, in order."""
-    from sentviz.data.spans import words_of
+    from sentviz.data.spans import word_spans
 
-    return tuple(word for word in words_of(trace.text, trace, trace.text_pair) if not trace.specials[list(word.indices)].any())
+    return tuple(word for word in word_spans(trace.text, trace, trace.text_pair) if not trace.specials[list(word.indices)].any())
 
 
 def leaving_out(

@@ -114,12 +114,12 @@ def _gates(model: Model, encoded: Sequence[Encoded], progress: Progress | None) 
 
 def _words(encoded: Sequence[Encoded], texts: Sequence[tuple[str, ...]], classes: WordClasses) -> tuple[npt.NDArray[Any], Ints]:
     """Of every token the lower-cased word that it is of, "" of specials and unknown ones, and its class, as a place in NAMES."""
-    from sentviz.data.spans import words_of
+    from sentviz.data.spans import word_spans
 
     place = {word: NAMES.index(name) for name, those in classes.words.items() for word in those}
     words, classed = [], []
     for each, several in zip(encoded, texts, strict=True):
-        for word in words_of(several[0], each, *several[1:]):
+        for word in word_spans(several[0], each, *several[1:]):
             for i in word.indices:
                 form = "" if each.specials[i] or each.unknown[i] else word.text.casefold()
                 words.append(form)

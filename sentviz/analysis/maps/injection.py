@@ -88,12 +88,12 @@ def by_accident(trace: Trace) -> list[tuple[int, str]]:
 
     The polarity is of entries that contain the letters of the token, whatever word it stands in here: "he" of "The".
     """
-    from sentviz.data.spans import words_of
+    from sentviz.data.spans import word_spans
 
     if trace.polarity is None:
         return []
     flat = neutral(trace.polarity)
-    parts = ((i, word.text) for word in words_of(trace.text, trace, trace.text_pair) if len(word.indices) > 1 for i in word.indices)
+    parts = ((i, word.text) for word in word_spans(trace.text, trace, trace.text_pair) if len(word.indices) > 1 for i in word.indices)
     return [(i, word) for i, word in parts if not flat[i] and not trace.specials[i]]
 
 

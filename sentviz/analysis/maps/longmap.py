@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.data.spans import words_of
+from sentviz.data.spans import word_spans
 from sentviz.errors import InputError
 from sentviz.runs.trace import Trace
 
@@ -77,7 +77,7 @@ def units(trace: Trace, kind: Kind = "tokens") -> Units:
     if kind == "tokens":
         starts = np.arange(n)
     elif kind == "words":
-        starts = np.array([word.indices[0] for word in words_of(trace.text, trace, trace.text_pair)], dtype=np.int64)
+        starts = np.array([word.indices[0] for word in word_spans(trace.text, trace, trace.text_pair)], dtype=np.int64)
     elif kind == "sentences":
         starts = _sentence_starts(trace)
     else:

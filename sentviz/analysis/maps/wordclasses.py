@@ -33,10 +33,10 @@ class WordClasses:
 
     def members(self, text: str, encoded: Encoded) -> Bools:
         """(K, m) which tokens spell a word of each class; unknown and special ones belong to none."""
-        from sentviz.data.spans import words_of
+        from sentviz.data.spans import word_spans
 
         found = np.zeros((len(self.words), len(encoded)), dtype=np.bool_)
-        for word in words_of(text, encoded):
+        for word in word_spans(text, encoded):
             found[:, list(word.indices)] = np.array([word.text.casefold() in those for those in self.words.values()])[:, None]
         return found & ~encoded.unknown & ~encoded.specials
 

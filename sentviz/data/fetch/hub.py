@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from sentviz.data.datasets import DatasetInfo, HubFile, content, folders, info, named, origin, where
+from sentviz.data.datasets import DatasetInfo, HubFile, content, folders, info, with_row_names, origin, where
 from sentviz.data.fetch.download import Progress, Remote, Stopped, fetch, look
 from sentviz.errors import DataMissingError, InputError
 from sentviz.io.files import disk, hold, replacing
@@ -189,12 +189,12 @@ def convert(item: DatasetInfo, part: str, source: Path) -> tuple[pd.DataFrame, b
     labels = frame["label"].to_numpy()
     if item.labels and not np.isin(labels, range(len(item.labels))).all():
         raise DataMissingError(f"{origin} holds labels other than 0 to {len(item.labels) - 1} and was not kept; {_layout(item)}.")
-    if content(named(frame, part)) == known.content:
+    if content(with_row_names(frame, part)) == known.content:
         return frame, True, ""
     if (order := _order(item.name, part)) is not None:
         sorted_rows = frame.sort_values(["label", "text"], kind="stable", ignore_index=True)
         arranged = sorted_rows.iloc[order].reset_index(drop=True).assign(id=frame["id"].to_numpy())
-        if content(named(arranged, part)) == known.content:
+        if content(with_row_names(arranged, part)) == known.content:
             return arranged, True, ""
     counts = np.bincount(labels, minlength=len(item.labels)).tolist() if item.labels else []
     what = (
