@@ -15,7 +15,7 @@ from sentviz.analysis.claim import Finding
 from sentviz.analysis.evaluation import Evaluation, metrics
 from sentviz.papers.studies.against import minus
 from sentviz.runs.configs import CONFIGS, stored_config
-from sentviz.runs.presets import named, preset
+from sentviz.runs.presets import find_preset, preset
 from sentviz.runs.store import Run, attach, write
 
 N = 200
@@ -54,7 +54,7 @@ def made_run(
     pooled = (labels[:, None] * 1.0 + rng.normal(size=(N, 4))).astype(np.float32)
     ids = tuple(f"{dataset}-{i}" for i in range(N))
     test = Evaluation("test", ids, labels, logits.astype(np.float32), pooled, classes)
-    known = {item.name for item in fields(CONFIGS[named(model).kind])}
+    known = {item.name for item in fields(CONFIGS[find_preset(model).kind])}
     small = {name: 2 for name in ("layers", "heads") if name in known}
     shape = preset(model, vocab_size=100, classes=len(classes), max_length=9, **small)
     history = [

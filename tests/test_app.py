@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from app.server.errors import sentence
 from sentviz.figures.style import SIZES
-from sentviz.runs.registry import BUILT_IN, named, papers
+from sentviz.runs.registry import BUILT_IN, find_paper, papers
 from sentviz.runs.store import runs
 
 ROOT = Path(__file__).parents[1]
@@ -37,7 +37,7 @@ PAGES = (
     "scalars",
     "curves",
     "training/through",
-    *(paper.page.url for paper in map(named, BUILT_IN)),
+    *(paper.page.url for paper in map(find_paper, BUILT_IN)),
     "claims",
     "runs",
     "data",

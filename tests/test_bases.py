@@ -31,7 +31,7 @@ from sentviz.papers.cards import card
 from sentviz.runs.bases import Base, bases, find_base
 from sentviz.runs.configs import EncoderConfig
 from sentviz.runs.releases import get, read_index, release, with_bases
-from sentviz.runs.releases import here as is_here
+from sentviz.runs.releases import is_installed as is_here
 from sentviz.runs.store import Run, runs, seal
 from sentviz.training import Trainer, train
 from sentviz.training.based import BasedSubject
@@ -92,7 +92,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def here(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def is_installed(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Runs and bases of this file only."""
     monkeypatch.setattr("sentviz.runs.store.SHIPPED", root / "nowhere")
     monkeypatch.setenv("SENTVIZ_RUNS", str(root))
@@ -407,7 +407,7 @@ def test_a_run_on_a_base_is_written_as_onnx_with_its_table_expanded(trained: Run
     from sentviz.serving import onnx
 
     onnx.export(trained, tmp_path / "out")
-    there, here = onnx.load(tmp_path / "out"), load(trained)
+    there, is_installed = onnx.load(tmp_path / "out"), load(trained)
     texts = ["what a warm, clever song we saw!", "a dull garden"]
-    np.testing.assert_allclose(there.predict(texts)[list(trained.labels)], here.predict(texts)[list(trained.labels)], atol=1e-4)
-    assert isinstance(there.tokenizer, PretrainedTokenizer) and isinstance(here.network.embedding, CodedEmbedding)
+    np.testing.assert_allclose(there.predict(texts)[list(trained.labels)], is_installed.predict(texts)[list(trained.labels)], atol=1e-4)
+    assert isinstance(there.tokenizer, PretrainedTokenizer) and isinstance(is_installed.network.embedding, CodedEmbedding)

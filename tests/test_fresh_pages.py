@@ -13,7 +13,7 @@ import pytest
 from app.focus import choices
 from sentviz.data.datasets import datasets, info
 from sentviz.runs.languages import language, reads_pairs
-from sentviz.runs.registry import BUILT_IN, named, papers
+from sentviz.runs.registry import BUILT_IN, find_paper, papers
 from sentviz.runs.store import Run, runs
 from tests.test_app import ROOT, opened
 from tests.test_fresh import DEFAULT, sane
@@ -87,8 +87,8 @@ def test_every_part_of_every_page_of_a_run(newcomer: Path, name: str) -> None:
 
 @pytest.mark.parametrize("paper", BUILT_IN)
 def test_every_part_of_a_papers_page(newcomer: Path, paper: str) -> None:
-    page, wrong = named(paper).page, {}
-    sets = {dataset for study in named(paper).studies.values() for dataset in study.datasets}
+    page, wrong = find_paper(paper).page, {}
+    sets = {dataset for study in find_paper(paper).studies.values() for dataset in study.datasets}
     for part, study in product(page.parts, sets or {""}):
         try:
             sane(opened(page.url, run="", part=part, **({"study": study} if study else {})))

@@ -319,7 +319,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[registry.P
     (installed / "entry_points.txt").write_text(points, encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     registry._found.cache_clear()
-    yield registry.named("mine")
+    yield registry.find_paper("mine")
     registry._found.cache_clear()
     for name in [name for name in sys.modules if name.partition(".")[0] == "mine"]:
         del sys.modules[name]

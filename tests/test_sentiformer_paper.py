@@ -15,7 +15,7 @@ from sentviz.models.encoder import Encoder
 from sentviz.papers.sentiformer.presets import ABLATIONS
 from sentviz.runs.configs import EncoderConfig
 from sentviz.runs.presets import preset
-from sentviz.runs.registry import named, printed
+from sentviz.runs.registry import find_paper, printed
 from sentviz.runs.store import Run
 from sentviz.training import train
 from sentviz.training.recipe import Recipe
@@ -45,12 +45,12 @@ def test_parameters_of_the_whole_and_of_each_ablation() -> None:
     assert 67_000 * d + whole - 1000 * d == pytest.approx(22e6, rel=0.01), "the printed 22 M would take 67,000 tokens"
 
 
-@pytest.mark.parametrize("dataset", sorted(named("sentiformer").recipes()))
+@pytest.mark.parametrize("dataset", sorted(find_paper("sentiformer").recipes()))
 def test_all_compared_have_one_budget(dataset: str) -> None:
     """The recipe of every model of a study is the same but for what its network reads and is."""
     settings = [
         {key: value for key, value in Recipe.read(f"sentiformer_{dataset}", model=model).as_dict().items() if key not in ("model", "cls")}
-        for model in named("sentiformer").presets
+        for model in find_paper("sentiformer").presets
     ]
     assert all(each == settings[0] for each in settings)
     assert settings[0]["select"] == "loss" and settings[0]["patience"] == 3 * settings[0]["evaluations"]

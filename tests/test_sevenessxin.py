@@ -20,7 +20,7 @@ from sentviz.papers.sevenessxin import PAPER
 from sentviz.papers.sevenessxin.presets import ROPE, UNMASKED, VERSIONS
 from sentviz.papers.studies.runner import plan, source
 from sentviz.runs.configs import EncoderConfig
-from sentviz.runs.presets import named, preset
+from sentviz.runs.presets import find_preset, preset
 from sentviz.training import train
 from sentviz.training.recipe import Recipe
 from sentviz.training.run import subject_of
@@ -66,10 +66,10 @@ def test_a_version_is_as_table_one_says(model: str) -> None:
 
 
 def test_what_stands_behind_a_name_goes_behind_any_encoder() -> None:
-    assert named(f"7ess-v1-{ROPE}").shape["positions"] == "rotary" and named(f"7ess-v3-{ROPE}").recipe["batch_size"] == 32
-    assert named(f"vanilla-{ROPE}-{UNMASKED}").shape["masked"] is False
+    assert find_preset(f"7ess-v1-{ROPE}").shape["positions"] == "rotary" and find_preset(f"7ess-v3-{ROPE}").recipe["batch_size"] == 32
+    assert find_preset(f"vanilla-{ROPE}-{UNMASKED}").shape["masked"] is False
     with pytest.raises(InputError, match="There is no model 'bilstm-rope'"):
-        named(f"bilstm-{ROPE}")
+        find_preset(f"bilstm-{ROPE}")
 
 
 def test_every_recipe_of_the_studies_has_the_same_number_of_updates() -> None:

@@ -24,7 +24,7 @@ from sentviz.papers.sevenessxin.tables import log
 from sentviz.papers.studies.claims import BROKEN, judged
 from sentviz.papers.studies.items import makers
 from sentviz.runs.catalog import _same_rows, gathered
-from sentviz.runs.registry import named
+from sentviz.runs.registry import find_paper
 from sentviz.runs.store import Run, runs
 from sentviz.training import train
 from tests import makers as made_up
@@ -77,12 +77,12 @@ def test_without_runs_everything_says_how_to_train_them(tmp_path: Path, monkeypa
     assert not frame["evidence"].str.contains(BROKEN).any()
     assert (frame.loc[frame["against"] == "runs here", "verdict"] == "cannot be judged here").all()
     assert beside([])["value"].isna().all() and gains([]).empty and longer([]).empty and curve([])["value"].isna().all()
-    for name, maker in makers(named("sevenessxin")).items():
+    for name, maker in makers(find_paper("sevenessxin")).items():
         assert all(made.caption for made in maker([])), name
 
 
 def test_what_was_measured_beside_the_study_is_made_where_it_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = makers(named("sevenessxin"))
+    made = makers(find_paper("sevenessxin"))
     names = ("padding", "neutral", "leak-costs", "leak-words")
     assert [made[name]([])[0].name for name in names] == list(names)
     for module in (measured, leak):

@@ -18,10 +18,10 @@ def runs() -> None:
 @command
 def runs_list() -> None:
     """The runs that ship, in megabytes, and which are here."""
-    from sentviz.runs.releases import here, index
+    from sentviz.runs.releases import index, is_installed
 
     known = index().values()
-    lacking = [one for one in known if not here(one)]
+    lacking = [one for one in known if not is_installed(one)]
     for one in known:
         click.echo(f"{one.name:<44}{one.bytes / 1e6:>7.1f} MB  {'' if one in lacking else 'here'}".rstrip())
     size = sum(one.bytes for one in lacking) / 1e6
@@ -39,12 +39,12 @@ def runs_get(names: tuple[str, ...], everything: bool, source: str | None, again
     """Fetch runs into the user's folder; 'sst2/*' is all of a data set. A stopped download goes on with the same command."""
     from tqdm import tqdm
 
-    from sentviz.runs.releases import ADDRESS, chosen, get, here, index, with_bases
+    from sentviz.runs.releases import ADDRESS, chosen, get, index, is_installed, with_bases
 
     if everything == bool(names):
         raise click.UsageError("Name the runs, or all with --all; `sentviz runs list` shows them.")
     known = index()
-    wanted = [name for name in with_bases(chosen(names or ["*"], known), known) if again or not here(known[name])]
+    wanted = [name for name in with_bases(chosen(names or ["*"], known), known) if again or not is_installed(known[name])]
     size = sum(known[name].bytes for name in wanted)
     with tqdm(total=size, unit="B", unit_scale=True, unit_divisor=1000, leave=False, disable=True if quiet else None) as bar:
         before = 0
@@ -72,11 +72,11 @@ def runs_pack(out: Path, names: tuple[str, ...]) -> None:
     from sentviz.runs.store import BASES, SHIPPED, Run
     from sentviz.runs.store import runs as found
 
-    here: dict[str, Run | Base | RunError] = {f"{BASES}/{name}": base for name, base in bases(SHIPPED).items()}
-    here |= found([SHIPPED], shipped_first=True)
+    is_installed: dict[str, Run | Base | RunError] = {f"{BASES}/{name}": base for name, base in bases(SHIPPED).items()}
+    is_installed |= found([SHIPPED], shipped_first=True)
     wanted: list[Run | Base] = []
-    for name in chosen(names or ["*"], here):
-        one = here[name]
+    for name in chosen(names or ["*"], is_installed):
+        one = is_installed[name]
         if isinstance(one, RunError):
             raise one
         wanted.append(one)
@@ -99,10 +99,10 @@ def card(names: tuple[str, ...], everything: bool, out: Path | None) -> None:
 
     if everything == bool(names):
         raise click.UsageError("Name the runs, or all with --all.")
-    here = [run for run in found().values() if isinstance(run, Run)]
-    wanted = here if everything else [find(name) for name in names]
+    is_installed = [run for run in found().values() if isinstance(run, Run)]
+    wanted = is_installed if everything else [find(name) for name in names]
     for run in wanted:
-        text = of(run, here)
+        text = of(run, is_installed)
         if out is None:
             click.echo(text)
             continue

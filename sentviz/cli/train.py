@@ -78,12 +78,12 @@ def train(
         settings: dict[str, Any] = {name: value for name, value in (("seed", seed), ("keep_epochs", keep_epochs)) if value is not None}
         run = finetune(hub, recipe, out, lexicon=lexicon or "", injection=injection or "", device=device, progress=not quiet, **settings)
     else:
-        from sentviz.runs.presets import named
+        from sentviz.runs.presets import find_preset
         from sentviz.training.recipe import finished
 
         given = {"variant": variant, "injection": injection, "lexicon": lexicon, "device": "" if device == "cpu" else device}
         if model and not base:
-            _refuse(model, **{name: value for name, value in given.items() if name in named(model).without})
+            _refuse(model, **{name: value for name, value in given.items() if name in find_preset(model).without})
         if injection:
             raise click.UsageError("--injection goes with --hub; a preset has it in its name, as in --model cls-last-scaled.")
         wanted = _recipe(recipe, model=model, seed=seed, variant=variant, base=base, lexicon=lexicon, keep_epochs=keep_epochs)
@@ -111,13 +111,13 @@ def _refuse(what: str, **options: str | None) -> None:
 def _recipe(source: str, **changes: Any) -> Recipe:
     """The recipe with its changes, refused here where training would fail or pass over one of them."""
     from sentviz.runs.bases import find_base
-    from sentviz.runs.presets import named, on_base
+    from sentviz.runs.presets import find_preset, on_base
     from sentviz.training.recipe import Recipe
 
     wanted = Recipe.read(source, **changes)
     if wanted.base:
         wanted = replace(wanted, weights=find_base(wanted.base, wanted.weights).digest)
-    shape = on_base(wanted.model, wanted.base) if wanted.base else named(wanted.model).shape
+    shape = on_base(wanted.model, wanted.base) if wanted.base else find_preset(wanted.model).shape
     if changes["lexicon"] and shape.get("lexicon", "none") == "none":
         raise click.UsageError(f"{wanted.model} does not take --lexicon: it has no injection, as cls-last-scaled has.")
     return wanted
@@ -140,9 +140,9 @@ def adopt(
     """Make a run of a Hugging Face classifier, MODEL by name or folder, as it is: every page then shows it."""
     from sentviz.training import adopt as adopted
 
-    named = [label.strip() for label in labels.split(",") if label.strip()]
+    find_preset = [label.strip() for label in labels.split(",") if label.strip()]
     opens = (example, pair or None) if example else None
-    run = adopted(model, dataset, out, lexicon=lexicon, injection=injection, labels=named, example=opens, allow_pickle=allow_pickle)
+    run = adopted(model, dataset, out, lexicon=lexicon, injection=injection, labels=find_preset, example=opens, allow_pickle=allow_pickle)
     say_metrics(run.name, run.metrics())
     click.echo(f"Written to {run.folder}")
 

@@ -38,7 +38,7 @@ def split(name: str) -> tuple[str, str]:
     return base, "-".join(behind)
 
 
-def named(name: str) -> Preset:
+def find_preset(name: str) -> Preset:
     """What a name stands for, with all that stands behind it.
 
     Raises:
@@ -80,7 +80,7 @@ def preset(name: str, *, vocab_size: int, classes: int, max_length: int, **chang
     Raises:
         InputError: no such preset, or a change that no model of its kind has.
     """
-    found = named(name)
+    found = find_preset(name)
     wanted = CONFIGS[found.kind]
     known = [item.name for item in fields(wanted)]
     if unknown := sorted(changes.keys() - known):

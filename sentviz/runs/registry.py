@@ -162,7 +162,7 @@ def problems() -> list[str]:
     return _found()[1]
 
 
-def named(name: str) -> Paper:
+def find_paper(name: str) -> Paper:
     """A paper by its name.
 
     Raises:
@@ -198,7 +198,7 @@ def _printed(names: tuple[str, ...], dataset: str, preset: str) -> pd.DataFrame:
     columns = ["paper", "name", "layer", "component", "value"]
     parts = [
         frame.assign(paper=paper.short)[columns]
-        for paper in map(named, names)
+        for paper in map(find_paper, names)
         if paper.printed
         for frame in [paper.load("printed", None)(dataset, preset)]
         if len(frame)

@@ -192,7 +192,7 @@ def chosen(names: Sequence[str], among: Iterable[str]) -> list[str]:
 # ---- fetching
 
 
-def here(one: Packed) -> bool:
+def is_installed(one: Packed) -> bool:
     """Whether a folder that is searched for runs has this one."""
     return any(_there(one, root / one.name) for root in roots())
 
@@ -238,9 +238,9 @@ def get(
     """
     known = index() if known is None else known
     one = known[chosen([name], known)[0]]
-    if one.base in known and not here(known[one.base]):
+    if one.base in known and not is_installed(known[one.base]):
         get(one.base, source, known=known, stop=stop)
-    if here(one) and not again:
+    if is_installed(one) and not again:
         return None
     folder = home() / "runs" / one.name
     with disk(folder.parent), ExitStack() as kept:

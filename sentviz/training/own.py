@@ -20,7 +20,7 @@ from sentviz.models.kinds import network_of
 from sentviz.models.mixing import Constrained, Differential
 from sentviz.models.model import Model, read
 from sentviz.runs.configs import CONFIGS
-from sentviz.runs.presets import named, preset
+from sentviz.runs.presets import find_preset, preset
 from sentviz.training.masked import masked_loss
 from sentviz.training.recipe import Recipe
 from sentviz.training.subject import Subject
@@ -114,4 +114,4 @@ class EncoderSubject(OwnSubject):
 
 def _settings(recipe: Recipe) -> set[str]:
     """What can be set of the recipe's kind of model."""
-    return {item.name for item in fields(CONFIGS[named(recipe.model).kind])}
+    return {item.name for item in fields(CONFIGS[find_preset(recipe.model).kind])}

@@ -13,7 +13,7 @@ from typing import Any
 from sentviz.errors import InputError, RunError
 from sentviz.io.files import read_regular, restored
 from sentviz.runs.configs import HardmaxConfig
-from sentviz.runs.presets import check_shape, named, on_base
+from sentviz.runs.presets import check_shape, find_preset, on_base
 from sentviz.runs.registry import papers
 from sentviz.runs.store import Run
 from sentviz.runs.variants import changes as varied
@@ -143,9 +143,9 @@ class Recipe:
                 raise InputError(f"{recipe.model} injects a lexicon, and the recipe names none.")
             return recipe
         check_shape(recipe.model, recipe.shape)
-        if named(recipe.model).shape.get("lexicon", "none") != "none" and not recipe.lexicon:
+        if find_preset(recipe.model).shape.get("lexicon", "none") != "none" and not recipe.lexicon:
             raise InputError(f"{recipe.model} injects a lexicon, and the recipe names none.")
-        without = named(recipe.model).without
+        without = find_preset(recipe.model).without
         if given := [name for name in without if hasattr(recipe, name) and getattr(recipe, name) != without[name]]:
             raise InputError(f"{recipe.model} does not take {given[0]}; a model of its kind has nothing like it.")
         return recipe
@@ -231,7 +231,7 @@ def usual(values: Mapping[str, Any]) -> dict[str, Any]:
     if base := values.get("base"):
         return BASED | {"model": base}
     model = values.get("model")
-    return dict(named(model).recipe) if isinstance(model, str) else {}
+    return dict(find_preset(model).recipe) if isinstance(model, str) else {}
 
 
 def _modern(stored: Mapping[str, Any]) -> dict[str, Any]:

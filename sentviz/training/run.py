@@ -12,7 +12,7 @@ import torch
 from sentviz.errors import InputError, RunError
 from sentviz.io.files import disk, hold
 from sentviz.runs.bases import find_base
-from sentviz.runs.presets import named
+from sentviz.runs.presets import find_preset
 from sentviz.runs.store import Run
 from sentviz.training.based import BasedSubject
 from sentviz.training.kinds import subject_class
@@ -90,4 +90,4 @@ def _kind(recipe: Recipe) -> type[Subject]:
         raise InputError(f"{recipe.model} is a Hugging Face encoder: `finetune`, or `sentviz train` with --hub, trains it.")
     if recipe.base:
         return BasedSubject
-    return subject_class(named(recipe.model).kind)
+    return subject_class(find_preset(recipe.model).kind)

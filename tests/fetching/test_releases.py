@@ -21,7 +21,7 @@ from sentviz.errors import DataMissingError, InputError, SentvizError
 from sentviz.io.paths import home
 from sentviz.runs import releases
 from sentviz.runs.bases import Base, bases
-from sentviz.runs.releases import ADDRESS, Packed, chosen, get, here, index, pack, read_index, release
+from sentviz.runs.releases import ADDRESS, Packed, chosen, get, index, is_installed, pack, read_index, release
 from sentviz.runs.store import SHIPPED, Run, find, runs
 from tests.fakehub import Hub
 from tests.makers import no_room
@@ -54,7 +54,7 @@ def test_a_run_comes_as_it_was_packed(made: dict[str, Packed], hub: Hub, tmp_pat
     folder = get("toy/one", place, known=made, progress=lambda done, total: seen.append((done, total)))
     assert folder is not None and kept() == ["toy/one"]
     found = find("toy/one")
-    assert found.folder == folder.resolve() and found.digest == made["toy/one"].digest and here(made["toy/one"])
+    assert found.folder == folder.resolve() and found.digest == made["toy/one"].digest and is_installed(made["toy/one"])
     found.check(*found.config["files"])
     assert seen[-1] == (made["toy/one"].bytes,) * 2
     asked = len(hub.asked)
@@ -273,7 +273,7 @@ def test_an_archive_that_pack_would_not_write(how: str, made: dict[str, Packed],
     changed(path, how)
     with pytest.raises(SentvizError, match=r"not kept\.$") as caught:
         get("toy/one", str(path.parent), known=offered(path, made["toy/one"]), again=True)
-    assert "\n" not in str(caught.value) and kept() == ["toy/one"] and here(made["toy/one"])
+    assert "\n" not in str(caught.value) and kept() == ["toy/one"] and is_installed(made["toy/one"])
     assert not list(tmp_path.glob("escaped*"))
 
 

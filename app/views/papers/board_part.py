@@ -23,7 +23,7 @@ from sentviz.gallery.registry import find_figure
 from sentviz.papers.studies.claims import claims_of
 from sentviz.papers.studies.figures import drawn
 from sentviz.papers.studies.verdicts import behind, verdicts
-from sentviz.runs.registry import Paper, named, papers
+from sentviz.runs.registry import Paper, find_paper, papers
 from sentviz.runs.store import Run
 
 ICONS: dict[Verdict, str] = {
@@ -158,7 +158,7 @@ def details(claims: pd.DataFrame, runs: Sequence[Run], *, beside: bool = False) 
         return
     with st.container(key="claim-beside" if beside else "claim-sheet"):
         left, right = (st.container(), st.container()) if beside else halves("claim", 1.0, 1.0)
-        paper = named(row["name"])
+        paper = find_paper(row["name"])
         claim = next((one for one in claims_of(paper) if one.key(paper.name) == row["key"]), None)
         with left:
             _words(row, claim, paper)

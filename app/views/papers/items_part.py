@@ -14,13 +14,13 @@ from sentviz.figures import Figure, Theme
 from sentviz.papers.studies.collected import of_paper
 from sentviz.papers.studies.items import listed, makers, measured_items
 from sentviz.papers.studies.made import Made, Table
-from sentviz.runs.registry import Paper, named
+from sentviz.runs.registry import Paper, find_paper
 from sentviz.runs.store import Run
 
 
 @st.cache_data(max_entries=32, show_spinner="Reading the runs")
 def _made(paper: str, item: str, theme: Theme, key: tuple[str, ...], _runs: Sequence[Run]) -> list[Made]:
-    return makers(named(paper), theme)[item](_runs)
+    return makers(find_paper(paper), theme)[item](_runs)
 
 
 def show(paper: Paper, runs: Sequence[Run]) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from sentviz.data.datasets import DatasetInfo, HubFile, content, folders, info, with_row_names, origin, where
+from sentviz.data.datasets import DatasetInfo, HubFile, content, folders, info, origin, where, with_row_names
 from sentviz.data.fetch.download import Progress, Remote, Stopped, fetch, look
 from sentviz.errors import DataMissingError, InputError
 from sentviz.io.files import disk, hold, replacing

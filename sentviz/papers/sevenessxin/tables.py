@@ -8,7 +8,7 @@ from sentviz.papers.sevenessxin import leak, measured, prints
 from sentviz.papers.sevenessxin.study import beside, gains, longer
 from sentviz.papers.studies.against import SEEDS_IN_WORDS
 from sentviz.papers.studies.made import Table
-from sentviz.runs.presets import named
+from sentviz.runs.presets import find_preset
 from sentviz.runs.store import Run
 from sentviz.training.recipe import Recipe
 
@@ -26,7 +26,7 @@ def budget() -> str:
 def settings(runs: Sequence[Run]) -> Table:
     """Table I: what is printed of each version, and the hidden width that its flag comes to in the published code."""
     frame = prints.table("versions")
-    frame["ffn_width"] = [named(model).shape["ffn_width"] for model in frame["model"]]
+    frame["ffn_width"] = [find_preset(model).shape["ffn_width"] for model in frame["model"]]
     words = (
         "As printed. The feed-forward flag is halved by integer division before the model is made, so 2 and 3 mean an expansion of 1, and 4"
         " means 2. Tweets have at most about fifty tokens, so maximum lengths of 128, 148 and 256 read the same: at equal updates V6 is V2,"

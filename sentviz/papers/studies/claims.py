@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sentviz.analysis.claim import Claim, Finding, unjudged
 from sentviz.errors import SentvizError
-from sentviz.runs.registry import Paper, named, papers
+from sentviz.runs.registry import Paper, find_paper, papers
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def judged(runs: Iterable[Run], names: Iterable[str] | None = None, known: Mappi
 
     here = list(runs)
     rows: list[tuple[object, ...]] = []
-    for paper in map(named, papers() if names is None else names):
+    for paper in map(find_paper, papers() if names is None else names):
         try:
             claims = claims_of(paper)
         except SentvizError as error:

@@ -17,7 +17,7 @@ from sentviz.papers.studies.claims import answers_of
 from sentviz.papers.studies.collected import of_paper
 from sentviz.papers.studies.items import makers
 from sentviz.papers.studies.made import Made, Table
-from sentviz.runs.registry import named
+from sentviz.runs.registry import find_paper
 from sentviz.runs.store import Run, version
 
 
@@ -33,7 +33,7 @@ def export_paper(paper: str, folder: Path, runs: Iterable[Run], *, progress: Cal
         InputError: no such paper.
         SentvizError: the folder cannot be written.
     """
-    asked, here = named(paper), list(runs)
+    asked, here = find_paper(paper), list(runs)
     listed, able = {item["id"]: item for item in asked.items()}, makers(asked)
     wanted = {name: item for name, item in listed.items() if item["state"] == "live"}
     wanted |= {name: {} for name in able if name not in listed}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sentviz.gallery.registry import figure
 from sentviz.gallery.subjects import Study
-from sentviz.runs.registry import named, papers
+from sentviz.runs.registry import find_paper, papers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +37,7 @@ def drawn(
     from sentviz.gallery.subjects import sourced
     from sentviz.papers.studies.verdicts import behind
 
-    asked = {name: behind(named(name), here) for here in [list(runs)] for name in dict.fromkeys(claims["name"])}
+    asked = {name: behind(find_paper(name), here) for here in [list(runs)] for name in dict.fromkeys(claims["name"])}
     names = list(dict.fromkeys(claims["paper"]))
     many = f"{len(claims)} claims" if len(claims) != 1 else "one claim"
     title = f"What became of {many} of {names[0]}" if len(names) == 1 else f"{many.capitalize()} of {len(names)} papers, each with its test"

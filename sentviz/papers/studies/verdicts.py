@@ -17,7 +17,7 @@ from sentviz.analysis.claim import Effect, Finding
 from sentviz.errors import SentvizError
 from sentviz.io.files import replacing
 from sentviz.papers.studies.claims import claims_of, judged
-from sentviz.runs.registry import BUILT_IN, Paper, named, papers
+from sentviz.runs.registry import BUILT_IN, Paper, find_paper, papers
 from sentviz.runs.store import SHIPPED, Run
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def verdicts(runs: Iterable[Run], names: Iterable[str] | None = None, *, file: P
     found = []
     for name in papers() if names is None else names:
         one = stored.get(name, {})
-        same = bool(one) and one["runs"] == of_runs(named(name), here)
+        same = bool(one) and one["runs"] == of_runs(find_paper(name), here)
         found.append(judged(here, [name], {key: _read(said) for key, said in one["found"].items()} if same else None))
     return pd.concat(found, ignore_index=True)
 
@@ -69,7 +69,7 @@ def measure(runs: Sequence[Run], *, file: Path = FILE) -> None:
         found = {
             row["key"]: _written(Finding(row["verdict"], row["evidence"], row["parts"], row["effect"])) for row in frame.to_dict("records")
         }
-        kept[name] = {"runs": of_runs(named(name), runs), "found": found}
+        kept[name] = {"runs": of_runs(find_paper(name), runs), "found": found}
     with replacing(file) as part:
         part.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
