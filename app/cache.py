@@ -21,7 +21,7 @@ from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
     from sentviz.analysis.maps.injection import Entries
-    from sentviz.runs.catalog import Gathered
+    from sentviz.runs.catalog import StudyRuns
 
 KEPT_TABLES = 4
 MOVES = 0.1  # seconds between two states of a bar
@@ -38,13 +38,13 @@ def _all_runs(searched: tuple[str, ...]) -> dict[str, Run | RunError]:
 
 
 @st.cache_resource(ttl=20, max_entries=1, show_spinner=False)
-def _gathered(searched: tuple[str, ...]) -> Gathered:
-    from sentviz.runs.catalog import gathered as read
+def _gathered(searched: tuple[str, ...]) -> StudyRuns:
+    from sentviz.runs.catalog import study_runs as read
 
     return read()
 
 
-def gathered() -> Gathered:
+def study_runs() -> StudyRuns:
     """The runs that studies read, and what they leave out."""
     return _gathered(_searched())
 
@@ -62,7 +62,7 @@ def runs() -> dict[str, Run]:
 
 def models() -> dict[str, Run]:
     """The runs that carry weights, so that they can be asked."""
-    return {name: run for name, run in runs().items() if run.askable}
+    return {name: run for name, run in runs().items() if run.has_weights}
 
 
 def run(name: str) -> Run:
@@ -249,4 +249,4 @@ def fits_demo(of: Run) -> bool:
     """Whether a run can be asked about the demo set: English sentences one by one, negative or positive."""
     from sentviz.data import demo
 
-    return of.askable and language(of) == "en" and not reads_pairs(of) and min(demo.labels_for(of.labels).values()) >= 0
+    return of.has_weights and language(of) == "en" and not reads_pairs(of) and min(demo.labels_for(of.labels).values()) >= 0

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from sentviz.data import datasets
 from sentviz.data.tags import Tagger
-from sentviz.data.tokenizers import Reading, Tokenizer
+from sentviz.data.tokenizers import TokenizedText, Tokenizer
 from sentviz.models.encoder import Encoder
 from sentviz.models.model import Model, collate
 from sentviz.models.protocol import Inputs, Network
@@ -97,7 +97,7 @@ def toy_recipe(model: str = "ndt-unit-2", **changes: Any) -> Recipe:
 
 def batch(rows: Iterable[Any]) -> Inputs:
     """Token ids of some texts, padded."""
-    return collate([Reading(np.asarray(row)) for row in rows])
+    return collate([TokenizedText(np.asarray(row)) for row in rows])
 
 
 def toy_trainer(folder: Path, model: str = "ndt-unit-2", **changes: Any) -> Trainer:

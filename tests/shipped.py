@@ -11,7 +11,7 @@ from sentviz.runs.store import Run
 
 ROOT = Path(__file__).parents[1] / "checkpoints"
 SHIPPED = [Run.open(path.parent, "/".join(path.parts[-3:-1])) for path in sorted(ROOT.glob("*/*/config.json"))]
-ASKABLE = [run for run in SHIPPED if run.askable]
+ASKABLE = [run for run in SHIPPED if run.has_weights]
 
 
 def of_each(checked: Iterable[Run]) -> Callable[[Callable[[Run], None]], Callable[[], None]]:

@@ -212,7 +212,7 @@ def test_a_figure_can_be_made_in_every_size_of_paper(size: str) -> None:
 
 def test_a_run_without_weights_leads_to_one_with() -> None:
     """A link to a seed that ships its history only offers the others."""
-    light = next((name for name, run in runs().items() if not run.askable), "")
+    light = next((name for name, run in runs().items() if not run.has_weights), "")
     if not light:
         pytest.skip("every run here has its weights")
     app = opened(run=light)
@@ -227,7 +227,7 @@ def test_the_runs_of_one_data_set() -> None:
     table = app.dataframe[0].value
     assert set(table["data"]) == {"twitter_financial"}
     here = runs()
-    assert dict(zip(table["run"], table["weights"], strict=True)) == {name: here[name].askable for name in table["run"]}
+    assert dict(zip(table["run"], table["weights"], strict=True)) == {name: here[name].has_weights for name in table["run"]}
     assert table["printed"].dtype == "Float64"
     app.button_group(key="focus-data").set_value("all").run()
     assert len(app.dataframe[0].value) > len(table)

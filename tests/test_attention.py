@@ -53,7 +53,7 @@ def test_attend_scores_maps_and_mix_are_the_formula(c: int, d: int, d_v: int) ->
     """Fused and written-out paths against loops, for every C, unequal head sizes and padding."""
     lengths, n, scale = [6, 4, 1], 6, 0.7
     q, k, v, lambdas = parts(c, 3, c, 2, n, d, d_v)
-    structure = at.Structure(padding(lengths, n))
+    structure = at.ScoreModifiers(padding(lengths, n))
     s = at.scores(q, k, scale, structure)
     a = at.maps(s, at.visible(structure, None, n))
     mixed, out = at.mix(a, lambdas), at.attend(q, k, v, lambdas, scale, structure)
@@ -91,7 +91,7 @@ def test_biases_and_factor_are_what_they_say_in_every_path(biases: str, factored
     q, k, v, lambdas = parts(11, b, c, h, n, 3, 4)
     gate, lexicon, m = terms(20, b, c, h, n)
     chosen = tuple(term for term, letter in ((gate, "g"), (lexicon, "l")) if letter in biases)
-    structure = at.Structure(padding(lengths, n), chosen, m if factored else None)
+    structure = at.ScoreModifiers(padding(lengths, n), chosen, m if factored else None)
 
     def bias_of(b: int) -> slow.Pair:
         def bias(c: int, h: int, i: int, j: int) -> float:
@@ -142,7 +142,7 @@ def test_banded_is_the_dense_masked_formula(
     real = padding(lengths, n)
     gate, lexicon, _ = terms(30, 2, c, 2, n)
     pattern = at.Pattern(window, torch.tensor(places, dtype=torch.long))
-    structure = at.Structure(real if padded else None, (gate, lexicon), None, pattern)
+    structure = at.ScoreModifiers(real if padded else None, (gate, lexicon), None, pattern)
     left, right = at.fold(q, k, scale, structure)
     banded = at._banded(left, right, v, lambdas, structure.padding, pattern)
     chosen = at.attend(q, k, v, lambdas, scale, structure)
@@ -167,7 +167,7 @@ def test_backends_without_gradients_are_the_formula(c: int, padded: bool, monkey
     """`attend` where no gradient is wanted, in blocks of two texts of five, for one and for several buffers."""
     n, lengths = 5, [5, 2, 4, 1, 5] if padded else [5] * 5
     q, k, v, lambdas = parts(40 + c, 5, c, 2, n, 3, 4)
-    structure = at.Structure(padding(lengths, n) if padded else None)
+    structure = at.ScoreModifiers(padding(lengths, n) if padded else None)
     wanted = by_loops(q, k, v, lambdas, 0.7, lengths)
     kept = tuple(x.clone() for x in (q, k, v, lambdas))
     for elements in (at.CACHED_ELEMENTS, 2 * c * 2 * n * n, 1):
@@ -200,7 +200,7 @@ def test_attend_takes_the_cheap_backend(backend: str, components: int, window: i
     q, k, v, lambdas = parts(1, 20, components, 1, 32, 2, 2)
     pattern = at.Pattern(window, torch.zeros(20, 1, dtype=torch.long)) if window else None
     with torch.set_grad_enabled(grad):
-        at.attend(q, k, v, lambdas, 1.0, at.Structure(pattern=pattern))
+        at.attend(q, k, v, lambdas, 1.0, at.ScoreModifiers(pattern=pattern))
     assert called[0] == backend  # the banded one asks the fused one
 
 
@@ -215,7 +215,7 @@ def test_gradients_are_those_of_the_formula(window: int, narrow: int, monkeypatc
     pattern = at.Pattern(window, torch.tensor([[0]])) if window else None
 
     def run(q: Tensor, k: Tensor, v: Tensor, lambdas: Tensor, gate: Tensor, right: Tensor) -> Tensor:
-        structure = at.Structure(None, (at.KeyTerm("gate", gate),), at.LowRank("m", right, right), pattern)
+        structure = at.ScoreModifiers(None, (at.KeyTerm("gate", gate),), at.LowRank("m", right, right), pattern)
         return at.attend(q, k, v, lambdas, 0.9, structure)
 
     inputs = tuple(x.clone().requires_grad_() for x in (q, k, v, lambdas, gate, right))
@@ -230,7 +230,7 @@ def test_gradients_stay_finite_where_nothing_is_seen(window: int, narrow: int, m
     q, k, v, lambdas = (x.requires_grad_() for x in parts(8, 2, 2, 1, 20, 2, 2))
     pattern = at.Pattern(window, torch.tensor([[-1]])) if window else None
     real = padding([20, 3], 20)
-    out = at.attend(q, k, v, lambdas, 1.0, at.Structure(real, pattern=pattern))
+    out = at.attend(q, k, v, lambdas, 1.0, at.ScoreModifiers(real, pattern=pattern))
     (out * real[:, None, :, None]).sum().backward()
     assert all(bool(x.grad.isfinite().all()) for x in (q, k, v, lambdas))
     np.testing.assert_array_equal(v.grad[1, :, 3:], 0)

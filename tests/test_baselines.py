@@ -14,7 +14,7 @@ from torch import nn
 import sentviz
 from sentviz.analysis.explain.gradients import integrate
 from sentviz.analysis.explain.leave_out import removal
-from sentviz.data.tokenizers import Reading
+from sentviz.data.tokenizers import TokenizedText
 from sentviz.errors import InputError
 from sentviz.models.baselines import Convolutional, Recurrent
 from sentviz.models.model import collate
@@ -31,7 +31,7 @@ SHAPES: dict[str, dict[str, Any]] = {"bilstm": {"hidden": 6}, "cnn": {"filters":
 
 def inputs(*lengths: int) -> Inputs:
     rng = np.random.default_rng(0)
-    return collate([Reading(rng.integers(4, 30, n)) for n in lengths])
+    return collate([TokenizedText(rng.integers(4, 30, n)) for n in lengths])
 
 
 def network(kind: str) -> Recurrent | Convolutional:

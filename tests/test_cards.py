@@ -27,7 +27,7 @@ ships = pytest.mark.skipif(not (ROOT / "sst2" / "ndt-unit-2").is_dir(), reason="
 
 
 @pytest.mark.slow
-@of_each([*ASKABLE, *{run.config["data"]["name"]: run for run in SHIPPED if not run.askable}.values()])
+@of_each([*ASKABLE, *{run.config["data"]["name"]: run for run in SHIPPED if not run.has_weights}.values()])
 def test_every_run_has_a_card(run: Run) -> None:
     """The hub's reader takes its head, whose figures are those of metrics.json; all sections, whole tables, licence, digest.
 
@@ -45,7 +45,7 @@ def test_every_run_has_a_card(run: Run) -> None:
         assert len(rows) > 2 and len({row.count("|") for row in rows}) == 1, rows[0]
     info = datasets.info(run.config["data"]["name"])
     assert run.digest in text and f"Licence: {info.licence}." in text and yaml.safe_load(text.split("---")[1])["license"] == "mit"
-    assert ("sentviz.load" in text) == run.askable
+    assert ("sentviz.load" in text) == run.has_weights
     assert f"{metrics['test']['accuracy']['value']:.4f}" in text and f"{metrics['test']['accuracy']['low']:.4f}" in text
 
 

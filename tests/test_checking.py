@@ -25,7 +25,7 @@ def test_runs_are_drawn_from_those_without_weights(tmp_path: Path, monkeypatch: 
     """Of a study's data set and models; the same seed draws the same, and no more than there are."""
     here = [made_run(tmp_path, "sst2", model, seed) for model in ("vanilla", "diff") for seed in (0, 1)]
     here.append(made_run(tmp_path, "imdb", "vanilla"))
-    monkeypatch.setattr(Run, "askable", property(lambda run: run.name == "sst2/diff"))
+    monkeypatch.setattr(Run, "has_weights", property(lambda run: run.name == "sst2/diff"))
     assert sorted(run.name for run in drawn(here, "ndt", "sst2", 9)) == ["sst2/diff-s1", "sst2/vanilla", "sst2/vanilla-s1"]
     some = [[run.name for run in drawn(here, "ndt", "sst2", 2, seed=seed)] for seed in (0, 0, 1, 2, 3)]
     assert some[0] == some[1] and all(len(set(each)) == 2 for each in some) and len({tuple(each) for each in some}) > 1
@@ -54,7 +54,7 @@ def test_a_run_trained_again_gives_its_answers(tmp_path: Path, monkeypatch: pyte
     light(run, tmp_path / "toy" / "vanilla")
     copy = Run.open(tmp_path / "toy" / "vanilla", "toy/vanilla")
     one = checked(copy, tmp_path / "again")
-    assert not copy.askable and (one.differ, one.n) == (0, len(copy.frame("test.parquet"))) and one.largest < 1e-6
+    assert not copy.has_weights and (one.differ, one.n) == (0, len(copy.frame("test.parquet"))) and one.largest < 1e-6
     stored = copy.frame("test.parquet")
     labels = list(copy.labels)
     wrong = SimpleNamespace(name=copy.name, labels=copy.labels, config=copy.config)

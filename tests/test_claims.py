@@ -14,7 +14,7 @@ from sentviz.papers.sevenessxin import measured
 from sentviz.papers.studies.against import minus
 from sentviz.papers.studies.claims import BROKEN, claims_of, judged
 from sentviz.papers.studies.verdicts import measure, verdicts
-from sentviz.runs.catalog import gathered
+from sentviz.runs.catalog import study_runs
 from sentviz.runs.registry import papers
 from sentviz.runs.store import SHIPPED, Run
 from tests.studies import made_run
@@ -117,7 +117,7 @@ def test_the_page_filters_by_paper_and_verdict() -> None:
     from tests.test_app import opened
     from tests.test_fused_page import board_keys
 
-    ledger = verdicts(gathered().runs).set_index("key")
+    ledger = verdicts(study_runs().runs).set_index("key")
     app = opened("claims", paper="ndt", verdict="fails")
     wanted = ledger[(ledger["name"] == "ndt") & (ledger["verdict"] == "does not hold")]
     assert sorted(board_keys(app)) == sorted(wanted.index)
@@ -129,7 +129,7 @@ def test_the_page_filters_by_paper_and_verdict() -> None:
 
 def test_stored_verdicts_are_those_of_the_tests() -> None:
     """What is stored of the runs that ship against every test run anew; other runs are judged, and a damaged store is none."""
-    here = gathered([SHIPPED]).runs
+    here = study_runs([SHIPPED]).runs
     stored, fresh = verdicts(here), judged(here)
     for column in ("key", "verdict", "evidence", "parts"):
         pd.testing.assert_series_equal(stored[column].map(plain), fresh[column].map(plain), check_names=False)

@@ -150,7 +150,7 @@ def test_light_copies_keep_what_was_measured(kept_epochs: Path, tmp_path: Path) 
     """Without weights; figures of the course are the same."""
     light(Run.open(kept_epochs), tmp_path / "toy" / "light")
     run = Run.open(tmp_path / "toy" / "light")
-    assert run.epochs == () and run.measured == (2, 3, 4) and not run.askable
+    assert run.epochs == () and run.measured == (2, 3, 4) and not run.has_weights
     np.testing.assert_array_equal(course(run).probabilities, course(Run.open(kept_epochs)).probabilities)
     assert list(examples(run)[0]) == [2, 3, 4]
 

@@ -29,7 +29,7 @@ def kind(run: Run) -> tuple[Any, ...]:
     """What pages and commands tell runs apart by."""
     has = run.capabilities
     model = type(run.shape), has.components > 1, has.gate, has.lexicon, reads_pairs(run), language(run), len(run.labels) > 2
-    return *model, run.askable, bool(run.epochs), bool(run.measured)
+    return *model, run.has_weights, bool(run.epochs), bool(run.measured)
 
 
 @cache

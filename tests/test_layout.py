@@ -13,7 +13,7 @@ from sentviz.export.chromium import find_browser
 from sentviz.export.files import render
 from sentviz.figures.figure import Figure, base_layout
 from sentviz.gallery import FIGURES
-from sentviz.runs.catalog import gathered
+from sentviz.runs.catalog import study_runs
 from sentviz.runs.registry import papers
 from sentviz.runs.store import Run
 from tests.tools import layout
@@ -48,7 +48,7 @@ def read() -> Iterator[Reader]:
 @pytest.fixture(scope="module")
 def runs() -> list[Run]:
     """Every run that studies read."""
-    return gathered().runs
+    return study_runs().runs
 
 
 def plain(**more: object) -> go.Figure:

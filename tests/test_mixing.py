@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from sentviz.models.mixing import CONSTRAINTS, Constrained, Differential, Single, mixing
+from sentviz.models.mixing import CONSTRAINTS, Constrained, Differential, NoMixing, mixing
 from sentviz.runs.configs import EncoderConfig, differential_start, lambda_starts
 from tests import slow
 
@@ -92,7 +92,7 @@ def test_differential_lambda_is_the_formula(layer: int, start: float) -> None:
 def test_one_component_has_nothing_to_mix() -> None:
     """C = 1: a one, and no parameter."""
     module = mixing(configured("none", 1), 0)
-    assert isinstance(module, Single)
+    assert isinstance(module, NoMixing)
     assert module(LIKE).tolist() == [1.0] and not list(module.parameters())
 
 

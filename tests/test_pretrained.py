@@ -12,7 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from sentviz.data.tokenizers import Reading
+from sentviz.data.tokenizers import TokenizedText
 from sentviz.errors import RunError
 from sentviz.models.encoder import Encoder
 from sentviz.models.model import collate
@@ -80,7 +80,7 @@ def theirs(folder: Path, rows: tuple[list[int], ...], segments: list[list[int]] 
 def test_states_maps_and_logits_are_those_of_transformers(kind: str, folders: dict[str, Path]) -> None:
     """In double precision, a long and a short text padded together; fused kernels, too."""
     network, wanted = opened(folders[kind]), theirs(folders[kind], ROWS)
-    inputs = collate([Reading(np.array(row)) for row in ROWS])
+    inputs = collate([TokenizedText(np.array(row)) for row in ROWS])
     with torch.inference_mode():
         seen, fast = network(inputs, Watch()), network(inputs)
     np.testing.assert_allclose(seen.logits, wanted.logits, atol=1e-8)

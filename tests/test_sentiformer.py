@@ -13,7 +13,7 @@ import torch
 from sentviz.data.parts_of_speech import TAGS
 from sentviz.data.spans import word_spans
 from sentviz.data.tags import Tagger
-from sentviz.data.tokenizers import Reading, Tokenizer
+from sentviz.data.tokenizers import TokenizedText, Tokenizer
 from sentviz.errors import InputError, RunError
 from sentviz.models import attention as at
 from sentviz.models.encoder import AwarePositions, Encoder
@@ -49,8 +49,8 @@ def encoder(**changes: Any) -> Encoder:
 def inputs(*lengths: int, width: int = 0, seed: int = 0) -> Inputs:
     """Random tokens with random tags; padded to `width` or to the longest."""
     rng = np.random.default_rng(seed)
-    rows = [Reading(rng.integers(4, 50, n), tags=rng.integers(0, len(TAGS), n)) for n in lengths]
-    made = collate([*rows, Reading(np.zeros(width, dtype=np.int64), tags=np.zeros(width, dtype=np.int64))] if width else rows)
+    rows = [TokenizedText(rng.integers(4, 50, n), tags=rng.integers(0, len(TAGS), n)) for n in lengths]
+    made = collate([*rows, TokenizedText(np.zeros(width, dtype=np.int64), tags=np.zeros(width, dtype=np.int64))] if width else rows)
     if not width:
         return made
     assert made.mask is not None and made.tags is not None
@@ -274,7 +274,7 @@ def test_the_pattern_counts_coinciding_globals_once() -> None:
     torch.manual_seed(2)
     q, k, v = (torch.randn(1, *((1,) if i < 2 else ()), 2, 41, 8) for i in range(3))
     for places in ([0, 40, -1, -1], [0, 1, 2, 40], [0, 20, 21, 40]):
-        structure = at.Structure(pattern=at.Pattern(4, torch.tensor([places])))
+        structure = at.ScoreModifiers(pattern=at.Pattern(4, torch.tensor([places])))
         got = at.attend(q, k, v, torch.ones(1), 0.3, structure)
         place = torch.arange(41)
         weights = at.maps(at.scores(q, k, 0.3, structure), at.visible(structure, place, place))

@@ -23,7 +23,7 @@ from sentviz.papers.sevenessxin.study import beside, curve, gains, longer, valid
 from sentviz.papers.sevenessxin.tables import log
 from sentviz.papers.studies.claims import BROKEN, judged
 from sentviz.papers.studies.items import makers
-from sentviz.runs.catalog import _same_rows, gathered
+from sentviz.runs.catalog import _same_rows, study_runs
 from sentviz.runs.registry import find_paper
 from sentviz.runs.store import Run, runs
 from sentviz.training import train
@@ -115,7 +115,7 @@ def test_measured_stands_beside_printed(here: list[Run]) -> None:
 def test_runs_that_learned_from_fewer_rows_are_of_the_study(trained: Path, here: list[Run], monkeypatch: pytest.MonkeyPatch) -> None:
     """Their test rows are those of the others; a run with other rows of as many is left out."""
     monkeypatch.setattr("sentviz.runs.store.roots", lambda folders=(): [trained])
-    found = gathered()
+    found = study_runs()
     assert {"sentiment140/7ess-v1", "sentiment140/7ess-v1-5k"} <= {run.name for run in found.runs} and not found.left_out
     whole, few = (next(run for run in here if run.configuration == name) for name in ("7ess-v1", "7ess-v1-5k"))
     splits = whole.config["data"]["splits"]

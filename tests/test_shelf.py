@@ -11,7 +11,7 @@ import streamlit as st
 from sentviz.papers.ndt import study
 from sentviz.runs import catalog as shelf
 from sentviz.runs import store
-from sentviz.runs.catalog import STUDIED, faults, gathered
+from sentviz.runs.catalog import STUDIED, faults, study_runs
 from sentviz.runs.store import SHIPPED, Run
 from tests.studies import made_run
 
@@ -34,7 +34,7 @@ def test_a_private_run_does_not_stand_for_one_that_ships(places: tuple[Path, Pat
     made_run(ships, "sst2", "diff", digest="a")
     shutil.copytree(ships / "sst2" / "diff", own / "sst2" / "diff")
     assert store.find("sst2/vanilla").digest == other.digest != one.digest
-    found = gathered()
+    found = study_runs()
     assert {run.name: run.digest for run in found.runs}["sst2/vanilla"] == one.digest and len(found.runs) == 2
     assert found.left_out == {"sst2/vanilla": "since another run ships under this name and is read"}
 
@@ -47,7 +47,7 @@ def test_runs_of_other_rows_are_left_out(places: tuple[Path, Path]) -> None:
     made_run(own, "sst2", "vanilla", 2, digest="b")
     made_run(own, "sst2", "vanilla", name="my-own-try", digest="b")
     made_run(own, "imdb", "vanilla", digest="c")
-    found = gathered()
+    found = study_runs()
     assert {run.name for run in found.runs} == {"sst2/vanilla", "sst2/vanilla-s1", "sst2/my-own-try", "imdb/vanilla"}
     assert found.left_out == {"sst2/vanilla-s2": "trained on other rows than sst2/vanilla"}
     assert {name: [run.name for run in seeds] for name, seeds in study.configurations(found.runs, "sst2").items()} == {
@@ -59,7 +59,7 @@ def test_a_damaged_private_run_hides_nothing(places: tuple[Path, Path]) -> None:
     ships, own = places
     made_run(ships, "sst2", "vanilla")
     made_run(own, "sst2", "vanilla").folder.joinpath("config.json").write_text("{}")
-    assert [run.name for run in gathered().runs] == ["sst2/vanilla"] and "ships under this name" in gathered().left_out["sst2/vanilla"]
+    assert [run.name for run in study_runs().runs] == ["sst2/vanilla"] and "ships under this name" in study_runs().left_out["sst2/vanilla"]
 
 
 @pytest.mark.parametrize("file", ["config.json", "metrics.json", "history.parquet", "test.parquet"])
@@ -68,9 +68,9 @@ def test_a_damaged_seed_is_left_out_and_said(places: tuple[Path, Path], file: st
     ships, _ = places
     for seed in (0, 1):
         made_run(ships, "sst2", "vanilla", seed)
-    assert len(gathered().runs) == 2 and not gathered().left_out
+    assert len(study_runs().runs) == 2 and not study_runs().left_out
     (ships / "sst2" / "vanilla-s1" / file).write_bytes(b"{")
-    found = gathered()
+    found = study_runs()
     assert [run.name for run in found.runs] == ["sst2/vanilla"]
     assert file in found.left_out["sst2/vanilla-s1"]
 

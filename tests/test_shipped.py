@@ -29,7 +29,7 @@ ASKED = [(str(text), str(pair) or None) for text, pair in STORED["asked"]]  # ou
 @of_each(SHIPPED)
 def test_every_file_is_the_one_written_with_the_run(run: Run) -> None:
     optional = {"model.safetensors", "tokenizer.json", "embeddings.safetensors", "example.safetensors"}  # of what needs weights
-    for file in FILES if run.askable else set(FILES) - optional:
+    for file in FILES if run.has_weights else set(FILES) - optional:
         assert run.path(file).stat().st_size > 0
 
 

@@ -144,7 +144,7 @@ def test_a_light_copy_has_no_weights_of_epochs(tmp_path: Path, monkeypatch: pyte
 def test_a_light_copy_keeps_the_numbers_without_the_weights(whole: Run, tmp_path: Path) -> None:
     light(whole, tmp_path / "sst2" / "diff-s1")
     run = Run.open(tmp_path / "sst2" / "diff-s1")
-    assert not run.askable
+    assert not run.has_weights
     assert run.metrics() == whole.metrics()
     assert len(run.history()) == len(whole.history())
     with pytest.raises(RunError, match="not its weights"):

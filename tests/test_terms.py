@@ -22,7 +22,7 @@ from sentviz.analysis.maps.layers import head_patterns
 from sentviz.models.attention import KeyTerm
 from sentviz.models.encoder import Attention
 from sentviz.models.model import Model
-from sentviz.models.terms import HeadNorm, Terms
+from sentviz.models.terms import AttentionTerms, HeadNorm
 from sentviz.runs.trace import Trace
 from tests import injected
 from tests.makers import small_model
@@ -132,7 +132,7 @@ def test_explanations_are_the_same_with_and_without_maps() -> None:
 class Tilted(Attention):
     """Attention with one more term, a bias on every third key, a scale of its own and a norm behind the heads."""
 
-    def terms(self, x: torch.Tensor, *rest: Any) -> Terms:
+    def terms(self, x: torch.Tensor, *rest: Any) -> AttentionTerms:
         """Those of the layer, and the tilt."""
         terms = super().terms(x, *rest)
         tilt = torch.zeros(1, 1, 1, x.shape[1])

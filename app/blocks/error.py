@@ -13,7 +13,7 @@ def shown(error: Exception) -> bool:
     """Say what went wrong in place of the rest of a page, a part of it or a click; `st.App` asks it of all of them."""
     st.error(md(sentence(error)), icon=":material/report:")
     st.caption("Other pages and other runs go on as before. The page Runs says what is wrong with which run.")
-    others = [name for name, run in cache.runs().items() if run.askable and name != visit.focus().run]
+    others = [name for name, run in cache.runs().items() if run.has_weights and name != visit.focus().run]
     if others:
         st.selectbox("Model", others, None, placeholder="another model", key="boundary", on_change=_go, width=300)
     return True

@@ -28,7 +28,7 @@ def lacking(run: Run, name: str) -> None:
         name: of `sentviz.analysis.measurements.MEASUREMENTS`.
     """
     kind = MEASUREMENTS[name]
-    if not run.askable:
+    if not run.has_weights:
         said = f"The {kind.title} of {md(run.name)} are not measured, and cannot be: it ships without its weights. Choose another run."
         st.info(said, icon=":material/science:")
         return

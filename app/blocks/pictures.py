@@ -182,7 +182,7 @@ def _silhouettes(key: str, theme: Theme, _numbers: pd.DataFrame) -> Figure:
 def missing(of: Source, method: str, dims: int) -> bool:
     """Whether there are layers whose pictures are not at hand but may be computed."""
     run = cache.run(of.rows.run)
-    return run.askable and of.rows.has_text and len(at_hand(of, method, dims)) <= layers_of(run)
+    return run.has_weights and of.rows.has_text and len(at_hand(of, method, dims)) <= layers_of(run)
 
 
 def begun(of: Source, method: str, dims: int, layer: int) -> bool:
@@ -200,7 +200,7 @@ def begun(of: Source, method: str, dims: int, layer: int) -> bool:
 
 def _asked(of: Source, run: Run, disk: Cache) -> bool:
     """The vectors of every layer, beside the page; a sentence where they cannot be had."""
-    if not run.askable:
+    if not run.has_weights:
         st.info(f"{md(run.name)} ships without weights, so only its stored vectors can be drawn.", icon=":material/inventory_2:")
         return False
     if not of.rows.has_text:
@@ -233,7 +233,7 @@ def placed(of: Source, found: dict[int, Projection], text: str, pair: str | None
         InputError: the text cannot be read.
     """
     run = cache.run(of.rows.run)
-    if not run.askable:
+    if not run.has_weights:
         st.caption(f"{md(run.name)} ships without weights, so a sentence cannot be placed.")
         return None
 

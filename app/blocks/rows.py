@@ -51,7 +51,7 @@ def begin(*, beside: bool = True) -> Rows:
         if beside or focus.slice.startswith("agree="):
             _beside(focus.run)
         splits = [split for split in ("test", "official_test") if split in run.metrics()]
-        options = [*splits, *(("demo",) if cache.fits_demo(run) else ()), *(("mine",) if run.askable else ())]
+        options = [*splits, *(("demo",) if cache.fits_demo(run) else ()), *(("mine",) if run.has_weights else ())]
         visit.choose(st.segmented_control, "Rows", "over", options, format_func=lambda name: OVER[name])
     if focus.over not in options:
         st.info(f"{md(focus.run)} has no answers about the {OVER[focus.over]}; choose other rows above.", icon=":material/inventory_2:")
@@ -259,7 +259,7 @@ def _opened(rows: Rows, row: pd.Series[Any]) -> None:
         for name in ("text", "text_pair"):
             if name in row:
                 st.text(str(row[name]))
-        if not cache.run(rows.run).askable:
+        if not cache.run(rows.run).has_weights:
             st.caption(f"{md(rows.run)} ships without weights; choose another model above to open the row in Explore.")
             return
         with st.container(horizontal=True, gap="small"):

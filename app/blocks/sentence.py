@@ -18,7 +18,7 @@ from sentviz.figures import component_name, heatmap
 from sentviz.figures.source import Call
 from sentviz.gallery import Sentence, code, sourced
 from sentviz.io.glossary import tip
-from sentviz.runs.configs import Dial
+from sentviz.runs.configs import AdjustableTerm
 from sentviz.runs.languages import language, reads_pairs
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
@@ -27,7 +27,7 @@ from sentviz.runs.trace import Trace
 def asked(name: str) -> Run:
     """A run that can be asked; the page stops with a sentence and the choice of another where it ships without weights."""
     found = cache.run(name)
-    if not found.askable:
+    if not found.has_weights:
         st.info(f"{name} carries its history and measurements only, not its weights, so it cannot be asked.", icon=":material/inventory_2:")
 
         def take() -> None:
@@ -151,7 +151,7 @@ def map_figure(
     )
 
 
-def strength(dial: Dial) -> None:
+def strength(dial: AdjustableTerm) -> None:
     """How strongly a term enters the scores, as a slider with trained and off."""
     key, now = f"strength-{dial.term}", dict(visit.focus().strength).get(dial.term, 1.0)
 

@@ -10,7 +10,7 @@ from docsite.text import plain, table
 from sentviz.figures.verdicts import VERDICTS
 from sentviz.papers.studies.items import listed
 from sentviz.papers.studies.verdicts import verdicts
-from sentviz.runs.catalog import gathered
+from sentviz.runs.catalog import study_runs
 from sentviz.runs.registry import Paper, papers
 from sentviz.runs.store import SHIPPED, Run
 
@@ -23,7 +23,7 @@ SIGNS = dict(zip(VERDICTS, "✓✗?–", strict=True))
 @cache
 def shipped() -> tuple[Run, ...]:
     """The runs in the repository."""
-    return tuple(run for run in gathered([SHIPPED]).runs if run.folder.is_relative_to(SHIPPED.resolve()))
+    return tuple(run for run in study_runs([SHIPPED]).runs if run.folder.is_relative_to(SHIPPED.resolve()))
 
 
 @cache

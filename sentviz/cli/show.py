@@ -204,11 +204,11 @@ def _export_onnx(run: str, out: Path, *, maps: bool, int8: bool) -> None:
 
 def _export_paper(paper: str, run: str | None, out: Path) -> None:
     from sentviz.papers.studies.export_paper import export_paper
-    from sentviz.runs.catalog import gathered
+    from sentviz.runs.catalog import study_runs
 
     if run is not None:
         raise click.UsageError("--paper takes every run at hand; leave RUN and FIGURE out.")
-    found = gathered()
+    found = study_runs()
     for name, why in found.left_out.items():
         click.echo(f"! {name}: {why}", err=True)
     with ticking("Tables and figures") as progress:

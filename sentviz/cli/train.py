@@ -193,10 +193,10 @@ def _check(study: str, dataset: str, count: int, draw: int, models: tuple[str, .
     import tempfile
 
     from sentviz.papers.studies.checking import checked, drawn
-    from sentviz.runs.catalog import gathered
+    from sentviz.runs.catalog import study_runs
 
     differ = 0
-    for run in drawn(gathered().runs, study, dataset, count, seed=draw, models=models):
+    for run in drawn(study_runs().runs, study, dataset, count, seed=draw, models=models):
         with tempfile.TemporaryDirectory() as folder:
             one = checked(run, Path(folder))
         differ += one.differ > 0

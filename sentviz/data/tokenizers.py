@@ -124,13 +124,13 @@ class Encoded:
         return replace(self, **made, tokens=(*self.tokens, *[padding] * more))
 
     @property
-    def reading(self) -> Reading:
+    def reading(self) -> TokenizedText:
         """What a network reads of it."""
-        return Reading(self.ids, self.segments, self.tags)
+        return TokenizedText(self.ids, self.segments, self.tags)
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class TokenizedText:
     """One text, or pair of texts, as a network reads it: what is known of each of its n tokens. None = not asked for."""
 
     ids: npt.NDArray[np.integer[Any]]  # (n,) entries of the vocabulary
@@ -141,16 +141,16 @@ class Reading:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def filled(self, length: int) -> Reading:
+    def filled(self, length: int) -> TokenizedText:
         """Filled up to a length with padding."""
         given = {item.name: part for item in fields(self) if (part := getattr(self, item.name)) is not None}
-        return Reading(**{name: np.pad(part, (0, length - len(self))) for name, part in given.items()})
+        return TokenizedText(**{name: np.pad(part, (0, length - len(self))) for name, part in given.items()})
 
-    def without(self, places: Sequence[int]) -> Reading:
+    def without(self, places: Sequence[int]) -> TokenizedText:
         """The text without some tokens; what follows them moves up, and `places` says where it stood."""
         whole = self if self.places is not None else replace(self, places=np.arange(len(self)))
         given = {item.name: part for item in fields(whole) if (part := getattr(whole, item.name)) is not None}
-        return Reading(**{name: np.delete(part, places) for name, part in given.items()})
+        return TokenizedText(**{name: np.delete(part, places) for name, part in given.items()})
 
 
 class Tokenizer:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def _weightless(run: Run) -> str:
-    if run.askable:
+    if run.has_weights:
         return ""
     return f"{run.name} carries its history and measurements only, not its weights: `sentviz train` makes a run that can be asked."
 
@@ -302,9 +302,9 @@ class Study(Subject):
     @cached_property
     def runs(self) -> list[Run]:
         """Every run that studies read."""
-        from sentviz.runs.catalog import gathered
+        from sentviz.runs.catalog import study_runs
 
-        return gathered().runs
+        return study_runs().runs
 
     @classmethod
     def of(cls, name: str, runs: Sequence[Run]) -> Study:

@@ -129,7 +129,7 @@ class Pattern:
 
 
 @dataclass(frozen=True)
-class Structure:
+class ScoreModifiers:
     """Everything of the scores that is neither Q nor K."""
 
     padding: Tensor | None = None  # (B, m) True = a real token; None = no padding
@@ -137,14 +137,14 @@ class Structure:
     factor: LowRank | None = None
     pattern: Pattern | None = None
 
-    def part(self, components: Some = None, heads: Some = None, queries: Some = None, keys: Some = None) -> Structure:
+    def part(self, components: Some = None, heads: Some = None, queries: Some = None, keys: Some = None) -> ScoreModifiers:
         """The structure of some components, heads, queries and keys; the pattern tells places and stays."""
         if all(chosen is None for chosen in (components, heads, queries, keys)):
             return self
         padding = self.padding if self.padding is None or keys is None else self.padding[:, keys]
         biases = tuple(bias.part(components, heads, queries, keys) for bias in self.biases)
         factor = None if self.factor is None else self.factor.part(components, heads, queries, keys)
-        return Structure(padding, biases, factor, self.pattern)
+        return ScoreModifiers(padding, biases, factor, self.pattern)
 
     @property
     def dense(self) -> Tensor | None:
@@ -156,7 +156,7 @@ class Structure:
         return added
 
 
-PLAIN = Structure()
+PLAIN = ScoreModifiers()
 CACHED_ELEMENTS = 1 << 20
 EVEN = 4  # features are filled up to a multiple of this with zeros: the fast kernel is slow on odd sizes
 BLOCK = 64  # queries that are asked together of the keys around them
@@ -164,7 +164,7 @@ NARROW = 256  # tokens up to which one dense mask is cheaper than blocks
 MIXED_ELEMENTS = 1 << 22  # a larger text would leave the cache
 
 
-def scores(q: Tensor, k: Tensor, scale: Tensor | float, structure: Structure = PLAIN) -> Tensor:
+def scores(q: Tensor, k: Tensor, scale: Tensor | float, structure: ScoreModifiers = PLAIN) -> Tensor:
     """S written out term by term, (B, C, H, n, m); what may not be seen is left out by `maps` only."""
     s = (q * scale) @ k.transpose(-1, -2)
     if structure.factor is not None:
@@ -174,7 +174,7 @@ def scores(q: Tensor, k: Tensor, scale: Tensor | float, structure: Structure = P
     return s
 
 
-def visible(structure: Structure, queries: Tensor, keys: Tensor) -> Tensor | None:
+def visible(structure: ScoreModifiers, queries: Tensor, keys: Tensor) -> Tensor | None:
     """(B|1, 1, 1, n, m) True where a query may see a key, by their places (n,) and (m,), or None when all is seen."""
     seen: Tensor | None = None
     if structure.padding is not None:
@@ -204,7 +204,7 @@ def mix(a: Tensor, lambdas: Tensor, out: Tensor | None = None) -> Tensor:
     return out
 
 
-def fold(q: Tensor, k: Tensor, scale: Tensor | float, structure: Structure) -> tuple[Tensor, Tensor]:
+def fold(q: Tensor, k: Tensor, scale: Tensor | float, structure: ScoreModifiers) -> tuple[Tensor, Tensor]:
     """q', k' with q' k'^T = S but for terms of distances: biases are appended features, the factor a row-wise Kronecker product."""
     q = q * scale
     if structure.factor is not None:
@@ -227,7 +227,7 @@ def lexicon_factor(polarity: Tensor, strength: Tensor) -> LowRank:
     return LowRank("lexicon factor", left * weights, left)
 
 
-def attend(q: Tensor, k: Tensor, v: Tensor, lambdas: Tensor, scale: Tensor | float, structure: Structure = PLAIN) -> Tensor:
+def attend(q: Tensor, k: Tensor, v: Tensor, lambdas: Tensor, scale: Tensor | float, structure: ScoreModifiers = PLAIN) -> Tensor:
     """(sum_c lambda_c A_c) V without keeping a map, (B, H, n, d_v), by the cheapest exact backend.
 
     Fused: one call of the flash kernel a component. Mixed: several components without gradients on a CPU; maps of a few texts at a

@@ -24,7 +24,7 @@ from sentviz.models import attention as at
 from sentviz.models.grid import CodedEmbedding
 from sentviz.models.mixing import mixing
 from sentviz.models.protocol import Change, Inputs, LayerSeen, Network, Scalar, Watch, look
-from sentviz.models.terms import HeadNorm, Terms
+from sentviz.models.terms import AttentionTerms, HeadNorm
 from sentviz.runs.configs import EncoderConfig, HubConfig
 
 BENDS = {"tanh": torch.tanh, "relu": torch.relu, "gelu": F.gelu}
@@ -90,7 +90,7 @@ class Attention(nn.Module):
             k, v = torch.split(F.linear(x, weight[of_q:], bias[of_q:]), rest, dim=-1)
         return q, k, v
 
-    def terms(self, x: Tensor, inputs: Inputs, change: Change) -> Terms:
+    def terms(self, x: Tensor, inputs: Inputs, change: Change) -> AttentionTerms:
         """Everything of this layer's attention but Q, K and V, of what it reads, (B, n, d)."""
         config = self.config
         biases: list[at.Term] = []
@@ -112,9 +112,9 @@ class Attention(nn.Module):
         norm = None
         if self.head_norm is not None:
             norm = HeadNorm(self.head_norm.weight, 1e-5, 1 - config.lambda_start[self.layer][0])
-        return Terms(
+        return AttentionTerms(
             scale=config.key_size**-0.5 if self.temperature is None else self.temperature,
-            structure=at.Structure(inputs.mask, tuple(biases), factor, pattern),
+            structure=at.ScoreModifiers(inputs.mask, tuple(biases), factor, pattern),
             lambdas=self.lambdas(x, change),
             output=self.output.weight,
             head_norm=norm,

@@ -21,13 +21,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from sentviz.data.reviews import WordsTokenizer
-from sentviz.data.tokenizers import SPECIALS, Encoded, Reading
+from sentviz.data.tokenizers import SPECIALS, Encoded, TokenizedText
 from sentviz.errors import InputError, RunError
 from sentviz.models import attention as at
 from sentviz.models.clustering.dynamics import TOLERANCE, Clustering, simulate
 from sentviz.models.model import Model, filled
 from sentviz.models.protocol import Change, Inputs, LayerSeen, Network, Output, Scalar, Watch, look
-from sentviz.models.terms import Terms
+from sentviz.models.terms import AttentionTerms
 from sentviz.runs.configs import HardmaxConfig
 from sentviz.runs.store import Run
 
@@ -81,7 +81,7 @@ def shares(q: Tensor, k: Tensor, mask: Tensor | None, tolerance: float) -> Tenso
 
 
 @dataclass(frozen=True)
-class Nearest(Terms):
+class HardmaxTerms(AttentionTerms):
     """Attention at temperature 0: no softmax of the scores, but even shares among the largest of a row."""
 
     tolerance: float = TOLERANCE
@@ -180,10 +180,10 @@ class HardmaxEncoder(Network):
         """(B, n, d)."""
         return self.embedding(inputs.ids) if inputs.vectors is None else inputs.vectors
 
-    def terms(self, x: Tensor, inputs: Inputs, pace: Tensor) -> Nearest:
+    def terms(self, x: Tensor, inputs: Inputs, pace: Tensor) -> HardmaxTerms:
         """Every layer's attention but for its queries, keys and values, which are the tokens (B, n, d) themselves."""
         output = torch.diag(pace.expand(self.config.width))
-        return Nearest(1.0, at.Structure(inputs.mask), x.new_ones(1), output, tolerance=self.config.tolerance)
+        return HardmaxTerms(1.0, at.ScoreModifiers(inputs.mask), x.new_ones(1), output, tolerance=self.config.tolerance)
 
     def step(self, layer: int, x: Tensor, inputs: Inputs, watch: Watch | None, change: Change) -> tuple[Tensor, LayerSeen | None]:
         """z + step * (A z - z); a silenced layer moves nothing."""
@@ -250,7 +250,7 @@ class HardmaxModel(Model):
         other.softmax_temperature = temperature
         return other
 
-    def outputs(self, rows: Sequence[Reading], change: Change | None) -> Output:
+    def outputs(self, rows: Sequence[TokenizedText], change: Change | None) -> Output:
         """One batch of `forward`."""
         return self.network.short([row.ids for row in rows], self.softmax_temperature, change.heads_off if change else ())
 

@@ -25,7 +25,7 @@ CONSTRAINTS: dict[str, tuple[Map, Map]] = {
 }
 
 
-class Single(nn.Module):
+class NoMixing(nn.Module):
     """C = 1: nothing to mix."""
 
     def forward(self, like: Tensor) -> Tensor:
@@ -74,7 +74,7 @@ def mixing(config: EncoderConfig, layer: int) -> nn.Module:
     size = config.key_width // config.heads
     module: nn.Module
     if config.mixing == "none":
-        return Single()
+        return NoMixing()
     if config.mixing == "differential":
         module = Differential(config.lambda_start[layer][0], size, config.lambda_std)
     else:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from sentviz.data.parts_of_speech import TAGS
 from sentviz.data.tags import Tagger, tags_of
-from sentviz.data.tokenizers import LONGEST, Encoded, Reading, Tokenizer
+from sentviz.data.tokenizers import LONGEST, Encoded, TokenizedText, Tokenizer
 from sentviz.errors import InputError, RunError
 from sentviz.models.protocol import Change, Inputs, Network, Output, Watch
 from sentviz.models.weights import load_weights, whole_shares
@@ -32,7 +32,7 @@ CHARACTERS = LONGEST  # that are tokenized at a time, so that memory does not gr
 WORDLESS = "The model knows no word of this text: its answer is the one to no word at all."
 
 
-def collate(rows: Sequence[Reading], device: torch.device | str = "cpu", *, filled: int = 0) -> Inputs:
+def collate(rows: Sequence[TokenizedText], device: torch.device | str = "cpu", *, filled: int = 0) -> Inputs:
     """Pad texts to the longest; the mask is left out when nothing is padded, and so is what is not known of every text.
 
     With `filled` they are padded to that length and there is no mask: padding is read like any token.
@@ -40,7 +40,7 @@ def collate(rows: Sequence[Reading], device: torch.device | str = "cpu", *, fill
     lengths = [len(row) for row in rows]
     longest = filled or max(lengths)
     given: dict[str, Tensor] = {}
-    for name in (item.name for item in fields(Reading)):
+    for name in (item.name for item in fields(TokenizedText)):
         parts = [getattr(row, name) for row in rows]
         if all(part is not None for part in parts):
             table = np.zeros((len(rows), longest), dtype=np.int64)
@@ -54,7 +54,7 @@ def collate(rows: Sequence[Reading], device: torch.device | str = "cpu", *, fill
 
 def read(
     tokenizer: Tokenizer, frame: pd.DataFrame, *, max_length: int, cls: bool, segments: bool, tagger: Tagger | None = None
-) -> list[Reading]:
+) -> list[TokenizedText]:
     """Every row of a frame, text and, where it has one, text_pair; with `segments` which of the two a token is of, with a tagger its tag.
 
     Raises:
@@ -76,16 +76,18 @@ def portions(frame: pd.DataFrame) -> Iterator[pd.DataFrame]:
         yield frame.iloc[start:]
 
 
-def _read(tokenizer: Tokenizer, frame: pd.DataFrame, max_length: int, cls: bool, segments: bool, tagger: Tagger | None) -> list[Reading]:
+def _read(
+    tokenizer: Tokenizer, frame: pd.DataFrame, max_length: int, cls: bool, segments: bool, tagger: Tagger | None
+) -> list[TokenizedText]:
     """`read` of a few rows."""
     texts = frame["text"].tolist()
     pairs = frame["text_pair"].tolist() if "text_pair" in frame else None
     if tagger is not None:
         encoded = tokenizer.encode_batch(texts, pairs, max_length=max_length, cls=cls)
         tags = tags_of(tagger, encoded, list(zip(*([texts] if pairs is None else [texts, pairs]), strict=True)))
-        return [Reading(e.ids, e.segments if segments else None, t) for e, t in zip(encoded, tags, strict=True)]
+        return [TokenizedText(e.ids, e.segments if segments else None, t) for e, t in zip(encoded, tags, strict=True)]
     if pairs is None or not segments:
-        return [Reading(ids) for ids in tokenizer.ids_batch(texts, pairs, max_length=max_length, cls=cls)]
+        return [TokenizedText(ids) for ids in tokenizer.ids_batch(texts, pairs, max_length=max_length, cls=cls)]
     return [each.reading for each in tokenizer.encode_batch(texts, pairs, max_length=max_length, cls=cls)]
 
 
@@ -171,7 +173,7 @@ class Model:
         """One text as the network takes it."""
         return collate([encoded.reading])
 
-    def batch(self, rows: Sequence[Reading], change: Change | None = None) -> Inputs:
+    def batch(self, rows: Sequence[TokenizedText], change: Change | None = None) -> Inputs:
         """Several texts as the network takes them."""
         return collate(rows, filled=self._filled(change))
 
@@ -240,19 +242,19 @@ class Model:
                 raise InputError(f"The {name} is there (1) or not (0); {given[name]:g} lies between or beyond.")
         return {name: value for name, value in given.items() if value != 1 and name in (*dials, *switches)}
 
-    def read(self, frame: pd.DataFrame) -> list[Reading]:
+    def read(self, frame: pd.DataFrame) -> list[TokenizedText]:
         """Every row of a frame as this model reads texts: what `forward` takes."""
         has, longest = self.capabilities, self.config.max_length
-        rows: list[Reading] = []
+        rows: list[TokenizedText] = []
         for part in portions(frame):
             self.check()
             rows += read(self.tokenizer, part, max_length=longest, cls=self.cls, segments=has.pairs, tagger=self.tagger)
         length = self._filled(None)
         return [row.filled(length) for row in rows] if length else rows
 
-    def sift(self, frame: pd.DataFrame) -> tuple[list[Reading | None], dict[int, str]]:
+    def sift(self, frame: pd.DataFrame) -> tuple[list[TokenizedText | None], dict[int, str]]:
         """Every row as `read` has it, None of those that cannot be read, and why not, by place; halves are tried."""
-        rows: list[Reading | None] = []
+        rows: list[TokenizedText | None] = []
         why: dict[int, str] = {}
         for part in portions(frame):
             some, reasons = self._sifted(part)
@@ -260,7 +262,7 @@ class Model:
             rows += some
         return rows, why
 
-    def _sifted(self, frame: pd.DataFrame) -> tuple[list[Reading | None], dict[int, str]]:
+    def _sifted(self, frame: pd.DataFrame) -> tuple[list[TokenizedText | None], dict[int, str]]:
         try:
             return list(self.read(frame)), {}
         except InputError as error:
@@ -276,7 +278,7 @@ class Model:
             return np.asarray(self.network.lambdas().numpy(), dtype=np.float32)
 
     def forward(
-        self, rows: Sequence[Reading], change: Change | None = None, progress: Progress | None = None
+        self, rows: Sequence[TokenizedText], change: Change | None = None, progress: Progress | None = None
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
         """Logits (N, K) and pooled vectors (N, d) of texts, batched by length; `progress(done, total)` after each batch."""
         logits = np.empty((len(rows), self.config.classes), dtype=np.float32)
@@ -292,7 +294,7 @@ class Model:
                 progress(done, len(rows))
         return logits, pooled
 
-    def outputs(self, rows: Sequence[Reading], change: Change | None) -> Output:
+    def outputs(self, rows: Sequence[TokenizedText], change: Change | None) -> Output:
         """One batch of `forward`."""
         out: Output = self.network(self.batch(rows, change), change=change)
         return out

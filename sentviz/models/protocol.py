@@ -12,7 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from sentviz.models.terms import Terms
+from sentviz.models.terms import AttentionTerms
 from sentviz.runs.configs import Capabilities, ModelConfig
 
 SHUT = -1e4  # log of a gate that is 0, as far as a softmax can tell
@@ -109,7 +109,7 @@ class LayerSeen:
     queries: Tensor | None = None  # (B, C, H, n, d_k)
     keys: Tensor | None = None  # (B, C, H, m, d_k)
     values: Tensor | None = None  # (B, H, m, d_v)
-    terms: Terms | None = None  # of the chosen components and heads, as Q and K are
+    terms: AttentionTerms | None = None  # of the chosen components and heads, as Q and K are
 
 
 @dataclass
@@ -245,7 +245,7 @@ def _watched(watch: Watch, layers: int) -> tuple[int, ...]:
     return watch.layers or tuple(range(layers))
 
 
-def look(q: Tensor, k: Tensor, v: Tensor, terms: Terms, watch: Watch) -> tuple[LayerSeen, Tensor | None]:
+def look(q: Tensor, k: Tensor, v: Tensor, terms: AttentionTerms, watch: Watch) -> tuple[LayerSeen, Tensor | None]:
     """The watched part of a layer, and the whole effective map when everything of it was needed anyway."""
     seen = LayerSeen()
     everything = not (watch.heads or watch.components or watch.queries)

@@ -3,8 +3,8 @@
     S_c = scale * (Q_c K_c^T) * M + B        A_c = softmax(S_c) over the keys that are seen        A = sum_c lambda_c A_c
     out = W_O head_norm(A V)
 
-A layer makes its `Terms` once and computes with them; traces carry them; whoever shows a map, takes it apart or follows it through the
-layers reads them. Nothing of them is put together a second time, so what is shown is what is computed.
+A layer makes its `AttentionTerms` once and computes with them, and the trace keeps them. Whoever draws a map, takes it apart or follows it
+through the layers reads the same terms. So a map that is shown is the map that was computed.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class HeadNorm:
 
 
 @dataclass(frozen=True)
-class Terms:
+class AttentionTerms:
     """One layer's attention, but for Q, K and V."""
 
     scale: Tensor | float  # of Q K^T
-    structure: at.Structure  # padding, biases, factor, pattern
+    structure: at.ScoreModifiers  # padding, biases, factor, pattern
     lambdas: Tensor  # (C,) the mixing in force, lambda_1 = 1
     output: Tensor  # (d, H d_v) W_O, which reads the heads' outputs side by side
     head_norm: HeadNorm | None = None
@@ -53,7 +53,7 @@ class Terms:
         """Tokens that a query sees around itself; 0 = all."""
         return 0 if self.structure.pattern is None else self.structure.pattern.window
 
-    def part(self, components: Sequence[int] = (), heads: Sequence[int] = ()) -> Terms:
+    def part(self, components: Sequence[int] = (), heads: Sequence[int] = ()) -> AttentionTerms:
         """The terms of the scores of some components and heads, in this order; all unless told. Lambdas and W_O stay whole."""
         some = [torch.tensor(chosen, device=self.lambdas.device) if len(chosen) else None for chosen in (components, heads)]
         return replace(self, structure=self.structure.part(*some))
@@ -97,6 +97,6 @@ class Terms:
         return out if self.head_norm is None else self.head_norm(out)
 
 
-def terms_of(trace: Trace) -> tuple[Terms, ...]:
+def terms_of(trace: Trace) -> tuple[AttentionTerms, ...]:
     """Return the terms of each layer of a trace, (L,); empty for a stored trace."""
-    return cast(tuple[Terms, ...], trace.terms)
+    return cast(tuple[AttentionTerms, ...], trace.terms)

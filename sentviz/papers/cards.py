@@ -94,12 +94,12 @@ def _head(run: Run, known: Sequence[datasets.DatasetInfo]) -> str:
 def _opening(run: Run) -> str:
     paper = next((paper for paper in papers().values() if paper.preset(_preset(run)) is not None), None)
     of = f" It is a model of *{paper.title}* ({paper.citation})." if paper else ""
-    can = "" if run.askable else " It carries its history and measurements only, not its weights, so it cannot be asked."
+    can = "" if run.has_weights else " It carries its history and measurements only, not its weights, so it cannot be asked."
     return f"A small classifier of sentiment into {', '.join(run.labels)}, trained to be looked at.{of}{can}"
 
 
 def _use(run: Run) -> Iterator[str]:
-    if run.askable:
+    if run.has_weights:
         pair = ', "A second sentence."' if run.capabilities.pairs else ""
         yield f'```\nsentviz explain {run.name} "A sentence."\n```'
         yield f'```python\nimport sentviz\n\nmodel = sentviz.load("{run.name}")\nmodel.trace("A sentence."{pair}).probabilities\n```'

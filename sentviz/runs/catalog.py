@@ -24,14 +24,14 @@ WHOLE = Path(__file__).with_name("whole.txt")
 
 
 @dataclass(frozen=True)
-class Gathered:
+class StudyRuns:
     """The runs that studies read."""
 
     runs: list[Run]
     left_out: dict[str, str]  # name -> why it is not among them
 
 
-def gathered(folders: Folders = ()) -> Gathered:
+def study_runs(folders: Folders = ()) -> StudyRuns:
     """Every readable run as the papers' tables and claims read them.
 
     Where a run ships, no other of its name stands for it. Runs with a study's name that were trained on other rows than the first of their
@@ -54,7 +54,7 @@ def gathered(folders: Folders = ()) -> Gathered:
             kept.append(run)
         else:
             left_out[name] = f"trained on other rows than {base.name}"
-    return Gathered(kept, left_out)
+    return StudyRuns(kept, left_out)
 
 
 def faults(of: Sequence[Run], files: Sequence[str] = ()) -> dict[str, str]:
@@ -123,7 +123,7 @@ def _row(run: Run) -> dict[str, Any]:
     test = metrics["test"]
     row = {
         "run": run.name,
-        "weights": run.askable,
+        "weights": run.has_weights,
         "data": config["data"]["name"],
         "model": config["preset"],
         "constraint": CONSTRAINT_SIGNS.get(getattr(run.shape, "mixing", ""), ""),

@@ -18,7 +18,7 @@ from sentviz.runs.schema import LABELS, short
 
 
 @dataclass(frozen=True)
-class Dial:
+class AdjustableTerm:
     """A named term of the scores whose strength can be changed: 1 as trained, 0 without."""
 
     term: str  # its name in the scores
@@ -26,10 +26,10 @@ class Dial:
     tip: str  # its entry in the glossary
 
 
-GATE = Dial("gate", "what if it were wider open, or not there?", "gate")
-LEXICON = Dial("lexicon", "what if it were stronger, or not there?", "polarity")
-DISTANCE = Dial("distance", "what if nearness counted for more, or for nothing?", "distance-bias")
-MASK = Dial("mask", "what if padding was read, as in the published code of 7ess-Xin?", "padding")
+GATE = AdjustableTerm("gate", "what if it were wider open, or not there?", "gate")
+LEXICON = AdjustableTerm("lexicon", "what if it were stronger, or not there?", "polarity")
+DISTANCE = AdjustableTerm("distance", "what if nearness counted for more, or for nothing?", "distance-bias")
+MASK = AdjustableTerm("mask", "what if padding was read, as in the published code of 7ess-Xin?", "padding")
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,8 @@ class Capabilities:
     silence: bool = True  # heads can be silenced
     extends: bool = False  # can read longer texts than it was trained on: no row of a table is learned for each place
     moving: bool = False  # tokens are points that move from layer to layer: leaders, clusters
-    dials: tuple[Dial, ...] = ()  # terms of its scores whose strength can be changed
-    switches: tuple[Dial, ...] = ()  # what is as trained or not there, with nothing between
+    dials: tuple[AdjustableTerm, ...] = ()  # terms of its scores whose strength can be changed
+    switches: tuple[AdjustableTerm, ...] = ()  # what is as trained or not there, with nothing between
     scalars: tuple[str, ...] = ()  # names of the learned scalars that its history records
 
     @property
@@ -124,7 +124,7 @@ def _fits(value: Any, kind: Any) -> bool:
     return all(_fits(each, part) and (part is not int or abs(each) <= FARTHEST) for each in value)
 
 
-class Kind:
+class ModelKind:
     """A kind of model: the name that its runs are stored under. Its network, model and subject are named in `sentviz.models.kinds` and
     `sentviz.training.kinds`.
     """
@@ -168,7 +168,7 @@ def _check(config: Any) -> None:
 
 
 @dataclass(frozen=True)
-class EncoderConfig(Kind):
+class EncoderConfig(ModelKind):
     """The shape of an encoder; every field is stored with a run and read back strictly."""
 
     vocab_size: int
@@ -277,7 +277,7 @@ class EncoderConfig(Kind):
 
 
 @dataclass(frozen=True)
-class HubConfig(Kind):
+class HubConfig(ModelKind):
     """The shape of a Hugging Face encoder as the library and the app read it; stored with a run."""
 
     architecture: str  # transformers' model_type
@@ -332,7 +332,7 @@ class HubConfig(Kind):
 
 
 @dataclass(frozen=True)
-class HardmaxConfig(Kind):
+class HardmaxConfig(ModelKind):
     """The shape of a hardmax classifier; stored with a run."""
 
     vocab_size: int
@@ -368,7 +368,7 @@ class HardmaxConfig(Kind):
 
 
 @dataclass(frozen=True)
-class RecurrentConfig(Kind):
+class RecurrentConfig(ModelKind):
     """The shape of a bidirectional LSTM; stored with a run."""
 
     vocab_size: int
@@ -392,7 +392,7 @@ class RecurrentConfig(Kind):
 
 
 @dataclass(frozen=True)
-class ConvolutionalConfig(Kind):
+class ConvolutionalConfig(ModelKind):
     """The shape of a convolution over words (Kim 2014); stored with a run."""
 
     vocab_size: int

@@ -12,7 +12,7 @@ def reads_pairs(run: Run) -> bool:
     try:
         return datasets.info(run.config["data"]["name"]).pair
     except InputError:  # a data set that is not known here
-        return run.askable and run.example().text_pair is not None
+        return run.has_weights and run.example().text_pair is not None
 
 
 def language(run: Run) -> str:

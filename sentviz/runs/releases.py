@@ -263,7 +263,7 @@ def get(
 
 
 def _download(one: Packed, source: str, file: Path, progress: Progress | None, stop: threading.Event | None) -> None:
-    from sentviz.data.fetch.download import Remote, fetch
+    from sentviz.data.fetch.download import RemoteFile, fetch
 
     try:
         parts = urlsplit(source)
@@ -272,7 +272,7 @@ def _download(one: Packed, source: str, file: Path, progress: Progress | None, s
         good = False
     if not good:
         raise InputError(f"{source} is no address of a release.")
-    fetch(Remote(f"{source.rstrip('/')}/{one.file}", one.bytes, one.sha256, token=False), file, progress=progress, stop=stop)
+    fetch(RemoteFile(f"{source.rstrip('/')}/{one.file}", one.bytes, one.sha256, token=False), file, progress=progress, stop=stop)
 
 
 def _local(one: Packed, source: Path, spare: Path) -> Path:

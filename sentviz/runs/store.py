@@ -186,7 +186,7 @@ class Run:
         return float(self.config["temperature"])
 
     @property
-    def askable(self) -> bool:
+    def has_weights(self) -> bool:
         """Whether it can be asked: some runs ship their history and measurements only, without weights."""
         return "model.safetensors" in self.config["files"]
 

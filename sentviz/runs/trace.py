@@ -56,7 +56,7 @@ BAND_BYTES = 64 << 20
 
 
 class LayerTerms(Protocol):
-    """What a trace needs of a layer to make its maps from Q and K; `sentviz.models.terms.Terms` has it."""
+    """What a trace needs of a layer to make its maps from Q and K; `sentviz.models.terms.AttentionTerms` has it."""
 
     def part(self, components: Sequence[int] = (), heads: Sequence[int] = ()) -> LayerTerms:
         """Return the terms of some components and heads; all of an axis for ()."""

@@ -183,7 +183,7 @@ class Desk:
 
     def runs(self) -> dict[str, Run]:
         """Those that can be asked, by name; of all, or of those that the server was started with."""
-        found = {name: run for name, run in store.runs().items() if isinstance(run, Run) and run.askable}
+        found = {name: run for name, run in store.runs().items() if isinstance(run, Run) and run.has_weights}
         return {name: run for name, run in found.items() if not self.names or name in self.names}
 
     def opened(self, name: str) -> tuple[Run, Model]:

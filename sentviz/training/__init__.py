@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from sentviz.training.foreign import finetune
     from sentviz.training.plan import batches
     from sentviz.training.run import subject_of, train
-    from sentviz.training.subject import Subject
+    from sentviz.training.subject import TrainingTask
     from sentviz.training.trainer import Trainer
 
-__all__ = ["Subject", "Trainer", "adopt", "batches", "finetune", "finish", "subject_of", "train"]
+__all__ = ["TrainingTask", "Trainer", "adopt", "batches", "finetune", "finish", "subject_of", "train"]
 
 _MODULES = {
-    "Subject": "subject",
+    "TrainingTask": "subject",
     "Trainer": "trainer",
     "adopt": "adoption",
     "batches": "plan",

@@ -20,7 +20,7 @@ from sentviz.runs.configs import EncoderConfig
 from sentviz.runs.presets import on_base
 from sentviz.training.own import EncoderSubject
 from sentviz.training.recipe import Recipe
-from sentviz.training.subject import Subject
+from sentviz.training.subject import TrainingTask
 
 
 def shape_on(recipe: Recipe, classes: int, pairs: bool) -> EncoderConfig:
@@ -51,7 +51,7 @@ class BasedSubject(EncoderSubject):
     masks = False
 
     def __init__(self, recipe: Recipe, device: str = "cpu") -> None:
-        Subject.__init__(self, recipe, device)
+        TrainingTask.__init__(self, recipe, device)
         self.base = find_base(recipe.base, recipe.weights)
         self.tokenizer = words = tokenizer_of(self.base)
         self.specials = list(words.special_ids)

@@ -15,14 +15,14 @@ from sentviz.models.hub.model import HubModel
 from sentviz.training.adoption import classified, configuration, entries, occupied, opening
 from sentviz.training.recipe import Recipe
 from sentviz.training.run import completed
-from sentviz.training.subject import Subject
+from sentviz.training.subject import TrainingTask
 
 if TYPE_CHECKING:
     from sentviz.models.hub.encoder import HubEncoder
     from sentviz.runs.store import Run
 
 
-class ForeignSubject(Subject):
+class ForeignSubject(TrainingTask):
     """A checkpoint as it is, with a new head where it has none for these classes. AdamW; biases and norms are not decayed.
 
     Its recipe names the model by more than the last part of its name: runs and resume points tell namesakes apart.

@@ -16,20 +16,20 @@ from sentviz.analysis.evaluation import evaluate
 from sentviz.data import datasets
 from sentviz.data.examples import examples_for
 from sentviz.data.reviews import WordsTokenizer
-from sentviz.data.tokenizers import Reading
+from sentviz.data.tokenizers import TokenizedText
 from sentviz.errors import InputError
 from sentviz.models.hardmax import HardmaxEncoder, HardmaxModel
 from sentviz.runs.configs import HardmaxConfig
 from sentviz.runs.presets import preset
 from sentviz.training.plan import accuracy
 from sentviz.training.recipe import Recipe
-from sentviz.training.subject import Subject
+from sentviz.training.subject import TrainingTask
 
 if TYPE_CHECKING:
     from sentviz.models.model import Model
 
 
-class HardmaxSubject(Subject):
+class HardmaxSubject(TrainingTask):
     """Words in, a step size, a decoder and the words' places learned by AdamW.
 
     Training texts without a known word are left out and counted as dropped. Of the other splits every row is answered: the mean of no
@@ -46,7 +46,7 @@ class HardmaxSubject(Subject):
         self.recipe = replace(recipe, example=self.example[0])
         seen = self.tokenizer.ids_batch(texts, max_length=recipe.max_length)
         kept = [i for i, row in enumerate(seen) if len(row)]
-        self.rows = [Reading(seen[i]) for i in kept]
+        self.rows = [TokenizedText(seen[i]) for i in kept]
         dropped = self.train.dropped + len(seen) - len(kept)
         self.train = replace(self.train, frame=self.train.frame.iloc[kept].reset_index(drop=True), dropped=dropped)
         self.temperature = shape.training_temperature if shape.training == "softmax" else 0.0

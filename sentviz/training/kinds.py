@@ -6,7 +6,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sentviz.training.subject import Subject
+    from sentviz.training.subject import TrainingTask
 
 SUBJECTS = {  # `KIND` of a configuration -> subject, if it is not `OwnSubject`
     "encoder": "sentviz.training.own:EncoderSubject",
@@ -14,7 +14,7 @@ SUBJECTS = {  # `KIND` of a configuration -> subject, if it is not `OwnSubject`
 }
 
 
-def subject_class(kind: str) -> type[Subject]:
+def subject_class(kind: str) -> type[TrainingTask]:
     """Return the class that trains models of a kind by a recipe."""
-    found: type[Subject] = resolve_name(SUBJECTS.get(kind, "sentviz.training.own:OwnSubject"))
+    found: type[TrainingTask] = resolve_name(SUBJECTS.get(kind, "sentviz.training.own:OwnSubject"))
     return found

@@ -23,12 +23,12 @@ from sentviz.runs.configs import CONFIGS
 from sentviz.runs.presets import find_preset, preset
 from sentviz.training.masked import masked_loss
 from sentviz.training.recipe import Recipe
-from sentviz.training.subject import Subject
+from sentviz.training.subject import TrainingTask
 
 EXAMPLE = "Not bad at all, but I would not see it twice."
 
 
-class OwnSubject(Subject):
+class OwnSubject(TrainingTask):
     """A network that its configuration alone describes, with a tokenizer fitted on the training texts. AdamW."""
 
     def __init__(self, recipe: Recipe, device: str = "cpu") -> None:

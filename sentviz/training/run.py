@@ -17,7 +17,7 @@ from sentviz.runs.store import Run
 from sentviz.training.based import BasedSubject
 from sentviz.training.kinds import subject_class
 from sentviz.training.recipe import Recipe, finished
-from sentviz.training.subject import Subject
+from sentviz.training.subject import TrainingTask
 from sentviz.training.trainer import Trainer
 
 
@@ -38,14 +38,14 @@ def train(recipe: Recipe, root: str | Path, *, device: str = "", progress: bool 
 
     def there() -> Run | None:
         run = finished(recipe, root)
-        if run is not None and not run.askable:
+        if run is not None and not run.has_weights:
             raise RunError(f"{run.folder} keeps the run's measurements without its weights; choose another folder to train it.")
         return run
 
     return completed(recipe.name, root, lambda device: kind(recipe, device), there, device=device, progress=progress)
 
 
-def subject_of(recipe: Recipe, device: str = "cpu") -> Subject:
+def subject_of(recipe: Recipe, device: str = "cpu") -> TrainingTask:
     """What a recipe trains.
 
     Raises:
@@ -57,7 +57,7 @@ def subject_of(recipe: Recipe, device: str = "cpu") -> Subject:
 def completed(
     name: str,
     root: str | Path,
-    subject: Callable[[str], Subject],
+    subject: Callable[[str], TrainingTask],
     there: Callable[[], Run | None] = lambda: None,
     *,
     device: str = "",
@@ -85,7 +85,7 @@ def completed(
         return trainer.finish()
 
 
-def _kind(recipe: Recipe) -> type[Subject]:
+def _kind(recipe: Recipe) -> type[TrainingTask]:
     if recipe.source:
         raise InputError(f"{recipe.model} is a Hugging Face encoder: `finetune`, or `sentviz train` with --hub, trains it.")
     if recipe.base:

@@ -18,13 +18,13 @@ from sentviz.models.weights import pack
 from sentviz.training.finishing import asked
 
 if TYPE_CHECKING:
-    from sentviz.data.tokenizers import Reading
+    from sentviz.data.tokenizers import TokenizedText
     from sentviz.models.model import Model
     from sentviz.models.protocol import Inputs, Network
     from sentviz.training.recipe import Recipe
 
 
-class Subject(ABC):
+class TrainingTask(ABC):
     """A network that starts where its recipe says, with the rows that it is trained on.
 
     A subclass sets the attributes that are only declared here. Random numbers are drawn from torch's global generator, seeded by the
@@ -33,7 +33,7 @@ class Subject(ABC):
 
     network: Network
     optimizer: torch.optim.Optimizer  # the rate of each of its groups is the highest; a schedule lowers it
-    rows: Sequence[Reading]  # each row of `train`
+    rows: Sequence[TokenizedText]  # each row of `train`
     example: tuple[str, str | None]  # the text, or pair, whose trace the run carries
     masks: ClassVar[bool] = False  # whether it learns from masked tokens
 

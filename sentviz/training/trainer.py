@@ -22,7 +22,7 @@ from sentviz.training import resuming
 from sentviz.training.finishing import finish, hardware
 from sentviz.training.plan import Mixture, batches, better, evaluation_due, rate, scores
 from sentviz.training.resuming import Progress
-from sentviz.training.subject import Subject
+from sentviz.training.subject import TrainingTask
 
 SAVE_EVERY = 60.0  # seconds between resume points
 
@@ -30,7 +30,7 @@ SAVE_EVERY = 60.0  # seconds between resume points
 class Trainer:
     """One training run."""
 
-    def __init__(self, subject: Subject, folder: Path) -> None:
+    def __init__(self, subject: TrainingTask, folder: Path) -> None:
         self.subject, self.folder, self.recipe = subject, folder, subject.recipe
         self.lengths = subject.lengths
         self.mixture = Mixture(subject.train.sources, self.recipe.mixing_temperature) if self.recipe.mixing_temperature else None

@@ -86,10 +86,10 @@ def rank_three() -> None:
     for texts, heads, n, size in ((32, 8, 64, 32), (4, 8, 512, 32), (1, 12, 512, 64)):
         q, k, v = (torch.randn(texts, heads, n, size) for _ in range(3))
         polarity = torch.rand(texts, 1, 1, n, 3).softmax(dim=-1)
-        structure = at.Structure(biases=(at.LowRank("lexicon", polarity, polarity),))
+        structure = at.ScoreModifiers(biases=(at.LowRank("lexicon", polarity, polarity),))
         one = torch.ones(1)
 
-        def folded(q: Tensor = q, k: Tensor = k, v: Tensor = v, structure: at.Structure = structure, one: Tensor = one) -> None:
+        def folded(q: Tensor = q, k: Tensor = k, v: Tensor = v, structure: at.ScoreModifiers = structure, one: Tensor = one) -> None:
             with torch.inference_mode():
                 at.attend(q[:, None], k[:, None], v, one, q.shape[-1] ** -0.5, structure)
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from sentviz.data.tokenizers import Reading, Tokenizer
+from sentviz.data.tokenizers import TokenizedText, Tokenizer
 from sentviz.models.encoder import Encoder
 from sentviz.models.model import Model, by_length, collate
 from sentviz.models.protocol import Inputs, Network
@@ -96,7 +96,7 @@ def batched() -> None:
     rng = np.random.default_rng(0)
     for many, middle in ((2_000, 20), (250, 230)):
         lengths = np.clip(np.exp(rng.normal(np.log(middle), 0.5, many)).astype(int), 3, 512)
-        rows = [Reading(rng.integers(4, 8_000, n)) for n in lengths]
+        rows = [TokenizedText(rng.integers(4, 8_000, n)) for n in lengths]
         for name in ("ndt-unit-2", "sentiformer"):
             encoder = Encoder(preset(name, vocab_size=8_000, classes=2, max_length=512)).eval()
 
@@ -120,7 +120,7 @@ def training() -> None:
 
     def steps(padded: bool) -> None:
         for some in chosen:
-            batch = collate([Reading(rows[i]) for i in some])
+            batch = collate([TokenizedText(rows[i]) for i in some])
             if padded:
                 extra = 256 - batch.ids.shape[1]
                 mask = torch.ones_like(batch.ids, dtype=torch.bool) if batch.mask is None else batch.mask

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from sentviz.data.tokenizers import Reading
+from sentviz.data.tokenizers import TokenizedText
 from sentviz.models.loading import load
 from sentviz.papers.studies.timing import interleaved
 from sentviz.serving.onnx import export
@@ -31,7 +31,7 @@ def portable() -> None:
             for texts, tokens, rounds in BATCHES:
                 ids = np.random.default_rng(0).integers(4, model.config.vocab_size, (texts, tokens))
                 tags = np.zeros_like(ids[0]) if model.capabilities.tags else None
-                rows = [Reading(row, None, tags) for row in ids]
+                rows = [TokenizedText(row, None, tags) for row in ids]
                 named = dict(zip(("torch", "onnx", "onnx, 8 bits"), (model, *graphs), strict=True))
                 seconds = interleaved({key: partial(each.forward, rows) for key, each in named.items()}, rounds)
                 say(f"{texts} texts of {tokens} tokens", {key: float(np.median(taken)) for key, taken in seconds.items()}, "torch")

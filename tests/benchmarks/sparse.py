@@ -15,7 +15,7 @@ from torch import Tensor
 
 from sentviz.data.tags import Tagger
 from sentviz.data.tokenizers import Tokenizer
-from sentviz.models.attention import Pattern, Structure, attend
+from sentviz.models.attention import Pattern, ScoreModifiers, attend
 from sentviz.models.encoder import Encoder
 from sentviz.models.model import Model
 from sentviz.papers.sentiformer import throughput as speed
@@ -76,7 +76,7 @@ def _tensors(n: int) -> tuple[Tensor, ...]:
 
 
 def _attend(q: Tensor, k: Tensor, v: Tensor, pattern: Pattern | None) -> Tensor:
-    return attend(q[:, None], k[:, None], v, torch.ones(1), SCALE, Structure(pattern=pattern))
+    return attend(q[:, None], k[:, None], v, torch.ones(1), SCALE, ScoreModifiers(pattern=pattern))
 
 
 def _local(n: int) -> Callable[..., Tensor] | None:

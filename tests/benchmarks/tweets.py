@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from sentviz.data.tokenizers import Reading
+from sentviz.data.tokenizers import TokenizedText
 from sentviz.models.encoder import Encoder, _rotate
 from sentviz.models.model import by_length, collate
 from sentviz.models.protocol import Inputs
@@ -51,11 +51,11 @@ def _config(name: str) -> EncoderConfig:
     return config
 
 
-def _rows() -> list[Reading]:
+def _rows() -> list[TokenizedText]:
     """Lengths about as those of Sentiment140's cleaned tweets: 13 tokens in the mean, a tenth above 24."""
     rng = np.random.default_rng(0)
     lengths = np.clip(rng.gamma(3.2, 4.1, 50 * BATCH).astype(int) + 1, 1, 48)
-    return [Reading(rng.integers(4, VOCABULARY, n)) for n in lengths]
+    return [TokenizedText(rng.integers(4, VOCABULARY, n)) for n in lengths]
 
 
 class Plain(nn.Module):
@@ -95,7 +95,7 @@ class Plain(nn.Module):
         return logits
 
 
-def _padded(rows: list[Reading]) -> tuple[Tensor, Tensor]:
+def _padded(rows: list[TokenizedText]) -> tuple[Tensor, Tensor]:
     """Ids (B, 128) and a dense mask (B, 128, 128)."""
     ids = np.zeros((len(rows), LONGEST), dtype=np.int64)
     for i, row in enumerate(rows):
@@ -104,7 +104,7 @@ def _padded(rows: list[Reading]) -> tuple[Tensor, Tensor]:
     return torch.from_numpy(ids), real[:, None, :].expand(-1, LONGEST, -1)
 
 
-def _same(ours: Encoder, plain: Plain, rows: list[Reading]) -> None:
+def _same(ours: Encoder, plain: Plain, rows: list[TokenizedText]) -> None:
     """Logits of both ways under the same mask, to 1e-5."""
     ours.eval(), plain.eval()
     some = rows[:BATCH]
@@ -112,13 +112,13 @@ def _same(ours: Encoder, plain: Plain, rows: list[Reading]) -> None:
         torch.testing.assert_close(ours(collate(some)).logits, plain(*_padded(some)), rtol=0, atol=1e-5)
 
 
-def _training(ours: Encoder, plain: Plain, rows: list[Reading]) -> dict[str, tuple[Callable[[], object], int]]:
+def _training(ours: Encoder, plain: Plain, rows: list[TokenizedText]) -> dict[str, tuple[Callable[[], object], int]]:
     """Steps with clipped gradients, and of how many tweets: the published way, one cause at a time instead, ours."""
     lengths = np.array([len(row) for row in rows])
     mixed = [np.arange(i * BATCH, (i + 1) * BATCH) for i in range(MANY)]
     bucketed = batches(lengths, BATCH, 0, 0)[:MANY]
 
-    def run(answer: Callable[[list[Reading]], Tensor], chosen: list[Any], optimizer: torch.optim.Optimizer) -> None:
+    def run(answer: Callable[[list[TokenizedText]], Tensor], chosen: list[Any], optimizer: torch.optim.Optimizer) -> None:
         ours.train(), plain.train()
         for some in chosen:
             loss = F.cross_entropy(answer([rows[i] for i in some]), torch.zeros(len(some), dtype=torch.long))
@@ -138,19 +138,19 @@ def _training(ours: Encoder, plain: Plain, rows: list[Reading]) -> dict[str, tup
     }
 
 
-def _filled(some: list[Reading]) -> Inputs:
+def _filled(some: list[TokenizedText]) -> Inputs:
     ids, mask = _padded(some)
     return Inputs(ids, mask[:, 0])
 
 
-def _reduced(ours: Encoder, some: list[Reading]) -> Tensor:
+def _reduced(ours: Encoder, some: list[TokenizedText]) -> Tensor:
     with torch.autocast("cpu", torch.bfloat16):
         logits: Tensor = ours(collate(some)).logits.float()
     return logits
 
 
-def _inference(ours: Encoder, plain: Plain, rows: list[Reading]) -> dict[str, tuple[Callable[[], object], int]]:
-    def run(answer: Callable[[list[Reading]], Tensor], chosen: list[Any]) -> None:
+def _inference(ours: Encoder, plain: Plain, rows: list[TokenizedText]) -> dict[str, tuple[Callable[[], object], int]]:
+    def run(answer: Callable[[list[TokenizedText]], Tensor], chosen: list[Any]) -> None:
         ours.eval(), plain.eval()
         with torch.inference_mode():
             for part in chosen:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sentviz.data.fetch import download
-from sentviz.data.fetch.download import Remote, Stopped, fetch, look
+from sentviz.data.fetch.download import RemoteFile, Stopped, fetch, look
 from sentviz.errors import DataMissingError, SentvizError
 from sentviz.io.files import disk
 from tests.fakehub import BODY, Hub, Server, handler
@@ -233,5 +233,5 @@ def test_the_token_stays_at_home(hub: Hub, file: str, tmp_path: Path, monkeypatc
 
 def test_unknown_sizes_and_digests(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"abc")
-    assert Remote("u", 0, "").same(tmp_path / "x") and Remote("u", 3, "opaque").same(tmp_path / "x")
-    assert not Remote("u", 4, "").same(tmp_path / "x")
+    assert RemoteFile("u", 0, "").same(tmp_path / "x") and RemoteFile("u", 3, "opaque").same(tmp_path / "x")
+    assert not RemoteFile("u", 4, "").same(tmp_path / "x")

@@ -46,7 +46,7 @@ from sentviz.figures.figure import Figure
 from sentviz.figures.style import SIZES
 from sentviz.gallery import FIGURES, draw
 from sentviz.papers.studies.items import makers
-from sentviz.runs.catalog import gathered
+from sentviz.runs.catalog import study_runs
 from sentviz.runs.registry import papers
 from sentviz.runs.store import Run
 from tests.tools.picture import Box, Corners, Mark, Picture, Reader, Word, reader
@@ -296,7 +296,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     if chosen.keep is not None:
         chosen.keep.mkdir(parents=True, exist_ok=True)
-    runs, count, wrong = gathered().runs, 0, 0
+    runs, count, wrong = study_runs().runs, 0, 0
 
     def tell(where: str, found: Sequence[Fault]) -> None:
         for fault in found[:12]:

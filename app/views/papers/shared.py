@@ -32,7 +32,7 @@ def digests(runs: Sequence[Run], dataset: str = "") -> tuple[str, ...]:
 
 def studied() -> list[Run]:
     """The runs that studies read; a note of those here that they do not."""
-    found = cache.gathered()
+    found = cache.study_runs()
     for why in dict.fromkeys(found.left_out.values()):
         names = [name for name, reason in found.left_out.items() if reason == why]
         more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""

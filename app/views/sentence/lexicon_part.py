@@ -42,7 +42,7 @@ def show(trace: Trace, run: Run) -> None:
         return
     title = cache.lexicon_title(run)
     st.markdown(f"{md(title)} {md(described(run.shape))}.", help=tip("polarity"))
-    if run.askable and (off := _coarser(run).get("polarity")):
+    if run.has_weights and (off := _coarser(run).get("polarity")):
         st.caption(
             f"The polarities of this run are stored in 8 bits: each is off by up to {off:.4f}, before the three are made to sum to 1."
         )

@@ -11,7 +11,7 @@ from app.text import md
 from sentviz.analysis.explain import percent
 from sentviz.figures import component_name
 from sentviz.io.glossary import tip
-from sentviz.runs.configs import Dial
+from sentviz.runs.configs import AdjustableTerm
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 
@@ -80,7 +80,7 @@ def interventions(run: Run, trace: Trace, before: Trace | None) -> None:
         )
 
 
-def switch(dial: Dial) -> None:
+def switch(dial: AdjustableTerm) -> None:
     """Whether something is there as trained or not at all."""
     key, changed = f"switch-{dial.term}", dict(visit.focus().strength)
 

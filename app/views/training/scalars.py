@@ -26,4 +26,4 @@ dataset = cache.run(visit.focus().run).config["data"]["name"]
 if dataset in DATASETS:
     st.markdown(f"##### λ of all NDT configurations on {DATASETS[dataset]}")
     st.caption("The data set of the run in focus. A band is the range of the seeds; what barely moves was put there by the initialisation.")
-    lambdas.grid(cache.gathered().runs, dataset)
+    lambdas.grid(cache.study_runs().runs, dataset)

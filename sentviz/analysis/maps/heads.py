@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from torch import Tensor
 
-    from sentviz.data.tokenizers import Reading
+    from sentviz.data.tokenizers import TokenizedText
     from sentviz.models.model import Model, Progress
     from sentviz.runs.trace import Trace
 
@@ -132,7 +132,7 @@ def measures(cls: bool) -> tuple[str, ...]:
     return (*MEASURES, *(CLS_MEASURES if cls else ()))
 
 
-def each_row(model: Model, rows: Sequence[Reading]) -> Iterator[tuple[list[int], npt.NDArray[np.float64]]]:
+def each_row(model: Model, rows: Sequence[TokenizedText]) -> Iterator[tuple[list[int], npt.NDArray[np.float64]]]:
     """Places of some rows and their numbers (B, L, H, measures), batch by batch.
 
     Raises:
@@ -156,7 +156,7 @@ def each_row(model: Model, rows: Sequence[Reading]) -> Iterator[tuple[list[int],
         yield batch, each
 
 
-def over_rows(model: Model, rows: Sequence[Reading], progress: Progress | None = None) -> pd.DataFrame:
+def over_rows(model: Model, rows: Sequence[TokenizedText], progress: Progress | None = None) -> pd.DataFrame:
     """Means over some texts, as `Sums.table` has them.
 
     Raises:

@@ -13,7 +13,7 @@ from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
     from sentviz.models.model import Model
-    from sentviz.models.terms import Terms
+    from sentviz.models.terms import AttentionTerms
 
 Floats = npt.NDArray[np.float32]
 GATE = "gate"
@@ -38,7 +38,7 @@ def gates(trace: Trace) -> Floats:
         raise InputError(f"{trace.run} has no gates.") from None
 
 
-def gates_of(terms: Terms) -> Floats:
+def gates_of(terms: AttentionTerms) -> Floats:
     """(B, m) the gates of a layer, 0 to 1; their mean over heads and components where each has its own.
 
     Raises:

@@ -38,7 +38,7 @@ class Stopped(SentvizError, errors.Stopped):
     """The download was stopped on request; what is there is kept."""
 
 
-class _Hiccup(Exception):
+class TransientError(Exception):
     """Worth another attempt, `after` seconds where the server says so."""
 
     def __init__(self, reason: str, after: float | None = None) -> None:
@@ -47,7 +47,7 @@ class _Hiccup(Exception):
 
 
 @dataclass(frozen=True)
-class Remote:
+class RemoteFile:
     """What the server says of a file before a byte of it is sent."""
 
     url: str
@@ -73,7 +73,7 @@ class Remote:
         return digest.hexdigest() == self.etag
 
 
-def look(url: str, *, stop: threading.Event | None = None) -> Remote:
+def look(url: str, *, stop: threading.Event | None = None) -> RemoteFile:
     """Ask for size and digest.
 
     Raises:
@@ -82,15 +82,15 @@ def look(url: str, *, stop: threading.Event | None = None) -> Remote:
     """
     from huggingface_hub import get_hf_file_metadata
 
-    def ask() -> Remote:
+    def ask() -> RemoteFile:
         with _sentences(url):
             said = get_hf_file_metadata(url, timeout=TIMEOUT)
-        return Remote(url, said.size or 0, said.etag or "")
+        return RemoteFile(url, said.size or 0, said.etag or "")
 
     return _patiently(ask, lambda: 0, url, stop)
 
 
-def fetch(remote: Remote, target: Path, *, progress: Progress | None = None, stop: threading.Event | None = None) -> None:
+def fetch(remote: RemoteFile, target: Path, *, progress: Progress | None = None, stop: threading.Event | None = None) -> None:
     """Download to `target`, going on from what an earlier attempt left; the file appears only whole and checked.
 
     Raises:
@@ -118,7 +118,7 @@ def fetch(remote: Remote, target: Path, *, progress: Progress | None = None, sto
 # ---- one attempt
 
 
-def _transfer(remote: Remote, part: Path, progress: Progress | None, stop: threading.Event | None) -> None:
+def _transfer(remote: RemoteFile, part: Path, progress: Progress | None, stop: threading.Event | None) -> None:
     from huggingface_hub import get_session, hf_raise_for_status
     from huggingface_hub.utils import build_hf_headers
 
@@ -138,7 +138,7 @@ def _transfer(remote: Remote, part: Path, progress: Progress | None, stop: threa
     with _sentences(remote.url), get_session().stream("GET", remote.url, headers=headers, timeout=TIMEOUT) as response:
         if response.status_code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
             part.unlink()
-            raise _Hiccup("it does not go on where the last attempt ended")
+            raise TransientError("it does not go on where the last attempt ended")
         hf_raise_for_status(response)
         if not response.headers.get("Content-Range", "").startswith(f"bytes {have}-"):
             have = 0
@@ -151,7 +151,7 @@ def _transfer(remote: Remote, part: Path, progress: Progress | None, stop: threa
                 if stop and stop.is_set():
                     raise _stopped()
     if have < remote.size:
-        raise _Hiccup("the connection ended early")
+        raise TransientError("the connection ended early")
 
 
 def _size(part: Path) -> int:
@@ -181,7 +181,7 @@ def _sentences(url: str) -> Iterator[None]:
             cause = deeper
         if isinstance(cause, ssl.SSLCertVerificationError):
             raise DataMissingError(f"{urlsplit(url).netloc} has no valid certificate: {cause.verify_message}.") from error
-        raise _Hiccup(_reason(cause)) from error
+        raise TransientError(_reason(cause)) from error
     except (InvalidURL, ValueError) as error:  # what a server redirects to
         raise DataMissingError(f"{urlsplit(url).netloc} sends to an address that is none, so {_file(url)} cannot be had.") from error
 
@@ -190,7 +190,7 @@ def _refuse(status: int, headers: Mapping[str, str], url: str) -> None:
     host, file = urlsplit(url).netloc, _file(url)
     if status in (408, 429) or status >= 500:
         after = headers.get("Retry-After", "").strip()
-        raise _Hiccup(f"it answered {status}", float(after) if after.isdecimal() else None)
+        raise TransientError(f"it answered {status}", float(after) if after.isdecimal() else None)
     if status in (401, 403):
         raise DataMissingError(f"{host} gives {file} only to those who were granted access ({status}); set HF_TOKEN to a token that was.")
     if status in (404, 410):
@@ -206,7 +206,7 @@ def _patiently(ask: Callable[[], _Answer], reached: Callable[[], int], url: str,
             raise _stopped()
         try:
             return ask()
-        except _Hiccup as hiccup:
+        except TransientError as hiccup:
             failed = 1 if reached() > best else failed + 1
             best = max(best, reached())
             pause = hiccup.after if hiccup.after is not None else PAUSE * 2 ** (failed - 1)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from sentviz.data.datasets import DatasetInfo, HubFile, content, folders, info, origin, where, with_row_names
-from sentviz.data.fetch.download import Progress, Remote, Stopped, fetch, look
+from sentviz.data.fetch.download import Progress, RemoteFile, Stopped, fetch, look
 from sentviz.errors import DataMissingError, InputError
 from sentviz.io.files import disk, hold, replacing
 
@@ -34,7 +34,7 @@ LARGEST = 1 << 30  # bytes of one of which that is not known
 
 
 @dataclass(frozen=True)
-class Got:
+class FetchedPart:
     """One part as it came."""
 
     part: str  # with its data set before it, where that is another one, as in "sst5/dev"
@@ -82,7 +82,7 @@ def reasons(name: str, parts: Iterable[str]) -> str:
     return "; ".join(f"{owner}: {info(owner).hub.why}" if owner != name else info(owner).hub.why for owner in owners)
 
 
-def get(name: str, *, progress: Progress | None = None, stop: threading.Event | None = None, again: bool = False) -> list[Got]:
+def get(name: str, *, progress: Progress | None = None, stop: threading.Event | None = None, again: bool = False) -> list[FetchedPart]:
     """Download what is not on this machine into the user's cache; parts that are there are left alone.
 
     Args:
@@ -125,7 +125,7 @@ def _offered(name: str) -> dict[str, HubFile]:
     return {part: files[own] for part, (owner, own) in owned.items() if own in (files := info(owner).hub.files)}
 
 
-def _get(name: str, part: str, remote: Remote, root: Path, progress: Progress | None, stop: threading.Event | None) -> Got:
+def _get(name: str, part: str, remote: RemoteFile, root: Path, progress: Progress | None, stop: threading.Event | None) -> FetchedPart:
     owner, own = origin(name, part)
     item = info(owner)
     source = root / owner / f".{own}-{Path(item.hub.files[own].path).name}"
@@ -137,7 +137,7 @@ def _get(name: str, part: str, remote: Remote, root: Path, progress: Progress | 
             frame.to_parquet(fresh, index=False)
     finally:
         source.unlink(missing_ok=True)
-    return Got(part, path, len(frame), exact, remark)
+    return FetchedPart(part, path, len(frame), exact, remark)
 
 
 def _capped(progress: Progress | None, name: str, megabytes: Sequence[float]) -> Progress:

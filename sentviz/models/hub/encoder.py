@@ -23,7 +23,7 @@ from sentviz.errors import RunError
 from sentviz.models import attention as at
 from sentviz.models.encoder import injection
 from sentviz.models.protocol import Change, Inputs, LayerSeen, Network, Watch, look
-from sentviz.models.terms import Terms
+from sentviz.models.terms import AttentionTerms
 from sentviz.runs.configs import HubConfig
 
 IMPLEMENTATION = "sentviz"  # the name of our attention in transformers' registry
@@ -105,7 +105,7 @@ class Call:
     """What one layer of one forward pass needs, and what was seen of it."""
 
     layer: int
-    terms: Callable[[Tensor, float], Terms]  # of the queries (B, 1, H, n, d_k) and their scale
+    terms: Callable[[Tensor, float], AttentionTerms]  # of the queries (B, 1, H, n, d_k) and their scale
     watch: Watch | None
     change: Change
     seen: LayerSeen | None = None
@@ -204,7 +204,7 @@ class HubEncoder(Network):
         x: Tensor = body.embeddings(input_ids=ids, inputs_embeds=vectors, **types)
         return body.embeddings_project(x) if hasattr(body, "embeddings_project") else x
 
-    def terms(self, layer: int, like: Tensor, scale: float, inputs: Inputs, change: Change) -> Terms:
+    def terms(self, layer: int, like: Tensor, scale: float, inputs: Inputs, change: Change) -> AttentionTerms:
         """Everything of a layer's attention but Q, K and V; like (B, 1, H, n, d_k)."""
         config, factor = self.config, None
         biases: tuple[at.LowRank, ...] = ()
@@ -215,9 +215,9 @@ class HubEncoder(Network):
             biases = () if factor else (injected,)
         window = config.windows[layer]
         pattern = at.Pattern(window, torch.empty((1, 0), dtype=torch.long, device=like.device)) if window else None
-        return Terms(
+        return AttentionTerms(
             scale=scale,
-            structure=at.Structure(inputs.mask, biases, factor, pattern),
+            structure=at.ScoreModifiers(inputs.mask, biases, factor, pattern),
             lambdas=like.new_ones(1),
             output=self._layer(layer).get_submodule(self.known.output).weight,  # type: ignore[arg-type]
             rotary=config.positions == "rotary",

@@ -69,7 +69,7 @@ def cls_figure(runs: Sequence[Run], dataset: str, theme: Theme = "light") -> Fig
 
 def readable(runs: Sequence[Run]) -> Run | None:
     """A run of the paper's best setting that can be asked, English first."""
-    found = [run for dataset in ("sst2", "nsmc") for run in configurations(runs, dataset).get(CHOSEN, []) if run.askable]
+    found = [run for dataset in ("sst2", "nsmc") for run in configurations(runs, dataset).get(CHOSEN, []) if run.has_weights]
     return found[0] if found else None
 
 

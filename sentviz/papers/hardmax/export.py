@@ -20,7 +20,7 @@ NAMED = -1 / 3  # distance of the named leaders from the line: a third of how fa
 
 
 def _readable(runs: Sequence[Run]) -> Run | None:
-    return next((run for run in trained(runs).get(2, []) if run.askable), None)
+    return next((run for run in trained(runs).get(2, []) if run.has_weights), None)
 
 
 def _step(runs: Sequence[Run]) -> list[Made]:

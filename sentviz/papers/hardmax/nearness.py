@@ -50,10 +50,10 @@ def _main() -> None:
     from sentviz.data import datasets
     from sentviz.io.files import replacing
     from sentviz.models.hardmax import HardmaxModel
-    from sentviz.runs.catalog import gathered
+    from sentviz.runs.catalog import study_runs
 
     texts = datasets.load_split(DATASET, "test").frame["text"].tolist()
-    able = [(d, run) for d, seeds in trained(gathered().runs).items() for run in seeds if run.askable]
+    able = [(d, run) for d, seeds in trained(study_runs().runs).items() for run in seeds if run.has_weights]
     made = [by_threshold(HardmaxModel.of(run), texts).assign(d=d, run=run.name, digest=run.digest) for d, run in able]
     FILE.parent.mkdir(exist_ok=True)
     with replacing(FILE) as part:

@@ -30,7 +30,7 @@ def surveyed(runs: Iterable[Run], d: int = 2) -> list[Run]:
     """Of one dimension the seeds with weights whose leaders were counted over the test split."""
     from sentviz.analysis.testset.leaders import FILE
 
-    return [run for run in trained(runs).get(d, []) if run.askable and FILE in run.config["files"]]
+    return [run for run in trained(runs).get(d, []) if run.has_weights and FILE in run.config["files"]]
 
 
 def beside(runs: Iterable[Run]) -> pd.DataFrame:

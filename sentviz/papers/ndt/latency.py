@@ -38,7 +38,7 @@ def measure(dataset: str, *, batches: int = 2, rounds: int = 9, note: str = "", 
     import torch
 
     from sentviz.data import datasets
-    from sentviz.data.tokenizers import Reading, Tokenizer
+    from sentviz.data.tokenizers import TokenizedText, Tokenizer
     from sentviz.models.encoder import Encoder
     from sentviz.models.model import collate
     from sentviz.runs.configs import EncoderConfig
@@ -48,7 +48,7 @@ def measure(dataset: str, *, batches: int = 2, rounds: int = 9, note: str = "", 
     train, test = (datasets.load_split(dataset, split) for split in ("train", "test"))
     tokenizer = Tokenizer.train_words(train.frame["text"], recipe.min_count)
     texts = test.frame["text"].iloc[np.sort(np.random.default_rng(seed).permutation(len(test.frame))[: batches * size])].tolist()
-    rows = [Reading(ids) for ids in tokenizer.ids_batch(texts, max_length=recipe.max_length, cls=recipe.cls)]
+    rows = [TokenizedText(ids) for ids in tokenizer.ids_batch(texts, max_length=recipe.max_length, cls=recipe.cls)]
     inputs = [collate(rows[i : i + size]) for i in range(0, len(rows), size)]
     shape = {"vocab_size": tokenizer.vocab_size, "classes": len(train.labels), "max_length": recipe.max_length}
     encoders = {name: Encoder(EncoderConfig(**(shape | dict(PRESETS[name].shape)))).eval() for name in MODELS}

@@ -83,10 +83,10 @@ def _share(count: int, n: int) -> dict[str, float]:
 def _main() -> None:
     from sentviz.data import datasets
     from sentviz.io.files import replacing
-    from sentviz.runs.catalog import gathered
+    from sentviz.runs.catalog import study_runs
 
     frames = {split: datasets.load_split(DATASET, split).frame for split in ROWS[DATASET]}
-    made = measured(gathered().runs, frames, datasets.load_split(DATASET, "train").frame["text"])
+    made = measured(study_runs().runs, frames, datasets.load_split(DATASET, "train").frame["text"])
     with replacing(FILE) as part:
         made.to_csv(part, index=False, float_format="%.6f")
 

@@ -307,7 +307,7 @@ def _sarcasm(runs: Sequence[Run]) -> Finding:
     from sentviz.models.loading import load
 
     text = "Great, the Wi-Fi is broken again."
-    able = [run for dataset in DATASETS for run in configurations(runs, dataset).get(WHOLE, []) if run.askable]
+    able = [run for dataset in DATASETS for run in configurations(runs, dataset).get(WHOLE, []) if run.has_weights]
     if not able:
         return _missing("a SentiFormer with weights")
     answers = [(run.name, str(load(run).predict([text])["label"].iloc[0])) for run in able]

@@ -56,10 +56,11 @@ def main() -> None:
     import pandas as pd
 
     from sentviz.papers.sentiformer.study import DATASETS, WHOLE, configurations
-    from sentviz.runs.catalog import gathered
+    from sentviz.runs.catalog import study_runs
 
-    here = gathered().runs
-    able = [seeds[0] for dataset in DATASETS for seeds in [[r for r in configurations(here, dataset).get(WHOLE, []) if r.askable]] if seeds]
+    runs = study_runs().runs
+    by_dataset = ([run for run in configurations(runs, dataset).get(WHOLE, []) if run.has_weights] for dataset in DATASETS)
+    able = [seeds[0] for seeds in by_dataset if seeds]
     frame = pd.DataFrame([measure(run) for run in able], columns=COLUMNS)
     FILE.parent.mkdir(exist_ok=True)
     with replacing(FILE) as fresh:

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from sentviz.analysis.evaluation import wilson
 from sentviz.data.tags import Tagger
-from sentviz.data.tokenizers import SPECIALS, Reading, Tokenizer
+from sentviz.data.tokenizers import SPECIALS, TokenizedText, Tokenizer
 from sentviz.errors import InputError
 from sentviz.models.encoder import Encoder
 from sentviz.models.model import Model, by_length, collate
@@ -165,7 +165,7 @@ def smallest(positions: str = "aware", **shape: Any) -> Model:
     return Model("proposition-2", Encoder(config), tokenizer, LABELS, cls=True, tagger=tagger)
 
 
-def _read(model: Model, sequences: Sequence[Places]) -> list[Reading]:
+def _read(model: Model, sequences: Sequence[Places]) -> list[TokenizedText]:
     """Sequences as texts, through the model's tokenizer."""
     import pandas as pd
 
@@ -175,7 +175,7 @@ def _read(model: Model, sequences: Sequence[Places]) -> list[Reading]:
 def _train(
     network: nn.Module,
     answer: Callable[[Inputs], Tensor],
-    readings: Sequence[Reading],
+    readings: Sequence[TokenizedText],
     labels: Tensor,
     setting: Setting,
     rate: float,
@@ -199,7 +199,7 @@ def _train(
     network.requires_grad_(False).eval()
 
 
-def _positive(answer: Callable[[Inputs], Tensor], readings: Sequence[Reading]) -> Floats:
+def _positive(answer: Callable[[Inputs], Tensor], readings: Sequence[TokenizedText]) -> Floats:
     """(N,) the chance of "positive"."""
     found = np.empty(len(readings))
     for batch in by_length([len(each) for each in readings]):

@@ -161,13 +161,13 @@ def _ratio(ways: Mapping[str, Callable[[], object]], rounds: int, threads: int, 
 def _layer(tokens: int, seed: int) -> Mapping[str, Callable[[], object]]:
     import torch
 
-    from sentviz.models.attention import KeyTerm, Pattern, Structure, attend
+    from sentviz.models.attention import KeyTerm, Pattern, ScoreModifiers, attend
 
     of, rng = _shape(), torch.Generator().manual_seed(seed)
     q, k = (torch.randn(1, 1, of["heads"], tokens, of["width"] // of["heads"], generator=rng) for _ in range(2))
     v, gate = torch.randn(k[:, 0].shape, generator=rng), KeyTerm("gate", torch.randn(1, 1, 1, tokens, generator=rng))
     places = torch.tensor([[0, tokens // 3, tokens // 2, tokens - 1]])
-    structures = {"full": Structure(None, (gate,)), "sparse": Structure(None, (gate,), None, Pattern(of["window"], places))}
+    structures = {"full": ScoreModifiers(None, (gate,)), "sparse": ScoreModifiers(None, (gate,), None, Pattern(of["window"], places))}
     return {name: partial(attend, q, k, v, torch.ones(1), k.shape[-1] ** -0.5, structure) for name, structure in structures.items()}
 
 

@@ -39,7 +39,7 @@ def drawn(runs: Iterable[Run], study: str, dataset: str, count: int, *, seed: in
         raise InputError("A check needs at least one run.")
     _, asked = studies()[study]
     names = [f"{model}-{variant}" if variant else model for model in models or asked.models for variant in asked.variants]
-    able = [run for seeds in configurations(runs, dataset, names).values() for run in seeds if not run.askable]
+    able = [run for seeds in configurations(runs, dataset, names).values() for run in seeds if not run.has_weights]
     if not able:
         raise InputError(f"No run of the study {study} on {dataset} is here without weights; those with weights are asked directly.")
     return random.Random(seed).sample(able, min(count, len(able)))

@@ -93,7 +93,7 @@ def rows(texts: Texts) -> pd.DataFrame:
 
 def asked(run: Run) -> str:
     """Why a run is not asked, in a half sentence; empty where it is: it has weights, reads single English texts and has both sides."""
-    if not run.askable:
+    if not run.has_weights:
         return "its weights are not here"
     try:
         item = datasets.info(run.config["data"]["name"])

@@ -109,6 +109,6 @@ def _read(said: dict[str, Any]) -> Finding:
 
 
 if __name__ == "__main__":
-    from sentviz.runs.catalog import gathered
+    from sentviz.runs.catalog import study_runs
 
-    measure([run for run in gathered([SHIPPED]).runs if run.folder.is_relative_to(SHIPPED.resolve())])
+    measure([run for run in study_runs([SHIPPED]).runs if run.folder.is_relative_to(SHIPPED.resolve())])

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from sentviz.data.tokenizers import Reading
+    from sentviz.data.tokenizers import TokenizedText
     from sentviz.models.model import Model
 
 
@@ -81,7 +81,7 @@ class Scorer:
             counts.frame.to_parquet(part, compression="zstd", index=False)
 
 
-def _read(model: Model, rows: pd.DataFrame) -> tuple[list[Reading | None], list[str]]:
+def _read(model: Model, rows: pd.DataFrame) -> tuple[list[TokenizedText | None], list[str]]:
     """Every row as the model reads it, None of those that it cannot read, and a remark on each, "" for most."""
     from sentviz.data.tokenizers import check_text
     from sentviz.errors import InputError
@@ -96,7 +96,7 @@ def _read(model: Model, rows: pd.DataFrame) -> tuple[list[Reading | None], list[
                 remarks[place] = remarks[place] or str(error)
     asked = [place for place, remark in enumerate(remarks) if not remark]
     found, why = model.sift(rows.iloc[asked]) if asked else ([], {})
-    readings: list[Reading | None] = [None] * len(rows)
+    readings: list[TokenizedText | None] = [None] * len(rows)
     for k, place in enumerate(asked):
         reading = readings[place] = found[k]
         remarks[place] = why.get(k, WORDLESS if reading is not None and not len(reading) else "")
@@ -104,7 +104,7 @@ def _read(model: Model, rows: pd.DataFrame) -> tuple[list[Reading | None], list[
 
 
 def _answers(
-    model: Model, readings: Sequence[Reading | None], remarks: list[str], job: Job
+    model: Model, readings: Sequence[TokenizedText | None], remarks: list[str], job: Job
 ) -> tuple[dict[str, Any], npt.NDArray[np.int64]]:
     """Columns of a part, and the class that is said of each row, -1 where it cannot be read."""
     import pyarrow as pa
@@ -130,7 +130,7 @@ def _answers(
     return columns, said
 
 
-def _attention(model: Model, rows: Sequence[Reading]) -> npt.NDArray[np.float32]:
+def _attention(model: Model, rows: Sequence[TokenizedText]) -> npt.NDArray[np.float32]:
     """(n, L x H x measures) in one row each; NaN for a text without a token."""
     from sentviz.analysis.maps.heads import each_row, measures
 

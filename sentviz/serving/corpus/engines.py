@@ -58,7 +58,7 @@ def score(
     """
     if engine not in ENGINES:
         raise InputError(f"There is no engine {engine!r}; there are {' and '.join(ENGINES)}.")
-    if not run.askable:
+    if not run.has_weights:
         raise InputError(f"{run.name} ships without weights, so it cannot be asked.")
     wishes, out = wishes or Wishes(), Path(out)
     if wishes.attention and not run.capabilities.maps:

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from sentviz.data.tags import TAGGER
-from sentviz.data.tokenizers import Reading
+from sentviz.data.tokenizers import TokenizedText
 from sentviz.errors import InputError, RunError
 from sentviz.io.files import writing
 from sentviz.models.loading import load
@@ -106,7 +106,7 @@ def _compared(run: Run, model: Model, path: Path) -> dict[str, Any]:
     example = run.example()
     whole = model.encode(example.text, example.text_pair).reading
     lengths = sorted({max(1, round(len(whole) * part / LENGTHS)) for part in range(1, LENGTHS + 1)})
-    rows = [Reading(whole.ids[:n], *(None if part is None else part[:n] for part in (whole.segments, whole.tags))) for n in lengths]
+    rows = [TokenizedText(whole.ids[:n], *(None if part is None else part[:n] for part in (whole.segments, whole.tags))) for n in lengths]
     if not getattr(model.config, "masked", True):
         rows = [whole]
     other = Model(run.name, Session(model.config, path), model.tokenizer, model.labels, cls=model.cls, tagger=model.tagger)

@@ -134,7 +134,7 @@ def config(folder: Path) -> tuple[st.SearchStrategy[Any], Check]:
         from sentviz.papers.cards import card
 
         run = _run_file(folder, "config.json", text.encode("utf-8", "surrogatepass"))
-        _ = run.shape, run.capabilities, run.labels, run.epochs, run.configuration, run.askable
+        _ = run.shape, run.capabilities, run.labels, run.epochs, run.configuration, run.has_weights
         card(run, [run])
         load(run).predict(["a warm song"])
 

@@ -25,7 +25,7 @@ SENTENCES = {
 
 def asked(runs: Sequence[Run], key: str) -> Run | None:
     """A version with weights; a sentence where none is here."""
-    here = {prints.title(name): run for name, seeds in configurations(runs).items() for run in seeds[:1] if run.askable}
+    here = {prints.title(name): run for name, seeds in configurations(runs).items() for run in seeds[:1] if run.has_weights}
     if not here:
         st.info(f"No version of 7ess-Xin with weights is here. `{train()}` trains them.", icon=":material/inventory_2:")
         return None
