@@ -29,7 +29,7 @@ from sentviz.runs import registry
 from sentviz.runs.configs import EncoderConfig
 from sentviz.runs.presets import find_preset as preset_of
 from sentviz.runs.presets import preset, split
-from sentviz.runs.registry import Page, Paper, Preset, Section, find_preset, papers, printed, problems, studies
+from sentviz.runs.registry import Page, Paper, Preset, Section, find_paper, papers, printed, problems, studies
 from sentviz.runs.store import Run
 from sentviz.training import train
 from sentviz.training.recipe import Recipe, finished, recipes
@@ -177,7 +177,7 @@ def made_up(site: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Paper]:
     """The made-up paper, as the registry gives it."""
     monkeypatch.syspath_prepend(str(site))
     registry._found.cache_clear()
-    yield find_preset("made-up")
+    yield find_paper("made-up")
     registry._found.cache_clear()
     for name in [name for name in sys.modules if name.partition(".")[0] in ("made_up", "scripted")]:
         del sys.modules[name]
@@ -257,7 +257,7 @@ def test_no_generic_module_names_a_paper() -> None:
     names = "|".join(registry.BUILT_IN)
     for path in sorted((ROOT / "sentviz" / "studies").glob("*.py")):
         assert not re.search(rf"\b({names})\b", path.read_text(encoding="utf-8"), re.IGNORECASE), path.name
-    said = {word for paper in map(find_preset, registry.BUILT_IN) for word in (paper.name, paper.title, paper.citation, paper.page.url)}
+    said = {word for paper in map(find_paper, registry.BUILT_IN) for word in (paper.name, paper.title, paper.citation, paper.page.url)}
     for place in ("app/navigation.py", "app/focus.py", *PAGES_OF_ALL, "sentviz/runs/presets.py", "sentviz/training/recipe.py"):
         tree = ast.parse((ROOT / place).read_text(encoding="utf-8"))
         values = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
@@ -422,7 +422,7 @@ def test_a_paper_that_raises_on_import_is_a_sentence(made_up: Paper) -> None:
     ],
 )
 def test_what_would_take_anothers_place_is_left_out(made_up: Paper, changes: dict[str, object], said: str) -> None:
-    others = [find_preset(name) for name in registry.BUILT_IN]
+    others = [find_paper(name) for name in registry.BUILT_IN]
     assert registry._wrong(made_up, others) == ""
     assert said in registry._wrong(replace(made_up, **changes), others)  # type: ignore[arg-type]
     assert "is no sentviz.runs.registry.Paper" in registry._wrong(changes, others)
@@ -436,7 +436,7 @@ def test_claims_that_cannot_be_loaded_are_said(made_up: Paper, monkeypatch: pyte
     monkeypatch.setitem(papers(), "made-up", lost)
     frame = judged([], ["made-up", "hardmax"])
     assert frame["evidence"].iloc[0].startswith("Claims of Made-up cannot be loaded")
-    assert len(frame) == 1 + len(claims_of(find_preset("hardmax")))
+    assert len(frame) == 1 + len(claims_of(find_paper("hardmax")))
 
 
 def test_a_test_that_raises_cannot_be_told(made_up: Paper, monkeypatch: pytest.MonkeyPatch) -> None:
