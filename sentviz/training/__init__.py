@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sentviz.training.subject import TrainingTask
     from sentviz.training.trainer import Trainer
 
-__all__ = ["TrainingTask", "Trainer", "adopt", "batches", "finetune", "finish", "subject_of", "train"]
+__all__ = ["Trainer", "TrainingTask", "adopt", "batches", "finetune", "finish", "subject_of", "train"]
 
 _MODULES = {
     "TrainingTask": "subject",
