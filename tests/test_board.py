@@ -7,7 +7,7 @@ from itertools import combinations
 import pandas as pd
 import pytest
 
-from sentviz.analysis.claim import Effect, Verdict
+from sentviz.analysis.claim import VERDICT_WORDS, Effect, Verdict
 from sentviz.errors import InputError
 from sentviz.figures.board import board
 from sentviz.figures.colours import DEFICIENCIES, THEMES, Theme, palette, simulated
@@ -51,8 +51,8 @@ def test_every_claim_of_the_ledger_is_one_cell(ledger: pd.DataFrame) -> None:
         assert len(places) == len(claims) == len(figure.frame)
         for row in claims.to_dict("records"):
             colour, words = found[row["key"]]
-            assert colour == verdict_colour(row["verdict"], "light") and row["verdict"] in words
-        pd.testing.assert_series_equal(figure.frame["verdict"], claims["verdict"].reset_index(drop=True))
+            assert colour == verdict_colour(row["verdict"], "light") and VERDICT_WORDS[row["verdict"]] in words
+        pd.testing.assert_series_equal(figure.frame["verdict"], claims["verdict"].map(VERDICT_WORDS).reset_index(drop=True))
 
 
 def test_rows_and_columns_are_those_of_the_claims(ledger: pd.DataFrame) -> None:
@@ -77,7 +77,7 @@ def test_the_sign_is_there_for_who_sees_no_colour() -> None:
     assert [note.text for note in bare.annotations].count("<b>?</b>") == 1
     whole = board(claims, title="t").plot.layout
     words = [note.text for note in whole.annotations]
-    assert all(f"{verdict} <b>1</b>" in words for verdict in VERDICTS) and words.count("<b>?</b>") == 2
+    assert all(f"{VERDICT_WORDS[verdict]} <b>1</b>" in words for verdict in VERDICTS) and words.count("<b>?</b>") == 2
 
 
 @pytest.mark.parametrize(("low", "value", "high"), [(-1.0, 0.5, 2.0), (3.0, 4.0, 5.0)])
@@ -111,7 +111,7 @@ def test_several_papers_in_a_narrow_column_are_tiles(ledger: pd.DataFrame) -> No
     assert figure is not None
     narrow, wide = figure(width=387).plot, figure(width=800).plot
     counts = {bar.name: len(bar.base) for bar in narrow.data}
-    assert {name: n for name, n in counts.items() if n} == ledger["verdict"].value_counts().to_dict()
+    assert {name: n for name, n in counts.items() if n} == ledger["verdict"].map(VERDICT_WORDS).value_counts().to_dict()
     assert max(base + 0.92 for bar in narrow.data for base in bar.base or ()) <= narrow.layout.xaxis.range[1] + 1e-9
     assert narrow.layout.width == 387 and narrow.layout.height < 700
     assert sum(1 for _ in wide.select_xaxes()) == ledger["paper"].nunique()
@@ -139,8 +139,8 @@ def test_strange_words_are_text_and_bad_input_is_a_sentence() -> None:
     ("effect", "words"),
     [
         (Effect(0.123, -0.05, 0.29), "+0.12 [−0.05, +0.29] points"),
-        (Effect.in_points(-0.0123, -0.02, -0.004), "−1.23 [−2.00, −0.40] points"),
-        (Effect.in_percent(0.5, 0.4, 0.6, 0.9), "50.0 [40.0, 60.0]%"),
+        (Effect.from_share_difference(-0.0123, -0.02, -0.004), "−1.23 [−2.00, −0.40] points"),
+        (Effect.from_share(0.5, 0.4, 0.6, 0.9), "50.0 [40.0, 60.0]%"),
         (Effect(13.4, 13.0, 15.7, "×", 5.3), "13.4 [13.0, 15.7] ×"),
         (Effect(-0.3, unit=""), "−0.30"),
     ],

@@ -96,7 +96,7 @@ def test_without_runs_what_needs_them_cannot_be_judged(tmp_path: Path, monkeypat
     monkeypatch.setattr(measured, "FOLDER", tmp_path)
     frame = judged([])
     assert not frame["evidence"].str.startswith(BROKEN).any()
-    assert set(frame[frame["against"] == "runs here"]["verdict"]) == {"cannot be judged here"}
+    assert set(frame[frame["against"] == "runs here"]["verdict"]) == {"unjudged"}
     assert len(frame) == sum(len(claims_of(paper)) for paper in papers().values())
 
 
@@ -119,7 +119,7 @@ def test_the_page_filters_by_paper_and_verdict() -> None:
 
     ledger = verdicts(study_runs().runs).set_index("key")
     app = opened("claims", paper="ndt", verdict="fails")
-    wanted = ledger[(ledger["name"] == "ndt") & (ledger["verdict"] == "does not hold")]
+    wanted = ledger[(ledger["name"] == "ndt") & (ledger["verdict"] == "fails")]
     assert sorted(board_keys(app)) == sorted(wanted.index)
     assert f"does not hold ({len(wanted)})" in app.button_group(key="focus-verdict").options
     everything = opened("claims")
@@ -149,13 +149,13 @@ def test_verdicts_are_kept_for_the_same_runs_only(tmp_path: Path) -> None:
     """A store of made-up verdicts is believed for the runs that it names, and for no others; a damaged one is no store."""
     file = tmp_path / "verdicts.json"
     measure([], file=file)
-    lied = file.read_text(encoding="utf-8").replace("cannot be judged here", "holds")
+    lied = file.read_text(encoding="utf-8").replace("unjudged", "holds")
     file.write_text(lied, encoding="utf-8")
     run = made_run(tmp_path, "sst2", "vanilla")
     assert set(verdicts([], ["ndt"], file=file).query("against == 'runs here'")["verdict"]) == {"holds"}
-    assert set(verdicts([run], ["ndt"], file=file).query("against == 'runs here'")["verdict"]) == {"cannot be judged here"}
+    assert set(verdicts([run], ["ndt"], file=file).query("against == 'runs here'")["verdict"]) == {"unjudged"}
     file.write_text("{", encoding="utf-8")
-    assert set(verdicts([], ["ndt"], file=file).query("against == 'runs here'")["verdict"]) == {"cannot be judged here"}
+    assert set(verdicts([], ["ndt"], file=file).query("against == 'runs here'")["verdict"]) == {"unjudged"}
 
 
 def test_signs_are_minus_signs_and_names_keep_their_hyphens() -> None:

@@ -114,7 +114,7 @@ TABLES: dict[str, tuple[list[tuple[object, ...]], list[tuple[object, ...]]]] = {
 
 @pytest.mark.parametrize("statement", TABLES)
 def test_sentences_about_its_tables(statement: str, printed: Callable[..., None]) -> None:
-    for cases, verdict in zip(TABLES[statement], ("holds", "does not hold"), strict=True):
+    for cases, verdict in zip(TABLES[statement], ("holds", "fails"), strict=True):
         for case in cases:
             printed(*case)
             assert told(statement).verdict == verdict, case
@@ -122,7 +122,7 @@ def test_sentences_about_its_tables(statement: str, printed: Callable[..., None]
 
 def test_spreads_alike_leave_stability_open(printed: Callable[..., None]) -> None:
     printed({"cls-last-scaled": zigzag(0.1), "cls-all": near(0.1), "cls-all-scaled": near(0.11), "cls-last": near(0.12)})
-    assert told("So it is more stable than the other settings").verdict == "cannot be told"
+    assert told("So it is more stable than the other settings").verdict == "open"
 
 
 # ---- what is simulated or stored
@@ -156,12 +156,12 @@ def test_what_is_simulated_or_counted(statement: str, monkeypatch: pytest.Monkey
     assert told(statement).verdict == "holds"
     for case in false:
         plant(*case, monkeypatch)
-        assert told(statement).verdict == "does not hold"
+        assert told(statement).verdict == "fails"
 
 
 def test_coverage_that_is_not_there_leaves_it_open(monkeypatch: pytest.MonkeyPatch) -> None:
     shares(0.5, 0.5, monkeypatch, without="nsmc")
-    assert told(COVERED).verdict == told(EVEN).verdict == "cannot be judged here"
+    assert told(COVERED).verdict == told(EVEN).verdict == "unjudged"
 
 
 # ---- the runs here, made up
@@ -183,11 +183,11 @@ def test_every_setting_against_another(statement: str, tmp_path: Path) -> None:
     name = base.replace("-", "_")
     good = settings(tmp_path / "good", data, 10, **{name: 70})
     assert told(statement, good).verdict == "holds" and "for other seeds as well" in told(statement, good).evidence
-    assert told(statement, good[2:]).verdict == "cannot be told"  # a setting is not here
-    assert told(statement, settings(tmp_path / "bad", data, 70, **{name: 10})).verdict == "does not hold"
+    assert told(statement, good[2:]).verdict == "open"  # a setting is not here
+    assert told(statement, settings(tmp_path / "bad", data, 70, **{name: 10})).verdict == "fails"
     one = settings(tmp_path / "one", data, 10, **{name: 40, "cls_last": 100})
-    assert told(statement, one).verdict == "does not hold"
-    assert told(statement, settings(tmp_path / "same", data, 30, **{name: 30})).verdict == "cannot be told"
+    assert told(statement, one).verdict == "fails"
+    assert told(statement, settings(tmp_path / "same", data, 30, **{name: 30})).verdict == "open"
 
 
 STEADY = {f"Last head ÷ √d varies least on {title} (paper: over encoders, here: over seeds)": data for data, title in DATASETS.items()}
@@ -205,12 +205,12 @@ def test_spread_over_seeds(statement: str, tmp_path: Path) -> None:
 
     close, wide = (20, 21, 20, 21), (10, 60, 90, 30)
     assert told(statement, shelf(close, wide)).verdict == "holds"
-    assert told(statement, shelf(wide, close)).verdict == "does not hold"
-    assert told(statement, shelf(wide, wide)).verdict == "cannot be told"
-    assert told(statement, [*seeds("cls-last-scaled", *close), *seeds("cls-all", *wide)]).verdict == "cannot be told"  # two are not here
+    assert told(statement, shelf(wide, close)).verdict == "fails"
+    assert told(statement, shelf(wide, wide)).verdict == "open"
+    assert told(statement, [*seeds("cls-last-scaled", *close), *seeds("cls-all", *wide)]).verdict == "open"  # two are not here
     alone = told(statement, [*seeds("cls-last-scaled", *close), *seeds("cls-all", 90)])  # one seed has no spread
-    assert alone.verdict == "cannot be judged here" and alone.evidence.startswith("only Last head ÷ √d")
-    assert told(statement, seeds("cls-last-scaled", *close)).verdict == told(statement).verdict == "cannot be judged here"
+    assert alone.verdict == "unjudged" and alone.evidence.startswith("only Last head ÷ √d")
+    assert told(statement, seeds("cls-last-scaled", *close)).verdict == told(statement).verdict == "unjudged"
 
 
 CHANGES = {f"On {title} the injection changes how unevenly [CLS] looks at the others": (data, 0, 1) for data, title in DATASETS.items()}
@@ -232,11 +232,11 @@ def test_deviations_about_cls(statement: str, tmp_path: Path) -> None:
                 made.append(with_heads(run, moving, still) if column == 0 else with_heads(run, still, moving))
         return made
 
-    verdicts = ("does not hold", "holds")
+    verdicts = ("fails", "holds")
     assert told(statement, shelf(0.1, 0.001)).verdict == verdicts[if_moved]
     assert told(statement, shelf(0.0001, 0.0001)).verdict == verdicts[not if_moved]
-    assert told(statement, shelf(0.02, 0.03)).verdict == "cannot be told"
-    assert told(statement, shelf(0.1, 0.001, seeds=1)).verdict == told(statement).verdict == "cannot be judged here"
+    assert told(statement, shelf(0.02, 0.03)).verdict == "open"
+    assert told(statement, shelf(0.1, 0.001, seeds=1)).verdict == told(statement).verdict == "unjudged"
 
 
 MOST_TASKS = "Out of domain the injection gains in most tasks"
@@ -248,12 +248,12 @@ TASKS = ("klue_nli", "korean_hate_speech", "question_pair")
     [
         (3, 0, 3, "holds"),
         (2, 1, 3, "holds"),
-        (1, 2, 3, "does not hold"),
-        (0, 3, 3, "does not hold"),
-        (1, 0, 3, "cannot be told"),
-        (0, 0, 3, "cannot be told"),
-        (1, 0, 2, "cannot be told"),
-        (0, 1, 2, "does not hold"),
+        (1, 2, 3, "fails"),
+        (0, 3, 3, "fails"),
+        (1, 0, 3, "open"),
+        (0, 0, 3, "open"),
+        (1, 0, 2, "open"),
+        (0, 1, 2, "fails"),
     ],
 )
 def test_out_of_domain(better: int, worse: int, of: int, verdict: str, tmp_path: Path) -> None:

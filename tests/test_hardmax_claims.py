@@ -42,14 +42,14 @@ def test_no_claim_is_left_out() -> None:
 def test_without_runs_only_the_simulated_claim_has_a_verdict() -> None:
     frame = judged([], ["hardmax"])
     assert len(frame) == len(claims_of(PAPER))
-    told = frame[frame["verdict"] != "cannot be judged here"]
+    told = frame[frame["verdict"] != "unjudged"]
     assert told["against"].tolist() == ["simulated runs"]
     assert beside([]).empty
 
 
 @pytest.mark.parametrize(
     ("statements", "verdict"),
-    [((True, None), "holds"), ((None,), "cannot be told"), ((True, False, None), "does not hold")],
+    [((True, None), "holds"), ((None,), "open"), ((True, False, None), "fails")],
     ids=["hold", "open", "fall"],
 )
 def test_the_theorem_on_planted_statements(statements: tuple[bool | None, ...], verdict: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,10 +77,10 @@ def surveyed(monkeypatch: pytest.MonkeyPatch, seeds: int) -> list[Any]:
     ("shares", "verdict"),
     [
         ((0.95,), "holds"),
-        ((0.94,), "does not hold"),
+        ((0.94,), "fails"),
         ((0.99, 0.96), "holds"),
-        ((0.99, 0.9), "cannot be told"),
-        ((0.1, 0.9), "does not hold"),
+        ((0.99, 0.9), "open"),
+        ((0.1, 0.9), "fails"),
     ],
 )
 def test_how_many_words_stand_at_a_leader(shares: tuple[float, ...], verdict: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,12 +118,12 @@ GOOD, BAD = {"negative": ["awful", "dull"], "positive": ["lovely", "warm"]}, {"n
     ("seeds", "verdict"),
     [
         ((GOOD,), "holds"),
-        ((BAD,), "does not hold"),
+        ((BAD,), "fails"),
         ((GOOD, GOOD), "holds"),
-        ((GOOD, BAD), "cannot be told"),
-        (({"positive": ["lovely", "warm"], "negative": []},), "does not hold"),
-        (({"positive": ["lovely", "awful"], "negative": ["awful", "warm"]},), "does not hold"),
-        (({"positive": [], "negative": []},), "does not hold"),
+        ((GOOD, BAD), "open"),
+        (({"positive": ["lovely", "warm"], "negative": []},), "fails"),
+        (({"positive": ["lovely", "awful"], "negative": ["awful", "warm"]},), "fails"),
+        (({"positive": [], "negative": []},), "fails"),
     ],
     ids=["hold", "fall", "both hold", "seeds differ", "one side only", "half", "none"],
 )
@@ -138,7 +138,7 @@ def test_what_leaders_convey(
     assert found(statement, here).verdict == verdict
     assert set(asked) == {2.0 if statement == SENTIMENT[0] else -1 / 3}
     monkeypatch.setattr(claims, "_sides", dict)
-    assert found(statement, here).verdict == "cannot be judged here"
+    assert found(statement, here).verdict == "unjudged"
 
 
 def test_how_far_a_leader_has_to_be_from_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,11 +201,11 @@ def test_accuracy_by_dimension(shelf: Shelf) -> None:
     rising = {2: 160, 4: 110, 8: 60, 16: 10}
     up = found(GROWS, shelf(rising))
     assert up.verdict == "holds" and "d 8 to 16: +25.00" in up.evidence and "2 against 2 seeds" in up.evidence
-    assert found(GROWS, shelf(rising | {8: 120})).verdict == "does not hold"  # worse than d = 4
-    assert found(GROWS, shelf(rising | {8: 110})).verdict == "cannot be told"  # as good as d = 4
-    assert found(GROWS, shelf({2: 160, 4: 110, 8: 60})).verdict == "cannot be told"  # 16 is not here, and could be worse
-    assert found(GROWS, shelf(rising, seeds=1)).verdict == "cannot be judged here"  # other seeds unknown
-    assert found(GROWS, shelf({2: 10})).verdict == "cannot be judged here"
+    assert found(GROWS, shelf(rising | {8: 120})).verdict == "fails"  # worse than d = 4
+    assert found(GROWS, shelf(rising | {8: 110})).verdict == "open"  # as good as d = 4
+    assert found(GROWS, shelf({2: 160, 4: 110, 8: 60})).verdict == "open"  # 16 is not here, and could be worse
+    assert found(GROWS, shelf(rising, seeds=1)).verdict == "unjudged"  # other seeds unknown
+    assert found(GROWS, shelf({2: 10})).verdict == "unjudged"
 
 
 @pytest.mark.slow
@@ -213,12 +213,12 @@ def test_accuracies_beside_the_public_code(shelf: Shelf) -> None:
     """Public accuracies are 79.1 to 88.2 %: wrong in 42 to 24 of 200 rows."""
     few, many, near = dict.fromkeys(PUBLIC, 5), dict.fromkeys(PUBLIC, 120), {2: 42, 4: 35, 8: 30, 16: 24}
     assert found(REACHED, shelf(few)).verdict == "holds"
-    assert found(REACHED, shelf(many)).verdict == "does not hold"
-    assert found(REACHED, shelf(few | {16: 120})).verdict == "does not hold"
-    assert found(REACHED, shelf(near)).verdict == "cannot be told"
-    assert found(REACHED, shelf({2: 5})).verdict == "cannot be told"  # three are not here
+    assert found(REACHED, shelf(many)).verdict == "fails"
+    assert found(REACHED, shelf(few | {16: 120})).verdict == "fails"
+    assert found(REACHED, shelf(near)).verdict == "open"
+    assert found(REACHED, shelf({2: 5})).verdict == "open"  # three are not here
     one = found(REACHED, shelf(few, seeds=1))
-    assert one.verdict == "cannot be judged here" and "(public code 85.05%), one seed" in one.evidence
+    assert one.verdict == "unjudged" and "(public code 85.05%), one seed" in one.evidence
 
 
 @pytest.mark.slow

@@ -83,9 +83,9 @@ def answers(runs):
 def _trained(runs):
     here = configurations(runs, "toy", ["made-wide"])
     if not here:
-        return Finding("cannot be judged here", "no run is here")
+        return Finding("unjudged", "no run is here")
     found = here["made-wide"][0].metrics()["test"]["accuracy"]
-    effect = Effect.in_percent(found["value"], found["low"], found["high"], 0.5, "accuracy")
+    effect = Effect.from_share(found["value"], found["low"], found["high"], 0.5, "accuracy")
     return Finding("holds", f"n = {here['made-wide'][0].metrics()['test']['n']}", effect=effect)
 
 CLAIMS = (Claim("A wide model can be trained", "section 1", "runs here", _trained, "It trains", on="Toy", data=("toy",), shows="seen"),)
@@ -305,7 +305,7 @@ def test_a_foreign_claim_is_judged(made_up: Paper, trained: Run) -> None:
         ["A wide model can be trained", "holds", "n = 60"]
     ]
     assert "Made-up" in set(judged([])["paper"])
-    assert judged([], ["made-up"])["verdict"].item() == "cannot be judged here"
+    assert judged([], ["made-up"])["verdict"].item() == "unjudged"
 
 
 def test_a_foreign_paper_is_written(made_up: Paper, trained: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

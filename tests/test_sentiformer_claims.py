@@ -43,7 +43,7 @@ def test_every_claim_answers_without_runs() -> None:
         verdict = claim.test([])
         assert verdict.evidence
         if claim.against == "runs here":
-            assert verdict.verdict == "cannot be judged here", claim.statement
+            assert verdict.verdict == "unjudged", claim.statement
 
 
 def test_its_own_tables_by_hand() -> None:
@@ -51,13 +51,13 @@ def test_its_own_tables_by_hand() -> None:
     columns = ("sst5", "imdb", "yelp_polarity", "twitter")
     above = sum(float(rows["SentiFormer"][name]) >= float(rows["BERT-base"][name]) for name in columns)
     one = found("SentiFormer matches or exceeds BERT-base on three of four data sets", [])
-    assert one.evidence.startswith(f"{above} of 4") and one.verdict == ("holds" if above >= 3 else "does not hold")
-    assert found("Twitter is its clearest win", []).verdict == "does not hold"  # + 0.5 on SST-5 as well
+    assert one.evidence.startswith(f"{above} of 4") and one.verdict == ("holds" if above >= 3 else "fails")
+    assert found("Twitter is its clearest win", []).verdict == "fails"  # + 0.5 on SST-5 as well
     assert found("Aware positions are worth 1.6 points, gates 1.2", []).verdict == "holds"
     recovers = found("Full attention recovers 0.2 points", [])
-    assert recovers.verdict == "does not hold" and "\u22120.2" in recovers.evidence
+    assert recovers.verdict == "fails" and "\u22120.2" in recovers.evidence
     hundred = found("At k = 128, s = 2 and n = 2048 the window is over 100 times as fast in theory", [])
-    assert hundred.verdict == "does not hold" and f"{2048 / 130:.1f}" in hundred.evidence and f"{2048 / 68:.1f}" in hundred.evidence
+    assert hundred.verdict == "fails" and f"{2048 / 130:.1f}" in hundred.evidence and f"{2048 / 68:.1f}" in hundred.evidence
     assert found("It has one fifth of BERT-base's parameters", []).verdict == "holds"
 
 
@@ -96,7 +96,7 @@ def test_its_own_tables_rewritten(
 ) -> None:
     """Table I by data set, BERT-base at 70 everywhere; table II by variant."""
     stored = prints.table(name)
-    for rows, verdict in ((holds, "holds"), (fails, "does not hold")):
+    for rows, verdict in ((holds, "holds"), (fails, "fails")):
         for row in rows:
             frame = stored.copy()
             if name == "accuracy":
@@ -123,13 +123,13 @@ BEATS = "SentiFormer beats the BiLSTM and the CNN on SST-5"
 
 
 @pytest.mark.parametrize(
-    ("whole", "lstm", "verdict"), [(10, 60, "holds"), (60, 10, "does not hold"), (30, 30, "cannot be told")], ids=["hold", "fall", "open"]
+    ("whole", "lstm", "verdict"), [(10, 60, "holds"), (60, 10, "fails"), (30, 30, "open")], ids=["hold", "fall", "open"]
 )
 def test_against_baselines(whole: int, lstm: int, verdict: str, tmp_path: Path) -> None:
     runs = seeds(tmp_path, "sentiformer", whole) + seeds(tmp_path, "bilstm", lstm) + seeds(tmp_path, "cnn", 60)
     one = found(BEATS, runs)
     assert one.verdict == verdict and "BiLSTM" in one.evidence and "n = 200" in one.evidence
-    assert found(BEATS, runs[:3]).verdict == "cannot be judged here"
+    assert found(BEATS, runs[:3]).verdict == "unjudged"
     assert next(one for one in asked(runs) if "BiLSTM" in one.question).verdict == verdict
 
 
@@ -138,14 +138,14 @@ def test_each_side_has_the_rate_that_validation_chose(tmp_path: Path) -> None:
     assert found(BEATS, runs).verdict == "holds"
     runs += made_seeds(tmp_path, "sst5_trees", "cnn", 3, wrong=5, validation=0.95, variant="fast")
     one = found(BEATS, runs)
-    assert one.verdict == "cannot be told" and "CNN had a rate to choose" in one.evidence  # it had a choice that SentiFormer had not
+    assert one.verdict == "open" and "CNN had a rate to choose" in one.evidence  # it had a choice that SentiFormer had not
     runs += made_seeds(tmp_path, "sst5_trees", "sentiformer", 3, wrong=110, validation=0.3, variant="fast")  # chosen by none
     pairs = {one.other: one for one in against_baselines(runs, "sst5_trees")}
     assert set(pairs) == {"bilstm", "cnn-fast"} and {one.own for one in pairs.values()} == {"sentiformer"}
     adjusted = holm({name: one.comparison.p for name, one in pairs.items()})
     assert {name: one.adjusted for name, one in pairs.items()} == adjusted
     assert pairs["cnn-fast"].word == "worse" and pairs["bilstm"].word == "cannot be told"  # SentiFormer beat it with a rate more
-    assert found(BEATS, runs).verdict == "does not hold" and "rate 1e-3" in found(BEATS, runs).evidence
+    assert found(BEATS, runs).verdict == "fails" and "rate 1e-3" in found(BEATS, runs).evidence
     assert beside(runs, "sst5_trees").set_index("model").loc["CNN, rate 1e-3", "value"] == pytest.approx(0.975)
 
 
@@ -179,39 +179,39 @@ def test_a_reading_is_of_the_rate_that_validation_chose(tmp_path: Path) -> None:
 
 def test_one_seed_of_everything_tells_nothing(tmp_path: Path) -> None:
     runs = [run for model, wrong in (("sentiformer", 10), ("bilstm", 90), ("cnn", 90)) for run in seeds(tmp_path, model, wrong, n=1)]
-    assert found(BEATS, runs).verdict == "cannot be judged here"
+    assert found(BEATS, runs).verdict == "unjudged"
 
 
-@pytest.mark.parametrize(("wrong", "verdict"), [(70, "holds"), (5, "does not hold"), (20, "cannot be told")], ids=["hold", "fall", "open"])
+@pytest.mark.parametrize(("wrong", "verdict"), [(70, "holds"), (5, "fails"), (20, "open")], ids=["hold", "fall", "open"])
 def test_a_part_matters_where_it_is_missed(wrong: int, verdict: str, tmp_path: Path) -> None:
-    runs = seeds(tmp_path, "sentiformer", 20 if verdict != "does not hold" else 60) + seeds(tmp_path, "sentiformer-no-gate", wrong)
+    runs = seeds(tmp_path, "sentiformer", 20 if verdict != "fails" else 60) + seeds(tmp_path, "sentiformer-no-gate", wrong)
     assert found("It is worse without gates on SST-5", runs).verdict == verdict
     (row,) = ablations(runs, "sst5_trees").to_dict("records")
     assert row["printed"] == pytest.approx(-0.012) and row["title"] == "without gates"
-    assert found("It is worse without layer norm on SST-5", runs).verdict == "cannot be judged here"
+    assert found("It is worse without layer norm on SST-5", runs).verdict == "unjudged"
 
 
-@pytest.mark.parametrize(("wrong", "verdict"), [(5, "does not hold"), (120, "holds"), (60, "cannot be told")], ids=["fall", "hold", "open"])
+@pytest.mark.parametrize(("wrong", "verdict"), [(5, "fails"), (120, "holds"), (60, "open")], ids=["fall", "hold", "open"])
 def test_full_attention_gains_nothing(wrong: int, verdict: str, tmp_path: Path) -> None:
     runs = seeds(tmp_path, "sentiformer", 60) + made_seeds(tmp_path, "sst5_trees", "sentiformer-full", 3, wrong=wrong, first_wrong=40)
     assert found("Full attention brings no gain on SST-5", runs).verdict == verdict
 
 
-@pytest.mark.parametrize(("five", "two", "verdict"), [(100, 20, "does not hold"), (16, 100, "holds")], ids=["two classes", "five classes"])
+@pytest.mark.parametrize(("five", "two", "verdict"), [(100, 20, "fails"), (16, 100, "holds")], ids=["two classes", "five classes"])
 def test_the_reading_that_the_print_fits(five: int, two: int, verdict: str, tmp_path: Path) -> None:
     """200 rows: 16 wrong are 92 %, near the printed 92.3."""
     runs = [made_run(tmp_path, "sst5_trees", "sentiformer", wrong=five, classes=FIVE)]
     runs.append(made_run(tmp_path, "sst5_trees_binary", "sentiformer", wrong=two))
     (one,) = readings(runs)
-    assert one.printed == pytest.approx(0.923) and one.nearer == ("two" if verdict == "does not hold" else "five")
+    assert one.printed == pytest.approx(0.923) and one.nearer == ("two" if verdict == "fails" else "five")
     assert found("The printed SST-5 accuracies are of five classes", runs).verdict == verdict
     runs += [made_run(tmp_path, "sst5_trees", "cnn", wrong=30, classes=FIVE), made_run(tmp_path, "sst5_trees_binary", "cnn", wrong=100)]
-    assert found("The printed SST-5 accuracies are of five classes", runs).verdict == ("holds" if verdict == "holds" else "cannot be told")
+    assert found("The printed SST-5 accuracies are of five classes", runs).verdict == ("holds" if verdict == "holds" else "open")
 
 
 def test_words_of_several_comparisons() -> None:
-    assert worded([]) == "cannot be told" == worded(["better", "cannot be told"])
-    assert worded(["better", "better"]) == "holds" and worded(["better", "worse"]) == "does not hold"
+    assert worded([]) == "open" == worded(["better", "cannot be told"])
+    assert worded(["better", "better"]) == "holds" and worded(["better", "worse"]) == "fails"
 
 
 def test_what_has_learned_nothing_is_named(tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ def stored(monkeypatch: pytest.MonkeyPatch, name: str, rows: list[dict[str, obje
     monkeypatch.setattr(f"sentviz.papers.sentiformer.{name}", lambda path=None: frame)
 
 
-@pytest.mark.parametrize(("part", "verdict"), [((1.01, 1.2), "holds"), ((0.7, 0.99), "does not hold"), ((0.9, 1.1), "cannot be told")])
+@pytest.mark.parametrize(("part", "verdict"), [((1.01, 1.2), "holds"), ((0.7, 0.99), "fails"), ((0.9, 1.1), "open")])
 @pytest.mark.parametrize(
     ("model", "statement"),
     [
@@ -266,16 +266,16 @@ def test_speed_is_held_against_the_printed_ratio(
     stored(monkeypatch, "throughput.measured", [*(one | {"low": 1, "high": 99} for one in others), row])
     assert found(statement, []).verdict == verdict
     stored(monkeypatch, "throughput.measured", others)
-    assert found(statement, []).verdict == "cannot be judged here"
+    assert found(statement, []).verdict == "unjudged"
 
 
 @pytest.mark.parametrize(
     ("spans", "verdict"),
     [
-        ([(0.9, 1.1), (1.7, 1.9)], "does not hold"),
+        ([(0.9, 1.1), (1.7, 1.9)], "fails"),
         ([(2.1, 2.4), (2.8, 3.3)], "holds"),
-        ([(0.9, 1.1), (2.8, 3.3)], "cannot be told"),
-        ([(1.8, 2.2), (1.9, 2.3)], "cannot be told"),
+        ([(0.9, 1.1), (2.8, 3.3)], "open"),
+        ([(1.8, 2.2), (1.9, 2.3)], "open"),
     ],
     ids=["fall", "hold", "open by length", "open by noise"],
 )
@@ -291,7 +291,7 @@ def test_training_is_held_against_three_times(spans: list[tuple[float, float]], 
     one = found(statement, [])
     assert one.verdict == verdict and "at 64" in one.evidence and "at 512" in one.evidence
     stored(monkeypatch, "throughput.measured", two)
-    assert found(statement, []).verdict == "cannot be judged here"
+    assert found(statement, []).verdict == "unjudged"
 
 
 def learned(model: str, right: int, **other: object) -> dict[str, object]:
@@ -306,11 +306,11 @@ RECURRENT = "Nor can an RNN whose state has fewer than n − 1 numbers"
 @pytest.mark.parametrize(
     ("statement", "row", "beside", "verdicts"),
     [
-        (ATTENTION, {"model": "transformer, 1 layer, 2 heads"}, {"length": 32}, ("cannot be told", "holds", "cannot be told")),
-        (ATTENTION, {"model": "transformer", "length": 24}, {"positions": "learned"}, ("cannot be told", "holds", "cannot be told")),
-        (MARKOV, {"model": "last 2 words", "order": 2}, {"length": 2}, ("holds", "does not hold", "cannot be told")),
-        (MARKOV, {"model": "last 2 words", "order": 2, "length": 3}, {"length": 1}, ("holds", "does not hold", "cannot be told")),
-        (RECURRENT, {"model": "GRU", "length": 48}, {"length": 32}, ("cannot be told", "does not hold", "cannot be told")),
+        (ATTENTION, {"model": "transformer, 1 layer, 2 heads"}, {"length": 32}, ("open", "holds", "open")),
+        (ATTENTION, {"model": "transformer", "length": 24}, {"positions": "learned"}, ("open", "holds", "open")),
+        (MARKOV, {"model": "last 2 words", "order": 2}, {"length": 2}, ("holds", "fails", "open")),
+        (MARKOV, {"model": "last 2 words", "order": 2, "length": 3}, {"length": 1}, ("holds", "fails", "open")),
+        (RECURRENT, {"model": "GRU", "length": 48}, {"length": 32}, ("open", "fails", "open")),
     ],
     ids=["attention, long", "attention, learned", "markov, as long", "markov, shorter", "gru, short"],
 )
@@ -327,20 +327,20 @@ def test_proposition_2_is_held_against_chance(
         stored(monkeypatch, "separation.measured", [planted, misleading, learned(other, 1000 - right, length=48)])
         assert found(statement, []).verdict == verdict, right
     stored(monkeypatch, "separation.measured", [misleading])
-    assert found(statement, []).verdict == "cannot be judged here"
+    assert found(statement, []).verdict == "unjudged"
 
 
-@pytest.mark.parametrize(("low", "high", "verdict"), [(0, 0.05, "holds"), (0.3, 0.5, "does not hold"), (0.05, 0.3, "cannot be told")])
+@pytest.mark.parametrize(("low", "high", "verdict"), [(0, 0.05, "holds"), (0.3, 0.5, "fails"), (0.05, 0.3, "open")])
 @pytest.mark.parametrize("seeds", [1, 2])
 def test_gates_are_held_against_zero(low: float, high: float, verdict: str, seeds: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [("word", name, "", -1, (low + high) / 2, low, high, seeds, 90) for name in ("the", "is")]
     names = ["kind", "name", "against", "layer", "value", "low", "high", "seeds", "n"]
     monkeypatch.setattr("sentviz.papers.sentiformer.claims.over_seeds", lambda runs: pd.DataFrame(rows, columns=names))
     one = found("On SST-5 “the” and “is” learn gates close to zero", [])
-    assert one.verdict == (verdict if seeds > 1 else "cannot be judged here")
+    assert one.verdict == (verdict if seeds > 1 else "unjudged")
 
 
-@pytest.mark.parametrize(("low", "high", "verdict"), [(-0.2, -0.1, "holds"), (0.1, 0.2, "does not hold"), (-0.1, 0.1, "cannot be told")])
+@pytest.mark.parametrize(("low", "high", "verdict"), [(-0.2, -0.1, "holds"), (0.1, 0.2, "fails"), (-0.1, 0.1, "open")])
 @pytest.mark.parametrize("seeds", [1, 2])
 def test_gates_of_function_words_beside_polar_ones(
     low: float, high: float, verdict: str, seeds: int, monkeypatch: pytest.MonkeyPatch
@@ -354,4 +354,4 @@ def test_gates_of_function_words_beside_polar_ones(
     ]
     monkeypatch.setattr("sentviz.papers.sentiformer.claims.over_seeds", lambda runs: pd.DataFrame([*others, asked], columns=names))
     one = found("On SST-5 the gates shut function words more than words of sentiment", [])
-    assert one.verdict == (verdict if seeds > 1 else "cannot be judged here")
+    assert one.verdict == (verdict if seeds > 1 else "unjudged")

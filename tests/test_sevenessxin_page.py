@@ -75,7 +75,7 @@ def test_without_runs_everything_says_how_to_train_them(tmp_path: Path, monkeypa
     monkeypatch.setattr(measured, "FOLDER", tmp_path)
     frame = judged([], ["sevenessxin"])
     assert not frame["evidence"].str.contains(BROKEN).any()
-    assert (frame.loc[frame["against"] == "runs here", "verdict"] == "cannot be judged here").all()
+    assert (frame.loc[frame["against"] == "runs here", "verdict"] == "unjudged").all()
     assert beside([])["value"].isna().all() and gains([]).empty and longer([]).empty and curve([])["value"].isna().all()
     for name, maker in makers(find_paper("sevenessxin")).items():
         assert all(made.caption for made in maker([])), name

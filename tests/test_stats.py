@@ -15,7 +15,7 @@ from scipy.stats import binomtest
 
 from sentviz.analysis.evaluation import holm
 from sentviz.errors import InputError, RunError
-from sentviz.papers.studies.stats import aligned, paired, right, verdict
+from sentviz.papers.studies.stats import aligned, paired, right
 from sentviz.runs.store import Run
 from tests.studies import answering
 
@@ -103,30 +103,6 @@ def test_holm_names_what_is_no_p_value(wrong: float) -> None:
     """Negative, above one, not a number."""
     with pytest.raises(InputError, match="that of bad does not"):
         holm({"good": 0.5, "bad": wrong})
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "margin", "want"),
-    [
-        (0.01, 0.03, 0.0, "holds"),
-        (0.01, 0.03, 0.01, "cannot be told"),
-        (0.01, 0.03, 0.02, "cannot be told"),
-        (0.01, 0.03, 0.03, "does not hold"),
-        (-0.02, -0.01, 0.0, "does not hold"),
-        (-0.02, -0.01, -0.03, "holds"),
-        (0.0, 0.0, 0.0, "does not hold"),
-        (math.nan, math.nan, 0.0, "cannot be told"),
-    ],
-)
-def test_verdict(low: float, high: float, margin: float, want: str) -> None:
-    """The whole interval on one side of the margin, or none."""
-    assert verdict(low, high, margin) == want
-
-
-def test_verdict_needs_an_interval() -> None:
-    """The wrong way round."""
-    with pytest.raises(InputError, match=r"not from 0\.2 to 0\.1"):
-        verdict(0.2, 0.1)
 
 
 def test_runs_on_other_rows_are_not_compared(make: Maker) -> None:

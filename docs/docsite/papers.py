@@ -7,6 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from docsite.text import plain, table
+from sentviz.analysis.claim import VERDICT_WORDS
 from sentviz.figures.verdicts import VERDICTS
 from sentviz.papers.studies.items import listed
 from sentviz.papers.studies.verdicts import verdicts
@@ -34,7 +35,7 @@ def _judged() -> pd.DataFrame:
 def overview() -> str:
     """How many claims of each paper have which verdict, as Markdown."""
     found = _judged()
-    head = ["paper", *(f"{SIGNS[verdict]} {verdict}" for verdict in VERDICTS), "claims"]
+    head = ["paper", *(f"{SIGNS[verdict]} {VERDICT_WORDS[verdict]}" for verdict in VERDICTS), "claims"]
     rows = []
     for name, paper in papers().items():
         of_paper = found[found["name"] == name]["verdict"]
@@ -60,7 +61,7 @@ def _paper(paper: Paper) -> Iterator[str]:
     for verdict in VERDICTS:
         of_verdict = found[found["verdict"] == verdict]
         if len(of_verdict):
-            yield f"### {SIGNS[verdict]} {verdict.capitalize()} ({len(of_verdict)})\n"
+            yield f"### {SIGNS[verdict]} {VERDICT_WORDS[verdict].capitalize()} ({len(of_verdict)})\n"
             yield table(["claim", "where", "held against", "what it rests on"], map(_claim, of_verdict.to_dict("records"))) + "\n"
     yield "## Every printed table and figure\n"
     items = listed(paper, shipped())

@@ -1,18 +1,25 @@
-"""A claim of a paper: a statement in our words, what it is held against, and the test that gives its verdict."""
+"""Claims of a paper: a statement in our words, its reference, the test that decides it, and the finding of that test."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, get_args
 
 from sentviz.runs.store import Run
 
-# strictest first; of those between, a test leaves it open, or what it needs is missing, so that no answers of these runs could decide
-Verdict = Literal["does not hold", "cannot be told", "cannot be judged here", "holds"]
-Against = Literal["its own tables", "simulated runs", "data sets", "runs here"]
-HOW: dict[Against, str] = {  # of tests that say nothing more of themselves
+# Codes, strictest first. "open": the test was made and decides nothing. "unjudged": runs, seeds or a measurement are missing.
+Verdict = Literal["fails", "open", "unjudged", "holds"]
+VERDICT_WORDS: dict[Verdict, str] = {
+    "holds": "holds",
+    "fails": "does not hold",
+    "open": "cannot be told",
+    "unjudged": "cannot be judged here",
+}
+Reference = Literal["its own tables", "simulated runs", "data sets", "runs here"]
+HOW: dict[Reference, str] = {  # description of a test that has no description of its own
     "its own tables": "recounted from the numbers that the paper prints",
     "simulated runs": "computed from cases drawn at random; no run is needed",
     "data sets": "counted in the data sets; no run is needed",
@@ -22,59 +29,72 @@ HOW: dict[Against, str] = {  # of tests that say nothing more of themselves
 
 @dataclass(frozen=True)
 class Effect:
-    """The number that a verdict rests on, with its 95 % interval where it has one, and the value that it is held against."""
+    """The number behind a verdict, with its 95 % interval if it has one, and the value that it is compared with."""
 
     value: float
     low: float | None = None
     high: float | None = None
-    unit: str = "points"  # behind the number, in words or a sign
-    null: float = 0.0
-    of: str = ""  # what it is a number of, in words
+    unit: str = "points"  # printed after the value, for example "points" or "%"
+    null: float = 0.0  # value that the effect is compared with, in the same unit
+    of: str = ""  # description of the number
 
     @classmethod
-    def in_points(cls, value: float, low: float, high: float, of: str = "") -> Effect:
-        """Of a difference of shares, in percentage points."""
+    def from_share_difference(cls, value: float, low: float, high: float, of: str = "") -> Effect:
+        """Build an effect from a difference of two shares (0 to 1); value and interval are converted to percentage points."""
         return cls(100 * value, 100 * low, 100 * high, of=of)
 
     @classmethod
-    def of_row(cls, row: Mapping[Any, Any], of: str = "") -> Effect:
-        """Of a comparison's row with difference, low and high as shares."""
-        return cls.in_points(float(row["difference"]), float(row["low"]), float(row["high"]), of)
+    def from_comparison(cls, row: Mapping[Any, Any], of: str = "") -> Effect:
+        """Build an effect from a row with `difference`, `low` and `high` as shares (0 to 1)."""
+        return cls.from_share_difference(float(row["difference"]), float(row["low"]), float(row["high"]), of)
 
     @classmethod
-    def in_percent(cls, value: float, low: float, high: float, null: float, of: str = "") -> Effect:
-        """Of a share held against a share."""
+    def from_share(cls, value: float, low: float, high: float, null: float, of: str = "") -> Effect:
+        """Build an effect from a share (0 to 1) that is compared with the share `null`; all are converted to percent."""
         return cls(100 * value, 100 * low, 100 * high, "%", 100 * null, of)
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What came out, and what it rests on; of a claim that was judged on several kinds of rows, what came out on each."""
+    """The verdict of a test and its evidence; of a claim that was tested on several kinds of rows, the finding on each kind."""
 
     verdict: Verdict
     evidence: str
-    parts: tuple[tuple[str, Finding], ...] = ()  # which rows, in words
+    parts: tuple[tuple[str, Finding], ...] = ()  # description of the rows, and the finding on them
     effect: Effect | None = None
 
 
-def unjudged(missing: str, effect: Effect | None = None) -> Finding:
-    """What a test needs and is not here: runs, further seeds, a measurement, a number that is not printed."""
-    return Finding("cannot be judged here", missing, effect=effect)
+Test = Callable[[Sequence[Run]], Finding]
 
 
-def strictest(parts: Mapping[str, Finding]) -> Finding:
-    """Of the same claim on several kinds of rows: it holds where it holds on each, and falls where it falls on one.
+def decide(holds: bool, fails: bool) -> Verdict:
+    """Return "fails" if `fails`, else "holds" if `holds`; "open" if neither is true."""
+    return "fails" if fails else "holds" if holds else "open"
 
-    Its effect is that of the first part that has the verdict.
+
+def settled(holds: bool, evidence: str, effect: Effect | None = None) -> Finding:
+    """Return the finding of a test that always decides: "holds" or "fails"."""
+    return Finding(decide(holds, not holds), evidence, effect=effect)
+
+
+def not_testable(missing: str, effect: Effect | None = None) -> Finding:
+    """Return the finding of a test that lacks runs, seeds, a measurement or a reported number; `missing` says which."""
+    return Finding("unjudged", missing, effect=effect)
+
+
+def strictest_finding(parts: Mapping[str, Finding]) -> Finding:
+    """Combine the findings of one claim on several kinds of rows.
+
+    The strictest verdict wins, in the order of `Verdict`; the effect is that of the first finding with it.
     """
-    first = min(parts.values(), key=lambda one: get_args(Verdict).index(one.verdict))
-    said = "; ".join(f"on {rows} it {one.verdict}: {one.evidence}" for rows, one in parts.items())
-    return Finding(first.verdict, said, tuple(parts.items()), first.effect)
+    first = min(parts.values(), key=lambda finding: get_args(Verdict).index(finding.verdict))
+    evidence = "; ".join(f"on {rows} it {VERDICT_WORDS[part.verdict]}: {part.evidence}" for rows, part in parts.items())
+    return Finding(first.verdict, evidence, tuple(parts.items()), first.effect)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A question, its answer, what it rests on, and the part of the paper's page that shows it."""
+    """A question, its answer with the numbers behind it, and the part of the paper's page that shows them."""
 
     question: str
     verdict: Verdict
@@ -84,50 +104,87 @@ class Answer:
 
     @property
     def sentence(self) -> str:
-        """In one line."""
+        """Question, answer and numbers on one line."""
         return " ".join(filter(None, (f"{self.question} {self.short}.", self.numbers)))
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement in our words, where the paper makes it, what it is held against, and the test."""
+    """A statement in our words, its place in the paper, its reference, and its test."""
 
     statement: str
     where: str
-    against: Against
-    test: Callable[[Sequence[Run]], Finding]
-    short: str = ""  # its row on the board, which claims that say the same of several data sets share; the statement unless given
-    on: str = ""  # its column: the data set as the paper calls it; empty where it is of none, or of several
-    data: tuple[str, ...] = ()  # the data sets whose runs of the paper's studies the test may read
-    how: str = ""  # the test in words, behind "By"; that of `HOW` unless given
-    shows: str = ""  # the part of the paper's page that shows it
-    figure: str = ""  # the registered figure of a study that shows it
+    against: Reference
+    test: Test
+    short: str = ""  # words of its row on the board, shared by claims on several data sets; default: the statement
+    on: str = ""  # column of the board: the data set as the paper calls it; empty for a claim on no data set, or on several
+    data: tuple[str, ...] = ()  # data sets whose runs of the paper's studies the test may read
+    how: str = ""  # description of the test, printed after "Test:"; default: `HOW[against]`
+    shows: str = ""  # name of the section of the paper's page that shows it
+    figure: str = ""  # registered figure of a study that shows it
+    id: str = ""  # name within the paper, stable when the statement is reworded
 
     @property
     def row(self) -> str:
-        """Its words on the board."""
+        """Words of its row on the board."""
         return self.short or self.statement
 
     def key(self, paper: str) -> str:
-        """Its name in links, within all papers; another once its words are others."""
-        return f"{paper}-{hashlib.sha256(f'{self.against}: {self.statement}'.encode()).hexdigest()[:6]}"
+        """Return the name of the claim in links and stored verdicts, unique within all papers."""
+        return f"{paper}-{self.id or hashlib.sha256(f'{self.against}: {self.statement}'.encode()).hexdigest()[:6]}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a paper's board: one statement about one or several data sets, each a claim.
+
+    Rows with the same `short` and `against` are drawn as one row.
+    """
+
+    short: str
+    statement: str  # "{}" stands for the data set's title
+    against: Reference
+    judge: Callable[[str, Sequence[Run]], Finding]  # arguments: name of the data set, available runs
+    where: Mapping[str, tuple[str, str]]  # data set ("" for a claim on no data set, or on several) -> claim id, place in the paper
+    shows: str = ""
+    figure: str = ""
+    how: str = ""
+    reads: tuple[str, ...] = ()  # data sets whose runs the test may read; default: the claim's own data set
+
+    def claims(self, titles: Mapping[str, str]) -> Iterable[Claim]:
+        """Yield the claim on each data set; `titles` are the data sets' names in the paper."""
+        for dataset, (name, place) in self.where.items():
+            title = titles.get(dataset, "")
+            yield Claim(
+                id=name,
+                statement=self.statement.format(title),
+                where=place,
+                against=self.against,
+                test=partial(self.judge, dataset),
+                short=self.short,
+                on=title,
+                data=self.reads or ((dataset,) if dataset else ()),
+                how=self.how,
+                shows=self.shows,
+                figure=self.figure,
+            )
+
+
+def board(titles: Mapping[str, str], *rows: Row) -> tuple[Claim, ...]:
+    """Return the claims of a paper's rows in order; `titles` are the data sets' names in the paper, by data set."""
+    return tuple(claim for row in rows for claim in row.claims(titles))
 
 
 def alike(
     short: str,
-    against: Against,
+    against: Reference,
     titles: Mapping[str, str],
-    *said: tuple[str, str, str, Callable[[Sequence[Run]], Finding]],
+    *said: tuple[str, str, str, Test],
     how: str = "",
     shows: str = "",
     figure: str = "",
 ) -> tuple[Claim, ...]:
-    """Claims that say the same of several data sets, a row of the board.
-
-    Args:
-        titles: what the paper calls its data sets, by name.
-        said: of each the data set's name ("" for none), the statement, where the paper makes it, and its test.
-    """
+    """Return claims on several data sets that share a row of the board."""
     return tuple(
         Claim(statement, where, against, test, short, titles.get(data, ""), (data,) if data else (), how, shows, figure)
         for data, statement, where, test in said

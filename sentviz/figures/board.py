@@ -16,14 +16,14 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from sentviz.analysis.claim import Against, Effect, Verdict
+from sentviz.analysis.claim import VERDICT_WORDS, Effect, Reference, Verdict
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, ink_on, palette
 from sentviz.figures.figure import Figure, base_layout, file_safe
 from sentviz.figures.text import as_text, label_width
 from sentviz.figures.verdicts import VERDICTS, draw_sign, effect_in_words, verdict_colour
 
-GROUPS: dict[Against, str] = {
+GROUPS: dict[Reference, str] = {
     "its own tables": "against its own tables",
     "simulated runs": "simulated",
     "data sets": "counted in data sets",
@@ -69,6 +69,7 @@ def board(claims: pd.DataFrame, *, title: str, chosen: str = "", bare: bool = Fa
 def _frame(claims: pd.DataFrame) -> pd.DataFrame:
     """What is drawn, without what a file cannot hold."""
     found = claims[["paper", "claim", "on", "against", "verdict"]].reset_index(drop=True)
+    found["verdict"] = found["verdict"].map(VERDICT_WORDS)
     for title, name in {"value": "value", "low": "low", "high": "high", "unit": "unit", "held_against": "null"}.items():
         found[title] = [getattr(one, name, None) for one in claims["effect"]]
     return found
@@ -76,7 +77,7 @@ def _frame(claims: pd.DataFrame) -> pd.DataFrame:
 
 def _words(claims: pd.DataFrame) -> str:
     counts = claims["verdict"].value_counts()
-    said = ", ".join(f"{verdict} {counts.get(verdict, 0)}" for verdict in VERDICTS)
+    said = ", ".join(f"{VERDICT_WORDS[verdict]} {counts.get(verdict, 0)}" for verdict in VERDICTS)
     return (
         f"{len(claims)} claims in our words, each with its test: {said}. In a cell the dot is the effect, the line its 95% interval and the"
         " tick what it is held against, on a scale of its row."
@@ -284,7 +285,7 @@ def _verdict(plot: go.Figure, verdict: Verdict, cells: Sequence[_Cell], axes: tu
         hovertemplate="%{customdata[1]}<extra></extra>",
         selected=still,
         unselected=still,
-        name=verdict,
+        name=VERDICT_WORDS[verdict],
         **on,
     )
     marked = [(cell, cell.claim["effect"]) for cell in cells if cell.marked]
@@ -312,7 +313,9 @@ def _reach(effect: Effect) -> float:
 def _hover(claim: dict[Any, Any]) -> str:
     effect = claim["effect"]
     words = [] if effect is None else textwrap.wrap(effect_in_words(effect) + (f" ({effect.of})" if effect.of else ""), 56)
-    return "<br>".join([f"<b>{claim['verdict']}</b>", *(as_text(line, None) for line in [*textwrap.wrap(claim["claim"], 56), *words])])
+    return "<br>".join(
+        [f"<b>{VERDICT_WORDS[claim['verdict']]}</b>", *(as_text(line, None) for line in [*textwrap.wrap(claim["claim"], 56), *words])]
+    )
 
 
 def _shares(panel: _Panel, x: str, y: str, theme: Theme) -> list[dict[str, Any]]:
@@ -338,7 +341,7 @@ def _heading(plot: go.Figure, claims: pd.DataFrame, title: str, width: int, them
     notes, shapes, at, up, size = list[dict[str, Any]](), list[dict[str, Any]](), left, HEADING - 50, 10 if small else 13
     corner = {"xref": "paper", "yref": "paper", "xanchor": 0, "yanchor": 1}
     for verdict in VERDICTS:
-        words = f"{verdict} <b>{counts.get(verdict, 0)}</b>"
+        words = f"{VERDICT_WORDS[verdict]} <b>{counts.get(verdict, 0)}</b>"
         needed = 24 + 0.93 * label_width(words, size) + 14
         if at > left and at + needed > left + width - 24:
             at, up = left, up - 20
@@ -378,8 +381,16 @@ def _tiles(papers: Sequence[pd.DataFrame], width: int, theme: Theme) -> go.Figur
     notes, shapes = list[dict[str, Any]](), list[dict[str, Any]]()
     for verdict in VERDICTS:
         here = [(i, y) for y, _, _, said in lines for i, one in enumerate(said) if one == verdict]
-        plot.add_bar(orientation="h", base=[i + 0.04 for i, _ in here], x=[0.92] * len(here), y=[y for _, y in here], width=0.92 * side,
-                     marker={"color": verdict_colour(verdict, theme), "line": {"width": 0}}, hoverinfo="skip", name=verdict)  # fmt: skip
+        plot.add_bar(
+            orientation="h",
+            base=[i + 0.04 for i, _ in here],
+            x=[0.92] * len(here),
+            y=[y for _, y in here],
+            width=0.92 * side,
+            marker={"color": verdict_colour(verdict, theme), "line": {"width": 0}},
+            hoverinfo="skip",
+            name=VERDICT_WORDS[verdict],
+        )
     for y, against, paper, said in lines:
         font = {"size": 10, "color": colours.muted} if against else {"size": 12}
         text = against if against else f"<b>{as_text(paper, 36)}</b>"

@@ -7,6 +7,7 @@ from functools import partial
 import pandas as pd
 import plotly.graph_objects as go
 
+from sentviz.analysis.claim import VERDICT_WORDS
 from sentviz.figures.colours import DEFICIENCIES, Palette, Theme, palette, simulated
 from sentviz.figures.figure import SYMBOLS, Figure, base_layout
 from sentviz.figures.verdicts import VERDICTS, verdict_colour
@@ -22,7 +23,7 @@ def _roles(colours: Palette, theme: Theme) -> dict[str, list[tuple[str, str]]]:
         "Classes, stars": list(zip(ends, colours.classes, strict=True)),
         "Against and for, less and more": [("against, less", colours.minus), ("nothing", colours.signed[3]), ("for, more", colours.plus)],
         "Mistakes and right answers": [("wrong", colours.wrong), ("neither", colours.judged[3]), ("right", colours.right)],
-        "Verdicts on claims": [(verdict, verdict_colour(verdict, theme)) for verdict in VERDICTS],
+        "Verdicts on claims": [(VERDICT_WORDS[verdict], verdict_colour(verdict, theme)) for verdict in VERDICTS],
         "Runs, layers, heads, components": [(f"series {i + 1}", line) for i, line in enumerate(colours.lines)],
         "Amounts from 0": [(f"{i / 5:.0%}", stop) for i, stop in enumerate(colours.sequential)],
     }

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from sentviz.analysis.claim import Effect, Verdict
+from sentviz.analysis.claim import VERDICT_WORDS, Effect, Verdict
 from sentviz.figures.colours import Theme, ink_on, palette
 from sentviz.figures.figure import number
 
-VERDICTS: tuple[Verdict, ...] = ("holds", "does not hold", "cannot be told", "cannot be judged here")
-SIGNS: dict[Verdict, tuple[tuple[tuple[float, float], ...], ...]] = {  # strokes in pixels, upwards; what cannot be told has a letter
+VERDICTS: tuple[Verdict, ...] = tuple(VERDICT_WORDS)
+SIGNS: dict[Verdict, tuple[tuple[tuple[float, float], ...], ...]] = {  # strokes in pixels, upwards; "open" has a letter
     "holds": (((-5, 0), (-1.6, -4), (5, 4.4)),),
-    "does not hold": (((-4, -4), (4, 4)), ((-4, 4), (4, -4))),
-    "cannot be judged here": (((-4, 0), (4, 0)),),
+    "fails": (((-4, -4), (4, 4)), ((-4, 4), (4, -4))),
+    "unjudged": (((-4, 0), (4, 0)),),
 }
 SMALLEST = 8.25  # pixels of letters that a column of 84 mm shrinks to no less than five points
 

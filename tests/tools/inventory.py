@@ -67,13 +67,14 @@ def commands() -> Part:
 
 def claims() -> Part:
     """Return statement and stored verdict of each claim by its key."""
+    from sentviz.analysis.claim import VERDICT_WORDS
     from sentviz.papers.studies.claims import claims_of
     from sentviz.papers.studies.verdicts import FILE
     from sentviz.runs.registry import papers
 
     stored = json.loads(FILE.read_text(encoding="utf-8"))
     return {
-        key: [claim.statement, stored.get(name, {}).get("found", {}).get(key, {}).get("verdict")]
+        key: [claim.statement, VERDICT_WORDS.get(stored.get(name, {}).get("found", {}).get(key, {}).get("verdict"))]
         for name, paper in papers().items()
         for claim in claims_of(paper)
         for key in [claim.key(name)]

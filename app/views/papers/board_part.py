@@ -13,7 +13,7 @@ from app.blocks.figure import export_menu, show_drawn
 from app.text import halves, md
 from app.text import theme as page_theme
 from app.views.papers.shared import digests, page_of
-from sentviz.analysis.claim import HOW, Claim, Verdict
+from sentviz.analysis.claim import HOW, VERDICT_WORDS, Claim, Verdict
 from sentviz.errors import SentvizError
 from sentviz.figures import Figure, Theme
 from sentviz.figures.colours import ink_on, palette
@@ -28,11 +28,11 @@ from sentviz.runs.store import Run
 
 ICONS: dict[Verdict, str] = {
     "holds": ":material/check_circle:",
-    "does not hold": ":material/cancel:",
-    "cannot be told": ":material/help:",
-    "cannot be judged here": ":material/inventory_2:",
+    "fails": ":material/cancel:",
+    "open": ":material/help:",
+    "unjudged": ":material/inventory_2:",
 }
-LETTERS: dict[Verdict, str] = {"holds": "✓", "does not hold": "✗", "cannot be told": "?", "cannot be judged here": "–"}
+LETTERS: dict[Verdict, str] = {"holds": "✓", "fails": "✗", "open": "?", "unjudged": "–"}
 HALF = 640  # pixels of a board beside another
 STYLE = (
     "<style>div:has(> .st-key-claim-sheet) {{ position: sticky; bottom: 0; z-index: 90; max-height: 46vh; overflow-y: auto;"
@@ -123,7 +123,7 @@ def counted(claims: pd.DataFrame) -> None:
     box = "display:inline-block;width:1.05em;line-height:1.05em;border-radius:3px;text-align:center;font-weight:700"
     words = " &nbsp; ".join(
         f'<span style="{box};background:{colour};color:{ink_on(colour)}">{LETTERS[verdict]}</span>'
-        f" {verdict} <b>{counts.get(verdict, 0)}</b>"
+        f" {VERDICT_WORDS[verdict]} <b>{counts.get(verdict, 0)}</b>"
         for verdict in VERDICTS
         for colour in [verdict_colour(verdict, theme)]
     )
@@ -172,9 +172,9 @@ def _words(row: dict[Any, Any], claim: Claim | None, paper: Paper) -> None:
     st.markdown(f"##### {ICONS[row['verdict']]} {md(row['claim'])}")
     effect = row["effect"]
     number = "" if effect is None else f" · {md(effect_in_words(effect))}" + (f" ({md(effect.of)})" if effect.of else "")
-    st.markdown(f"**{row['verdict']}**{number}")
+    st.markdown(f"**{VERDICT_WORDS[row['verdict']]}**{number}")
     for rows, one in row["parts"]:
-        st.caption(f"{ICONS[one.verdict]} On {md(rows)} it **{one.verdict}**: {md(one.evidence)}")
+        st.caption(f"{ICONS[one.verdict]} On {md(rows)} it **{VERDICT_WORDS[one.verdict]}**: {md(one.evidence)}")
     if not row["parts"]:
         st.caption(md(row["evidence"]))
     how = (claim.how if claim else "") or HOW[row["against"]]

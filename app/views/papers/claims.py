@@ -10,12 +10,13 @@ from app.focus import choices
 from app.text import intro, md
 from app.views.papers import board_part
 from app.views.papers.shared import studied
+from sentviz.analysis.claim import VERDICT_WORDS
 from sentviz.io.glossary import tip
 from sentviz.papers.studies.claims import ledger
 from sentviz.runs.registry import papers, problems
 
 PAPERS = {name: paper.short for name, paper in papers().items()}
-VERDICTS = dict(zip(choices("verdict")[1:], board_part.ICONS, strict=True))
+WORDS = {str(verdict): words for verdict, words in VERDICT_WORDS.items()}
 
 intro(
     "Every claim in our words, held against the paper's own tables or against the runs here, with what the verdict rests on.",
@@ -42,11 +43,11 @@ with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
         "Verdict",
         "verdict",
         choices("verdict"),
-        format_func=lambda name: f"{VERDICTS.get(name, 'any')} ({counts.get(VERDICTS[name], 0) if name in VERDICTS else len(of_paper)})",
+        format_func=lambda name: f"{WORDS.get(name, 'any')} ({counts.get(name, 0) if name in WORDS else len(of_paper)})",
         help=tip("verdict"),
         label_visibility="collapsed",
     )
-shown = of_paper[of_paper["verdict"] == VERDICTS[focus.verdict]] if focus.verdict in VERDICTS else of_paper
+shown = of_paper[of_paper["verdict"] == focus.verdict] if focus.verdict in WORDS else of_paper
 if shown.empty:
     st.caption("No claim has this verdict." if len(of_paper) else f"No claim of {md(PAPERS.get(focus.paper, 'any paper'))} is tested yet.")
 else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.analysis.claim import Against, Claim, Effect, Finding, Verdict, alike, unjudged
+from sentviz.analysis.claim import Claim, Effect, Finding, Reference, Verdict, alike, not_testable
 from sentviz.analysis.evaluation import holm
 from sentviz.papers.fused import coverage
 from sentviz.papers.fused import study as fused
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 Test = Callable[[Sequence[Run]], Finding]
-MISSING = unjudged("the runs are not here")
+MISSING = not_testable("the runs are not here")
 HALF = (0.4, 0.6)  # what "about half" and "around 50 %" are taken to mean
 SAME = 0.1  # a relative change within which attention is taken to stay the same
 SIMULATED = 60
@@ -31,7 +31,7 @@ LEVEL = 0.05
 
 
 def _told(right: bool, evidence: str) -> Finding:
-    return Finding("holds" if right else "does not hold", evidence)
+    return Finding("holds" if right else "fails", evidence)
 
 
 def _wide() -> pd.DataFrame:
@@ -124,7 +124,7 @@ def _table_stable(_: Sequence[Run]) -> Finding:
 
 def _least(sides: Sequence[int]) -> Verdict:
     """Of spreads compared with all others: 1 the other is wider, -1 narrower, 0 cannot be told."""
-    return "does not hold" if min(sides) < 0 else "holds" if min(sides) > 0 else "cannot be told"
+    return "fails" if min(sides) < 0 else "holds" if min(sides) > 0 else "open"
 
 
 def _table_columns(_: Sequence[Run]) -> Finding:
@@ -185,14 +185,14 @@ def _fixed(_: Sequence[Run]) -> Finding:
 def _untouched(_: Sequence[Run]) -> Finding:
     own, towards = simulated()
     said = f"with the same Q and K it is the other way round: over {len(own)} random cases the others' weights on [CLS] move by up to"
-    return Finding("does not hold" if towards.min() > own.max() else "holds", f"{said} {towards.max():.2g}, its own row by {own.max():.0e}")
+    return Finding("fails" if towards.min() > own.max() else "holds", f"{said} {towards.max():.2g}, its own row by {own.max():.0e}")
 
 
 def _covered(_: Sequence[Run]) -> Finding:
     frame = coverage.measured()
     rows = {row["lexicon"]: row for row in frame[frame["dataset"] == "nsmc"].to_dict("records")}
     if (knu := rows.get("lexicon_ko_knu")) is None:
-        return unjudged("coverage was not measured")
+        return not_testable("coverage was not measured")
     shares = ", ".join(f"{coverage.LEXICON_TITLES[name]} {row['neutral']:.1%}" for name, row in rows.items())
     said = f"{shares} of {knu['tokens']:,} tokens (judged by KNU, the lexicon of the runs here); the most frequent of the others by KNU:"
     return _told(HALF[0] <= knu["neutral"] <= HALF[1], f"{said} {knu['frequent']}")
@@ -202,7 +202,7 @@ def _even(_: Sequence[Run]) -> Finding:
     frame = coverage.measured()
     rows = frame[(frame["lexicon"] == "lexicon_ko_knu") & frame["dataset"].isin(coverage.PAPER)]
     if len(rows) < len(coverage.PAPER):
-        return unjudged("coverage was not measured on all five tasks")
+        return not_testable("coverage was not measured on all five tasks")
     said = ", ".join(f"{coverage.TITLES[row['dataset']]} {row['neutral']:.1%}" for row in rows.to_dict("records"))
     return _told(bool(rows["neutral"].between(*HALF).all()), f"by KNU: {said}")
 
@@ -220,11 +220,11 @@ def _all_better(frame: pd.DataFrame, against: str) -> Finding:
     evidence = f"in points over {against}, p after Holm: {said}; {seeds}, n = {int(rows['n'].max()):,}"
     words = set(rows["verdict"])
     least = rows.sort_values("difference").iloc[0].to_dict()
-    effect = Effect.of_row(least, f"{SETTINGS[least['model']]}, the least of them")
+    effect = Effect.from_comparison(least, f"{SETTINGS[least['model']]}, the least of them")
     if "worse" in words:
-        return Finding("does not hold", evidence, effect=effect)
+        return Finding("fails", evidence, effect=effect)
     missing = f"; {len(INJECTED) - len(rows)} settings are not here" if len(rows) < len(INJECTED) else ""
-    verdict: Verdict = "holds" if words == {"better"} and not missing else seeded("cannot be told", rows["test"])
+    verdict: Verdict = "holds" if words == {"better"} and not missing else seeded("open", rows["test"])
     return Finding(verdict, evidence + missing, effect=effect)
 
 
@@ -251,7 +251,7 @@ def _steady(dataset: str) -> Test:
         spreads = {model: fused.spread(seeds) for model, seeds in here.items()}
         said = ", ".join(f"{SETTINGS[model]} {100 * value:.2f} points over {len(here[model])} seeds" for model, value in spreads.items())
         if CHOSEN not in spreads or len(spreads) == 1:
-            return unjudged(f"only {said}" if said else "no setting has several seeds here")
+            return not_testable(f"only {said}" if said else "no setting has several seeds here")
         own, raw, wider = max(spreads.pop(CHOSEN), 1e-9), {}, {}
         for model, other in spreads.items():
             ratio = (max(other, 1e-9) / own) ** 2
@@ -261,7 +261,7 @@ def _steady(dataset: str) -> Test:
         sides = [(1 if wider[model] else -1) * (p <= LEVEL) for model, p in adjusted.items()]
         found = _least(sides)
         if found == "holds" and len(sides) < len(INJECTED) - 1:
-            found = "cannot be told"
+            found = "open"
         return Finding(found, f"{said}; smallest p after Holm {min(adjusted.values()):.2g} (F tests of equal spread)")
 
     return test
@@ -274,7 +274,7 @@ def _tasks(runs: Sequence[Run]) -> Finding:
     said = "; ".join(f"{row['task']} {in_points(row)}, p = {row['adjusted']:.2g}" for row in frame.to_dict("records"))
     counts = frame["verdict"].value_counts()
     better, worse = int(counts.get("better", 0)), int(counts.get("worse", 0))
-    found: Verdict = "holds" if 2 * better > len(frame) else "does not hold" if 2 * worse >= len(frame) else "cannot be told"
+    found: Verdict = "holds" if 2 * better > len(frame) else "fails" if 2 * worse >= len(frame) else "open"
     return Finding(seeded(found, frame["test"]), f"{better} of {len(frame)} gain, {worse} lose, in points, p after Holm: {said}")
 
 
@@ -289,12 +289,12 @@ def _deviation(dataset: str, measure: str, *, changes: bool) -> Test:
             np.array([_by_layer(run, measure) for run in here.get(model, []) if FILE in run.config["files"]]) for model in (BASE, CHOSEN)
         )
         if not len(base) or not len(fused_):
-            return unjudged("the heads of these runs are not measured here")
+            return not_testable("the heads of these runs are not measured here")
         relative = fused_.mean(axis=0) / base.mean(axis=0) - 1
         said = "change by layer " + minus(", ".join(f"{100 * value:+.0f}%" for value in relative))
         seeds = f"{len(base)} against {len(fused_)} seeds"
         if min(len(base), len(fused_)) < 2:
-            return unjudged(f"{said}; {seeds}: what another seed changes is not known")
+            return not_testable(f"{said}; {seeds}: what another seed changes is not known")
         raw, spans = welch(fused_, base)
         p = holm({str(layer): float(value) for layer, value in enumerate(raw)})
         spans = spans / base.mean(axis=0)
@@ -303,9 +303,9 @@ def _deviation(dataset: str, measure: str, *, changes: bool) -> Test:
         effect = Effect(100 * float(relative[most]), low, high, "%", of=f"change in layer {most + 1}, the largest")
         evidence = f"{said}; smallest p after Holm over {len(p)} layers {min(p.values()):.2g}; {seeds}"
         if min(p.values()) <= LEVEL and not (np.abs(spans) <= SAME).all():
-            return Finding("holds" if changes else "does not hold", evidence, effect=effect)
+            return Finding("holds" if changes else "fails", evidence, effect=effect)
         same = bool((np.abs(spans) <= SAME).all())
-        return Finding("cannot be told" if not same else "does not hold" if changes else "holds", evidence, effect=effect)
+        return Finding("open" if not same else "fails" if changes else "holds", evidence, effect=effect)
 
     return test
 
@@ -331,7 +331,7 @@ def _by_layer(run: Run, measure: str) -> Floats:
 
 
 def _row(
-    short: str, against: Against, *said: tuple[str, str, str, Test], how: str = "", shows: str = "results", figure: str = ""
+    short: str, against: Reference, *said: tuple[str, str, str, Test], how: str = "", shows: str = "results", figure: str = ""
 ) -> tuple[Claim, ...]:
     return alike(short, against, DATASETS, *said, how=how, shows=shows, figure=figure)
 
@@ -344,7 +344,7 @@ def _each(
     return _row(short, "runs here", *said, how=how, shows=shows, figure=figure)
 
 
-PRINT: Against = "its own tables"
+PRINT: Reference = "its own tables"
 OVER_SEEDS = "t tests for other rows and other seeds, chance in training pooled over all settings; p after Holm over the four settings"
 LAYERS = "Welch's t test of the means over seeds, layer by layer, p after Holm"
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sentviz.analysis.claim import Claim, Effect, Finding, Verdict, unjudged
+from sentviz.analysis.claim import Claim, Effect, Finding, Verdict, not_testable
 from sentviz.analysis.evaluation import holm
 from sentviz.analysis.testset.leaders import NEAR
 from sentviz.errors import SentvizError
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SIMULATED = 60
-MISSING = unjudged("the runs are not here")
+MISSING = not_testable("the runs are not here")
 DISTANCE, CONFIDENCE, TOP = 2.0, 0.95, 15
 
 
 def _agreed(verdicts: Sequence[Verdict]) -> Verdict:
     """Of several seeds asked one by one."""
-    return verdicts[0] if len(set(verdicts)) == 1 else "cannot be told"
+    return verdicts[0] if len(set(verdicts)) == 1 else "open"
 
 
 def _seeds(number: int) -> str:
@@ -51,7 +51,7 @@ def _theorem(_: Sequence[Run]) -> Finding:
             if statement.holds is not None and np.isfinite(statement.error):
                 worst = max(worst, statement.error)
     found = f"{held} statements hold, {broken} fail, {open_} have nothing to check over {SIMULATED} random runs in 2 to 4 dimensions"
-    verdict: Verdict = "does not hold" if broken else "holds" if held else "cannot be told"
+    verdict: Verdict = "fails" if broken else "holds" if held else "open"
     return Finding(verdict, f"{found}; largest relative error {worst:.1g}")
 
 
@@ -66,7 +66,7 @@ def _enough(runs: Sequence[Run]) -> Finding:
     for run in here:
         table = per_layer(run.frame(FILE))
         last = table[(table["measure"] == "at leaders") & (table["layer"] == table["layer"].max())].iloc[0]
-        verdicts.append("holds" if last["q05"] >= nearness.WANTED else "does not hold")
+        verdicts.append("holds" if last["q05"] >= nearness.WANTED else "fails")
         said.append(f"{last['mean']:.1%} of a review's words ({last['q05']:.1%} or more in 19 of 20 reviews)")
     near = f"after {int(last['layer'])} layers {'; '.join(said)} stand at a leader, taken to mean within {NEAR:.0%} of the largest norm"
     return Finding(_agreed(verdicts), f"{near}{_elsewhere(here)}; d = 2, {_seeds(len(here))}, n = {int(last['n']):,}")
@@ -110,7 +110,7 @@ def _sentiment(distance: float) -> Callable[[Sequence[Run]], Finding]:
             return MISSING
         sides = _sides()
         if not sides:
-            return unjudged("no English polarity lexicon is on this machine")
+            return not_testable("no English polarity lexicon is on this machine")
         found = [_fitting(*frequent_leaders(run, distance), sides) for run in here]
         said = "; ".join(one.evidence for one in found)
         return Finding(_agreed([one.verdict for one in found]), f"{said}; d = 2, {_seeds(len(here))}")
@@ -141,9 +141,9 @@ def _fitting(rows: pd.DataFrame, least: float, sides: dict[str, float]) -> Findi
         good += len(fit)
         said.append(f"{label}: {len(fit)} of {len(part)} ({', '.join(part['word'][:4])})")
     if rows.empty:
-        return Finding("does not hold", f"no leader of a correct review of {CONFIDENCE:.0%} lies {least:.2g} from the line")
+        return Finding("fails", f"no leader of a correct review of {CONFIDENCE:.0%} lies {least:.2g} from the line")
     text = f"leaders {least:.2g} or more from the line that VADER or the Opinion Lexicon puts on their side — {'; '.join(said)}"
-    return Finding("holds" if good > len(rows) / 2 and len(said) == 2 else "does not hold", text)
+    return Finding("holds" if good > len(rows) / 2 and len(said) == 2 else "fails", text)
 
 
 def _grows(runs: Sequence[Run]) -> Finding:
@@ -158,10 +158,10 @@ def _grows(runs: Sequence[Run]) -> Finding:
     words = [one.word(adjusted[step]) for step, one in found.items()]
     said = "; ".join(f"{step}: {one.points}, {one.compared}, p after Holm {adjusted[step]:.2g}" for step, one in found.items())
     whole = set(words) == {"better"} and set(PUBLIC) <= set(here)
-    verdict: Verdict = "does not hold" if "worse" in words else "holds" if whole else "cannot be told"
+    verdict: Verdict = "fails" if "worse" in words else "holds" if whole else "open"
     n = max(one.n for one in found.values())
     step, least = min(found.items(), key=lambda entry: entry[1].difference)
-    effect = Effect.in_points(least.difference, least.low, least.high, f"{step}, the smallest step")
+    effect = Effect.from_share_difference(least.difference, least.low, least.high, f"{step}, the smallest step")
     return Finding(seeded(verdict, [one.test for one in found.values()]), f"points, {said}; n = {n:,}", effect=effect)
 
 
@@ -176,7 +176,7 @@ def _public(runs: Sequence[Run]) -> Finding:
         return MISSING
     rest = "the public numbers are best test accuracies"
     widest = table.iloc[-1]
-    effect = Effect.in_percent(
+    effect = Effect.from_share(
         widest["value"], widest["low"], widest["high"], widest["printed"], f"{widest['model']}, beside the public code"
     )
     said = "; ".join(
@@ -184,10 +184,10 @@ def _public(runs: Sequence[Run]) -> Finding:
     )
     several = table[table["seeds"] > 1]
     if several.empty:
-        return unjudged(f"{said}; {rest}, and what another seed changes is not known", effect)
+        return not_testable(f"{said}; {rest}, and what another seed changes is not known", effect)
     missed = bool((several["high"] < several["printed"]).any())
     reached = set(several["d"]) == set(PUBLIC) and bool((several["low"] >= several["printed"]).all())
-    return Finding("does not hold" if missed else "holds" if reached else "cannot be told", f"{said}; {rest}", effect=effect)
+    return Finding("fails" if missed else "holds" if reached else "open", f"{said}; {rest}", effect=effect)
 
 
 def _reviewed(statement: str, where: str, test: Callable[[Sequence[Run]], Finding], short: str, how: str = "", figure: str = "") -> Claim:

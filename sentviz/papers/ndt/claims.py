@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sentviz.analysis.claim import Against, Effect, Finding, Verdict, strictest, unjudged
+from sentviz.analysis.claim import Effect, Finding, Reference, Verdict, not_testable, strictest_finding
 from sentviz.analysis.evaluation import holm
 from sentviz.papers.ndt.controls import controls
 from sentviz.papers.ndt.printed_claims import PRINTED, row
@@ -27,7 +27,7 @@ def _on_rows(dataset: str, judge: Callable[[Mapping[str, Sequence[Run]], str], F
     def test(runs: Sequence[Run]) -> Finding:
         rows = ROWS.get(dataset, {"test": "the test rows"})
         found = {said: judge(tested(runs, dataset, split), split) for split, said in rows.items()}
-        return strictest(found) if len(found) > 1 else next(iter(found.values()))
+        return strictest_finding(found) if len(found) > 1 else next(iter(found.values()))
 
     return test
 
@@ -39,7 +39,7 @@ def _better(dataset: str, first: str, second: str) -> Callable[[Sequence[Run]], 
         wanted = NDTS if first == "ndt" else (first,)
         those = [model for model in wanted if model in here]
         if second not in here or not those:
-            return unjudged("the runs are not here")
+            return not_testable("the runs are not here")
         noise = seed_noise(here.values(), split)
         found = {model: mixed(here[model], here[second], split, noise) for model in those}
         adjusted = holm({model: one.p for model, one in found.items()})
@@ -51,10 +51,10 @@ def _better(dataset: str, first: str, second: str) -> Callable[[Sequence[Run]], 
         if len(wanted) > 1:
             said += f", {adjusted[name]:.2g} after Holm; {len(better)} of the {len(those)} NDT configurations here are better"
             said += f" ({len(wanted)} in the paper)" if len(those) < len(wanted) else ""
-        effect = Effect.in_points(best.difference, best.low, best.high, f"{name} minus {second}")
+        effect = Effect.from_share_difference(best.difference, best.low, best.high, f"{name} minus {second}")
         if set(words.values()) == {"worse"} and len(those) == len(wanted):
-            return Finding("does not hold", said, effect=effect)
-        verdict: Verdict = "holds" if better else seeded("cannot be told", {one.test for one in found.values()})
+            return Finding("fails", said, effect=effect)
+        verdict: Verdict = "holds" if better else seeded("open", {one.test for one in found.values()})
         return Finding(verdict, said, effect=effect)
 
     return _on_rows(dataset, judge)
@@ -66,18 +66,18 @@ def _best(dataset: str, model: str) -> Callable[[Sequence[Run]], Finding]:
     def judge(every: Mapping[str, Sequence[Run]], split: str) -> Finding:
         here = {name: seeds for name, seeds in every.items() if name in NDTS}
         if model not in here or len(here) == 1:
-            return unjudged("the runs are not here")
+            return not_testable("the runs are not here")
         noise = seed_noise(every.values(), split)
         found = {name: mixed(here[model], seeds, split, noise) for name, seeds in here.items() if name != model}
         adjusted = holm({name: one.p for name, one in found.items()})
         words = [one.word(adjusted[name]) for name, one in found.items()]
         rival, one = min(found.items(), key=lambda entry: entry[1].difference)
         said = f"better than {words.count('better')} and worse than {words.count('worse')} of {len(words)}; against {rival}: {one.numbers}"
-        effect = Effect.in_points(one.difference, one.low, one.high, f"{model} minus {rival}, the nearest to it or ahead")
+        effect = Effect.from_share_difference(one.difference, one.low, one.high, f"{model} minus {rival}, the nearest to it or ahead")
         if "worse" in words:
-            return Finding("does not hold", said, effect=effect)
+            return Finding("fails", said, effect=effect)
         whole = set(words) == {"better"} and len(words) == len(NDTS) - 1
-        verdict: Verdict = "holds" if whole else seeded("cannot be told", {one.test for one in found.values()})
+        verdict: Verdict = "holds" if whole else seeded("open", {one.test for one in found.values()})
         return Finding(verdict, said, effect=effect)
 
     return _on_rows(dataset, judge)
@@ -121,15 +121,15 @@ def _sign(moved: Sequence[float], said: str, rest: str) -> Finding:
     from scipy.stats import binomtest
 
     if not moved:
-        return unjudged("the runs are not here")
+        return not_testable("the runs are not here")
     if binomtest(0, len(moved)).pvalue > 0.05:
-        return unjudged(f"{len(moved)} runs are here, too few for a sign test")
+        return not_testable(f"{len(moved)} runs are here, too few for a sign test")
     up = sum(change > 0 for change in moved)
     p = float(binomtest(up, len(moved)).pvalue)
-    found: Verdict = "cannot be told" if p > 0.05 else "holds" if 2 * up > len(moved) else "does not hold"
+    found: Verdict = "open" if p > 0.05 else "holds" if 2 * up > len(moved) else "fails"
     words = f"on average over its lambdas, {said} in {up} of {len(moved)} runs, sign test p = {p:.2g}" + f"; {rest}" * bool(rest)
     low, high = binomtest(up, len(moved)).proportion_ci()
-    return Finding(found, words, effect=Effect.in_percent(up / len(moved), low, high, 0.5, "runs that it moved so"))
+    return Finding(found, words, effect=Effect.from_share(up / len(moved), low, high, 0.5, "runs that it moved so"))
 
 
 def _tight(dataset: str, points: float) -> Callable[[Sequence[Run]], Finding]:
@@ -139,10 +139,10 @@ def _tight(dataset: str, points: float) -> Callable[[Sequence[Run]], Finding]:
         every = configurations(runs, dataset)
         here = {model: seeds for model, seeds in every.items() if model in NDTS}
         if len(here) < len(NDTS):
-            return unjudged(f"{len(here)} of {len(NDTS)} variants are here")
+            return not_testable(f"{len(here)} of {len(NDTS)} variants are here")
         noise = seed_noise(every.values())
         if noise is None:
-            return unjudged("one seed each: what chance in training does is unknown")
+            return not_testable("one seed each: what chance in training does is unknown")
         level = 1 - 0.05 / (len(NDTS) * (len(NDTS) - 1) / 2)
         pairs = [over_seeds(here[a], here[b], noise=noise, level=level) for a, b in combinations(here, 2)]
         widest = max(pairs, key=lambda one: abs(one.difference))
@@ -151,7 +151,7 @@ def _tight(dataset: str, points: float) -> Callable[[Sequence[Run]], Finding]:
         said = f"the outermost two are {100 * abs(widest.difference):.2f} points apart; {beyond} of {len(pairs)} pairs are more for sure"
         low, high = sorted(abs(100 * side) for side in (widest.low, widest.high))
         effect = Effect(100 * abs(widest.difference), low, high, null=points, of="the outermost two variants")
-        return Finding("does not hold" if beyond else "holds" if within else "cannot be told", said, effect=effect)
+        return Finding("fails" if beyond else "holds" if within else "open", said, effect=effect)
 
     return test
 
@@ -166,16 +166,16 @@ def _agree(dataset: str) -> Callable[[Sequence[Run]], Finding]:
         rows = [row for row in rows if all("silhouette" in one for one in row)]
         pairs = [[float(np.mean([one[name]["value"] for one in row])) for name in ("accuracy", "silhouette")] for row in rows]
         if len(pairs) < 5:
-            return unjudged(f"{len(pairs)} configurations are here, too few for a rank correlation")
+            return not_testable(f"{len(pairs)} configurations are here, too few for a rank correlation")
         rho, p = spearmanr(np.array(pairs))
-        found: Verdict = "cannot be told" if p > 0.05 else "holds" if rho > 0 else "does not hold"
+        found: Verdict = "open" if p > 0.05 else "holds" if rho > 0 else "fails"
         said = minus(f"rank correlation {rho:+.2f} over {len(pairs)} configurations, p = {p:.2g}")
         return Finding(found, said, effect=Effect(float(rho), unit="", of="rank correlation"))
 
     return test
 
 
-HERE: Against = "runs here"
+HERE: Reference = "runs here"
 OVER_SEEDS = (
     "a t test for other rows and other seeds, chance in training pooled over all configurations of the data set; of several configurations"
     " p after Holm"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from sentviz.analysis.claim import Against, Claim, Finding, Verdict, alike
+from sentviz.analysis.claim import Claim, Finding, Reference, Verdict, alike
 from sentviz.papers.ndt import prints
 from sentviz.papers.ndt.study import DATASETS
 from sentviz.papers.studies.against import minus
@@ -25,30 +25,28 @@ def _beats(dataset: str, said: int) -> Callable[[Sequence[Run]], Finding]:
     def test(_: Sequence[Run]) -> Finding:
         dt, ndt = _accuracies(dataset)
         found = sum(value > dt for value in ndt)
-        return Finding("holds" if found == said else "does not hold", f"the table has {found} of {len(ndt)} above DT's {dt:.2f}")
+        return Finding("holds" if found == said else "fails", f"the table has {found} of {len(ndt)} above DT's {dt:.2f}")
 
     return test
 
 
 def _spreads(_: Sequence[Run]) -> Finding:
     twitter, imdb = (max(ndt) - min(ndt) for ndt in (_accuracies("twitter_financial")[1], _accuracies("imdb")[1]))
-    found: Verdict = "holds" if twitter < imdb else "does not hold"
+    found: Verdict = "holds" if twitter < imdb else "fails"
     return Finding(found, f"NDT's spread is {twitter:.2f} on Twitter and {imdb:.2f} on IMDB")
 
 
 def _yelp(_: Sequence[Run]) -> Finding:
     ndt = _accuracies("yelp")[1]
     spread = max(ndt) - min(ndt)
-    return Finding("holds" if spread < 0.6 else "does not hold", f"from {min(ndt):.2f} to {max(ndt):.2f}: {spread:.2f} points")
+    return Finding("holds" if spread < 0.6 else "fails", f"from {min(ndt):.2f} to {max(ndt):.2f}: {spread:.2f} points")
 
 
 def _falls(_: Sequence[Run]) -> Finding:
     frame = prints.table("lambdas").sort_values("component")
     rows = [group["lambda"].abs().to_numpy() for _, group in frame.groupby(["dataset", "model", "layer"]) if len(group) > 1]
     kept = sum(bool((np.diff(row) < 0).all()) for row in rows)
-    return Finding(
-        "holds" if kept == len(rows) else "does not hold", f"by size, in {kept} of {len(rows)} printed rows with several lambdas"
-    )
+    return Finding("holds" if kept == len(rows) else "fails", f"by size, in {kept} of {len(rows)} printed rows with several lambdas")
 
 
 def _negative(dataset: str, low: float, high: float) -> Callable[[Sequence[Run]], Finding]:
@@ -59,7 +57,7 @@ def _negative(dataset: str, low: float, high: float) -> Callable[[Sequence[Run]]
         values = frame[(frame["constraint"] == "[-1,1]") & (frame["dataset"] == dataset)]["lambda"]
         found = values.min(), values.max()
         said = minus(f"the table has {found[0]:.4f} to {found[1]:.4f}; {int((values < 0).sum())} of {len(values)} are negative")
-        return Finding("holds" if found == (low, high) else "does not hold", said)
+        return Finding("holds" if found == (low, high) else "fails", said)
 
     return test
 
@@ -74,7 +72,7 @@ def _grows(dataset: str = "") -> Callable[[Sequence[Run]], Finding]:
         wide = frame.pivot_table(index=["dataset", "model", "component"], columns="layer", values="lambda")
         kept = (wide[2] > wide[1]).groupby("dataset").agg(["sum", "size"])
         said = ", ".join(f"{name} {row['sum']} of {row['size']}" for name, row in kept.iterrows())
-        return Finding("holds" if bool((kept["sum"] == kept["size"]).all()) else "does not hold", f"of the printed pairs: {said}")
+        return Finding("holds" if bool((kept["sum"] == kept["size"]).all()) else "fails", f"of the printed pairs: {said}")
 
     return test
 
@@ -87,9 +85,9 @@ def _together(_: Sequence[Run]) -> Finding:
     both = tables[0][["silhouette"]].join(tables[1][["accuracy_pct"]].astype(float), how="inner")
     found = {name: spearmanr(both.loc[dataset].to_numpy(float)) for name, dataset in (("IMDB", "imdb"), ("SST-2", "sst2"))}
     said = "; ".join(minus(f"{name} {one.statistic:+.2f}, p = {one.pvalue:.2g}") for name, one in found.items())
-    told: Verdict = "cannot be told"
+    told: Verdict = "open"
     if any(one.statistic <= 0 for one in found.values()):
-        told = "does not hold"
+        told = "fails"
     elif all(one.pvalue <= 0.05 for one in found.values()):
         told = "holds"
     return Finding(told, f"rank correlations over {len(both.loc['sst2'])} configurations: {said}")
@@ -105,7 +103,7 @@ def _printed_lead(dataset: str, model: str, vanilla: float, diff: float) -> Call
         leads = rows[best] - rows["vanilla"], rows[best] - rows["diff"]
         same = best == model and abs(leads[0] - vanilla) < 0.005 and abs(leads[1] - diff) < 0.005
         said = f"the best is {best}: {leads[0]:+.2f} over vanilla, {leads[1]:+.2f} over DT"
-        return Finding("holds" if same else "does not hold", said)
+        return Finding("holds" if same else "fails", said)
 
     return test
 
@@ -115,7 +113,7 @@ def _yelp_falls(_: Sequence[Run]) -> Finding:
     rows = {key: group["lambda"].abs().to_numpy() for key, group in frame.groupby(["model", "layer"]) if len(group) > 1}
     against = [f"{model} layer {layer}" for (model, layer), row in rows.items() if not (np.diff(row) < 0).all()]
     said = f"by size, in {len(rows) - len(against)} of {len(rows)} rows" + (f"; not in {', '.join(against)}" if against else "")
-    return Finding("does not hold" if against else "holds", said)
+    return Finding("fails" if against else "holds", said)
 
 
 def _twitter_lambda(_: Sequence[Run]) -> Finding:
@@ -123,7 +121,7 @@ def _twitter_lambda(_: Sequence[Run]) -> Finding:
     largest = lambdas.iloc[int(lambdas["lambda"].to_numpy().argmax())]
     rows = prints.table("classification").query("dataset == 'twitter_financial'").set_index("model")["accuracy_pct"]
     best = str(rows.astype(float).idxmax())
-    found: Verdict = "holds" if largest["model"] == best else "does not hold"
+    found: Verdict = "holds" if largest["model"] == best else "fails"
     its = f"{largest['lambda']:.4f} is {largest['model']}'s ({rows[largest['model']]:.2f}%)"
     return Finding(found, f"{its}, the best is {best} ({rows[best]:.2f}%)")
 
@@ -138,7 +136,7 @@ def _auc(_: Sequence[Run]) -> Finding:
         dt = float(rows[rows["family"] == "diff"]["auc"].iloc[0])
         good.append((dt > best["auc"]) == (higher == "diff"))
         said.append(f"{dataset} {dt:.3f} against {best['auc']:.3f}")
-    return Finding("holds" if all(good) else "does not hold", f"DT against the most accurate NDT: {', '.join(said)}")
+    return Finding("holds" if all(good) else "fails", f"DT against the most accurate NDT: {', '.join(said)}")
 
 
 def _added(_: Sequence[Run]) -> Finding:
@@ -147,17 +145,17 @@ def _added(_: Sequence[Run]) -> Finding:
     ndt = frame[frame["family"] == "ndt"]
     added = ndt["parameters_millions"].astype(float) - ndt["dataset"].map(base)
     inside = ((added > 0.155) & (added < 0.235)).all()
-    return Finding("holds" if inside else "does not hold", f"the table has {added.min():.2f} to {added.max():.2f} M more than vanilla")
+    return Finding("holds" if inside else "fails", f"the table has {added.min():.2f} to {added.max():.2f} M more than vanilla")
 
 
 def row(
-    short: str, against: Against, *said: tuple[str, str, str, Callable[[Sequence[Run]], Finding]], how: str = "", shows: str, figure: str
+    short: str, against: Reference, *said: tuple[str, str, str, Callable[[Sequence[Run]], Finding]], how: str = "", shows: str, figure: str
 ) -> tuple[Claim, ...]:
     """A row of the board."""
     return alike(short, against, DATASETS, *said, how=how, shows=shows, figure=figure)
 
 
-PRINT: Against = "its own tables"
+PRINT: Reference = "its own tables"
 PRINTED = (
     *row(
         "The best NDT leads by as much as said",

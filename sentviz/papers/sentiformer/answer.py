@@ -14,7 +14,7 @@ from sentviz.runs.store import Run
 _SAID = {"better": "beats", "worse": "is behind", "cannot be told": "cannot be told from"}
 SOLVED = 0.99  # a share of balanced sequences
 NEAR = 0.1  # what "close to zero" is taken to mean of a gate
-_ANSWER = {"holds": "yes", "does not hold": "no", "cannot be told": "cannot be told", "cannot be judged here": "cannot be judged here"}
+_ANSWER = {"holds": "yes", "fails": "no", "open": "cannot be told", "unjudged": "cannot be judged here"}
 
 
 def asked(runs: Sequence[Run]) -> list[Answer]:
@@ -33,7 +33,7 @@ def _baselines(runs: Sequence[Run]) -> Answer:
     if not found:
         return Answer(
             question,
-            "cannot be judged here",
+            "unjudged",
             "No pair of runs is here",
             "sentviz study sentiformer --dataset sst5_trees trains them.",
             "results",
@@ -49,17 +49,17 @@ def _baselines(runs: Sequence[Run]) -> Answer:
     missing = [title for dataset, title in DATASETS.items() if dataset not in found]
     numbers += f". No pair of runs of {', '.join(missing)} is here." if missing else "."
     verdicts = set(words.values())
-    return Answer(question, verdicts.pop() if len(verdicts) == 1 else "cannot be told", short, numbers, "results")
+    return Answer(question, verdicts.pop() if len(verdicts) == 1 else "open", short, numbers, "results")
 
 
 def _reading(runs: Sequence[Run]) -> Answer:
     question = "Is the printed 92.3 on SST-5 an accuracy of five classes?"
     found = readings(runs)
     if not found:
-        return Answer(question, "cannot be judged here", "No model is here on both readings", "", "results")
+        return Answer(question, "unjudged", "No model is here on both readings", "", "results")
     nearer = {one.nearer for one in found}
-    verdict: Verdict = "cannot be told" if len(nearer) > 1 else "holds" if nearer == {"five"} else "does not hold"
-    short = {"holds": "It fits five", "does not hold": "No, two classes fit better", "cannot be told": "Models differ"}[verdict]
+    verdict: Verdict = "open" if len(nearer) > 1 else "holds" if nearer == {"five"} else "fails"
+    short = {"holds": "It fits five", "fails": "No, two classes fit better", "open": "Models differ"}[verdict]
     return Answer(question, verdict, short, "; ".join(one.numbers for one in found) + ".", "results")
 
 
@@ -69,7 +69,7 @@ def _parts(runs: Sequence[Run]) -> Answer:
     if not frames:
         return Answer(
             question,
-            "cannot be judged here",
+            "unjudged",
             "No ablation is here",
             "sentviz study sentiformer-ablations --dataset sst5_trees trains them.",
             "parts",
@@ -82,7 +82,7 @@ def _parts(runs: Sequence[Run]) -> Answer:
     )
     seeds = "one seed each, others unknown" if (frame["test"] == "McNemar").all() else f"{int(frame['seeds'].min())} or more seeds"
     verdicts = set(frame["verdict"])
-    verdict: Verdict = "holds" if verdicts == {"worse"} else "does not hold" if "better" in verdicts else "cannot be told"
+    verdict: Verdict = "holds" if verdicts == {"worse"} else "fails" if "better" in verdicts else "open"
     verdict = seeded(verdict, frame["test"])
     return Answer(question, verdict, short, f"Points against the whole: {numbers}; {seeds}, n = {int(frame['n'].max()):,}.", "parts")
 
@@ -92,19 +92,19 @@ def _gates(runs: Sequence[Run]) -> Answer:
     found = {dataset: over_seeds(here) for dataset in DATASETS if (here := gated(runs, dataset))}
     if not found:
         get = "sentviz gates sst5_trees/sentiformer measures them."
-        return Answer(question, "cannot be judged here", "No gates are measured here", get, "gates")
+        return Answer(question, "unjudged", "No gates are measured here", get, "gates")
     short, numbers, verdicts = [], [], set[Verdict]()
     for dataset, frame in found.items():
         means = {(row["kind"], row["name"], row["against"]): row for row in frame[frame["layer"] < 0].to_dict("records")}
         own, against = means["class", "function words", ""], means["difference", "function words", "polar words"]
-        shut: Verdict = "holds" if own["high"] < NEAR else "does not hold" if own["low"] > NEAR else "cannot be told"
-        verdicts.add(shut if own["seeds"] > 1 else "cannot be judged here")
+        shut: Verdict = "holds" if own["high"] < NEAR else "fails" if own["low"] > NEAR else "open"
+        verdicts.add(shut if own["seeds"] > 1 else "unjudged")
         lean = "lower than" if against["high"] < 0 else "higher than" if against["low"] > 0 else "like"
         short.append(f"{DATASETS[dataset]}: {own['value']:.2f} on average, {lean} words of sentiment")
         span = f"{against['value']:+.3f} [{against['low']:+.3f}, {against['high']:+.3f}]".replace("-", "−")
         seeds = f"{int(own['seeds'])} seeds" if own["seeds"] > 1 else "one seed, others unknown"
         numbers.append(f"{DATASETS[dataset]}: {span} against words of sentiment, {seeds}, n = {int(own['n']):,}")
-    verdict = verdicts.pop() if len(verdicts) == 1 else "cannot be told"
+    verdict = verdicts.pop() if len(verdicts) == 1 else "open"
     return Answer(question, verdict, "; ".join(short), f"0 is shut, 1 open. {'; '.join(numbers)}.", "gates")
 
 
@@ -115,7 +115,7 @@ def _speed() -> Answer:
     printed = throughput.printed_times()
     slower = any(row["high"] < printed[row["model"]] for row in rows)
     faster = all(row["low"] >= printed[row["model"]] for row in rows)
-    verdict: Verdict = "does not hold" if slower else "holds" if faster else "cannot be told"
+    verdict: Verdict = "fails" if slower else "holds" if faster else "open"
     short = ", ".join(f"{row['times']:.1f} × {row['model']}" for row in rows)
     spans = ", ".join(f"[{row['low']:.1f}, {row['high']:.1f}] (printed {printed[row['model']]:.1f})" for row in rows)
     here = throughput.curves()
@@ -134,10 +134,10 @@ def _theory() -> Answer:
     }
     inside = {name: each[each["length"] <= each["longest"]] for name, each in rows.items()}
     shares = {name: each["right"].sum() / each["n"].sum() for name, each in inside.items()}
-    verdict: Verdict = "does not hold" if shares["GRU"] > SOLVED else "cannot be told"
+    verdict: Verdict = "fails" if shares["GRU"] > SOLVED else "open"
     said = ", ".join(f"{name} {share:.1%}" for name, share in shares.items())
     n, seeds = int(inside["GRU"]["n"].sum()), int(frame["seed"].nunique())
-    short = "What Markov models cannot, yes; a GRU can too" if verdict == "does not hold" else "It cannot be told"
+    short = "What Markov models cannot, yes; a GRU can too" if verdict == "fails" else "It cannot be told"
     return Answer(
         question, verdict, short, f"Right in sequences as long as in training: {said}; {seeds} seeds, n = {n:,} for the GRU.", "theory"
     )

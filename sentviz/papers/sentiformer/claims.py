@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sentviz.analysis.claim import Against, Claim, Effect, Finding, Verdict, alike, unjudged
+from sentviz.analysis.claim import Claim, Effect, Finding, Reference, Verdict, alike, not_testable
 from sentviz.papers.sentiformer import prints, reach, separation, throughput
 from sentviz.papers.sentiformer.answer import NEAR, SOLVED
 from sentviz.papers.sentiformer.gates import gated, over_seeds
@@ -37,11 +37,11 @@ MOST = 0.6  # above any accuracy published for five classes of SST, pre-trained 
 
 
 def _told(right: bool, evidence: str) -> Finding:
-    return Finding("holds" if right else "does not hold", evidence)
+    return Finding("holds" if right else "fails", evidence)
 
 
 def _missing(what: str) -> Finding:
-    return unjudged(f"{what} is not here")
+    return not_testable(f"{what} is not here")
 
 
 def _printed(model: str) -> dict[str, float]:
@@ -114,7 +114,7 @@ def _size(_: Sequence[Run]) -> Finding:
     rest = blocks + len(TAGS) * d + 3 + 5 * d + 5
     vocabulary = (PARAMETERS - rest) / d
     said = f"the printed layers hold {blocks / 1e6:.1f} M parameters; the rest would be a vocabulary of {vocabulary:,.0f},"
-    return unjudged(f"{said} which is not printed")
+    return not_testable(f"{said} which is not printed")
 
 
 # ---- what was measured without a run
@@ -151,9 +151,9 @@ def _proposition(model: str, asked: Lengths, right: Verdict, wrong: Verdict, say
         share, low, high, n, seeds = _learned(model, asked)
         if not n:
             return _missing("a measurement of Proposition 2")
-        verdict: Verdict = right if low > SOLVED else wrong if high < CHANCE else "cannot be told"
+        verdict: Verdict = right if low > SOLVED else wrong if high < CHANCE else "open"
         said = f"{says} {share:.1%} [{low:.1%}, {high:.1%}] of {n:,} sequences right"
-        return Finding(verdict, f"{said}; {seeds} seeds", effect=Effect.in_percent(share, low, high, 0.5, "sequences right"))
+        return Finding(verdict, f"{said}; {seeds} seeds", effect=Effect.from_share(share, low, high, 0.5, "sequences right"))
 
     return test
 
@@ -166,7 +166,7 @@ def _speed(model: str) -> Test:
             return _missing("a measurement of speed")
         (row,) = rows.to_dict("records")
         printed = throughput.printed_times()[model]
-        verdict: Verdict = "holds" if row["low"] >= printed else "does not hold" if row["high"] < printed else "cannot be told"
+        verdict: Verdict = "holds" if row["low"] >= printed else "fails" if row["high"] < printed else "open"
         said = f"{row['times']:.1f} [{row['low']:.1f}, {row['high']:.1f}] times as many texts a second, printed {printed:.1f}"
         effect = Effect(row["times"], row["low"], row["high"], "×", printed, f"texts a second against {model}, the print beside it")
         rest = f"{row['tokens']} tokens, {row['batch']} at a time, one thread of a CPU, the print is of a V100"
@@ -180,7 +180,7 @@ def _slower(_: Sequence[Run]) -> Finding:
     rows = frame[frame["threads"] == 1].sort_values("tokens")
     if rows.empty:
         return _missing("a measurement of training")
-    verdict: Verdict = "does not hold" if (rows["high"] < TWICE).all() else "holds" if (rows["low"] >= TWICE).all() else "cannot be told"
+    verdict: Verdict = "fails" if (rows["high"] < TWICE).all() else "holds" if (rows["low"] >= TWICE).all() else "open"
     said = "; ".join(f"{row['times']:.2f} [{row['low']:.2f}, {row['high']:.2f}] at {row['tokens']}" for row in rows.to_dict("records"))
     batch, most = rows["batch"].iloc[0], rows.sort_values("times").iloc[-1].to_dict()
     of = f"a training step of {most['tokens']} tokens, the slowest; below {TWICE} it is not “roughly” three times"
@@ -204,8 +204,8 @@ def _reading(runs: Sequence[Run]) -> Finding:
     said = "; ".join(one.numbers for one in found)
     high = f"the printed number is above {MOST:.0%}, which no published model reaches for five classes; " if found[0].printed > MOST else ""
     first = found[0]
-    effect = Effect.in_percent(*first.five, first.printed, f"{first.model} of five classes, beside the print")
-    verdict: Verdict = "does not hold" if "five" not in nearer else "holds" if "two" not in nearer else "cannot be told"
+    effect = Effect.from_share(*first.five, first.printed, f"{first.model} of five classes, beside the print")
+    verdict: Verdict = "fails" if "five" not in nearer else "holds" if "two" not in nearer else "open"
     return Finding(verdict, high + said, effect=effect)
 
 
@@ -218,7 +218,7 @@ def _baselines(dataset: str) -> Test:
         verdict = seeded(worded([one.word for one in found]), [one.comparison.test for one in found])
         least = min(found, key=lambda one: one.comparison.difference)
         one = least.comparison
-        effect = Effect.in_points(one.difference, one.low, one.high, f"{MODELS[least.own]} minus {MODELS[least.other]}")
+        effect = Effect.from_share_difference(one.difference, one.low, one.high, f"{MODELS[least.own]} minus {MODELS[least.other]}")
         return Finding(verdict, f"{MODELS[found[0].own]} minus {said}", effect=effect)
 
     return test
@@ -230,12 +230,12 @@ def _part(name: str, dataset: str) -> Test:
         if name not in frame.index:
             return _missing(f"a pair of runs of {DATASETS[dataset]}")
         row = frame.loc[name]
-        verdicts: dict[str, Verdict] = {"worse": "holds", "better": "does not hold", "cannot be told": "cannot be told"}
+        verdicts: dict[str, Verdict] = {"worse": "holds", "better": "fails", "cannot be told": "open"}
         verdict = seeded(verdicts[str(row["verdict"])], [str(row["test"])])
         said = f"{in_points(row.to_dict())} points {MODELS[name]}"
         seeds = f"{row['seeds']} against {row['base_seeds']} seeds" if row["test"] == "over seeds" else "one seed each, others unknown"
         printed = f"printed {100 * row['printed']:+.1f}".replace("-", "−")
-        effect = Effect.of_row(row.to_dict(), f"{MODELS[name]}, minus the whole")
+        effect = Effect.from_comparison(row.to_dict(), f"{MODELS[name]}, minus the whole")
         return Finding(verdict, f"{said} ({printed}), p after Holm {row['adjusted']:.2g}; {seeds}, n = {row['n']:,}", effect=effect)
 
     return test
@@ -246,12 +246,12 @@ def _window(runs: Sequence[Run]) -> Finding:
     share = reach.measured().set_index("dataset")["beyond"].get("sst5_trees")
     same = "" if share is None else f"the window leaves something out of only {share:.1%} of the test sentences"
     if "sentiformer-full" not in frame.index:
-        return unjudged("; ".join(filter(None, ("a pair of runs is not here", same))))
+        return not_testable("; ".join(filter(None, ("a pair of runs is not here", same))))
     row = frame.loc["sentiformer-full"]
     said = f"{in_points(row.to_dict())} points without it"
-    verdict = "does not hold" if row["verdict"] == "better" else "holds" if row["high"] < LITTLE else "cannot be told"
-    verdict = verdict if row["test"] == "over seeds" else "cannot be judged here"
-    effect = Effect.of_row(row.to_dict(), "without the window, minus with it")
+    verdict = "fails" if row["verdict"] == "better" else "holds" if row["high"] < LITTLE else "open"
+    verdict = verdict if row["test"] == "over seeds" else "unjudged"
+    effect = Effect.from_comparison(row.to_dict(), "without the window, minus with it")
     return Finding(verdict, "; ".join(filter(None, (said, same))), effect=effect)  # type: ignore[arg-type]
 
 
@@ -268,8 +268,8 @@ def _near_zero(dataset: str) -> Test:
         if len(words) < 2:
             return _missing(f"a SentiFormer of {DATASETS[dataset]} with its gates measured")
         said = ", ".join(f"“{row['name']}” {_mean(row)}" for row in words.to_dict("records"))
-        verdict = "holds" if (words["high"] < NEAR).all() else "does not hold" if (words["low"] > NEAR).any() else "cannot be told"
-        verdict = verdict if words["seeds"].min() > 1 else "cannot be judged here"
+        verdict = "holds" if (words["high"] < NEAR).all() else "fails" if (words["low"] > NEAR).any() else "open"
+        verdict = verdict if words["seeds"].min() > 1 else "unjudged"
         most = words.sort_values("value").iloc[-1].to_dict()
         effect = Effect(most["value"], most["low"], most["high"], "", NEAR, f"mean gate of “{most['name']}”; near zero is below {NEAR}")
         evidence = f"mean gate over layers: {said}; near zero: below {NEAR}; {_seeds(words)}"
@@ -285,8 +285,8 @@ def _shuts(dataset: str) -> Test:
         if rows.empty:
             return _missing(f"a SentiFormer of {DATASETS[dataset]} with its gates measured")
         (row,) = rows.to_dict("records")
-        verdict = "cannot be told" if row["low"] <= 0 <= row["high"] else "holds" if row["high"] < 0 else "does not hold"
-        verdict = verdict if row["seeds"] > 1 else "cannot be judged here"
+        verdict = "open" if row["low"] <= 0 <= row["high"] else "holds" if row["high"] < 0 else "fails"
+        verdict = verdict if row["seeds"] > 1 else "unjudged"
         effect = Effect(row["value"], row["low"], row["high"], "", of="mean gate of function words minus that of polar words")
         evidence = f"mean gate of function words minus that of polar words {_mean(row, '+')}; {_seeds(rows)}"
         return Finding(verdict, evidence, effect=effect)  # type: ignore[arg-type]
@@ -313,11 +313,11 @@ def _sarcasm(runs: Sequence[Run]) -> Finding:
     answers = [(run.name, str(load(run).predict([text])["label"].iloc[0])) for run in able]
     wrong = [name for name, label in answers if "negative" not in label]
     said = ", ".join(f"{name} says {label}" for name, label in answers)
-    return Finding("holds" if not wrong else "does not hold", said)
+    return Finding("holds" if not wrong else "fails", said)
 
 
 def _row(
-    short: str, against: Against, *said: tuple[str, str, str, Test], how: str = "", shows: str = "results", figure: str = ""
+    short: str, against: Reference, *said: tuple[str, str, str, Test], how: str = "", shows: str = "results", figure: str = ""
 ) -> tuple[Claim, ...]:
     return alike(short, against, DATASETS, *said, how=how, shows=shows, figure=figure)
 
@@ -338,8 +338,8 @@ def _each(
     return _row(short, "runs here", *said, how=how, shows=shows, figure=figure)
 
 
-PRINT: Against = "its own tables"
-MADE: Against = "simulated runs"
+PRINT: Reference = "its own tables"
+MADE: Reference = "simulated runs"
 OVER_SEEDS = "a t test for other rows and other seeds, chance in training pooled over all models of the data set; p after Holm"
 GATES = "means over a test split, with 95% intervals for other texts and other seeds"
 TIMED = "measured in turn on one thread of a CPU"
@@ -378,7 +378,7 @@ CLAIMS = (
                 "transformer",
                 _trained,
                 "holds",
-                "cannot be told",
+                "open",
                 "learned in seconds, with SentiFormer's positions, as long as in training, it gets",
             ),
         ),
@@ -392,7 +392,7 @@ CLAIMS = (
             "",
             "No Markov model of order k can in more than k words",
             "proposition 2",
-            _proposition("last ", _unseen, "does not hold", "holds", "orders 1 to 6 get"),
+            _proposition("last ", _unseen, "fails", "holds", "orders 1 to 6 get"),
         ),
         how=LEARNED,
         shows="theory",
@@ -405,7 +405,7 @@ CLAIMS = (
             "Nor can an RNN whose state has fewer than n − 1 numbers",
             "section VI-A",
             _proposition(
-                "GRU", _beyond_state, "does not hold", "cannot be told", "of 48 and 64 words, more than it learned from, a GRU of 32 gets"
+                "GRU", _beyond_state, "fails", "open", "of 48 and 64 words, more than it learned from, a GRU of 32 gets"
             ),
         ),
         how=LEARNED,

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from sentviz.analysis.claim import Verdict, decide
 from sentviz.analysis.evaluation import holm
 from sentviz.papers.sentiformer import prints
 from sentviz.papers.sentiformer.presets import ABLATIONS, BASELINES
@@ -157,11 +158,9 @@ def readings(runs: Iterable[Run]) -> list[Reading]:
     return [Reading(model, printed[model], five[model], two[model]) for model in five if model in two]
 
 
-def worded(words: Sequence[Word]) -> Literal["holds", "does not hold", "cannot be told"]:
-    """Whether something is better in every one of several comparisons."""
-    if "worse" in words:
-        return "does not hold"
-    return "holds" if words and set(words) == {"better"} else "cannot be told"
+def worded(words: Sequence[Word]) -> Verdict:
+    """Return the verdict on "better in each of several comparisons"; "open" if there is no comparison."""
+    return decide(holds=set(words) == {"better"}, fails="worse" in words)
 
 
 def _span(row: pd.Series[float]) -> tuple[float, float, float]:

@@ -18,9 +18,9 @@ QUESTIONS = (  # question, the claim of the runs here that answers it, the part 
 )
 SHORT: dict[Verdict, str] = {
     "holds": "Yes",
-    "does not hold": "No",
-    "cannot be told": "It cannot be told",
-    "cannot be judged here": "It cannot be judged here",
+    "fails": "No",
+    "open": "It cannot be told",
+    "unjudged": "It cannot be judged here",
 }
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from sentviz.analysis.claim import Against, Claim, Effect, Finding, Verdict, unjudged
+from sentviz.analysis.claim import Claim, Effect, Finding, Reference, Verdict, not_testable
 from sentviz.papers.sevenessxin import measured, prints
 from sentviz.papers.sevenessxin.export import train
 from sentviz.papers.sevenessxin.presets import ROPE, VERSIONS
@@ -22,7 +22,7 @@ FEW = 0.05  # the five points that scarcity is said to cost
 
 
 def _missing(study: str = "sevenessxin") -> Finding:
-    return unjudged(f"the runs are not here: {train(study)}")
+    return not_testable(f"the runs are not here: {train(study)}")
 
 
 def _percent(value: float, low: float, high: float) -> str:
@@ -42,7 +42,7 @@ def _table_gains(_: Sequence[Run]) -> Finding:
     held = all(up >= NEARLY * pairs for up, pairs in found.values())
     (printed, of), (logged, of_log) = found["results"], found["log"]
     numbers = f"accuracy rises in {printed} of {of} versions of table II and {logged} of {of_log} of its log; one run each, no intervals"
-    return Finding("holds" if held else "does not hold", numbers)
+    return Finding("holds" if held else "fails", numbers)
 
 
 def _table_best(_: Sequence[Run]) -> Finding:
@@ -51,12 +51,12 @@ def _table_best(_: Sequence[Run]) -> Finding:
         column = prints.table(name).set_index("model")["accuracy"]
         order = column.sort_values(ascending=False)
         if order.index[0] != BEST:
-            return Finding("does not hold", f"{where}: {prints.title(order.index[0])} has {order.iloc[0]:.4f}, V6 RoPE {column[BEST]:.4f}")
+            return Finding("fails", f"{where}: {prints.title(order.index[0])} has {order.iloc[0]:.4f}, V6 RoPE {column[BEST]:.4f}")
         gap, tested = float(order.iloc[0] - order.iloc[1]), 160_000
         reach = 1.96 * math.sqrt(2 * order.iloc[0] * (1 - order.iloc[0]) / tested)
         distinct &= gap > reach
         said.append(f"{where}: {order.iloc[0]:.4f}, then {prints.title(order.index[1])} {order.iloc[1]:.4f}, {gap:.4f} less")
-    verdict: Verdict = "holds" if distinct else "cannot be told"
+    verdict: Verdict = "holds" if distinct else "open"
     rest = f"gaps on 160,000 tweets need about {reach:.4f} to be told, were the answers independent; trainings by chance not counted"
     return Finding(verdict, f"{'; '.join(said)}; {rest}")
 
@@ -70,14 +70,14 @@ def _figure_five(_: Sequence[Run]) -> Finding:
     )
     printed = f"{row['accuracy']:.4f} and {row['precision_positive']:.4f} are printed"
     fits = abs(accuracy - row["accuracy"]) < 0.005
-    return Finding("holds" if fits else "does not hold", f"{implied}; {printed}")
+    return Finding("holds" if fits else "fails", f"{implied}; {printed}")
 
 
 def _table_scarcity(_: Sequence[Run]) -> Finding:
     said = prints.table("results").set_index("model")["accuracy"]
     lags = {phase: said[f"7ess-v1{phase}"] - said[f"7ess-v5{phase}"] for phase in ("", f"-{ROPE}")}
     numbers = ", ".join(f"{100 * lag:.1f} points with {'RoPE' if phase else 'sinusoids'}" for phase, lag in lags.items())
-    return Finding("holds" if all(abs(lag - FEW) < LITTLE for lag in lags.values()) else "does not hold", f"V5 behind V1: {numbers}")
+    return Finding("holds" if all(abs(lag - FEW) < LITTLE for lag in lags.values()) else "fails", f"V5 behind V1: {numbers}")
 
 
 # ---- runs here
@@ -91,16 +91,16 @@ def _rope(runs: Sequence[Run]) -> Finding:
     better, worse = words.count("better"), words.count("worse")
     numbers = "; ".join(f"{row['row']} {in_points(row)}" for row in frame.to_dict("records"))
     middle = frame.sort_values("difference").iloc[len(frame) // 2].to_dict()
-    effect = Effect.of_row(middle, f"{middle['row']}, the middle one of the versions")
+    effect = Effect.from_comparison(middle, f"{middle['row']}, the middle one of the versions")
     said = f"of {len(frame)} versions {better or 'none'} can be told to gain, {worse or 'none'} to lose: {numbers}"
     if better >= NEARLY * len(VERSIONS):
         return Finding("holds", said, effect=effect)
     missing = len(VERSIONS) - len(frame)
     if missing >= NEARLY * len(VERSIONS):
-        return unjudged(said, effect)
+        return not_testable(said, effect)
     open_ = missing + words.count("cannot be told")
     open_ended = better + open_ >= NEARLY * len(VERSIONS)
-    return Finding(seeded("cannot be told", frame["kind"]) if open_ended else "does not hold", said, effect=effect)
+    return Finding(seeded("open", frame["kind"]) if open_ended else "fails", said, effect=effect)
 
 
 def _best(runs: Sequence[Run]) -> Finding:
@@ -116,8 +116,8 @@ def _best(runs: Sequence[Run]) -> Finding:
         f"; {' and '.join(same)} gives the same answers to every tweet: a longer input than any of them has changes nothing" if same else ""
     )
     if ahead:
-        return Finding("does not hold", said)
-    return Finding("holds" if len(behind) == len(VERSIONS) - 1 else seeded("cannot be told", frame["test"]), said)
+        return Finding("fails", said)
+    return Finding("holds" if len(behind) == len(VERSIONS) - 1 else seeded("open", frame["test"]), said)
 
 
 def _alike(one: Run, other: Run) -> bool:
@@ -137,8 +137,8 @@ def _scarcity(runs: Sequence[Run]) -> Finding:
     points = ", ".join(f"{row['rows']:,.0f}: {row['value']:.1%}" for row in rows.to_dict("records"))
     said = f"V1 by tweets learned from, {points}; from the fewest to all {one.numbers}."
     said += " The paper's full size cannot be had, so its five points cannot be tested"
-    verdicts: dict[Word, Verdict] = {"better": "holds", "worse": "does not hold", "cannot be told": "cannot be told"}
-    effect = Effect.in_points(one.difference, one.low, one.high, "from the fewest tweets to all")
+    verdicts: dict[Word, Verdict] = {"better": "holds", "worse": "fails", "cannot be told": "open"}
+    effect = Effect.from_share_difference(one.difference, one.low, one.high, "from the fewest tweets to all")
     return Finding(seeded(verdicts[one.word()], [one.test]), said, effect=effect)
 
 
@@ -153,12 +153,14 @@ def _little(runs: Sequence[Run]) -> Finding:
             outside = one.low > LITTLE or one.high < -LITTLE
             told = one.test == "over seeds"
             tests.append(one.test)
-            found.append(Effect.in_points(one.difference, one.low, one.high, f"{prints.title(other)} against {prints.title(base)}"))
-            verdicts.append("holds" if told and inside else "does not hold" if told and outside else "cannot be told")
+            found.append(
+                Effect.from_share_difference(one.difference, one.low, one.high, f"{prints.title(other)} against {prints.title(base)}")
+            )
+            verdicts.append("holds" if told and inside else "fails" if told and outside else "open")
             said.append(f"{prints.title(other)} against {prints.title(base)} {one.points}, {one.compared}")
     if not said:
         return _missing()
-    verdict: Verdict = "does not hold" if "does not hold" in verdicts else "cannot be told" if "cannot be told" in verdicts else "holds"
+    verdict: Verdict = "fails" if "fails" in verdicts else "open" if "open" in verdicts else "holds"
     words = f"points: {'; '.join(said)}. Little is taken to be less than {100 * LITTLE:.0f} point either way"
     return Finding(seeded(verdict, tests), words, effect=max(found, key=lambda effect: abs(effect.value)))
 
@@ -172,38 +174,38 @@ def _bias(runs: Sequence[Run]) -> Finding:
     leans, said = set[Verdict](), list[str]()
     for run in here[name]:
         low, high = (rates([run])[label] for label in ("negative", "positive"))
-        leans.add("holds" if high[1] > low[2] else "does not hold" if high[2] < low[1] else "cannot be told")
+        leans.add("holds" if high[1] > low[2] else "fails" if high[2] < low[1] else "open")
         said.append(f"{_percent(*high)} of positive and {_percent(*low)} of negative tweets right")
     numbers = f"{prints.title(name)} answers {'; '.join(said)}. Choosing the state by F1 of the positive class favours it"
     if len(said) < 2:
-        return unjudged(f"{numbers}; one seed, others unknown")
-    verdict: Verdict = leans.pop() if len(leans) == 1 else "cannot be told"
+        return not_testable(f"{numbers}; one seed, others unknown")
+    verdict: Verdict = leans.pop() if len(leans) == 1 else "open"
     return Finding(verdict, f"{numbers}; {len(said)} seeds")
 
 
 def _neutral(_: Sequence[Run]) -> Finding:
     frame = measured.table("neutral")
     if frame.empty:
-        return unjudged(f"not measured: {measured.COMMANDS['neutral']}")
+        return not_testable(f"not measured: {measured.COMMANDS['neutral']}")
     rows = {row["of"]: row for row in frame.to_dict("records")}
     neutral, polar = rows["neutral"], rows["polar"]
     sure = [_percent(row["sure"], row["sure_low"], row["sure_high"]) for row in (neutral, polar)]
     answered = f"get an answer with {measured.SURE:.0%} or more"
     said = f"{sure[0]} of {neutral['n']:,} neutral tweets of TweetEval {answered}, {sure[1]} of polar ones,"
-    return unjudged(f"{said} and how many tweets of Sentiment140 are neutral is not known")
+    return not_testable(f"{said} and how many tweets of Sentiment140 are neutral is not known")
 
 
 def _padding(_: Sequence[Run]) -> Finding:
     frame = measured.table("padding")
     if frame.empty:
-        return unjudged(f"not measured: {measured.COMMANDS['padding']}")
+        return not_testable(f"not measured: {measured.COMMANDS['padding']}")
     row = frame[frame["of"] == "all"].iloc[0]
     changed = _percent(row["changed"], row["changed_low"], row["changed_high"])
     said = f"read instead of masked, padding changes {changed} of the answers of {row['run']},"
     said += f" and its accuracy by {in_points(row.to_dict())} points, n = {row['n']:,.0f}"
-    verdict: Verdict = "holds" if row["changed_low"] > 0.01 else "does not hold" if row["changed_high"] < 0.01 else "cannot be told"
+    verdict: Verdict = "holds" if row["changed_low"] > 0.01 else "fails" if row["changed_high"] < 0.01 else "open"
     return Finding(
-        verdict, said, effect=Effect.in_percent(row["changed"], row["changed_low"], row["changed_high"], 0.01, "answers that change")
+        verdict, said, effect=Effect.from_share(row["changed"], row["changed_low"], row["changed_high"], 0.01, "answers that change")
     )
 
 
@@ -211,7 +213,7 @@ def _claim(
     short: str,
     statement: str,
     where: str,
-    against: Against,
+    against: Reference,
     test: Callable[[Sequence[Run]], Finding],
     shows: str,
     figure: str = "",

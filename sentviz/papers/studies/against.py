@@ -110,7 +110,7 @@ def compared(here: Configurations, base: str, split: str = "test", noise: SeedNo
 
 def seeded(verdict: Verdict, tests: Iterable[str]) -> Verdict:
     """Of comparisons by these tests; open ones cannot be judged where none is over seeds: McNemar's tells runs apart, not models."""
-    return "cannot be judged here" if verdict == "cannot be told" and "over seeds" not in set(tests) else verdict
+    return "unjudged" if verdict == "open" and "over seeds" not in set(tests) else verdict
 
 
 def in_points(row: Mapping[Any, Any]) -> str:

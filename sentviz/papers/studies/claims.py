@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from sentviz.analysis.claim import Claim, Finding, unjudged
+from sentviz.analysis.claim import VERDICT_WORDS, Claim, Finding, not_testable
 from sentviz.errors import SentvizError
 from sentviz.runs.registry import Paper, find_paper, papers
 from sentviz.runs.store import Run
@@ -59,7 +59,7 @@ def judged(runs: Iterable[Run], names: Iterable[str] | None = None, known: Mappi
         try:
             claims = claims_of(paper)
         except SentvizError as error:
-            lost = Claim("Its claims can be tested", "", "runs here", lambda runs, said=str(error): unjudged(said))  # type: ignore[misc]
+            lost = Claim("Its claims can be tested", "", "runs here", lambda runs, said=str(error): not_testable(said))  # type: ignore[misc]
             claims = (lost,)
         for claim in claims:
             key = claim.key(paper.name)
@@ -73,14 +73,15 @@ def _tested(claim: Claim, runs: Sequence[Run]) -> Finding:
     try:
         return claim.test(runs)
     except SentvizError as error:
-        return unjudged(str(error))
+        return not_testable(str(error))
     except Exception as error:  # one paper's mistake leaves the other papers' claims standing
-        return unjudged(f"{BROKEN} ({type(error).__name__}: {error})")
+        return not_testable(f"{BROKEN} ({type(error).__name__}: {error})")
 
 
 def ledger(frame: pd.DataFrame) -> pd.DataFrame:
     """`judged` as a table of plain cells, for files: without parts and keys, the effect as value, low, high, unit and held_against."""
     plain = frame.drop(columns=["name", "key", "row", "parts", "effect"])
+    plain["verdict"] = plain["verdict"].map(VERDICT_WORDS)
     for title, name in {"value": "value", "low": "low", "high": "high", "unit": "unit", "held_against": "null"}.items():
         plain[title] = [getattr(one, name, None) for one in frame["effect"]]
     return plain

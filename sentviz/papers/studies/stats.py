@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from sentviz.analysis.claim import Verdict
 from sentviz.analysis.evaluation import RESAMPLES
 from sentviz.analysis.testset.operating import Paired, agreement
 from sentviz.errors import InputError, RunError
@@ -37,19 +36,6 @@ def paired(a: Run, b: Run, split: str = "test", *, seed: int = 0, resamples: int
         RunError: predictions are missing or damaged.
     """
     return agreement(*aligned([a, b], split).T, seed=seed, resamples=resamples)
-
-
-def verdict(low: float, high: float, margin: float = 0.0) -> Verdict:
-    """On the claim "the difference is more than `margin`", by the difference's interval; NaN cannot be told.
-
-    Raises:
-        InputError: low above high.
-    """
-    if low > high:
-        raise InputError(f"An interval runs from low to high, not from {low:g} to {high:g}.")
-    if low > margin:
-        return "holds"
-    return "does not hold" if high <= margin else "cannot be told"
 
 
 def _answers(run: Run, split: str) -> pd.DataFrame:
