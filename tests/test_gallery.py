@@ -190,7 +190,7 @@ def test_the_list_says_what_a_run_can_give() -> None:
         (("attention", "-O", "side=wide"), "side cannot be 'wide'; by default it is 640."),
         (("attention", "-O", "hide_specials=perhaps"), "by default it is False"),
         (("strip", "-O", "lambdas=1"), "is for notebooks"),
-        (("difference", "--versus", "a/b", "--versus", "c/d"), "takes one run with --versus"),
+        (("difference", "--versus", "a/b", "--versus", "c/d"), "compares with one run: give --versus once"),
         (("nothing",), "There is no figure 'nothing'"),
     ],
 )

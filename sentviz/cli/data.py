@@ -9,13 +9,13 @@ from sentviz.cli.terminal import command, main
 
 @main.group()
 def data() -> None:
-    """Data sets."""
+    """Download, list and check data sets."""
 
 
 @data.command("list")
 @command
 def data_list() -> None:
-    """The data sets that sentviz knows, and which are here."""
+    """List the known data sets and which of them are installed."""
     from sentviz.data import datasets
 
     frame = datasets.datasets()
@@ -24,11 +24,11 @@ def data_list() -> None:
 
 @data.command("get")
 @click.argument("name")
-@click.option("--again", is_flag=True, help="Also what is in the cache already.")
-@click.option("--quiet", is_flag=True, help="No progress bar.")
+@click.option("--again", is_flag=True, help="Download files again that are in the cache.")
+@click.option("--quiet", is_flag=True, help="Show no progress bar.")
 @command
 def data_get(name: str, again: bool, quiet: bool) -> None:
-    """Download data set NAME from the public hub into the user's cache. A stopped download goes on with the same command."""
+    """Download data set NAME from the public hub into the user's cache. To continue a stopped download, run the command again."""
     from tqdm import tqdm
 
     from sentviz.data import datasets
@@ -45,37 +45,39 @@ def data_get(name: str, again: bool, quiet: bool) -> None:
             fetched = hubdata.get(name, progress=progress, again=again)
         except KeyboardInterrupt:
             bar.close()
-            click.echo(f"\nWhat came is kept: `sentviz data get {name}` goes on from here.", err=True)
+            click.echo(f"\nThe downloaded part is stored: `sentviz data get {name}` goes on from here.", err=True)
             raise
-    for got in fetched:
-        click.echo(f"{got.path}  {got.rows:,} rows{'' if got.exact else '  (not the known rows)'}")
-        if got.remark:
-            click.echo(f"! {got.remark}", err=True)
+    for file in fetched:
+        click.echo(f"{file.path}  {file.rows:,} rows{'' if file.exact else '  (different from the known rows)'}")
+        if file.remark:
+            click.echo(f"! {file.remark}", err=True)
     if not fetched:
-        click.echo(f"{name} is here already; --again downloads it once more.")
-    if lost := [part for part in dict.fromkeys([*item.parts, *item.needed()]) if not datasets.is_available(name, part)]:
-        click.echo(f"Not here: {', '.join(lost)}; {hubdata.reasons(name, lost)}.", err=True)
+        click.echo(f"{name} is already installed; --again downloads it again.")
+    if missing := [part for part in dict.fromkeys([*item.parts, *item.needed()]) if not datasets.is_available(name, part)]:
+        click.echo(f"Not installed: {', '.join(missing)}; {hubdata.reasons(name, missing)}.", err=True)
 
 
 @data.command("verify")
 @click.argument("name")
 @command
 def data_verify(name: str) -> None:
-    """Compare the files of data set NAME with what is known of them."""
+    """Compare the files of data set NAME with their known digests and numbers of rows."""
     from sentviz.data import datasets
 
     datasets.verify(name)
-    click.echo(f"{name} is what it should be.")
+    click.echo(f"The files of {name} are as expected.")
 
 
 @data.command("where")
 @command
 def data_where() -> None:
-    """The folders searched for data sets, in order, and what each holds."""
+    """List the folders that are searched for data sets, in order, and the data sets in each."""
     from sentviz.data import datasets
 
     known = datasets.datasets()["name"]
     for folder in datasets.folders():
-        held = [name for name in known if any((folder / name / f"{part}.parquet").is_file() for part in datasets.info(name).parts)]
-        click.echo(f"{folder}: {', '.join(held) or 'nothing'}")
-    click.echo("The first is SENTVIZ_DATA, where it is set; downloads go to the last, in SENTVIZ_HOME or the system's place for caches.")
+        names = [name for name in known if any((folder / name / f"{part}.parquet").is_file() for part in datasets.info(name).parts)]
+        click.echo(f"{folder}: {', '.join(names) or 'no data set'}")
+    click.echo(
+        "If SENTVIZ_DATA is set, it is the first folder. Downloads go to the last folder, below SENTVIZ_HOME or in the system's cache."
+    )

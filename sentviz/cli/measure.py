@@ -1,4 +1,4 @@
-"""Commands that measure a run over a split of its data set, most of which keep the answer with it."""
+"""Commands that measure a run over a split of its data set. Most of them store the result with the run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sentviz.cli.terminal import command, main, say_metrics, ticking
+from sentviz.cli.terminal import command, main, print_metrics, progress_bar
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 split_option = click.option("--split", default="test", show_default=True, help="Split of the run's data set.")
 
 
-def kept(kind: str, name: str, split: str, **options: Any) -> Run:
-    """Measure the run called `name` over a split and store what comes out with it: the run that has it."""
+def measure_and_store(kind: str, name: str, split: str, **options: Any) -> Run:
+    """Measure the run called `name` over a split, store the results with it, and return the run that holds them."""
     from sentviz.analysis.measurements import measure
     from sentviz.runs.store import find
 
-    with ticking("Epochs" if kind == "epochs" else "Texts") as tick:
-        run = measure(kind, find(name), split, progress=tick, **options)
+    with progress_bar("Epochs" if kind == "epochs" else "Texts") as report_progress:
+        run = measure(kind, find(name), split, progress=report_progress, **options)
     click.echo(f"Stored in {run.folder}")
     return run
 
 
-def beside(folder: Path, file: str, frame: pd.DataFrame) -> tuple[str, str]:
-    """Store a table of all its rows in a folder that `sentviz score` wrote: the run's name, and where the texts are from."""
+def store_in_scores(folder: Path, file: str, frame: pd.DataFrame) -> tuple[str, str]:
+    """Store a table about all rows in a folder that `sentviz score` wrote. Return the run's name and the folder, which names the texts."""
     from sentviz.io.files import replacing
     from sentviz.serving.corpus.output import Scored
 
@@ -45,47 +45,47 @@ def beside(folder: Path, file: str, frame: pd.DataFrame) -> tuple[str, str]:
 @split_option
 @command
 def evaluate(run: str, split: str) -> None:
-    """Recompute the metrics of RUN (a name or a folder) from its stored weights."""
+    """Compute the metrics of RUN (a name or a folder) again from its stored weights, and print them."""
     from sentviz import load
     from sentviz.analysis.evaluation import evaluate as run_evaluation
     from sentviz.analysis.evaluation import metrics
     from sentviz.data import datasets
     from sentviz.runs.store import find
 
-    found = find(run)
-    model = load(found.folder)
-    rows = datasets.load_split(found.config["data"]["name"], split)
-    say_metrics(found.name, {split: metrics(run_evaluation(model, rows))})
+    stored = find(run)
+    model = load(stored.folder)
+    rows = datasets.load_split(stored.config["data"]["name"], split)
+    print_metrics(stored.name, {split: metrics(run_evaluation(model, rows))})
 
 
 @main.command()
 @click.argument("run")
-@click.option("--sample", type=click.IntRange(min=1), default=200, show_default=True, help="How many texts of the split.")
+@click.option("--sample", type=click.IntRange(min=1), default=200, show_default=True, help="Number of texts in the random sample.")
 @split_option
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the sample and of the random explanations.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the sample and of the random explanations.")
 @command
 def faithfulness(run: str, sample: int, split: str, seed: int) -> None:
-    """Ask how faithful each explanation of RUN is, over a sample of texts, and store it with the run."""
+    """Measure how faithful each explanation method is to RUN, over a sample of texts. Stores the table with the run."""
     from sentviz.analysis.explain.faithfulness import FILE, METRICS
 
-    measured = kept("faithfulness", run, split, sample=sample, seed=seed)
+    measured = measure_and_store("faithfulness", run, split, sample=sample, seed=seed)
     frame = measured.frame(FILE)
-    click.echo(f"{measured.name}, {int(frame['n'].max())} texts of {split}; comprehensiveness: more is better, sufficiency: less")
+    click.echo(f"{measured.name}, {int(frame['n'].max())} texts of {split}; higher is better for comprehensiveness, lower for sufficiency")
     click.echo(frame.pivot(index="method", columns="metric", values="value")[list(METRICS)].to_string(float_format="{:+.3f}".format))
 
 
 @main.command()
 @click.argument("run")
-@click.option("--sample", type=click.IntRange(min=1), default=300, show_default=True, help="How many texts of the split.")
+@click.option("--sample", type=click.IntRange(min=1), default=300, show_default=True, help="Number of texts in the random sample.")
 @split_option
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the sample and of the untrained models.")
-@click.option("--inits", type=click.IntRange(min=0), default=20, show_default=True, help="How many untrained models to compare with.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the sample and of the untrained models.")
+@click.option("--inits", type=click.IntRange(min=0), default=20, show_default=True, help="Number of untrained models to compare with.")
 @command
 def specialise(run: str, sample: int, split: str, seed: int, inits: int) -> None:
-    """Ask whether the components of RUN specialise, over a sample of texts, and store the answer with the run."""
+    """Measure whether the attention components of RUN specialise, over a sample of texts. Stores the table with the run."""
     from sentviz.analysis.maps.specialise import FILE, verdict
 
-    measured = kept("specialise", run, split, sample=sample, seed=seed, inits=inits)
+    measured = measure_and_store("specialise", run, split, sample=sample, seed=seed, inits=inits)
     frame = measured.frame(FILE)
     click.echo(f"{measured.name}, {int(frame['n'].max())} texts of {split}")
     click.echo("\n".join(verdict(frame)))
@@ -96,9 +96,9 @@ def specialise(run: str, sample: int, split: str, seed: int, inits: int) -> None
 @split_option
 @command
 def heads(run: str, split: str) -> None:
-    """What each head of RUN attends to over a whole split, [CLS] in particular; stored with the run.
+    """Measure what each head of RUN attends to, [CLS] in particular, over a split. Stores the table with the run.
 
-    RUN may be what `sentviz score --attention` wrote: its parts are merged, and the table is stored there.
+    RUN may also be a folder that `sentviz score --attention` wrote: its parts are merged, and the table is stored in the folder.
     """
     from sentviz.analysis.maps.heads import FILE
     from sentviz.serving.corpus.output import is_scored
@@ -107,14 +107,14 @@ def heads(run: str, split: str) -> None:
         from sentviz.serving.corpus.output import Scored
         from sentviz.serving.corpus.summary import heads as over_parts
 
-        with ticking("Parts") as tick:
-            frame = over_parts(Scored(run), tick)
-        name, split = beside(Path(run), FILE, frame)
+        with progress_bar("Parts") as report_progress:
+            frame = over_parts(Scored(run), report_progress)
+        name, split = store_in_scores(Path(run), FILE, frame)
     else:
-        measured = kept("heads", run, split)
+        measured = measure_and_store("heads", run, split)
         name, frame = measured.name, measured.frame(FILE)
     mean = frame[frame["head"] < 0].pivot(index="layer", columns="measure", values="value")
-    click.echo(f"{name}, {int(frame['n'].max()):,} texts of {split}, mean over heads by layer (from 0)")
+    click.echo(f"{name}, {int(frame['n'].max()):,} texts of {split}, mean over heads by layer (layers counted from 0)")
     click.echo(mean.to_string(float_format="{:.4f}".format))
 
 
@@ -123,12 +123,12 @@ def heads(run: str, split: str) -> None:
 @split_option
 @command
 def gates(run: str, split: str) -> None:
-    """Which words the gates of RUN shut over a whole split, by part of speech and class of words; stored with the run."""
+    """Measure which words the gates of RUN close, by part of speech and word class, over a split. Stores the table with the run."""
     from sentviz.analysis.maps.gates import FILE, verdict
 
-    measured = kept("gates", run, split)
+    measured = measure_and_store("gates", run, split)
     frame = measured.frame(FILE)
-    click.echo(f"{measured.name}, {int(frame['n'].max()):,} texts of {split}, mean gate by layer (from 0; -1 = mean over layers)")
+    click.echo(f"{measured.name}, {int(frame['n'].max()):,} texts of {split}, mean gate by layer (from 0; -1 = mean of all)")
     by = frame[frame["kind"].isin(["all", "class", "tag"])]
     click.echo(by.pivot(index=["kind", "name"], columns="layer", values="value").to_string(float_format="{:.3f}".format))
     click.echo("\n".join(verdict(frame)))
@@ -139,17 +139,17 @@ def gates(run: str, split: str) -> None:
 @split_option
 @command
 def leaders(run: str, split: str) -> None:
-    """Which words lead the clusters of hardmax RUN over a whole split, and how many layers it takes; stored with the run."""
-    kept("leaders", run, split)
+    """Measure which words become cluster leaders in hardmax RUN over a split, and after how many layers. Stores the table with the run."""
+    measure_and_store("leaders", run, split)
 
 
 @main.command()
 @click.argument("run")
 @command
 def words(run: str) -> None:
-    """Count the words of RUN's right and wrong answers over its test split; stored with the run, so that the page Words needs no texts.
+    """Count the words of RUN's right and wrong predictions over its test split. Stores the counts with the run: the page Words reads them.
 
-    RUN may be what `sentviz score --words` wrote: its parts are merged, and the table is stored there.
+    RUN may also be a folder that `sentviz score --words` wrote: its parts are merged, and the counts are stored in the folder.
     """
     from sentviz.analysis.testset.word_counts import FILE, STOP_WORDS, keyness, largest, stop_words, store
     from sentviz.runs.store import find
@@ -160,12 +160,12 @@ def words(run: str) -> None:
 
         scored = Scored(run)
         counts = over_parts(scored)
-        beside(Path(run), FILE, counts.frame)
-        click.echo(f"{scored.run}, {int(counts.sizes.sum()):,} texts of {run}: words of each cell beyond chance")
-        for (label, said), size in zip(counts.cells, counts.sizes.tolist(), strict=True):
-            name = scored.labels[said] if label < 0 else f"{scored.labels[label]}, said {scored.labels[said]}"
+        store_in_scores(Path(run), FILE, counts.frame)
+        click.echo(f"{scored.run}, {int(counts.sizes.sum()):,} texts of {run}: words more frequent in each group than by chance")
+        for (label, predicted), size in zip(counts.cells, counts.sizes.tolist(), strict=True):
+            name = scored.labels[predicted] if label < 0 else f"{scored.labels[label]}, predicted {scored.labels[predicted]}"
             typical = (
-                largest(keyness(counts, (label, said)), "keyness", 12, stop_words(STOP_WORDS))["word"]
+                largest(keyness(counts, (label, predicted)), "keyness", 12, stop_words(STOP_WORDS))["word"]
                 if 0 < size < counts.sizes.sum()
                 else ()
             )
@@ -176,16 +176,16 @@ def words(run: str) -> None:
 
 @main.command()
 @click.argument("run")
-@click.option("--sample", type=click.IntRange(min=1), default=400, show_default=True, help="How many texts of the split.")
+@click.option("--sample", type=click.IntRange(min=1), default=400, show_default=True, help="Number of texts in the random sample.")
 @click.option("--split", default="validation", show_default=True, help="Split of the run's data set.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the sample.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the sample.")
 @command
 def epochs(run: str, sample: int, split: str, seed: int) -> None:
-    """Ask RUN, as it was after every epoch that it keeps, about the same texts and its example; stored with the run."""
+    """Predict the same texts, and the run's example, with the weights that RUN has of each epoch. Stores the results with the run."""
     from sentviz.analysis.epochs.course import KINDS, course, events
     from sentviz.analysis.evaluation import wilson
 
-    measured = kept("epochs", run, split, sample=sample, seed=seed)
+    measured = measure_and_store("epochs", run, split, sample=sample, seed=seed)
     seen = course(measured)
     n = len(seen.first.ids)
     click.echo(f"{measured.name}, {n:,} texts of {split}\nepoch  accuracy  95% interval")

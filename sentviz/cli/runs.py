@@ -1,4 +1,4 @@
-"""Commands for runs as files: list, get, pack, and their cards."""
+"""Commands for runs and bases as files: list, fetch, pack and add them, and write model cards."""
 
 from __future__ import annotations
 
@@ -11,38 +11,40 @@ from sentviz.cli.terminal import command, main
 
 @main.group()
 def runs() -> None:
-    """Trained runs: fetch those that did not come with the installation, pack them for a release."""
+    """List and fetch trained runs that are not part of the installation, and pack runs for a release."""
 
 
 @runs.command("list")
 @command
 def runs_list() -> None:
-    """The runs that ship, in megabytes, and which are here."""
+    """List the shipped runs, their sizes in MB, and which are installed."""
     from sentviz.runs.releases import index, is_installed
 
-    known = index().values()
-    lacking = [one for one in known if not is_installed(one)]
-    for one in known:
-        click.echo(f"{one.name:<44}{one.bytes / 1e6:>7.1f} MB  {'' if one in lacking else 'here'}".rstrip())
-    size = sum(one.bytes for one in lacking) / 1e6
-    click.echo(f"{len(known)} runs, {len(known) - len(lacking)} here; `sentviz runs get --all` fetches the others ({size:,.0f} MB).")
+    shipped = index().values()
+    missing = [item for item in shipped if not is_installed(item)]
+    for item in shipped:
+        click.echo(f"{item.name:<44}{item.bytes / 1e6:>7.1f} MB  {'' if item in missing else 'installed'}".rstrip())
+    size, installed = sum(item.bytes for item in missing) / 1e6, len(shipped) - len(missing)
+    click.echo(f"{len(shipped)} runs, {installed} installed; `sentviz runs get --all` fetches the others ({size:,.0f} MB).")
 
 
 @runs.command("get")
 @click.argument("names", nargs=-1, metavar="NAME...")
-@click.option("--all", "everything", is_flag=True, help="All that ship.")
-@click.option("--from", "source", metavar="URL|FOLDER", help="Another release, a folder of its files, or a folder of runs.")
-@click.option("--again", is_flag=True, help="Also what is here already.")
-@click.option("--quiet", is_flag=True, help="No progress bar.")
+@click.option("--all", "everything", is_flag=True, help="Fetch all shipped runs.")
+@click.option("--from", "source", metavar="URL|FOLDER", help="Address of another release, folder of its files, or folder of runs.")
+@click.option("--again", is_flag=True, help="Download installed runs again.")
+@click.option("--quiet", is_flag=True, help="Show no progress bar.")
 @command
 def runs_get(names: tuple[str, ...], everything: bool, source: str | None, again: bool, quiet: bool) -> None:
-    """Fetch runs into the user's folder; 'sst2/*' is all of a data set. A stopped download goes on with the same command."""
+    """Fetch the runs NAME into the user's folder. The pattern 'sst2/*' names all runs of a data set. To continue a stopped download, run
+    the command again.
+    """
     from tqdm import tqdm
 
     from sentviz.runs.releases import ADDRESS, chosen, get, index, is_installed, with_bases
 
     if everything == bool(names):
-        raise click.UsageError("Name the runs, or all with --all; `sentviz runs list` shows them.")
+        raise click.UsageError("Give the names of runs, or --all for all of them. `sentviz runs list` shows the names.")
     known = index()
     wanted = [name for name in with_bases(chosen(names or ["*"], known), known) if again or not is_installed(known[name])]
     size = sum(known[name].bytes for name in wanted)
@@ -57,7 +59,7 @@ def runs_get(names: tuple[str, ...], everything: bool, source: str | None, again
             folder = get(name, source or ADDRESS, progress=progress, again=again)
             before += known[name].bytes
             click.echo(f"{name}  {folder}")
-    click.echo(f"{len(wanted)} fetched, {size / 1e6:,.1f} MB." if wanted else "All of them are here already.")
+    click.echo(f"{len(wanted)} runs fetched, {size / 1e6:,.1f} MB." if wanted else "All of these runs are already installed.")
 
 
 @runs.command("pack")
@@ -65,50 +67,91 @@ def runs_get(names: tuple[str, ...], everything: bool, source: str | None, again
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @command
 def runs_pack(out: Path, names: tuple[str, ...]) -> None:
-    """Write the files of a release into folder OUT: each run and base that ships, or each NAME, as a zip, and their index."""
+    """Write the files of a release into folder OUT: a zip file per shipped run and base, or per NAME, and their index."""
     from sentviz.errors import RunError
     from sentviz.runs.bases import Base, bases
     from sentviz.runs.releases import chosen, release
     from sentviz.runs.store import BASES, SHIPPED, Run
-    from sentviz.runs.store import runs as found
+    from sentviz.runs.store import runs as read_runs
 
-    is_installed: dict[str, Run | Base | RunError] = {f"{BASES}/{name}": base for name, base in bases(SHIPPED).items()}
-    is_installed |= found([SHIPPED], shipped_first=True)
-    wanted: list[Run | Base] = []
-    for name in chosen(names or ["*"], is_installed):
-        one = is_installed[name]
-        if isinstance(one, RunError):
-            raise one
-        wanted.append(one)
-    made = release(wanted, out)
-    click.echo(f"{len(made)} runs, {sum(one.bytes for one in made) / 1e6:,.1f} MB, written to {out}")
+    shipped: dict[str, Run | Base | RunError] = {f"{BASES}/{name}": base for name, base in bases(SHIPPED).items()}
+    shipped |= read_runs([SHIPPED], shipped_first=True)
+    selected: list[Run | Base] = []
+    for name in chosen(names or ["*"], shipped):
+        item = shipped[name]
+        if isinstance(item, RunError):
+            raise item
+        selected.append(item)
+    packed = release(selected, out)
+    click.echo(f"{len(packed)} runs, {sum(item.bytes for item in packed) / 1e6:,.1f} MB, written to {out}")
 
 
 @main.command()
 @click.argument("names", nargs=-1, metavar="RUN...")
-@click.option("--all", "everything", is_flag=True, help="Every run at hand.")
-@click.option("-o", "--out", type=click.Path(path_type=Path), help="FILE.md of one run, else a folder; without it the card is printed.")
+@click.option("--all", "everything", is_flag=True, help="Write the cards of all available runs.")
+@click.option("-o", "--out", type=click.Path(path_type=Path), help="FILE.md for one run, or a folder; by default the card is printed.")
 @command
 def card(names: tuple[str, ...], everything: bool, out: Path | None) -> None:
-    """Write the model card of RUN from its files: Markdown with the head that the Hugging Face hub reads."""
+    """Write the model card of each RUN from its files: Markdown with the metadata header that the Hugging Face hub reads."""
     from sentviz.io.files import replacing
-    from sentviz.papers.cards import card as of
+    from sentviz.papers.cards import card as model_card
     from sentviz.papers.cards import filename
     from sentviz.runs.store import Run, find
-    from sentviz.runs.store import runs as found
+    from sentviz.runs.store import runs as read_runs
 
     if everything == bool(names):
-        raise click.UsageError("Name the runs, or all with --all.")
-    is_installed = [run for run in found().values() if isinstance(run, Run)]
-    wanted = is_installed if everything else [find(name) for name in names]
-    for run in wanted:
-        text = of(run, is_installed)
+        raise click.UsageError("Give the names of runs, or --all for all of them. `sentviz catalog` shows the names.")
+    available = [run for run in read_runs().values() if isinstance(run, Run)]
+    selected = available if everything else [find(name) for name in names]
+    for run in selected:
+        text = model_card(run, available)
         if out is None:
             click.echo(text)
             continue
-        single = len(wanted) == 1 and out.suffix == ".md"
+        single = len(selected) == 1 and out.suffix == ".md"
         (out.parent if single else out).mkdir(parents=True, exist_ok=True)
         with replacing(out if single else out / filename(run)) as part:
             part.write_text(text, encoding="utf-8")
     if out is not None:
-        click.echo(f"{len(wanted)} written to {out}")
+        click.echo(f"{len(selected)} model cards written to {out}")
+
+
+@main.group()
+def base() -> None:
+    """List and add bases: pretrained encoders, stored once, on which `sentviz train --base` trains adapters."""
+
+
+@base.command("list")
+@command
+def base_list() -> None:
+    """List the installed bases with source, size and shape."""
+    from sentviz.runs.bases import bases
+
+    for item in bases().values():
+        size = sum(path.stat().st_size for path in item.folder.iterdir()) / 1e6
+        shape = item.settings
+        click.echo(f"{item.name:<16}{item.card['source']:<48}{shape['layers']:>3} layers, width {shape['width']}{size:>8.1f} MB")
+
+
+@base.command("add")
+@click.argument("folder")
+@click.argument("name")
+@click.option("--bits", type=click.Choice(["4", "8"]), default="8", show_default=True, help="Bits per weight of the matrices.")
+@click.option(
+    "--pooling",
+    type=click.Choice(["mean", "cls"]),
+    default="mean",
+    show_default=True,
+    help="Vector that a classifier reads.",
+)
+@click.option("--source", default="", help="Origin of the encoder, for example sentence-transformers/all-MiniLM-L6-v2.")
+@click.option("--license", "licence", default="", help="Licence of the encoder, for example Apache-2.0.")
+@click.option("--remark", default="", help="Further remark for the base's card.")
+@click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("runs/bases"), show_default=True, help="Folder for the base.")
+@command
+def base_add(folder: str, name: str, bits: str, pooling: str, source: str, licence: str, remark: str, out: Path) -> None:
+    """Round the weights of the encoder in FOLDER (Hugging Face layout, or a name below SENTVIZ_MODELS). Store it as the base NAME."""
+    from sentviz.models.pretrained.base import add_base
+
+    added = add_base(folder, name, out, bits=int(bits), pooling=pooling, source=source, license=licence, remark=remark)
+    click.echo(f"{added.name}  {added.digest}  {added.folder}")

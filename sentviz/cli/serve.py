@@ -1,28 +1,49 @@
-"""The command that answers over HTTP."""
+"""Commands that open the app and answer requests over HTTP."""
 
 from __future__ import annotations
+
+import runpy
+import sys
 
 import click
 
 from sentviz.cli.terminal import command, main
 
 
+@main.command("app", context_settings={"ignore_unknown_options": True})
+@click.option("--port", type=click.IntRange(1, 65535), default=8501, show_default=True, help="Port; if it is in use, the next free one.")
+@click.option("--browser/--no-browser", default=True, help="Open the app in the browser, or only start it.")
+@click.argument("options", nargs=-1, type=click.UNPROCESSED, metavar="[STREAMLIT OPTION]...")
+@command
+def app(port: int, browser: bool, options: tuple[str, ...]) -> None:
+    """Open the app, reachable from this machine only. Options of `streamlit run` are passed on."""
+    from sentviz.io.paths import place
+
+    folder = place("app")
+    sys.path.insert(0, str(folder.parent))
+    chosen = [f"--server.port={port}", f"--server.headless={str(not browser).lower()}"]
+    sys.argv = ["streamlit", "run", str(folder / "main.py"), *chosen, *options]
+    runpy.run_module("streamlit", run_name="__main__")
+
+
 @main.command()
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen; this machine alone unless told.")
-@click.option("--port", type=click.IntRange(1, 65535), default=8600, show_default=True)
-@click.option("--allow", multiple=True, metavar="NAME", help="A name by which others may call it. Several times.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; by default this machine only.")
+@click.option("--port", type=click.IntRange(1, 65535), default=8600, show_default=True, help="Port to listen on.")
+@click.option("--allow", multiple=True, metavar="NAME", help="Host name that requests may use. May be repeated.")
 @command
 def serve(runs: tuple[str, ...], host: str, port: int, allow: tuple[str, ...]) -> None:
-    """Predict, trace and explain over HTTP: all runs at hand, or the RUNs named. The address itself shows how it is asked."""
+    """Serve predictions, traces and explanations over HTTP, for the named RUNs or all that have weights. The address opened in a
+    browser shows how to send requests.
+    """
     from sentviz.serving.http import LOCAL, application
 
     if host not in LOCAL and not allow:
-        raise click.UsageError(f"{host} is heard by others; name with --allow by which names they may call it.")
+        raise click.UsageError(f"{host} is reachable from other machines. Add --allow NAME for each host name that they may use.")
     app = application(runs, (*LOCAL, *allow))
     import uvicorn
 
     from sentviz.serving.connections import SETTINGS
 
-    click.echo(f"http://{host}:{port} (Ctrl-C ends it)")
+    click.echo(f"Serving at http://{host}:{port}. Press Ctrl-C to stop.")
     uvicorn.run(app, host=host, port=port, **SETTINGS)

@@ -1,4 +1,4 @@
-"""What the commands share: the group they belong to, how they fail, how they tell progress."""
+"""Code that all commands share: the group `main`, error handling, progress bars and printed metrics."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ METHODS = "removal, received, first-layer, difference, rollout, flow, value-weig
 
 
 @contextmanager
-def ended_alike() -> Iterator[None]:
-    """SIGTERM ends the block as Ctrl-C does: with whatever it stores and the processes that it has to end."""
+def sigterm_as_interrupt() -> Iterator[None]:
+    """Raise KeyboardInterrupt in the block on SIGTERM, as on Ctrl-C, so that the block can store its work and end its processes."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -38,19 +38,19 @@ def ended_alike() -> Iterator[None]:
 
 
 def command(function: Callable[..., Any]) -> Callable[..., Any]:
-    """What users can do wrong becomes one sentence and exit code 1, or 2 where an option is at fault; Ctrl-C exit code 130, SIGTERM 143."""
+    """Turn errors of a command into one sentence and an exit code: 1, or 2 for a wrong option; 130 for Ctrl-C, 143 for SIGTERM."""
 
     @wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         try:
-            with ended_alike():
+            with sigterm_as_interrupt():
                 return function(*args, **kwargs)
         except SentvizError as error:
             raise click.ClickException(str(error)) from error
         except KeyboardInterrupt as ended:
             click.echo("\nStopped.", err=True)
             sys.exit(128 + int(*(ended.args or (signal.SIGINT,))))
-        except BrokenPipeError:  # `sentviz ... | head`
+        except BrokenPipeError:  # The reader of a pipe has closed it, as in `sentviz ... | head`.
             sys.stdout = None
             sys.exit(0)
         except OSError as error:
@@ -66,7 +66,7 @@ def main() -> None:
 
 
 def listing(title: str, rows: Callable[[], list[tuple[str, str]]]) -> type[click.Command]:
-    """A kind of command whose help ends with what there is, (name, words), looked up only when help is asked for."""
+    """Return a command class whose help text ends with a list of (name, description), read only when the help text is printed."""
 
     class Listing(click.Command):
         def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -81,19 +81,19 @@ def listing(title: str, rows: Callable[[], list[tuple[str, str]]]) -> type[click
 
 
 @contextmanager
-def ticking(label: str) -> Iterator[Progress]:
-    """A progress bar on the terminal, as a function of (done, total)."""
+def progress_bar(label: str) -> Iterator[Progress]:
+    """Show a progress bar on the terminal; the block gets a function of (done, total) that updates it."""
     with click.progressbar(length=1, label=label, file=sys.stderr) as bar:
 
-        def tick(done: int, total: int) -> None:
+        def report_progress(done: int, total: int) -> None:
             bar.length = total
             bar.update(done - bar.pos)
 
-        yield tick
+        yield report_progress
 
 
-def say_metrics(name: str, report: dict[str, Any]) -> None:
-    """Every metric that has an interval, a line each."""
+def print_metrics(name: str, report: dict[str, Any]) -> None:
+    """Print each metric that has a confidence interval on one line."""
     for split, values in report.items():
         for metric, value in values.items():
             if isinstance(value, dict) and "low" in value:

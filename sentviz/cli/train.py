@@ -1,4 +1,4 @@
-"""Commands that make runs."""
+"""Commands that train runs, import classifiers and run studies."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sentviz.cli.terminal import command, listing, main, say_metrics
+from sentviz.cli.terminal import command, listing, main, print_metrics
 
 if TYPE_CHECKING:
     from sentviz.runs.store import Run
@@ -22,7 +22,7 @@ def _models() -> list[tuple[str, str]]:
 
     rows = [(paper.short, ", ".join(paper.presets)) for paper in papers().values() if paper.presets]
     behind = {"with a lexicon": injections(), "with more": additions()}
-    rows += [(title, f"-{', -'.join(endings)} behind a name") for title, endings in behind.items()]
+    rows += [(title, f"a name with -{', -'.join(endings)} at its end") for title, endings in behind.items()]
     return [*rows, ("recipes", ", ".join(recipe_names()))]
 
 
@@ -34,18 +34,18 @@ def _studies() -> list[tuple[str, str]]:
 
 @main.command(cls=listing("Models", _models))
 @click.argument("recipe")
-@click.option("--model", help="Preset instead of the recipe's, as listed below.")
-@click.option("--seed", type=click.IntRange(0, (1 << 63) - 1), help="Seed instead of the recipe's.")
-@click.option("--variant", help="A change by name: equal, swapped or frozen (how lambda starts), 512 (tokens), epochs (keeps all).")
-@click.option("--base", help="Train an adapter on this base, as in minilm; RECIPE is one for a base, or the name of a data set.")
+@click.option("--model", help="Model preset (listed below); default: the recipe's.")
+@click.option("--seed", type=click.IntRange(0, (1 << 63) - 1), help="Random seed; default: the recipe's.")
+@click.option("--variant", help="Variant: equal, swapped or frozen (initial lambda), 512 (maximum tokens), epochs (keep all epochs).")
+@click.option("--base", help="Train an adapter on this base, for example minilm. RECIPE is a recipe for bases, or a data set.")
 @click.option("--hub", help="Fine-tune this Hugging Face encoder, a name or a folder, on the data set RECIPE.")
-@click.option("--injection", help="Of a lexicon into that encoder: xia, all, all-scaled, last, last-scaled.")
-@click.option("--lexicon", help="Whose polarities a model with an injection gets, as in lexicon_ko_knu.")
-@click.option("--keep-epochs", type=click.IntRange(0), help="Keep the weights after each of the last so many epochs, too.")
+@click.option("--injection", help="Inject a lexicon into the encoder of --hub: xia, all, all-scaled, last or last-scaled.")
+@click.option("--lexicon", help="Lexicon with the word polarities for a model with an injection, for example lexicon_ko_knu.")
+@click.option("--keep-epochs", type=click.IntRange(0), help="Number of last epochs whose weights are stored, too.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True, help="Folder for the run.")
-@click.option("--device", default="", help="cpu or cuda; by default the GPU if there is one.")
-@click.option("--threads", type=click.IntRange(1), help="CPU threads.")
-@click.option("--quiet", is_flag=True, help="No progress bar.")
+@click.option("--device", default="", help="Device: cpu or cuda; default: the GPU if there is one.")
+@click.option("--threads", type=click.IntRange(1), help="Number of CPU threads.")
+@click.option("--quiet", is_flag=True, help="Show no progress bar.")
 @command
 def train(
     recipe: str,
@@ -62,9 +62,9 @@ def train(
     threads: int | None,
     quiet: bool,
 ) -> None:
-    """Train RECIPE, a TOML file or the name of one that ships; with --hub or a hardmax model the name of a data set.
+    """Train RECIPE: a TOML file or a shipped recipe. With --hub or a hardmax model, RECIPE is a data set.
 
-    A stopped run goes on with the same command.
+    To continue a stopped training, run the command again.
     """
     if threads:
         import torch
@@ -81,86 +81,86 @@ def train(
         from sentviz.runs.presets import find_preset
         from sentviz.training.recipe import finished
 
-        given = {"variant": variant, "injection": injection, "lexicon": lexicon, "device": "" if device == "cpu" else device}
+        options = {"variant": variant, "injection": injection, "lexicon": lexicon, "device": "" if device == "cpu" else device}
         if model and not base:
-            _refuse(model, **{name: value for name, value in given.items() if name in find_preset(model).without})
+            _refuse(model, **{name: value for name, value in options.items() if name in find_preset(model).without})
         if injection:
-            raise click.UsageError("--injection goes with --hub; a preset has it in its name, as in --model cls-last-scaled.")
-        wanted = _recipe(recipe, model=model, seed=seed, variant=variant, base=base, lexicon=lexicon, keep_epochs=keep_epochs)
-        if there := finished(wanted, out):
-            say_metrics(there.name, there.metrics())
-            click.echo(f"{there.folder} was trained by this recipe already; move it away to train it again.")
+            raise click.UsageError("--injection needs --hub. Presets name their injection, for example --model cls-last-scaled.")
+        changed = _recipe(recipe, model=model, seed=seed, variant=variant, base=base, lexicon=lexicon, keep_epochs=keep_epochs)
+        if existing := finished(changed, out):
+            print_metrics(existing.name, existing.metrics())
+            click.echo(f"{existing.folder} was already trained with this recipe. Move the folder to train the recipe again.")
             return
         from sentviz.training import train as run_training
 
         try:
-            run = run_training(wanted, out, device=device, progress=not quiet)
+            run = run_training(changed, out, device=device, progress=not quiet)
         except KeyboardInterrupt:
-            click.echo("\nThe same command goes on from here.", err=True)
+            click.echo("\nTo continue the training, run the command again.", err=True)
             raise
-    say_metrics(run.name, run.metrics())
+    print_metrics(run.name, run.metrics())
     click.echo(f"Written to {run.folder}")
 
 
 def _refuse(what: str, **options: str | None) -> None:
-    """Say that an option was given which has no meaning here, rather than pass over it."""
-    if given := [name for name, value in options.items() if value]:
-        raise click.UsageError(f"{what} does not take --{given[0]}.")
+    """Raise UsageError for an option that `what` does not support, so that no option is silently ignored."""
+    if unsupported := [name for name, value in options.items() if value]:
+        raise click.UsageError(f"{what} does not take --{unsupported[0]}.")
 
 
 def _recipe(source: str, **changes: Any) -> Recipe:
-    """The recipe with its changes, refused here where training would fail or pass over one of them."""
+    """Return the recipe with its changes. Raises UsageError for a lexicon that the model would ignore."""
     from sentviz.runs.bases import find_base
     from sentviz.runs.presets import find_preset, on_base
     from sentviz.training.recipe import Recipe
 
-    wanted = Recipe.read(source, **changes)
-    if wanted.base:
-        wanted = replace(wanted, weights=find_base(wanted.base, wanted.weights).digest)
-    shape = on_base(wanted.model, wanted.base) if wanted.base else find_preset(wanted.model).shape
+    changed = Recipe.read(source, **changes)
+    if changed.base:
+        changed = replace(changed, weights=find_base(changed.base, changed.weights).digest)
+    shape = on_base(changed.model, changed.base) if changed.base else find_preset(changed.model).shape
     if changes["lexicon"] and shape.get("lexicon", "none") == "none":
-        raise click.UsageError(f"{wanted.model} does not take --lexicon: it has no injection, as cls-last-scaled has.")
-    return wanted
+        raise click.UsageError(f"{changed.model} has no injection, so --lexicon has no effect. Choose for example cls-last-scaled.")
+    return changed
 
 
 @main.command()
 @click.argument("model")
-@click.option("--dataset", required=True, help="Whose test split it is asked about, as in sst2 or nsmc.")
-@click.option("--labels", default="", help="Its own classes in its order, in the data set's names, as in positive,negative.")
-@click.option("--injection", default="", help="Of a lexicon, without any training: xia, all, all-scaled, last, last-scaled.")
-@click.option("--lexicon", default="", help="Whose polarities it gets, as in lexicon_ko_knu.")
-@click.option("--example", default="", help="The sentence that opens its pages.")
-@click.option("--pair", default="", help="The second sentence of that example, of a data set of pairs.")
-@click.option("--allow-pickle", is_flag=True, help="Also weights that are pickled, as plain tensors.")
+@click.option("--dataset", required=True, help="Data set whose test split evaluates the model, for example sst2 or nsmc.")
+@click.option("--labels", default="", help="Model classes in the model's order, as the data set names them, for example positive,negative.")
+@click.option("--injection", default="", help="Inject a lexicon without training: xia, all, all-scaled, last or last-scaled.")
+@click.option("--lexicon", default="", help="Lexicon with the word polarities for the injection, for example lexicon_ko_knu.")
+@click.option("--example", default="", help="Sentence that the run's pages show first.")
+@click.option("--pair", default="", help="Second sentence of the example, for a data set of sentence pairs.")
+@click.option("--allow-pickle", is_flag=True, help="Allow pickled weights, read as plain tensors only.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True, help="Folder for the run.")
 @command
 def adopt(
     model: str, dataset: str, labels: str, injection: str, lexicon: str, example: str, pair: str, allow_pickle: bool, out: Path
 ) -> None:
-    """Make a run of a Hugging Face classifier, MODEL by name or folder, as it is: every page then shows it."""
-    from sentviz.training import adopt as adopted
+    """Make a run from a Hugging Face classifier without training. MODEL is a name or a folder. All pages can show the run."""
+    from sentviz.training import adopt as make_run
 
-    find_preset = [label.strip() for label in labels.split(",") if label.strip()]
-    opens = (example, pair or None) if example else None
-    run = adopted(model, dataset, out, lexicon=lexicon, injection=injection, labels=find_preset, example=opens, allow_pickle=allow_pickle)
-    say_metrics(run.name, run.metrics())
+    names = [label.strip() for label in labels.split(",") if label.strip()]
+    sentences = (example, pair or None) if example else None
+    run = make_run(model, dataset, out, lexicon=lexicon, injection=injection, labels=names, example=sentences, allow_pickle=allow_pickle)
+    print_metrics(run.name, run.metrics())
     click.echo(f"Written to {run.folder}")
 
 
 @main.command(cls=listing("Studies", _studies))
 @click.argument("study")
-@click.option("--dataset", required=True, help="One of the study's data sets; any other name lists them.")
-@click.option("--seeds", type=int, default=1, show_default=True, help="Seeds per configuration, from 0.")
-@click.option("--jobs", type=int, default=1, show_default=True, help="Runs at a time, one thread each.")
-@click.option("--model", "models", multiple=True, help="Only these configurations; by default all of the study's.")
-@click.option("--check", type=int, default=0, help="Train so many of its runs here that have no weights again, and compare their answers.")
-@click.option("--draw", type=int, default=0, show_default=True, help="The seed by which --check draws them.")
+@click.option("--dataset", required=True, help="Data set of the study; an unknown name lists the study's data sets.")
+@click.option("--seeds", type=int, default=1, show_default=True, help="Number of seeds per configuration: 0, 1, ...")
+@click.option("--jobs", type=int, default=1, show_default=True, help="Runs trained in parallel, one thread each.")
+@click.option("--model", "models", multiple=True, help="Configuration to train; default: all of the study. May be repeated.")
+@click.option("--check", type=int, default=0, help="Number of stored runs without weights to train again, to compare their predictions.")
+@click.option("--draw", type=int, default=0, show_default=True, help="Random seed with which --check selects these runs.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True, help="Folder for the runs.")
 @command
 def study(study: str, dataset: str, seeds: int, jobs: int, models: tuple[str, ...], check: int, draw: int, out: Path) -> None:
     """Train and evaluate every configuration of STUDY on a data set.
 
-    What is there is kept; a stopped study goes on with the same command.
+    Existing runs are not trained again. To continue a stopped study, run the command again.
     """
     from sentviz.data.datasets import require
     from sentviz.io.files import replacing
@@ -185,11 +185,11 @@ def study(study: str, dataset: str, seeds: int, jobs: int, models: tuple[str, ..
     for name, reason in outcome.failed.items():
         click.echo(f"! {name}: {reason}", err=True)
     if outcome.failed:
-        raise click.ClickException(f"{len(outcome.failed)} of {len(recipes)} runs failed; the same command tries them again.")
+        raise click.ClickException(f"{len(outcome.failed)} of {len(recipes)} runs failed. Run the command again to retry them.")
 
 
 def _check(study: str, dataset: str, count: int, draw: int, models: tuple[str, ...]) -> None:
-    """Runs trained again in a folder that goes away."""
+    """Train stored runs again in a temporary folder and compare their predictions. Raises ClickException if any differ."""
     import tempfile
 
     from sentviz.papers.studies.checking import checked, drawn
@@ -198,8 +198,8 @@ def _check(study: str, dataset: str, count: int, draw: int, models: tuple[str, .
     differ = 0
     for run in drawn(study_runs().runs, study, dataset, count, seed=draw, models=models):
         with tempfile.TemporaryDirectory() as folder:
-            one = checked(run, Path(folder))
-        differ += one.differ > 0
-        click.echo(f"{one.name:<40}{one.n - one.differ:>8,} of {one.n:,} answers equal, probabilities within {one.largest:.1g}")
+            check = checked(run, Path(folder))
+        differ += check.differ > 0
+        click.echo(f"{check.name:<40}{check.n - check.differ:>8,} of {check.n:,} predictions equal, probabilities to {check.largest:.1g}")
     if differ:
-        raise click.ClickException(f"{differ} of these runs give other answers when they are trained again.")
+        raise click.ClickException(f"{differ} of these runs give different predictions when they are trained again.")

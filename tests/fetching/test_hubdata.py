@@ -171,7 +171,7 @@ def test_a_mixture_gets_the_parts_of_others(hub: Hub, mixed: DatasetInfo) -> Non
     assert hubdata.lacking("mixed") == ("toy/test",)
     done = CliRunner().invoke(main, ["data", "get", "mixed"])
     assert done.exit_code == 0 and "10 rows" in done.stdout
-    assert "Not here: yelp_full/train; yelp_full: it is put together from smaller extracts" in done.stderr
+    assert "Not installed: yelp_full/train; yelp_full: it is put together from smaller extracts" in done.stderr
     assert hubdata.lacking("mixed") == () and len(datasets.load_split("mixed", "test")) == 10
     assert hubdata.lacking("toy") == ("train",)
     with pytest.raises(DataMissingError, match=r"yelp_full is not on this machine"):
@@ -221,9 +221,9 @@ def test_real_rows_come_back_from_any_order(tmp_path: Path, name: str, part: str
 def test_commands(hub: Hub, toy: DatasetInfo) -> None:
     run = CliRunner().invoke
     first = run(main, ["data", "get", "toy"])
-    assert first.exit_code == 0 and "41 rows" in first.stdout and "Not here: meta; meta is ours alone." in first.stderr
-    assert "here already; --again" in run(main, ["data", "get", "toy"]).stdout
-    assert "toy is what it should be" in run(main, ["data", "verify", "toy"]).stdout
+    assert first.exit_code == 0 and "41 rows" in first.stdout and "Not installed: meta; meta is ours alone." in first.stderr
+    assert "already installed; --again" in run(main, ["data", "get", "toy"]).stdout
+    assert "The files of toy are as expected" in run(main, ["data", "verify", "toy"]).stdout
     assert "data: toy" in run(main, ["data", "where"]).stdout
     hub.trouble = [404]
     failed = run(main, ["data", "get", "toy", "--again", "--quiet"])
