@@ -10,7 +10,7 @@ from docsite.gallery import examples, make, records
 
 from sentviz.errors import SentvizError
 from sentviz.export.record import Record
-from sentviz.export.verify import against_runs
+from sentviz.export.verify import compare_with_runs
 from sentviz.io.files import replacing
 
 
@@ -26,7 +26,7 @@ def main(check: bool, names: tuple[str, ...]) -> None:
     for name in names or tuple(found):
         try:
             if check:
-                verdict = against_runs(Record.read(records()[name]["record"]))
+                verdict = compare_with_runs(Record.read(records()[name]["record"]))
                 said, wrong = f"{verdict.state}: {verdict.why}", verdict.state != "equal"
             else:
                 make(found[name])

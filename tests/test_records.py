@@ -13,7 +13,7 @@ from click.testing import CliRunner
 import sentviz.export.files as export
 from sentviz.cli import main
 from sentviz.export.chromium import find_browser
-from sentviz.export.embedding import SEALED, unseal
+from sentviz.export.embedded_record import RECORD_FORMATS, extract_record
 from sentviz.export.verify import verify
 from sentviz.gallery import draw
 from sentviz.papers.studies.export_paper import _write
@@ -42,7 +42,7 @@ def exported(folder: Path) -> None:
 
 
 def styled(folder: Path) -> None:
-    for format in SEALED:
+    for format in RECORD_FORMATS:
         run("export", RUN, "attention", "--style", "note=Ours", "--size", "column", "-o", str(folder / f"figure.{format}"))
 
 
@@ -81,7 +81,7 @@ def test_every_file_with_a_figure_is_sealed(write: Callable[[Path], None], tmp_p
         if path.suffix in BARE or path.name == "numbers.html":
             assert verify(path).state == "cannot be had" and b'"seal"' not in path.read_bytes()
             continue
-        record = unseal(path.read_bytes())[1]
+        record = extract_record(path.read_bytes())[1]
         assert record.sealed and all(panel.sealed for panel in record.panels)
         states[path.name] = verify(path).state
         path.write_bytes(path.read_bytes().replace(b'"sentviz": "', b'"sentviz": "9', 1))

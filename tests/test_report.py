@@ -133,7 +133,7 @@ def test_a_cells_arithmetic(run: Run, tiny_model: Model) -> None:
 def test_many_maps_are_thinned(run: Run, tiny_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     """Above the limit the components go first, and that is said."""
     trace = told(tiny_model, "a warm song")
-    monkeypatch.setattr(report, "MAPS", 4)
+    monkeypatch.setattr(report, "MAX_MAPS", 4)
     page = report_html(trace, run)
     assert "The components' maps are left out." in words(page)
     assert sum("layer" in figure["layout"].get("title", {}).get("text", "") for figure in figures(page)) == 2

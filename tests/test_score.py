@@ -430,8 +430,8 @@ def test_the_command_scores_and_the_usual_ones_read_it(run: Run, files: Path, tm
     out = tmp_path / "out.parquet"
     asked = ("score", run.folder, files / "a.csv", "-o", out, "--label", "label", "--attention", "--words", "--rows", 20)
     first, again = command(*asked), command(*asked)
-    assert first.exit_code == 0 and "45 rows in 3 parts" in first.output and "of the 30 rows with a label" in first.output, first.output
-    assert "45 of them now" in first.output and "\n0 of them now" in again.output
+    assert first.exit_code == 0 and "45 rows in 3 parts" in first.output and "on the 30 rows with a label" in first.output, first.output
+    assert "45 of them new" in first.output and "\n0 of them new" in again.output
     of_heads, of_words = command("heads", out), command("words", out)
     assert of_heads.exit_code == of_words.exit_code == 0, of_heads.output + of_words.output
     assert "45 texts of" in of_heads.output and len(pd.read_parquet(out / "_heads.parquet")) == len(heads(Scored(out)))

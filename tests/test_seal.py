@@ -17,9 +17,9 @@ from click.testing import CliRunner
 
 from sentviz.cli import main
 from sentviz.errors import InputError
-from sentviz.export.embedding import SEALED, _taken, _with, seal, unseal
-from sentviz.export.record import MOST_PANELS, MOST_RECORD, MOST_WORDS, ChangedError, Record
-from sentviz.export.verify import against_runs, verify
+from sentviz.export.embedded_record import RECORD_FORMATS, _insert, _split, embed_record, extract_record
+from sentviz.export.record import MAX_PANELS, MAX_RECORD, MAX_WORDS, ChangedError, Record
+from sentviz.export.verify import compare_with_runs, verify
 from sentviz.figures.source import Call, Source
 from sentviz.gallery import draw
 from sentviz.runs.store import find
@@ -46,7 +46,7 @@ def resealed(text: str) -> str:
 
 def forged(rest: bytes, format: str) -> bytes:
     """A file with a record at its end that names the digest of the rest."""
-    whole = _with(BARE[format], format, replace(RECORD, picture=hashlib.sha256(rest).hexdigest()[:32]).text())
+    whole = _insert(BARE[format], format, replace(RECORD, picture=hashlib.sha256(rest).hexdigest()[:32]).text())
     return rest + (whole[len(BARE["pdf"]) :] if format == "pdf" else whole[whole.index(b"<metadata") : whole.index(b"<g/>")])
 
 
@@ -82,46 +82,46 @@ def test_each_field_is_among_those_that_are_changed() -> None:
     assert {*vars(RECORD), *vars(CALL), *vars(SOURCE)} - {"version", "sealed"} | {"sentviz", "seal", "text", "heads_off"} <= names
 
 
-@pytest.mark.parametrize("format", SEALED)
+@pytest.mark.parametrize("format", RECORD_FORMATS)
 def test_a_change_of_any_field_is_found(format: str) -> None:
     """Change one value of the record after another, in every kind of file; nothing else in the file changes."""
     for record, path in FIELDS:
-        sealed = seal(BARE[format], format, record)
-        assert unseal(sealed)[1].sealed
-        _, text, rest = _taken(sealed)
+        sealed = embed_record(BARE[format], format, record)
+        assert extract_record(sealed)[1].sealed
+        _, text, rest = _split(sealed)
         assert text is not None and rest == BARE[format]
         with pytest.raises(ChangedError):
-            unseal(_with(rest, format, changed(text, path)))
+            extract_record(_insert(rest, format, changed(text, path)))
 
 
 @pytest.mark.parametrize("path", [path for record, path in FIELDS if record is RECORD], ids=str)
 def test_verify_finds_a_change_of_any_field(path: tuple[Any, ...], tmp_path: Path) -> None:
     """Change one field of the record after another in the stored files of a sentence, of runs and of a test set."""
     for name in ("sentence.pdf", "runs.html", "testset.png"):
-        format, text, rest = _taken((EXPORTED / name).read_bytes())
+        format, text, rest = _split((EXPORTED / name).read_bytes())
         assert text is not None
         ways = [way for way in leaves(json.loads(text)) if way[-1] == path[-1] or way[:2] == path[:2]]
         for way in ways:
-            (tmp_path / name).write_bytes(_with(rest, format, changed(text, way)))
+            (tmp_path / name).write_bytes(_insert(rest, format, changed(text, way)))
             verdict = verify(tmp_path / name)
             assert (verdict.state, verdict.why) == ("differs", "Its record was changed after sentviz had written it."), way
 
 
 @pytest.mark.parametrize("record", [RECORD, SHEET], ids=["figure", "sheet"])
-@pytest.mark.parametrize("format", SEALED)
+@pytest.mark.parametrize("format", RECORD_FORMATS)
 def test_no_byte_of_a_file_changes_unnoticed(format: str, record: Record) -> None:
     """Each byte of file and record, one bit of it: found, or refused."""
-    sealed = seal(BARE[format], format, record)
+    sealed = embed_record(BARE[format], format, record)
     for place, byte in enumerate(sealed):
         bit = 1 << place % 8
         with pytest.raises(InputError):
-            unseal(sealed[:place] + bytes([byte ^ bit]) + sealed[place + 1 :])
+            extract_record(sealed[:place] + bytes([byte ^ bit]) + sealed[place + 1 :])
 
 
 @pytest.mark.slow
 def test_no_byte_of_a_record_changes_unnoticed() -> None:
     """Each byte of the text of the stored PDF's record, every bit of it."""
-    text = _taken((EXPORTED / "sentence.pdf").read_bytes())[1]
+    text = _split((EXPORTED / "sentence.pdf").read_bytes())[1]
     assert text is not None and text.isascii() and Record.read(text).sealed
     for place, char in enumerate(text):
         for bit in range(8):
@@ -188,13 +188,13 @@ PANEL.pop("seal")
 HOSTILE: dict[str, tuple[Callable[[], str], str]] = {
     "a million brackets": (lambda: resealed('{"sentviz": ' + "[" * 1_000_000 + "}"), "its record is damaged"),
     "a million brackets without a seal": (lambda: '{"sentviz": ' + "[" * 1_000_000, "its record is damaged"),
-    "9 MB of options": (lambda: written(call={"options": "x" * 9_000_000}), f"more than {MOST_RECORD:,} characters"),
-    "1 MB of options": (lambda: written(view="x" * 1_000_000), f"says more than {MOST_WORDS:,} characters of a figure"),
-    "an entry twice": (lambda: resealed(written().replace('"view":', '"name":')), "its record says 'name' twice"),
-    "an option twice": (lambda: resealed(written().replace('"answered":', '"text":')), "its record says 'text' twice"),
-    "no number": (lambda: written(call={"of": "", "figure": "", "options": {"x": float("nan")}}), "holds NaN, which is no finite number"),
-    "no end": (lambda: written(call={"of": "", "figure": "", "options": {"x": -float("inf")}}), "holds -Infinity, which is no finite"),
-    "a number beyond all": (lambda: resealed(written().replace('"seed": 0', '"seed": 1e999')), "holds 1e999, which is no finite number"),
+    "9 MB of options": (lambda: written(call={"options": "x" * 9_000_000}), f"more than {MAX_RECORD:,} characters"),
+    "1 MB of options": (lambda: written(view="x" * 1_000_000), f"has more than {MAX_WORDS:,} characters per figure"),
+    "an entry twice": (lambda: resealed(written().replace('"view":', '"name":')), "its record has the entry 'name' twice"),
+    "an option twice": (lambda: resealed(written().replace('"answered":', '"text":')), "its record has the entry 'text' twice"),
+    "no number": (lambda: written(call={"of": "", "figure": "", "options": {"x": float("nan")}}), "holds NaN, which is not a finite"),
+    "no end": (lambda: written(call={"of": "", "figure": "", "options": {"x": -float("inf")}}), "holds -Infinity, which is not a finite"),
+    "a number beyond all": (lambda: resealed(written().replace('"seed": 0', '"seed": 1e999')), "holds 1e999, which is not a finite number"),
     "a number of many digits": (lambda: resealed(written().replace('"seed": 0', '"seed": 1' + "0" * 30)), "holds a number of 31 digits"),
     "a seed that is true": (lambda: resealed(written().replace('"seed": 0', '"seed": true')), "its record is damaged"),
     "a text that is a number": (lambda: written(source=1), "its record is damaged"),
@@ -205,9 +205,9 @@ HOSTILE: dict[str, tuple[Callable[[], str], str]] = {
         "its record is damaged",
     ),
     "a call of something else": (lambda: written(call={"of": "", "figure": "", "options": {}, "module": "os"}), "its record is damaged"),
-    "65 panels": (lambda: written(panels=[PANEL] * 65, call=None, runs=[]), f"names 65 figures, and a sheet holds {MOST_PANELS} at most"),
+    "65 panels": (lambda: written(panels=[PANEL] * 65, call=None, runs=[]), f"names 65 figures, and a sheet holds {MAX_PANELS} at most"),
     "a sheet in a sheet": (lambda: written(panels=[PANEL | {"panels": [PANEL]}]), "its record is damaged"),
-    "a sheet that is a figure": (lambda: written(panels=[PANEL]), "of a sheet and of a figure at once"),
+    "a sheet that is a figure": (lambda: written(panels=[PANEL]), "describes a sheet and a single figure at once"),
     "a list": (lambda: resealed("[1, 2}"), "its record is damaged"),
     "nothing": (lambda: "", "its record is damaged"),
     "null": (lambda: "null", "its record is damaged"),
@@ -226,22 +226,22 @@ def test_a_record_that_is_none_is_refused_in_a_sentence(name: str) -> None:
     assert "\n" not in str(raised.value) and len(str(raised.value)) < 200
 
 
-@pytest.mark.parametrize("format", SEALED)
+@pytest.mark.parametrize("format", RECORD_FORMATS)
 def test_of_several_records_none_counts(format: str) -> None:
-    twice = seal(seal(BARE[format], format, RECORD), format, replace(RECORD, source="Of another run."))
+    twice = embed_record(embed_record(BARE[format], format, RECORD), format, replace(RECORD, source="Of another run."))
     with pytest.raises(InputError, match="several records, and a file of sentviz carries one"):
-        unseal(twice)
+        extract_record(twice)
 
 
-@pytest.mark.parametrize("format", SEALED)
+@pytest.mark.parametrize("format", RECORD_FORMATS)
 def test_a_record_of_another_kind_of_file_is_none(format: str) -> None:
     """The whole of one file behind the head of another one, and a table with a record in it."""
-    for foreign in SEALED:
+    for foreign in RECORD_FORMATS:
         if foreign != format:
             with pytest.raises(InputError, match=r"carries no record|several|damaged"):
-                unseal(BARE[format] + seal(BARE[foreign], foreign, RECORD))
+                extract_record(BARE[format] + embed_record(BARE[foreign], foreign, RECORD))
     with pytest.raises(InputError, match="neither PNG, SVG, PDF nor HTML"):
-        unseal(b"a,b\n" + seal(BARE[format], format, RECORD))
+        extract_record(b"a,b\n" + embed_record(BARE[format], format, RECORD))
 
 
 @pytest.mark.parametrize(
@@ -258,7 +258,7 @@ def test_a_record_of_another_kind_of_file_is_none(format: str) -> None:
 def test_hostile_files_are_read_in_one_go(data: bytes, why: str) -> None:
     """Beginnings without ends: no reader goes over the file again for each of them."""
     with pytest.raises(InputError, match=why):
-        unseal(data)
+        extract_record(data)
 
 
 def test_only_regular_files_are_read(tmp_path: Path) -> None:
@@ -281,10 +281,10 @@ def test_a_call_draws_no_run_that_its_record_does_not_name() -> None:
         Call(RUN, "difference", {"versus": folder}),
         Call(RUN, "curves", {"versus": {"a": folder}}),
     ):
-        verdict = against_runs(replace(record, call=call))
-        assert verdict.state == "differs" and "the runs that its record names: it is drawn of" in verdict.why, call
-    assert against_runs(replace(record, runs=())).state == "differs"
-    often = against_runs(replace(record, call=Call(RUN, "curves", {"versus": (RUN,) * 50_000})))
+        verdict = compare_with_runs(replace(record, call=call))
+        assert verdict.state == "differs" and "a run that its record does not name:" in verdict.why, call
+    assert compare_with_runs(replace(record, runs=())).state == "differs"
+    often = compare_with_runs(replace(record, call=Call(RUN, "curves", {"versus": (RUN,) * 50_000})))
     assert often.state == "differs" and "50,001 runs" in often.why
 
 
@@ -294,7 +294,7 @@ def test_a_call_draws_no_run_that_its_record_does_not_name() -> None:
         (Call(RUN, "smoother", {"kernel": 10**12}), "True or False, not 1000000000000"),
         (Call("all", "separation", {"rows": 10**12}), "200,000 sequences at most"),
         (Call("all", "separation", {"epochs": 10**12}), "200,000 sequences at most"),
-        (Call("/etc", "coverage", {}), "It is of '/etc', which is not here."),
+        (Call("/etc", "coverage", {}), "It shows '/etc', which is not available."),
         (Call(RUN, "x" * 100_000, {}), "There is no figure 'xxx"),
         (Call(RUN, "confusion", {"over": "../../" * 10_000}), "no stored answers for the split"),
         (Call(RUN, "verdict", {"module": "os"}), "takes no module"),
@@ -303,7 +303,7 @@ def test_a_call_draws_no_run_that_its_record_does_not_name() -> None:
     ids=str,
 )
 def test_a_hostile_call_is_refused_in_a_short_sentence(call: Call, why: str) -> None:
-    verdict = against_runs(replace(RECORD, call=call))
+    verdict = compare_with_runs(replace(RECORD, call=call))
     assert verdict.state == "cannot be had" and why in verdict.why and len(verdict.why) < 700
 
 
@@ -312,6 +312,6 @@ def test_words_of_a_record_do_not_steer_the_terminal(tmp_path: Path) -> None:
     """Escape sequences and line breaks of a record that somebody sealed are shown as signs."""
     record = Record.of(draw(RUN, "verdict", text="A quiet delight."))
     evil = replace(record, source="\x1b[2J\x1b]0;title\x07\nx.html: equal.", view="\r\u202e", version="\x9b1")
-    (path := tmp_path / "x.html").write_bytes(seal(BARE["html"], "html", evil))
+    (path := tmp_path / "x.html").write_bytes(embed_record(BARE["html"], "html", evil))
     output = CliRunner().invoke(main, ["verify", str(path)]).output
     assert "equal" in output and output.count("\n") == 3 and all(char.isprintable() or char == "\n" for char in output)

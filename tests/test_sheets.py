@@ -19,10 +19,10 @@ import sentviz.export.files as export
 from sentviz.cli import main
 from sentviz.errors import InputError
 from sentviz.export.chromium import find_browser
-from sentviz.export.embedding import unseal
+from sentviz.export.embedded_record import extract_record
 from sentviz.export.record import ChangedError, Record
 from sentviz.export.sheets import Sheet
-from sentviz.export.verify import against_runs, verify
+from sentviz.export.verify import compare_with_runs, verify
 from sentviz.figures import Figure
 from sentviz.figures.figure import base_layout
 from sentviz.figures.style import Style
@@ -110,9 +110,9 @@ def test_a_sheets_record_is_that_of_its_panels() -> None:
     """Equal where all are; else the worst, with its letter. A number changed in one panel is found as in a file of its own."""
     records = [Record.of(figure) for figure in maps()]
     whole = Record.read(Record.of_sheet("sheet", records).text())
-    assert whole.panels == tuple(records) and against_runs(whole).why.endswith("its 2 panels are the same.")
+    assert whole.panels == tuple(records) and compare_with_runs(whole).why.endswith("the same numbers in all 2 panels.")
     lost = replace(records[1], runs=(replace(records[1].runs[0], run="mine/own"),))
-    assert against_runs(replace(whole, panels=(records[0], lost))).why == "Panel b: It is of the run mine/own, which is not here."
+    assert compare_with_runs(replace(whole, panels=(records[0], lost))).why == "Panel b: Its run mine/own is not installed."
     with pytest.raises(ChangedError):
         Record.read(replace(whole, panels=(replace(records[0], frame="0"),)).text())
 
@@ -123,7 +123,7 @@ def test_a_sheets_record_is_that_of_its_panels() -> None:
         ({"figures": []}, "A sheet holds 1 to 12 figures, not 0."),
         ({"figures": [None] * 13}, "A sheet holds 1 to 12 figures, not 13."),
         ({"figures": [None], "columns": 5}, "A sheet has 1 to 4 columns, not 5."),
-        ({"figures": [None], "style": Style(height=80)}, "A sheet is as high as its figures; leave the height out."),
+        ({"figures": [None], "style": Style(height=80)}, "The height of a sheet follows from its figures. Remove the height setting."),
     ],
 )
 def test_what_cannot_be_a_sheet(arguments: dict[str, object], said: str) -> None:
@@ -141,7 +141,7 @@ def test_the_command_writes_a_sheet(tmp_path: Path) -> None:
     panels = [part for run in RUNS for part in ("--sheet", f"{run} attention layer=2 text='{TEXT}'")]
     done = CliRunner().invoke(main, ["export", *panels, "--size", "wide", "-o", str(path)])
     assert done.exit_code == 0, done.output
-    calls = [panel.call for panel in unseal(path.read_bytes())[1].panels]
+    calls = [panel.call for panel in extract_record(path.read_bytes())[1].panels]
     assert [(call.of, call.options) for call in calls if call] == [(run, {"text": TEXT, "layer": 1}) for run in RUNS]
     for panel, said in (
         ("sst2/vanilla", "RUN FIGURE NAME=VALUE"),

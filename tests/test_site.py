@@ -17,7 +17,7 @@ from docsite.film import FILM
 from docsite.gallery import PICTURES, digest, examples, records
 
 from sentviz.export.record import Record
-from sentviz.export.verify import against_runs
+from sentviz.export.verify import compare_with_runs
 from sentviz.figures.colours import THEMES
 from sentviz.figures.verdicts import VERDICTS
 from sentviz.gallery import FIGURES
@@ -149,7 +149,7 @@ def test_pictures_are_those_of_their_records() -> None:
 @pytest.mark.parametrize("name", SAMPLE)
 def test_a_figure_of_the_gallery_is_what_the_runs_give(name: str) -> None:
     """The lines below its picture, run: the numbers are those that the picture was drawn from. `docs/draw.py --check` does it for all."""
-    verdict = against_runs(Record.read(records()[name]["record"]))
+    verdict = compare_with_runs(Record.read(records()[name]["record"]))
     assert verdict.state == "equal", verdict.why
 
 

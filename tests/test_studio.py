@@ -10,8 +10,8 @@ from streamlit.testing.v1 import AppTest
 
 import sentviz.export.files as export
 from app.focus import Focus
-from sentviz.export.sheets import MOST
-from sentviz.export.verify import against_runs
+from sentviz.export.sheets import MAX_FIGURES
+from sentviz.export.verify import compare_with_runs
 from sentviz.gallery import draw
 from tests.test_app import opened
 
@@ -72,7 +72,7 @@ def test_figures_are_collected_ordered_and_dropped() -> None:
     assert parse_qs(urlparse(second.view).query)["axis"] == ["step"]
     from sentviz.export.record import Record
 
-    assert against_runs(Record.of(second)).state == "equal"
+    assert compare_with_runs(Record.of(second)).state == "equal"
     app.button(key="open-sheet").click().run()
     assert not app.exception
     app.button(key="sheet-down-0").click().run()
@@ -80,9 +80,9 @@ def test_figures_are_collected_ordered_and_dropped() -> None:
     app.button(key="open-sheet").click().run()
     app.button(key="sheet-drop-0").click().run()
     assert app.session_state["sheet"] == [first]
-    app.session_state["sheet"] = [first] * MOST
+    app.session_state["sheet"] = [first] * MAX_FIGURES
     app.button(key="add-curves").click().run()
-    assert len(app.session_state["sheet"]) == MOST and "drop one first" in app.toast[0].value
+    assert len(app.session_state["sheet"]) == MAX_FIGURES and "drop one first" in app.toast[0].value
 
 
 def test_a_typed_sentence_goes_into_the_file_and_the_menu_says_so() -> None:

@@ -20,7 +20,7 @@ import sentviz.export.files as export
 from sentviz.cli import main
 from sentviz.errors import InputError
 from sentviz.export.chromium import find_browser
-from sentviz.export.embedding import unseal
+from sentviz.export.embedded_record import extract_record
 from sentviz.export.files import render
 from sentviz.export.verify import verify
 from sentviz.figures import Figure, heatmap, probability_bars, token_strip
@@ -183,7 +183,7 @@ def test_the_command_writes_a_style_and_the_file_says_it(tmp_path: Path) -> None
     call = ["export", RUN, "verdict", "--style", "palette=grey", "--style", "note=Ours", "--size", "column", "-o", str(path)]
     done = CliRunner().invoke(main, call)
     assert done.exit_code == 0, done.output
-    assert unseal(path.read_bytes())[1].style == "size=column~palette=grey~note=Ours"
+    assert extract_record(path.read_bytes())[1].style == "size=column~palette=grey~note=Ours"
     assert verify(path).state == "equal"
     done = CliRunner().invoke(main, [*call, "--style", "legend=inside"])
     assert done.exit_code == 1 and "There is no legend 'inside'; there are own, right" in done.output

@@ -25,10 +25,10 @@ import sentviz.export.files as export
 from sentviz.cli import main
 from sentviz.errors import InputError
 from sentviz.export.chromium import find_browser
-from sentviz.export.embedding import SEALED, _taken, _with, seal, unseal
+from sentviz.export.embedded_record import RECORD_FORMATS, _insert, _split, embed_record, extract_record
 from sentviz.export.files import render, save
 from sentviz.export.record import ChangedError, Record, difference, packed
-from sentviz.export.verify import Verdict, against_runs, verify
+from sentviz.export.verify import Verdict, compare_with_runs, verify
 from sentviz.figures import Figure, probability_bars
 from sentviz.figures.source import Source
 from sentviz.gallery import Sentence, code, draw, make
@@ -49,7 +49,7 @@ def _close_browser() -> Iterator[None]:
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """One figure in every format that carries a record."""
     made, folder = draw(RUN, "attention", layer=1, head="max"), tmp_path_factory.mktemp("files")
-    return {format: save(made, folder / f"map.{format}") for format in SEALED if format == "html" or find_browser()}
+    return {format: save(made, folder / f"map.{format}") for format in RECORD_FORMATS if format == "html" or find_browser()}
 
 
 def record_of(name: str = "confusion", **options: Any) -> Record:
@@ -109,10 +109,10 @@ def test_every_subject_is_drawn_again_from_its_record(of: str, name: str, option
     """Sentences with interventions, runs beside others, answers, a study: through text and back nothing is lost."""
     record = Record.of(draw(of, name, **options))
     assert Record.read(record.text()).text() == record.text()
-    assert against_runs(Record.read(record.text())).state == "equal"
-    assert against_runs(replace(record, runs=record.runs[::-1])).state == "equal"
+    assert compare_with_runs(Record.read(record.text())).state == "equal"
+    assert compare_with_runs(replace(record, runs=record.runs[::-1])).state == "equal"
     for gone in record.runs[:1]:
-        fewer = against_runs(replace(record, runs=record.runs[1:]))
+        fewer = compare_with_runs(replace(record, runs=record.runs[1:]))
         why = f"it is drawn of {gone.run!r}." if record.call and record.call.of != "all" else f"see {gone.run} (seed"
         assert fewer.state == "differs" and why in fewer.why
 
@@ -126,7 +126,7 @@ def test_a_trace_at_hand_says_what_was_changed_in_it(tiny_runs: Path, monkeypatc
     asked = [{}, {"heads_off": ((0, 1),)}, {"lambdas": np.full_like(run.example().lambdas, 0.3)}]
     records = [Record.of(make("verdict", Sentence.of(run, model.trace("good film", **change)))) for change in asked]
     assert len({record.frame for record in records}) == 3
-    assert [against_runs(record).state for record in records] == ["equal"] * 3
+    assert [compare_with_runs(record).state for record in records] == ["equal"] * 3
     assert [list(record.call.options) for record in records if record.call] == [["text"], ["text", "heads_off"], ["text", "lambdas"]]
     epoch = replace(run, max_length=run.config["model"]["max_length"])
     assert make("verdict", Sentence.of(epoch, run.example())).call is None
@@ -141,15 +141,15 @@ def _swap(data: bytes, old: bytes, new: bytes) -> bytes:
 
 
 CHANGES: dict[str, tuple[str, Callable[[bytes], bytes], str, str]] = {
-    "a letter of the SVG": ("svg", lambda data: _swap(data, b"rgb(", b"rgb( "), "differs", "changed, cut or saved anew"),
-    "a pixel of the PNG": ("png", lambda data: data[:-40] + bytes([data[-40] ^ 1]) + data[-39:], "differs", "changed, cut or saved anew"),
-    "a byte of the PDF": ("pdf", lambda data: data[:400] + bytes([data[400] ^ 1]) + data[401:], "differs", "changed, cut or saved anew"),
-    "a PDF that somebody went on with": ("pdf", lambda data: data + b"\n% more\n", "differs", "changed, cut or saved anew"),
-    "words of the page": ("html", lambda data: _swap(data, b"<body>", b"<body>1"), "differs", "changed, cut or saved anew"),
+    "a letter of the SVG": ("svg", lambda data: _swap(data, b"rgb(", b"rgb( "), "differs", "changed, cut or saved again"),
+    "a pixel of the PNG": ("png", lambda data: data[:-40] + bytes([data[-40] ^ 1]) + data[-39:], "differs", "changed, cut or saved again"),
+    "a byte of the PDF": ("pdf", lambda data: data[:400] + bytes([data[400] ^ 1]) + data[401:], "differs", "changed, cut or saved again"),
+    "a PDF that somebody went on with": ("pdf", lambda data: data + b"\n% more\n", "differs", "changed, cut or saved again"),
+    "words of the page": ("html", lambda data: _swap(data, b"<body>", b"<body>1"), "differs", "changed, cut or saved again"),
     "a word in the record": ("svg", lambda data: _swap(data, b'"source": "', b'"source": "RETRACTED '), "differs", "record was changed"),
-    "the seed in the record": ("html", lambda data: _told(data, '"seed": 0', '"seed": 1'), "differs", "not of the runs that its record"),
+    "the seed in the record": ("html", lambda data: _told(data, '"seed": 0', '"seed": 1'), "differs", "does not name the runs"),
     "the record's numbers": ("html", lambda data: _retold(data, 0.1), "differs", "first in row 1 ("),
-    "the digest alone": ("html", lambda data: _told(data, '"frame": "', '"frame": "0'), "differs", "not those that it names by digest"),
+    "the digest alone": ("html", lambda data: _told(data, '"frame": "', '"frame": "0'), "differs", "do not have the stored digest"),
     "the run's digest": (
         "html",
         lambda data: _told(data, f'"digest": "{find(RUN).digest}"', '"digest": "0123"'),
@@ -160,7 +160,7 @@ CHANGES: dict[str, tuple[str, Callable[[bytes], bytes], str, str]] = {
         "html",
         lambda data: _told(data, '"run": "sst2', '"run": "mine'),
         "cannot be had",
-        "mine/ndt-unit-2, which is not here",
+        "mine/ndt-unit-2 is not installed",
     ),
     "an option of another kind": (
         "html",
@@ -169,7 +169,7 @@ CHANGES: dict[str, tuple[str, Callable[[bytes], bytes], str, str]] = {
         "cannot be drawn again",
     ),
     "a record that is none": ("html", lambda data: _told(data, '{"sentviz"', '["sentviz"'), "cannot be had", "record is damaged"),
-    "the end cut off": ("png", lambda data: data[: len(data) // 2], "differs", "changed, cut or saved anew"),
+    "the end cut off": ("png", lambda data: data[: len(data) // 2], "differs", "changed, cut or saved again"),
     "the record cut off": ("html", lambda data: data[: data.index(b'"runs"')], "cannot be had", "record is damaged"),
     "all but the head": ("pdf", lambda data: data[:2000], "cannot be had", "carries no record"),
 }
@@ -177,15 +177,15 @@ CHANGES: dict[str, tuple[str, Callable[[bytes], bytes], str, str]] = {
 
 def _told(data: bytes, old: str, new: str) -> bytes:
     """The page with another text in its record, under a seal that fits: what somebody does who knows how records are made."""
-    format, text, rest = _taken(data)
+    format, text, rest = _split(data)
     assert text is not None and text.count(old)
     body = text.replace(old, new, 1).rpartition(', "seal": ')[0]
-    return _with(rest, format, f'{body}, "seal": "{hashlib.sha256((body + "}").encode()).hexdigest()[:32]}"}}')
+    return _insert(rest, format, f'{body}, "seal": "{hashlib.sha256((body + "}").encode()).hexdigest()[:32]}"}}')
 
 
 def _retold(data: bytes, by: float) -> bytes:
     """The file with other numbers and their digest in the record, and the digest of nothing else to be changed."""
-    _, record = unseal(data)
+    _, record = extract_record(data)
     frame = draw(RUN, "attention", layer=1, head="max").frame
     numbers = frame.select_dtypes("floating").columns[-1]
     other = Record.of(replace(draw(RUN, "attention", layer=1, head="max"), frame=frame.assign(**{numbers: frame[numbers] + by})))
@@ -207,9 +207,9 @@ def test_each_change_is_found_and_said(change: str, files: dict[str, Path], tmp_
 @pytest.mark.slow
 def test_another_figure_in_the_record_differs(files: dict[str, Path]) -> None:
     """A picture of one layer that says it is of another: the numbers are not those that its options give."""
-    _, record = unseal(files["html"].read_bytes())
+    _, record = extract_record(files["html"].read_bytes())
     assert record.call is not None
-    verdict = against_runs(replace(record, call=code(RUN, "attention", layer=0, head="max")))
+    verdict = compare_with_runs(replace(record, call=code(RUN, "attention", layer=0, head="max")))
     assert verdict.state == "differs" and "column attention in" in verdict.why
 
 
@@ -230,7 +230,7 @@ def test_foreign_files_are_told_in_a_sentence(tmp_path: Path, monkeypatch: pytes
     for name, why in {**said, "nowhere.png": "It is missing", ".": "It is a folder"}.items():
         verdict = verify(tmp_path / name)
         assert verdict.state == "cannot be had" and why in verdict.why, verdict
-    assert against_runs(replace(record_of(), call=None)).why == "No name stands for this figure, by which it could be drawn again."
+    assert compare_with_runs(replace(record_of(), call=None)).why == "Its record does not say how to draw the figure again."
 
 
 @pytest.mark.slow
@@ -249,11 +249,11 @@ def test_where_tables_differ_is_said() -> None:
     old = {"name": ["a", "b", "c"], "value": [1.0, 2.0, None], "on": [True, False, True]}
     assert difference(old, old) == ""
     assert difference(old, {**old, "value": [1.0, 2.000001, None]}) == ""
-    assert difference(old, {**old, "value": [1.0, 2.5, None]}) == "column value in row 2 (2.0 in the file, 2.5 here), by 0.5 at most"
+    assert difference(old, {**old, "value": [1.0, 2.5, None]}) == "column value in row 2 (2.0 in the file, 2.5 now), by 0.5 at most"
     assert "column value in 2 rows, first in row 1" in difference(old, {**old, "value": [0.0, 2.0, 3.0]})
-    assert difference(old, {**old, "name": ["a", "b", "x"]}) == "column name in row 3 (c in the file, x here)"
+    assert difference(old, {**old, "name": ["a", "b", "x"]}) == "column name in row 3 (c in the file, x now)"
     assert difference(old, {**old, "on": [True, True, True]}).startswith("column on in row 2")
-    assert "the file has 3 rows, and the runs here give 2" in difference(old, {name: values[:2] for name, values in old.items()})
+    assert "the file has 3 rows, and the installed runs give 2" in difference(old, {name: values[:2] for name, values in old.items()})
     assert "the column on" in difference(old, {"name": old["name"], "value": old["value"]})
 
 
@@ -284,11 +284,11 @@ def test_words_in_a_record_stay_words(words: str) -> None:
     }
     record = replace(Record.of(probability_bars(["no", "yes"], [0.2, 0.8])), source=words)
     for format, data in bare.items():
-        sealed = seal(data, format, record)
-        assert unseal(sealed)[1].source == words and unseal(sealed)[0] == format
+        sealed = embed_record(data, format, record)
+        assert extract_record(sealed)[1].source == words and extract_record(sealed)[0] == format
         assert format in ("pdf", "png") or b"</script><script>" not in sealed
         with pytest.raises(ChangedError):
-            unseal(sealed.replace(data[-9:], data[-9:] + b" ", 1) if format != "pdf" else b"%PDF- " + sealed[6:])
+            extract_record(sealed.replace(data[-9:], data[-9:] + b" ", 1) if format != "pdf" else b"%PDF- " + sealed[6:])
 
 
 def test_the_command_says_it_and_ends_so(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from app.server import queue as turns
 from app.text import md, paper
 from sentviz.errors import SentvizError
 from sentviz.export.chromium import find_browser
-from sentviz.export.sheets import FORMATS, MOST, Sheet
+from sentviz.export.sheets import FORMATS, MAX_FIGURES, Sheet
 from sentviz.figures import Figure, Theme
 from sentviz.figures.style import PALETTES, SIZES, Style
 from sentviz.serving.jobs import Turns
@@ -31,8 +31,8 @@ def collected() -> list[Figure]:
 
 def add(make: Callable[[Theme], Figure]) -> None:
     """Put a figure on the sheet (from a callback), and say so."""
-    if len(collected()) == MOST:
-        st.toast(f"A sheet holds {MOST} figures; drop one first.", icon=":material/block:")
+    if len(collected()) == MAX_FIGURES:
+        st.toast(f"A sheet holds {MAX_FIGURES} figures; drop one first.", icon=":material/block:")
         return
     collected().append(make("light"))
     st.toast(f"On the sheet as {_letter(len(collected()) - 1)}. Open it at the top of the page.", icon=":material/dashboard:")

@@ -15,7 +15,7 @@ from app.server import queue as turns
 from app.text import md, paper
 from sentviz.errors import InputError, SentvizError
 from sentviz.export.chromium import find_browser
-from sentviz.export.embedding import SEALED
+from sentviz.export.embedded_record import RECORD_FORMATS
 from sentviz.export.files import render
 from sentviz.figures import Figure
 from sentviz.figures.style import FONTS, LEGENDS, PALETTES, PLAIN, SIZES, Style, styled
@@ -138,7 +138,7 @@ def _preview(figure: Figure, style: Style) -> None:
 
 def _files(figure: Figure, name: str, style: Style) -> None:
     with st.container(horizontal=True, gap="small"):
-        for format in SEALED:
+        for format in RECORD_FORMATS:
             st.download_button(
                 format.upper(),
                 data=partial(as_file, turns.turns("export"), lambda theme: figure, format, style),

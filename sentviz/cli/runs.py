@@ -59,7 +59,7 @@ def runs_get(names: tuple[str, ...], everything: bool, source: str | None, again
             folder = get(name, source or ADDRESS, progress=progress, again=again)
             before += known[name].bytes
             click.echo(f"{name}  {folder}")
-    click.echo(f"{len(wanted)} runs fetched, {size / 1e6:,.1f} MB." if wanted else "All of these runs are already installed.")
+    click.echo(f"Runs fetched: {len(wanted)} ({size / 1e6:,.1f} MB)." if wanted else "All of these runs are already installed.")
 
 
 @runs.command("pack")
@@ -113,7 +113,7 @@ def card(names: tuple[str, ...], everything: bool, out: Path | None) -> None:
         with replacing(out if single else out / filename(run)) as part:
             part.write_text(text, encoding="utf-8")
     if out is not None:
-        click.echo(f"{len(selected)} model cards written to {out}")
+        click.echo(f"Model cards written to {out}: {len(selected)}")
 
 
 @main.group()

@@ -1,7 +1,7 @@
-"""One quiet Chromium for the whole process, which turns Plotly figures into pictures, and SVGs into sheets of paper.
+"""Render Plotly figures as pictures, and SVG as PDF or PNG, with one Chromium that all threads of the process share.
 
-Starting it takes about two seconds and a picture 0.2, so it is kept for a while. It lives on the event loop of a thread
-of its own and may be used from any thread. It has no network: its proxy is a port where nobody listens.
+Chromium takes about 2 s to start and 0.2 s for a picture, so it keeps running for a while. It runs on the event loop of a separate thread.
+It has no network: its proxy is a port on which nothing listens.
 """
 
 from __future__ import annotations
@@ -30,12 +30,15 @@ _NAMES = (
     "brave-browser",
 )
 _IDLE = 180.0  # seconds until an unused browser is closed
-_PATIENCE = 90.0  # seconds for one picture, the start included
+_TIMEOUT = 90.0  # seconds for a picture, with the start of the browser
 _NOWHERE = "http://127.0.0.1:9"
 
 
 def find_browser() -> str | None:
-    """Path of Chrome or a relative: the environment variable BROWSER_PATH, then PATH, then where installers put it."""
+    """Return the path of Chrome or a related browser; None if there is none.
+
+    The environment variable BROWSER_PATH comes first, then the folders of PATH, then the usual installation folders.
+    """
     chosen = os.environ.get("BROWSER_PATH")
     if chosen:
         return chosen if Path(chosen).is_file() else shutil.which(chosen)
@@ -44,51 +47,51 @@ def find_browser() -> str | None:
             return path
     from choreographer.browsers.chromium import Chromium
 
-    found = Chromium.find_browser(skip_local=False)
-    return str(found) if found else None
+    path = Chromium.find_browser(skip_local=False)
+    return str(path) if path else None
 
 
 class Browser:
-    """Renders one figure at a time; starts on first use, again after a crash, and stops when idle or at exit."""
+    """Chromium that renders one figure at a time. It starts on first use and after a crash, and stops when idle or at exit. Thread-safe."""
 
     def __init__(self) -> None:
         self._starting = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._turn = asyncio.Lock()  # Kaleido's tab takes one figure at a time
+        self._lock = asyncio.Lock()  # Kaleido's tab takes one figure at a time
         self._kaleido: Any = None
-        self._sleep: asyncio.TimerHandle | None = None
+        self._idle_timer: asyncio.TimerHandle | None = None
 
     def render(self, figure: dict[str, Any], options: dict[str, Any]) -> bytes:
-        """The picture of a Plotly figure as bytes. Options: format, png or svg, width, height (pixels), scale.
+        """Return the picture of a Plotly figure as bytes. Options: format (png or svg), width and height (pixels), scale.
 
         Raises:
-            SentvizError: there is no browser, or it cannot draw this figure.
+            SentvizError: no browser is installed, or the browser cannot draw this figure.
         """
-        return self._ask(lambda browser: browser.calc_fig(figure, opts=options), options["format"])
+        return self._submit(lambda browser: browser.calc_fig(figure, opts=options), options["format"])
 
     def paint(self, svg: bytes, format: str, width: float, height: float, scale: float = 1) -> bytes:
-        """An SVG with its fonts inside, of a size in CSS pixels (96 an inch), as one page of PDF or as PNG.
+        """Return an SVG, with embedded fonts and a size in CSS pixels (96 per inch), as a PDF page or as PNG.
 
         Args:
             scale: pixels of the PNG per CSS pixel.
         Raises:
-            SentvizError: there is no browser, or it cannot draw it.
+            SentvizError: no browser is installed, or the browser cannot draw the SVG.
         """
-        return self._ask(lambda browser: _painted(browser, svg.decode(), format, width, height, scale), format)
+        return self._submit(lambda browser: _print_page(browser, svg.decode(), format, width, height, scale), format)
 
-    def _ask(self, work: Callable[[Any], Awaitable[Any]], format: str) -> bytes:
+    def _submit(self, work: Callable[[Any], Awaitable[Any]], format: str) -> bytes:
         path = find_browser()
         if path is None:
             raise SentvizError(
-                "PNG, SVG and PDF need Chrome or Chromium on this machine (or its path in BROWSER_PATH); HTML and CSV work without."
+                "PNG, SVG and PDF need Chrome or Chromium. Install one or set BROWSER_PATH to its path, or export HTML or CSV."
             )
         return asyncio.run_coroutine_threadsafe(self._work(path, work, format), self._running_loop()).result()
 
     def close(self) -> None:
-        """Stop the browser; the next picture starts another one."""
+        """Stop the browser. The next picture starts a new one."""
         if self._loop is not None and self._kaleido is not None:
             with contextlib.suppress(TimeoutError):
-                asyncio.run_coroutine_threadsafe(self._retire(), self._loop).result(15)
+                asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(15)
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         with self._starting:
@@ -100,14 +103,14 @@ class Browser:
     async def _work(self, path: str, work: Callable[[Any], Awaitable[Any]], format: str) -> bytes:
         from kaleido.errors import KaleidoError
 
-        async with self._turn:
-            if self._sleep is not None:
-                self._sleep.cancel()
+        async with self._lock:
+            if self._idle_timer is not None:
+                self._idle_timer.cancel()
             try:
                 for last_try in (False, True):
                     try:
-                        return await asyncio.wait_for(self._do(path, work), _PATIENCE)
-                    except KaleidoError as error:  # the figure's fault: another browser would not help
+                        return await asyncio.wait_for(self._run(path, work), _TIMEOUT)
+                    except KaleidoError as error:  # An error of the figure: a new browser would not help.
                         raise SentvizError(f"This figure cannot be drawn as {format}: {error}") from error
                     except Exception as error:
                         await self._drop()
@@ -116,32 +119,32 @@ class Browser:
                             raise SentvizError(f"The browser at {path} could not make the picture ({reason}).") from error
                 raise AssertionError("unreachable")
             finally:
-                self._sleep = asyncio.get_running_loop().call_later(_IDLE, lambda: asyncio.ensure_future(self._retire()))
+                self._idle_timer = asyncio.get_running_loop().call_later(_IDLE, lambda: asyncio.ensure_future(self._close()))
 
-    async def _do(self, path: str, work: Callable[[Any], Awaitable[Any]]) -> bytes:
+    async def _run(self, path: str, work: Callable[[Any], Awaitable[Any]]) -> bytes:
         import kaleido
 
         if self._kaleido is None:
-            browser = kaleido.Kaleido(path=path, n=1, mathjax=False, proxy_server=_NOWHERE, timeout=_PATIENCE)
+            browser = kaleido.Kaleido(path=path, n=1, mathjax=False, proxy_server=_NOWHERE, timeout=_TIMEOUT)
             self._kaleido = browser
             await browser.open()
             atexit.unregister(self.close)
-            atexit.register(self.close)  # after the browser's own temporary folders, so that it runs before their clean-up
+            atexit.register(self.close)  # Registered last, so that it runs before the clean-up of the browser's temporary folders.
         return bytes(await work(self._kaleido))
 
-    async def _retire(self) -> None:
-        async with self._turn:
+    async def _close(self) -> None:
+        async with self._lock:
             await self._drop()
 
     async def _drop(self) -> None:
         browser, self._kaleido = self._kaleido, None
         if browser is not None:
-            with contextlib.suppress(Exception):  # it is gone already, which is all we want
+            with contextlib.suppress(Exception):  # The browser may have ended already.
                 await asyncio.wait_for(browser.close(), 10)
 
 
-async def _painted(browser: Any, svg: str, format: str, width: float, height: float, scale: float) -> bytes:
-    """The SVG in a tab of its own, once its fonts are read."""
+async def _print_page(browser: Any, svg: str, format: str, width: float, height: float, scale: float) -> bytes:
+    """Return the SVG as PDF or PNG, drawn in a new tab after its fonts are loaded."""
     tab = await browser.create_tab("about:blank")
     try:
 
@@ -157,10 +160,10 @@ async def _painted(browser: Any, svg: str, format: str, width: float, height: fl
         await ask("Runtime.evaluate", expression="document.fonts.ready.then(() => 0)", awaitPromise=True)
         if format == "pdf":
             none = {f"margin{side}": 0 for side in ("Top", "Bottom", "Left", "Right")}
-            made = await ask("Page.printToPDF", printBackground=True, preferCSSPageSize=True, pageRanges="1", **none)
+            answer = await ask("Page.printToPDF", printBackground=True, preferCSSPageSize=True, pageRanges="1", **none)
         else:
             clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": scale}
-            made = await ask("Page.captureScreenshot", format="png", clip=clip, captureBeyondViewport=True)
-        return base64.b64decode(made["data"])
+            answer = await ask("Page.captureScreenshot", format="png", clip=clip, captureBeyondViewport=True)
+        return base64.b64decode(answer["data"])
     finally:
         await browser.close_tab(tab.target_id)

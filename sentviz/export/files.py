@@ -1,21 +1,21 @@
-"""Figures as files: PNG, SVG and PDF for papers, HTML to hand on, CSV for the numbers."""
+"""Write figures as files: PNG, SVG and PDF for papers, HTML to share, CSV and TEX for the numbers."""
 
 from __future__ import annotations
 
 import html
 import os
+import re
 import textwrap
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from sentviz.errors import InputError, SentvizError
 from sentviz.export.chromium import Browser
-from sentviz.export.embedding import seal
-from sentviz.export.latex import as_tex
+from sentviz.export.embedded_record import embed_record
 from sentviz.export.print_layout import fit_width
 from sentviz.export.record import Record
 from sentviz.figures.figure import Figure, sentence
@@ -25,11 +25,14 @@ from sentviz.figures.text import as_text, text_columns
 from sentviz.io.files import replacing
 from sentviz.io.spreadsheet import as_csv, from_one
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 FORMATS = ("png", "svg", "pdf", "html", "csv", "tex")
-
-
-VECTOR_CELLS = 10_000
+MAX_VECTOR_CELLS = 10_000  # cells of a heatmap that SVG and PDF draw as vectors; a larger heatmap stays an image
 BROWSER = Browser()
+MAX_TABLE_ROWS = 40  # rows of a TEX table, which fit on a page
+_TIME_COLUMNS = ("step", "epoch")
 _CAPTION_SIZE, _CAPTION_LINE = 12, 17
 
 
@@ -44,24 +47,24 @@ def render(
     points: float | None = None,
     style: Style = PLAIN,
 ) -> bytes:
-    """The figure as the bytes of a file; PNG, SVG, PDF and HTML hold the figure's `Record`, which `sentviz verify` reads.
+    """Return the figure as the bytes of a file. PNG, SVG, PDF and HTML hold the figure's `Record`, which `sentviz verify` reads.
 
-    PNG, SVG, PDF and HTML carry the caption below the picture. SVG and PDF are vectors throughout; only heatmaps of
-    more than 10,000 cells stay an embedded image. HTML needs no network. CSV is the tidy frame in UTF-8 with a byte
-    order mark, layers, heads, components and tokens counted from 1 as in the picture; text cells that a spreadsheet
-    would run as formulas begin with an apostrophe. TEX is what a paper prints of the frame, a booktabs table of at most
-    40 rows. SVG carries its fonts where the machine has their files; PDF always does.
+    PNG, SVG, PDF and HTML show the caption below the picture. SVG and PDF are vector graphics; only heatmaps of more than 10,000 cells stay
+    an embedded image. HTML needs no network. CSV is the tidy frame in UTF-8 with a byte order mark; layers, heads, components and tokens
+    are counted from 1, as in the picture, and text cells that a spreadsheet would run as formulas begin with an apostrophe. TEX is the
+    table for a paper, with booktabs and at most 40 rows. SVG embeds its fonts if their files are installed; PDF always embeds them.
 
     Args:
         figure: what to export.
         format: one of `FORMATS`.
         scale: PNG pixels per pixel of the layout.
-        width, height: of the picture without caption, in pixels; the figure's own unless given.
-        size, points: those of the style: a width in millimetres by name, of `SIZES`, and the size of the letters.
-        style: how it looks.
+        width, height: size of the picture without caption, in pixels; by default the figure's size.
+        size: name of a width in `SIZES`; replaces the style's.
+        points: font size; replaces the style's.
+        style: style of the picture.
     Raises:
-        InputError: unknown format or size, or impossible size.
-        SentvizError: no browser for PNG, SVG or PDF.
+        InputError: the format or size is unknown, or the size is impossible.
+        SentvizError: no browser is installed for PNG, SVG or PDF.
     """
     if format not in FORMATS:
         raise InputError(f"Figures can be exported as {', '.join(FORMATS)}, not as {format!r}.")
@@ -72,11 +75,11 @@ def render(
     style = replace(style, size=size or style.size, points=style.points if points is None else points)
     if not 0.1 <= scale <= 10 or any(side is not None and not 50 <= side <= 10_000 for side in (width, height)):
         raise InputError("The scale must lie between 0.1 and 10, width and height between 50 and 10,000 pixels.")
-    looks = styled(figure, style)
+    restyled = styled(figure, style)
     words = sentence([*([figure.caption, figure.source] if style.captioned else []), style.note])
     if format == "html":
-        return seal(_html(looks, words, width, height or style.tall), format, Record.of(figure, style.text))
-    plot, wide, high, factor = _laid_out(looks, words, style, width, height, vectors=format != "png")
+        return embed_record(_html(restyled, words, width, height or style.tall), format, Record.of(figure, style.text))
+    plot, wide, high, factor = _fit_to_style(restyled, words, style, width, height, vectors=format != "png")
     if format == "png":
         factor *= style.dpi / 96 if style.pixels else scale
         picture = BROWSER.render(plot.to_dict(), {"format": format, "width": wide, "height": high, "scale": factor})
@@ -84,41 +87,41 @@ def render(
         picture = embed_fonts(BROWSER.render(plot.to_dict(), {"format": "svg", "width": wide, "height": high, "scale": factor}))
     if format == "pdf":
         picture = BROWSER.paint(picture, format, wide * factor, high * factor)
-    return seal(picture, format, Record.of(figure, style.text))
+    return embed_record(picture, format, Record.of(figure, style.text))
 
 
 def captioned(figure: Figure) -> go.Figure:
-    """A copy of the plot with caption and source below it."""
+    """Return a copy of the plot with caption and source below it."""
     plot = go.Figure(figure.plot)
     _add_caption(plot, sentence([figure.caption, figure.source]), *_size(plot, None, None))
     return plot
 
 
 def bare_svg(figure: Figure, style: Style) -> tuple[bytes, float, float]:
-    """A figure with its looks as an SVG without fonts, record and caption, its width and height in CSS pixels (96 an inch).
+    """Return a styled figure as an SVG without fonts, record and caption, and its width and height in CSS pixels (96 per inch).
 
     Raises:
-        SentvizError: no browser, or it cannot draw the figure.
+        SentvizError: no browser is installed, or it cannot draw the figure.
     """
-    plot, wide, high, factor = _laid_out(figure, "", style, None, None, vectors=True)
+    plot, wide, high, factor = _fit_to_style(figure, "", style, None, None, vectors=True)
     svg = BROWSER.render(plot.to_dict(), {"format": "svg", "width": wide, "height": high, "scale": factor})
     return svg, wide * factor, high * factor
 
 
-def _laid_out(
-    looks: Figure, words: str, style: Style, width: int | None, height: int | None, *, vectors: bool
+def _fit_to_style(
+    restyled: Figure, words: str, style: Style, width: int | None, height: int | None, *, vectors: bool
 ) -> tuple[go.Figure, int, int, float]:
-    """The plot fitted to its style with words below, its width and height in pixels, and how much larger it is drawn."""
-    plot = go.Figure(looks.plot)
-    _count_cells(plot)
-    if not style.pixels or plot.layout.meta == "whole":  # letters that are the picture shrink as one
+    """Return the plot fitted to its style with `words` below, its width and height in pixels, and the factor by which it is enlarged."""
+    plot = go.Figure(restyled.plot)
+    _number_cells(plot)
+    if not style.pixels or plot.layout.meta == "whole":  # In a word cloud, the letters are the picture: all of it is scaled.
         wide, high = _size(plot, width, height or style.tall)
     else:
         wide, high = fit_width(plot, style.pixels)
         high = style.tall or high
         plot.update_layout(height=high)
     high = _add_caption(plot, words, wide, high)
-    plot = _as_vectors(plot) if vectors else plot
+    plot = _to_vectors(plot) if vectors else plot
     return plot, wide, high, style.millimetres / 25.4 * 96 / wide if style.pixels else 1.0
 
 
@@ -133,11 +136,11 @@ def save(
     points: float | None = None,
     style: Style = PLAIN,
 ) -> Path:
-    """Write the figure in the format that the suffix names; a failure leaves what was there before.
+    """Write the figure in the format of the suffix. If writing fails, an existing file stays as it was.
 
     Raises:
-        InputError: the suffix is no known format.
-        SentvizError: the place cannot be written, or as for `render`.
+        InputError: the suffix is not a known format.
+        SentvizError: the file cannot be written; also as for `render`.
     """
     path = Path(path)
     format = path.suffix.lower().lstrip(".")
@@ -145,10 +148,10 @@ def save(
 
 
 def write(path: Path, data: bytes) -> Path:
-    """Write a file; a failure leaves what was there before.
+    """Write a file. If writing fails, an existing file stays as it was.
 
     Raises:
-        SentvizError: the place cannot be written.
+        SentvizError: the file cannot be written.
     """
     try:
         with replacing(path) as part:
@@ -163,7 +166,7 @@ def _size(plot: go.Figure, width: int | None, height: int | None) -> tuple[int, 
 
 
 def _add_caption(plot: go.Figure, caption: str, width: int, height: int) -> int:
-    """Put the caption under the plot, as plain text; returns the new height."""
+    """Put the caption below the plot, as plain text, and return the new height."""
     lines = _wrapped(caption, int((width - 24) / (0.52 * _CAPTION_SIZE)))
     if not lines:
         return height
@@ -190,7 +193,7 @@ def _add_caption(plot: go.Figure, caption: str, width: int, height: int) -> int:
 
 
 def _wrapped(text: str, limit: int) -> list[str]:
-    """Lines of at most ``limit`` columns; words that are longer, and text without blanks, break anywhere."""
+    """Return the text in lines of at most `limit` columns. Longer words, and texts without spaces, are broken anywhere."""
     lines: list[str] = []
     for word in (part for long in text.split() for part in textwrap.wrap(long, max(limit // 2, 1))):
         if lines and text_columns(lines[-1]) + 1 + text_columns(word) <= limit:
@@ -200,13 +203,13 @@ def _wrapped(text: str, limit: int) -> list[str]:
     return lines
 
 
-def _as_vectors(plot: go.Figure) -> go.Figure:
-    """The same picture without what Plotly draws as pixels: WebGL points, and heatmaps up to `VECTOR_CELLS` cells."""
+def _to_vectors(plot: go.Figure) -> go.Figure:
+    """Return the plot with vector marks instead of WebGL points and of heatmaps with up to `MAX_VECTOR_CELLS` cells."""
     traces = []
     for trace in plot.data:
         if trace.type == "scattergl":
             traces.append(go.Scatter({key: value for key, value in trace.to_plotly_json().items() if key != "type"}))
-        elif trace.type == "heatmap" and np.size(trace.z) <= VECTOR_CELLS:
+        elif trace.type == "heatmap" and np.size(trace.z) <= MAX_VECTOR_CELLS:
             traces.append(_cells(trace, plot.layout.plot_bgcolor or plot.layout.template.layout.plot_bgcolor))
         else:
             traces.append(trace)
@@ -221,7 +224,7 @@ def _as_vectors(plot: go.Figure) -> go.Figure:
 
 
 def _fit(axis: Any, plot: go.Figure, layout: go.Layout) -> None:
-    """Bars make an axis begin at 0 and pad its end: keep a heatmap's tight range."""
+    """Keep the tight range of a heatmap's axis: bars would make it begin at 0 and pad its end."""
     letter, number = axis.plotly_name[0], axis.plotly_name[5:]
     sides = [
         _edges(trace, letter)
@@ -233,8 +236,8 @@ def _fit(axis: Any, plot: go.Figure, layout: go.Layout) -> None:
         layout[axis.plotly_name].update(range=[high, low] if axis.autorange == "reversed" else [low, high], autorange=None)
 
 
-def _count_cells(plot: go.Figure) -> None:
-    """Where cells were named, they stand at 0, 1, 2 ...: the axis counts, its ticks bear the names, and so do notes at a name."""
+def _number_cells(plot: go.Figure) -> None:
+    """Move named heatmap cells to the positions 0, 1, 2 ... of a numeric axis with the names as ticks, and annotations with them."""
     for trace in plot.data:
         for letter in "xy" if trace.type == "heatmap" else "":
             names = [] if trace[letter] is None else list(trace[letter])
@@ -256,11 +259,11 @@ def _edges(trace: go.Heatmap, letter: str) -> tuple[float, float]:
 
 
 def _centres(trace: go.Heatmap, letter: str) -> np.ndarray[Any, Any]:
-    given = trace[letter]
+    positions = trace[letter]
     count = np.shape(trace.z)[1 if letter == "x" else 0]
     try:
-        at = np.arange(count, dtype=float) if given is None else np.asarray(given, dtype=float)
-    except ValueError:  # categories stand at 0, 1, 2 ...
+        at = np.arange(count, dtype=float) if positions is None else np.asarray(positions, dtype=float)
+    except ValueError:  # Categories have the positions 0, 1, 2 ...
         at = np.arange(count, dtype=float)
     if len(at) != count:
         raise SentvizError("A heatmap with irregular cells cannot be drawn as vectors.")
@@ -272,14 +275,14 @@ def _step(at: np.ndarray[Any, Any]) -> float:
 
 
 def _cells(trace: go.Heatmap, background: str) -> go.Bar:
-    """A heatmap as one bar per finite cell, on the same colour scale."""
+    """Return a heatmap as one bar per finite cell, on the same colour scale."""
     z = np.asarray(trace.z, dtype=float)
     x, y = _centres(trace, "x"), _centres(trace, "y")
     rows, cols = np.nonzero(np.isfinite(z))
     values = z[rows, cols]
     gap = trace.xgap or 0
     scale = {"coloraxis": trace.coloraxis} if trace.coloraxis else _own_scale(trace, z)
-    line = {"color": background, "width": gap} if gap else {"color": values, "width": 0.4, **_unbarred(scale)}
+    line = {"color": background, "width": gap} if gap else {"color": values, "width": 0.4, **_without_colour_bar(scale)}
     return go.Bar(
         x=x[cols],
         y=np.full(len(values), abs(_step(y))),
@@ -305,12 +308,12 @@ def _own_scale(trace: go.Heatmap, z: np.ndarray[Any, Any]) -> dict[str, Any]:
     }
 
 
-def _unbarred(scale: dict[str, Any]) -> dict[str, Any]:
+def _without_colour_bar(scale: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in scale.items() if key not in ("showscale", "colorbar")}
 
 
 def _html(figure: Figure, words: str, width: int | None, height: int | None) -> bytes:
-    """One page that holds everything; its policy forbids every request."""
+    """Return the figure as one HTML page that makes no request; its security policy forbids all of them."""
     plot = go.Figure(figure.plot)
     wide, high = _size(plot, width, height)
     plot.update_layout(width=None, height=high)
@@ -344,3 +347,41 @@ p {{ margin: .5rem 12px; overflow-wrap: anywhere; }}
 </html>
 """
     return page.encode()
+
+
+def as_tex(figure: Figure) -> bytes:
+    """Return a figure's numbers as a LaTeX table with booktabs rules, in UTF-8, with positions counted from 1.
+
+    The rows are those of `figure.printed`, if it is set; otherwise the frame; of long series over steps or epochs, only the last row.
+    A table has at most `MAX_TABLE_ROWS` rows, the first ones; the caption says so. Special characters of LaTeX are escaped.
+    """
+    frame = figure.frame if figure.printed is None else figure.printed
+    note = ""
+    if figure.printed is None and len(frame) > MAX_TABLE_ROWS and (time := next((name for name in _TIME_COLUMNS if name in frame), "")):
+        frame, note = _last_rows(frame, time), f"Printed is the last {time} of each line."
+    if len(frame) > MAX_TABLE_ROWS:
+        note = sentence([note, f"Printed are the first {MAX_TABLE_ROWS} of {len(frame):,} rows; the CSV has all."])
+    words = _TEX.sub(lambda match: _SAFE[match[0]], sentence([figure.caption, note, figure.source]))
+    rows = from_one(frame.head(MAX_TABLE_ROWS), figure.from_zero)
+    table = rows.to_latex(index=False, escape=True, float_format="%.4g", na_rep="", caption=words, label=f"tab:{figure.name}")
+    return f"% \\usepackage{{booktabs}}\n{table.translate(_CONTROL)}".encode()
+
+
+def _last_rows(frame: pd.DataFrame, time: str) -> pd.DataFrame:
+    """Return the last row of each series. Rows of a series are equal in all columns except the time and the real numbers."""
+    same = [name for name in frame if name not in _TIME_COLUMNS and frame[name].dtype.kind != "f"]
+    if not same:
+        return frame.loc[[frame[time].idxmax()]]
+    return frame.sort_values(time, kind="stable").groupby(same, sort=False, dropna=False).tail(1).sort_index()
+
+
+_SAFE = {
+    **{c: f"\\{c}" for c in "&%$#_{}"},
+    "\\": "\\textbackslash{}",
+    "~": "\\textasciitilde{}",
+    "^": "\\textasciicircum{}",
+}
+_CONTROL = {
+    code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"
+}  # symbols for control characters, which TeX does not read
+_TEX = re.compile("[" + re.escape("".join(_SAFE)) + "]")

@@ -1,4 +1,4 @@
-"""How figures and traces show themselves where the last line of a cell is shown: in Jupyter, VS Code, Colab, and in stored notebooks."""
+"""Display figures and traces as the output of a notebook cell: in Jupyter, VS Code, Colab, and in stored notebooks."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from sentviz.runs.store import find
 from sentviz.runs.trace import Trace
 
 PLOTLY = "application/vnd.plotly.v1+json"
-ROWS = 20  # of a figure's numbers, where there is no picture
-HEIGHT = 760  # pixels of the frame around a linked picture, which can be dragged
+ROWS = 20  # rows of a figure's numbers that are shown if there is no picture
+HEIGHT = 760  # pixels of the frame around a linked picture; a reader can drag it
 
 
 def figure_bundle(figure: Figure) -> dict[str, Any]:
-    """A figure by MIME type: alive, with its caption below, where the page draws Plotly; else HTML with a picture of it, with the first of
-    its numbers where no browser is here to make one; else its words.
+    """Return a figure by MIME type: as interactive Plotly figure with its caption, as HTML, and as the text of its caption.
 
-    The picture is no output of its own: beside one, Plotly's extension of JupyterLab shows it in place of the live figure.
+    The HTML shows a picture, or the first rows of the numbers if no browser is installed to draw one. The picture has no output type of its
+    own: Plotly's extension of JupyterLab would show it instead of the interactive figure.
     """
     plot = captioned(figure)
     words = sentence([figure.caption, figure.source])
@@ -47,9 +47,9 @@ def _still(figure: Figure, width: int) -> str:
 
 
 def trace_bundle(trace: Trace) -> dict[str, Any]:
-    """A trace as its linked picture, in a frame that may run its own script and reach nothing else; else its answer in words.
+    """Return a trace by MIME type: its linked picture in a sandboxed frame, and its prediction as text.
 
-    Words are coloured where the trace says what each is worth: `sentviz.analysis.explain.explained` asks the model.
+    Words are coloured if the trace has removal scores, which `sentviz.analysis.explain.explained` adds.
     """
     about = f"{trace.run}: {answer(trace)}"
     page = html.escape(canvas_html(_scene(trace), about=about), quote=True)
@@ -65,7 +65,7 @@ def _scene(trace: Trace) -> Scene:
 
 
 def _capabilities(trace: Trace) -> Capabilities:
-    """Those of its run; of a run that is not at hand, as far as the trace shows them."""
+    """Return the capabilities of the trace's run; if the run is not installed, those that the trace shows."""
     try:
         return find(trace.run).capabilities
     except RunError:

@@ -1,4 +1,4 @@
-"""A figure's layout at the width of a printed column: margins and letters keep their size, panels that grow too narrow are stacked."""
+"""Lay out a figure at the width of a printed column: margins and fonts keep their size, panels that become too narrow are stacked."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ import plotly.graph_objects as go
 
 from sentviz.figures.text import broken, label_width
 
-NARROW = 180  # pixels below which one of a few panels beside others is hard to read
-SLIM = 100  # the same of many
-MOST = 4  # panels that are a few
-LINE = 17  # pixels of a line of words
-ENTRY = 19  # pixels of a line of a legend
-TICK = 38  # pixels that a number on an axis needs
-CAPITAL = 0.7  # of a letter's size, by which Plotly draws a title of several lines too high
+MIN_WIDTH_FEW = 180  # pixels a panel needs if a figure has at most `MAX_FEW` panels
+MIN_WIDTH_MANY = 100  # pixels a panel needs if there are more
+MAX_FEW = 4  # largest number of panels with the larger width
+LINE_HEIGHT = 17  # pixels of a text line
+ENTRY_HEIGHT = 19  # pixels of a legend line
+TICK_WIDTH = 38  # pixels a number on an axis needs
+TITLE_SHIFT = 0.7  # Plotly draws a title of several lines too high by this share of the font size
 
 
 def fit_width(plot: go.Figure, width: int) -> tuple[int, int]:
-    """Lay the plot out for a width in pixels; returns width and height.
+    """Lay out the plot for a width in pixels, and return its width and height.
 
-    What the margins leave shrinks or grows as a whole, in height only where no rows of words need it; where both axes have one scale,
-    the height is what that asks for. Titled panels of one kind that would be too narrow stand in fewer columns. The title is broken into
-    lines, ticks are thinned or turned, numbers that no longer fit into their cells go, and what stands above or below the axes stays as
-    many pixels away and has room for its lines.
+    The area inside the margins is scaled; its height only if no axis has rows of words. If both axes have one scale, the height follows
+    from the width. Titled panels of one kind that would be too narrow are put in fewer columns. The title is broken into lines, and tick
+    labels are thinned or rotated. Numbers that no longer fit into their cells are hidden. Legends and colour bars outside the axes keep
+    their distance in pixels and get room for their lines.
     """
     natural, tall, top = plot.layout.width or 800, plot.layout.height or 480, plot.layout.margin.t or 0
     tall += _break_title(plot, width - 24)
     right = plot.layout.margin.r or 0
-    if right > width / 5 and (plot.layout.legend.x or 0) >= 1:  # the legend moves below a narrow picture
+    if right > width / 5 and (plot.layout.legend.x or 0) >= 1:  # A legend on the right would take too much of the width.
         plot.update_layout(legend={"orientation": "h", "x": 0, "xanchor": "left", "y": 0, "yref": "container", "yanchor": "bottom"})
-        below = ENTRY * _legend_rows(plot, width - 88) + 14
+        below = ENTRY_HEIGHT * _legend_rows(plot, width - 88) + 14
         plot.update_layout(margin={"r": 64, "b": (plot.layout.margin.b or 0) + below})
         natural, tall = natural - right + 64, tall + below
     else:
-        tall += _legend_grown(plot, natural, width)
+        tall += _grow_legend(plot, natural, width)
     side, ends = (
         sum(80 if part is None else part for part in pair)
         for pair in ((plot.layout.margin.l, plot.layout.margin.r), (plot.layout.margin.t, plot.layout.margin.b))
@@ -49,13 +49,13 @@ def fit_width(plot: go.Figure, width: int) -> tuple[int, int]:
     if panels and (columns := _columns(plot, panels, wide, room < 1)):
         inner = _regrid(plot, panels, inner, wide, columns, (panels[0][0][1] - panels[0][0][0]) * (natural - side))
         ends = (plot.layout.margin.t or 0) + (plot.layout.margin.b or 0)
-    elif shape := _shape(plot):
+    elif shape := _aspect(plot):
         inner = min(max(wide * shape, 0.3 * wide, 60), 1.4 * max(inner, wide))
     elif any(axis.scaleanchor for axis in plot.select_yaxes()):
         inner *= min(room, 1.4)
     elif not any(axis.ticktext for axis in plot.select_yaxes()):
         inner *= min(max(room, 0.8), 1.2)
-    _stay_away(plot, before, inner, (plot.layout.margin.t or 0) - top)
+    _keep_distance(plot, before, inner, (plot.layout.margin.t or 0) - top)
     _break_sides(plot, inner)
     height = round(ends + inner + _fit_ticks(plot, wide))
     _fit_cells(plot, wide)
@@ -64,21 +64,21 @@ def fit_width(plot: go.Figure, width: int) -> tuple[int, int]:
 
 
 def _break_title(plot: go.Figure, room: float) -> int:
-    """The title in lines that fit; returns by how many pixels it grew."""
+    """Break the title into lines that fit, and return by how many pixels its height grew."""
     title = plot.layout.title
     if not title.text:
         return 0
-    title.text = broken(title.text, 1.1 * room, title.font.size or 15)  # words are narrower than numbers
+    title.text = broken(title.text, 1.1 * room, title.font.size or 15)  # Words are narrower than numbers.
     lines = int(title.text.count("<br>"))
-    grown = lines * (LINE + 3)
+    grown = lines * (LINE_HEIGHT + 3)
     if lines:
-        title.pad.t = (title.pad.t or 0) + CAPITAL * (title.font.size or 15)
+        title.pad.t = (title.pad.t or 0) + TITLE_SHIFT * (title.font.size or 15)
     plot.update_layout(margin_t=(plot.layout.margin.t or 0) + grown)
     return grown
 
 
 def _break_sides(plot: go.Figure, inner: float) -> None:
-    """What is written along the vertical axes, in lines that are no longer than they are high."""
+    """Break the titles of the vertical axes into lines that are not longer than the axes."""
     most = 0
     for axis in plot.select_yaxes():
         start, end = axis.domain or (0, 1)
@@ -86,32 +86,32 @@ def _break_sides(plot: go.Figure, inner: float) -> None:
             size, before = axis.title.font.size or 12, axis.title.text.count("<br>")
             axis.title.text = broken(axis.title.text, (end - start) * inner + 12, size)
             most = max(most, axis.title.text.count("<br>") - before)
-    plot.update_layout(margin_l=(plot.layout.margin.l or 0) + LINE * most)
+    plot.update_layout(margin_l=(plot.layout.margin.l or 0) + LINE_HEIGHT * most)
 
 
 def _legend_rows(plot: go.Figure, room: float) -> int:
-    """Lines of a legend that lies: one where all entries fit, else they stand in columns as wide as the widest."""
-    shown = [trace for trace in plot.data if trace.showlegend or (trace.showlegend is None and trace.name)]
-    wide = [label_width(trace.name or "", 12) + 46 for trace in shown]
+    """Return the number of lines of a horizontal legend: one if all entries fit; otherwise all columns are as wide as the widest entry."""
+    traces = [trace for trace in plot.data if trace.showlegend or (trace.showlegend is None and trace.name)]
+    wide = [label_width(trace.name or "", 12) + 46 for trace in traces]
     if sum(wide) <= room:
         return min(len(wide), 1)
     return -(-len(wide) // max(int(room / max(wide)), 1))
 
 
-def _legend_grown(plot: go.Figure, natural: float, width: float) -> int:
-    """Room for the lines that a legend above or below the axes has more at a width; returns by how many pixels the picture grew."""
+def _grow_legend(plot: go.Figure, natural: float, width: float) -> int:
+    """Make room for the additional lines of a legend above or below the axes, and return by how many pixels the figure's height grew."""
     legend, sides = plot.layout.legend, sum(80 if part is None else part for part in (plot.layout.margin.l, plot.layout.margin.r))
     edge = "" if legend.orientation != "h" or legend.y is None else "t" if legend.y > 1 else "b" if legend.y <= 0 else ""
     if not edge:
         return 0
-    grown = ENTRY * (_legend_rows(plot, width - sides) - _legend_rows(plot, natural - sides))
+    grown = ENTRY_HEIGHT * (_legend_rows(plot, width - sides) - _legend_rows(plot, natural - sides))
     plot.update_layout({f"margin_{edge}": (plot.layout.margin[edge] or 0) + grown})
     return grown
 
 
-def _shape(plot: go.Figure) -> float:
-    """Height by width of a single panel whose axes have one scale and known ends; 0 of any other plot."""
-    pairs = list(_pairs(plot))
+def _aspect(plot: go.Figure) -> float:
+    """Return height by width of a single panel whose axes have one scale and known ranges; 0 for any other plot."""
+    pairs = list(_panel_axes(plot))
     (x, y), *more = pairs or [(None, None)]
     if x is None or more or not (x.range and y.range and y.scaleanchor and y.constrain == "domain"):
         return 0.0
@@ -120,7 +120,7 @@ def _shape(plot: go.Figure) -> float:
 
 
 def _fit_cells(plot: go.Figure, wide: float) -> None:
-    """Numbers that are wider than their cells of a heatmap go: the colours say them."""
+    """Hide the numbers of a heatmap if they are wider than its cells: the colours still show the values."""
     cells = {}
     for trace in plot.data:
         if trace.type == "heatmap" and trace.z is not None:
@@ -136,13 +136,14 @@ def _fit_cells(plot: go.Figure, wide: float) -> None:
                 trace.visible = False
 
 
-def _stay_away(plot: go.Figure, before: float, inner: float, grown: float) -> None:
-    """The legend and the colour bar, where they stand outside the axes, stay as many pixels away.
+def _keep_distance(plot: go.Figure, before: float, inner: float, grown: float) -> None:
+    """Keep the distance in pixels of a legend or colour bar outside the axes.
 
-    A legend that hangs below the title goes with it.
+    A legend below the title moves with the title.
 
     Args:
-        before, inner: pixels of all axes. grown: pixels that the margin above them has more.
+        before, inner: old and new height of the area inside the margins, in pixels.
+        grown: pixels by which the upper margin grew.
     """
     bars = [] if plot.layout.coloraxis.colorbar.y is None else [plot.layout.coloraxis.colorbar]
     for part in (*bars, *([plot.layout.legend] if plot.layout.legend.yref != "container" else [])):
@@ -152,23 +153,23 @@ def _stay_away(plot: go.Figure, before: float, inner: float, grown: float) -> No
 
 
 def _fit_ticks(plot: go.Figure, inner: float) -> float:
-    """Ticks below or above the axes without overlaps: fewer numbers, words slanted or upright; returns the pixels that those need more."""
+    """Avoid overlaps of tick labels: thin out numbers and rotate words. Return the additional height in pixels."""
     grown = {"b": 0.0, "t": 0.0}
-    for x, y in _pairs(plot):
+    for x, y in _panel_axes(plot):
         start, end = x.domain or (0, 1)
         room, size = (end - start) * inner, x.tickfont.size or 12
         if x.showticklabels is False or x.visible is False:
             continue
         if not x.ticktext:
             if x.tickvals is None and x.type not in ("log", "category", "multicategory"):
-                x.update(nticks=max(min(x.nticks or 99, int(room / TICK)), 2), tickangle=0)
+                x.update(nticks=max(min(x.nticks or 99, int(room / TICK_WIDTH)), 2), tickangle=0)
             continue
         labels = [str(label) for label in x.ticktext]
         at = np.log10(np.array(x.tickvals, float)) if x.type == "log" else np.array(x.tickvals, float)
         low, high = sorted(x.range) if x.range else (at.min() - 0.5, at.max() + 0.5)
         places = (room * (at - low) / (high - low)).tolist()
         if all(re.fullmatch(r"[\d.,%×−-]*", label) for label in labels):
-            x.update(ticktext=_thinned(labels, places, size), tickangle=0)
+            x.update(ticktext=_thin_labels(labels, places, size), tickangle=0)
             continue
         edge, anchored = ("t", 1) if x.side == "top" else ("b", 0)
         if (y.domain or (0, 1))[anchored] != anchored or len(labels) < 2:
@@ -185,22 +186,22 @@ def _fit_ticks(plot: go.Figure, inner: float) -> float:
     return sum(grown.values())
 
 
-def _thinned(labels: list[str], places: list[float], size: float) -> list[str]:
-    """Numbers on an axis, without those that would touch the one before."""
-    kept, free = [], float("-inf")
+def _thin_labels(labels: list[str], places: list[float], size: float) -> list[str]:
+    """Return the numbers on an axis, with "" instead of each number that would touch the number before it."""
+    thinned, free = [], float("-inf")
     for label, at in zip(labels, places, strict=True):
         half = label_width(label, size) / 2
-        kept.append(label if at - half >= free else "")
-        free = at + half + 4 if kept[-1] else free
-    return kept
+        thinned.append(label if at - half >= free else "")
+        free = at + half + 4 if thinned[-1] else free
+    return thinned
 
 
 Span = tuple[float, float]
 
 
 def _panels(plot: go.Figure) -> list[tuple[Span, Span]]:
-    """The domains of panels that each have a title of their own, in reading order; none where they are of several kinds."""
-    spans = [(tuple(x.domain or (0, 1)), tuple(y.domain or (0, 1))) for x, y in _pairs(plot)]
+    """Return the x and y domains of the panels in reading order; an empty list unless all have a title and the same size."""
+    spans = [(tuple(x.domain or (0, 1)), tuple(y.domain or (0, 1))) for x, y in _panel_axes(plot)]
     titles = {(round(note.x, 3), round(note.y, 3)) for note in _titles(plot)}
     alike = all(max(sides) - min(sides) < 0.01 for sides in zip(*((x[1] - x[0], y[1] - y[0]) for x, y in spans), strict=True))
     titled = all((round(sum(x) / 2, 3), round(y[1], 3)) in titles for x, y in spans)
@@ -209,8 +210,8 @@ def _panels(plot: go.Figure) -> list[tuple[Span, Span]]:
 
 
 def _columns(plot: go.Figure, panels: list[tuple[Span, Span]], wide: float, shrunk: bool) -> int:
-    """How many columns panels should have in so many pixels; 0 where they and their titles may stay as they are."""
-    need = NARROW if len(panels) <= MOST else SLIM
+    """Return the number of columns that fit into `wide` pixels; 0 if the panels and their titles can stay as they are."""
+    need = MIN_WIDTH_FEW if len(panels) <= MAX_FEW else MIN_WIDTH_MANY
     starts = sorted({round(x[0], 3) for x, _ in panels})
     across = max(b - a for (a, b), _ in panels)
     if len(starts) == 1 or across * wide >= need:
@@ -220,8 +221,8 @@ def _columns(plot: go.Figure, panels: list[tuple[Span, Span]], wide: float, shru
     return min(max(int((wide + gap) / (need + gap)), 1), len(starts))
 
 
-def _pairs(plot: go.Figure) -> Iterator[tuple[Any, Any]]:
-    """The axes of each panel."""
+def _panel_axes(plot: go.Figure) -> Iterator[tuple[Any, Any]]:
+    """Yield the x axis and the y axis of each panel."""
     for x in plot.select_xaxes():
         yield x, plot.layout["yaxis" + (x.anchor or "y")[1:]]
 
@@ -231,19 +232,19 @@ def _titles(plot: go.Figure) -> list[Any]:
 
 
 def _regrid(plot: go.Figure, panels: list[tuple[Span, Span]], inner: float, wide: float, columns: int, before: float) -> float:
-    """Panels that were `before` pixels wide in so many columns; returns the new height between the margins."""
-    pairs, titles = list(_pairs(plot)), _titles(plot)
+    """Arrange panels, which were `before` pixels wide, in `columns` columns, and return the new height between the margins."""
+    pairs, titles = list(_panel_axes(plot)), _titles(plot)
     starts = sorted({x for x, _ in panels})
     gap = max((starts[1][0] - starts[0][1]) if len(starts) > 1 else 0.0, 10 / wide)
     across, rows = (1 - (columns - 1) * gap) / columns, -(-len(panels) // columns)
-    shown = [[axis.showticklabels is not False for axis in axes] for axes in zip(*pairs, strict=True)]
+    has_labels = [[axis.showticklabels is not False for axis in axes] for axes in zip(*pairs, strict=True)]
     named = [next((axis.title for axis in axes if axis.title.text), None) for axes in zip(*pairs, strict=True)]
-    below = [all(shown[0]) or (any(shown[0]) and i + columns >= len(panels)) for i in range(len(panels))]
-    left = [all(shown[1]) or (any(shown[1]) and i % columns == 0) for i in range(len(panels))]
+    below = [all(has_labels[0]) or (any(has_labels[0]) and i + columns >= len(panels)) for i in range(len(panels))]
+    left = [all(has_labels[1]) or (any(has_labels[1]) and i % columns == 0) for i in range(len(panels))]
     lines = max(note.text.count("<br>") for note in titles)
     for note in titles:
         note.text = broken(note.text, 1.1 * across * wide, note.font.size or 12)
-    grown = LINE * (max(note.text.count("<br>") for note in titles) - lines)
+    grown = LINE_HEIGHT * (max(note.text.count("<br>") for note in titles) - lines)
     plot.update_layout(margin_t=(plot.layout.margin.t or 0) + grown)
     words, first = next((y for _, y in pairs if y.ticktext), None), pairs[0][1]
     high = (panels[0][1][1] - panels[0][1][0]) * inner
@@ -252,10 +253,10 @@ def _regrid(plot: go.Figure, panels: list[tuple[Span, Span]], inner: float, wide
         if words is None
         else max(high * min(across * wide / before, 1), 1.3 * len(words.ticktext) * (words.tickfont.size or 12))
     )
-    each = 20 + 18 * (named[0] is not None)  # ticks, and what they are
-    step = high + 9 + LINE * max(1 + note.text.count("<br>") for note in titles) + (each if all(below) else 0)
-    keys = _keys(plot, panels)
-    step += max(ENTRY * bool(keys), LINE * _lines_below(plot))
+    each = 20 + 18 * (named[0] is not None)  # tick labels, and the axis title
+    step = high + 9 + LINE_HEIGHT * max(1 + note.text.count("<br>") for note in titles) + (each if all(below) else 0)
+    keys = _panel_legends(plot, panels)
+    step += max(ENTRY_HEIGHT * bool(keys), LINE_HEIGHT * _lines_below(plot))
     total: float = (rows - 1) * step + high
     places = []
     for i in range(len(panels)):
@@ -274,24 +275,24 @@ def _regrid(plot: go.Figure, panels: list[tuple[Span, Span]], inner: float, wide
         y.update(domain=list(y_place), showticklabels=left[i])
         if left[i] and first.ticktext and not y.ticktext:
             y.update(ticks)
-        for axis, told, there, every in ((x, named[0], below[i], shown[0]), (y, named[1], left[i], shown[1])):
-            if told is not None and not all(every):
-                axis.title = told if there else {"text": ""}
+        for axis, title, is_shown, labelled in ((x, named[0], below[i], has_labels[0]), (y, named[1], left[i], has_labels[1])):
+            if title is not None and not all(labelled):
+                axis.title = title if is_shown else {"text": ""}
     return total
 
 
 def _lines_below(plot: go.Figure) -> int:
-    """Lines of words that stand below a panel, the most of all."""
+    """Return the largest number of text lines below a panel."""
     below = (note for note in plot.layout.annotations if note.yanchor == "top" and note.y == 0 and str(note.yref).endswith("domain"))
     return max((1 + note.text.count("<br>") for note in below), default=0)
 
 
-def _keys(plot: go.Figure, panels: list[tuple[Span, Span]]) -> dict[str, int]:
-    """Legends that stand below a panel each, with its place among the panels."""
-    found = {}
+def _panel_legends(plot: go.Figure, panels: list[tuple[Span, Span]]) -> dict[str, int]:
+    """Return the position of the panel above each legend, by the legend's name, for legends that lie below a panel."""
+    places = {}
     for key in {trace.legend for trace in plot.data if trace.type.startswith("scatter") and trace.legend}:
         legend = plot.layout[key]
         for i, (x, y) in enumerate(panels):
             if legend.x is not None and abs(legend.x - x[0]) < 0.01 and 0 <= y[0] - (legend.y or 0) < 0.03:
-                found[key] = i
-    return found
+                places[key] = i
+    return places

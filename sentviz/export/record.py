@@ -1,7 +1,7 @@
 """Store in an exported file where its figure comes from, so that the file can be checked: runs, call and numbers.
 
 The text of a record ends with a seal: the SHA-256 digest of all characters before it. The record holds the digest of the rest of the file.
-So no byte of a file can change unnoticed. A text without a seal is of a file that was exported before records were sealed.
+So no byte of a file can change unnoticed. A text without a seal belongs to a file that was exported before records were sealed.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-DIGITS = 7  # of each number that a record keeps
-ALIKE = 1e-5  # of the largest number of a column: what other hardware may change
-MOST_PACKED = 256_000  # characters of a frame in a file; of a larger one its digest only
-MOST_RECORD = 8_000_000  # characters of a record that is read
-MOST_WORDS = 500_000  # characters of what a record says of one figure apart from its packed numbers
-MOST_PANELS = 64  # figures of a sheet or report that are read
-MOST_TABLE = 64_000_000  # characters of a frame that is read
-MOST_COMPARED = 16_000_000  # characters of a frame whose cells are compared one by one
-MOST_DIGITS = 20  # digits of a whole number
-MOST_NESTED = 8  # lists in lists in an option
+STORED_DIGITS = 7  # significant digits of each number in a record
+TOLERANCE = 1e-5  # allowed difference of numbers, as a share of a column's largest: hardware differs
+MAX_PACKED = 256_000  # characters of a packed frame; of a larger frame, a record holds the digest only
+MAX_RECORD = 8_000_000  # characters of a record that is read
+MAX_WORDS = 500_000  # characters of a record per figure, without its packed numbers
+MAX_PANELS = 64  # figures of a sheet or report that are read
+MAX_TABLE = 64_000_000  # characters of a frame that is read
+MAX_COMPARED = 16_000_000  # characters of a frame whose cells are compared one by one
+MAX_DIGITS = 20  # digits of an integer
+MAX_NESTED = 8  # levels of nested lists in an option
 
 
 class ChangedError(InputError):
@@ -47,19 +47,21 @@ class ChangedError(InputError):
 
 @dataclass(frozen=True)
 class Record:
-    """What a file says of the figure that it shows.
+    """Provenance of a figure, stored in its file.
 
     Attributes:
-        name: of the figure, as its files are called.
-        call: how it is drawn again; None where no name stands for it.
-        runs: what it is of. source: the same in words, with what was changed by hand.
-        view: the page that showed it, as a link without host; empty outside the app.
-        style: how its looks were changed, as text.
-        version: of sentviz.
-        frame: digest of its numbers. table: the numbers themselves, packed; empty where they are too many.
+        name: name of the figure, as in its file names.
+        call: call that draws the figure again; None if no call can draw it.
+        runs: runs that the figure shows.
+        source: the same runs as text, with the visitor's interventions.
+        view: page that showed the figure, as a link without host; "" outside the app.
+        style: changes of the style, as text.
+        version: version of sentviz.
+        frame: digest of the figure's numbers.
+        table: the numbers, packed; "" if they are too large.
         picture: digest of the file without this record.
-        panels: records of the figures of a sheet or report; its own record has a name, a style and a version only.
-        sealed: whether the text that it was read from ended with its seal.
+        panels: records of the figures of a sheet or report. The record of a sheet itself has a name, a style and a version only.
+        sealed: whether the text that was read ended with its seal.
     """
 
     name: str
@@ -82,21 +84,21 @@ class Record:
 
     @classmethod
     def of(cls, figure: Figure, style: str = "") -> Record:
-        """The record of a figure, whose looks may have been changed."""
+        """Return the record of a figure drawn in a style."""
         table = packed(figure.frame)
-        kept = base64.b64encode(zlib.compress(table.encode(), 9)).decode()
-        kept = kept if len(kept) <= MOST_PACKED else ""
-        return cls(figure.name, figure.call, figure.runs, figure.source, figure.view, style, version(), _digest(table), kept)
+        compressed = base64.b64encode(zlib.compress(table.encode(), 9)).decode()
+        compressed = compressed if len(compressed) <= MAX_PACKED else ""
+        return cls(figure.name, figure.call, figure.runs, figure.source, figure.view, style, version(), _digest(table), compressed)
 
     def text(self) -> str:
         """Return the record as JSON in ASCII without "<", with its seal as the last entry."""
-        body = json.dumps(self._said())[:-1].replace("<", "\\u003c")
-        return body + _SEAL + _sealing(body)
+        body = json.dumps(self._entries())[:-1].replace("<", "\\u003c")
+        return body + _SEAL + _ending(body)
 
-    def _said(self) -> dict[str, Any]:
+    def _entries(self) -> dict[str, Any]:
         call = None if self.call is None else vars(self.call) | {"options": _plain(self.call.options)}
-        runs = [vars(one) for one in self.runs]
-        panels = {"panels": [panel._said() for panel in self.panels]} if self.panels else {}
+        runs = [vars(run) for run in self.runs]
+        panels = {"panels": [panel._entries() for panel in self.panels]} if self.panels else {}
         return {"sentviz": self.version} | {key: getattr(self, key) for key in _TEXTS} | {"call": call, "runs": runs} | panels
 
     @classmethod
@@ -105,37 +107,37 @@ class Record:
 
         Raises:
             ChangedError: a character of it was changed, or its numbers do not have the digest that it names.
-            InputError: it is not a record, or it is larger than the record of any figure.
+            InputError: the text is not a record, or is larger than the record of any figure.
         """
-        if len(text) > MOST_RECORD:
-            raise InputError(f"its record has more than {MOST_RECORD:,} characters, which no figure's has")
+        if len(text) > MAX_RECORD:
+            raise InputError(f"its record has more than {MAX_RECORD:,} characters, more than the record of any figure")
         body, seal, ending = text.rpartition(_SEAL)
         try:
-            if seal and ending != _sealing(body):
+            if seal and ending != _ending(body):
                 raise ChangedError("its record was changed after sentviz had written it")
             entries = json.loads(body + "}" if seal else text, **_STRICT)
             panels = entries.pop("panels", [])
-            if len(panels) > MOST_PANELS:
-                raise InputError(f"its record names {len(panels):,} figures, and a sheet holds {MOST_PANELS} at most")
+            if len(panels) > MAX_PANELS:
+                raise InputError(f"its record names {len(panels):,} figures, and a sheet holds {MAX_PANELS} at most")
             words = len(text) - sum(len(panel["table"]) for panel in (entries, *panels))
-            if words > MOST_WORDS * max(1, len(panels)):
-                raise InputError(f"its record says more than {MOST_WORDS:,} characters of a figure, which no figure's does")
-            whole = replace(cls._read(entries), panels=tuple(map(cls._read, panels)))
-            if panels and (whole.call or whole.runs or whole.frame or whole.source):
-                raise InputError("its record is of a sheet and of a figure at once")
+            if words > MAX_WORDS * max(1, len(panels)):
+                raise InputError(f"its record has more than {MAX_WORDS:,} characters per figure, more than the record of any figure")
+            record = replace(cls._read(entries), panels=tuple(map(cls._read, panels)))
+            if panels and (record.call or record.runs or record.frame or record.source):
+                raise InputError("its record describes a sheet and a single figure at once")
         except InputError:
             raise
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise InputError("its record is damaged") from error
-        return replace(whole, panels=tuple(replace(panel, sealed=bool(seal)) for panel in whole.panels), sealed=bool(seal))
+        return replace(record, panels=tuple(replace(panel, sealed=bool(seal)) for panel in record.panels), sealed=bool(seal))
 
     @classmethod
     def _read(cls, entries: dict[str, Any]) -> Record:
-        """A record of one figure; what is wrong with it is any of the errors that `read` expects."""
+        """Return the record of one figure. Raises any of the errors that `read` handles if the entries are wrong."""
         texts: dict[str, Any] = {key: _typed(entries.pop(key), str) for key in _TEXTS}
         version, call, runs = _typed(entries.pop("sentviz"), str), entries.pop("call"), _typed(entries.pop("runs"), list)
         if entries:
-            raise KeyError(f"an entry {next(iter(entries))!r}, which no record has")
+            raise KeyError(f"unknown entry {next(iter(entries))!r}")
         if call is not None:
             options = {key: _frozen(value) for key, value in _typed(call.pop("options"), dict).items()}
             call = Call(**{key: _typed(value, str) for key, value in call.items()}, options=options)
@@ -143,19 +145,19 @@ class Record:
         sources = tuple(Source(**{key: _typed(value, kinds[key]) for key, value in run.items()}) for run in runs)
         record = cls(call=call, runs=sources, version=version, **texts)
         if record.table and _digest(unpacked(record.table)) != record.frame:
-            raise ChangedError("its record was changed: the numbers in it are not those that it names by digest")
+            raise ChangedError("its record was changed: the numbers in it do not have the stored digest")
         return record
 
     def differs(self, frame: pd.DataFrame) -> str:
-        """Where a frame is another than the record's, as half a sentence; empty where it is the same."""
+        """Return how a frame differs from the record's, as half a sentence; "" if both are equal."""
         now = packed(frame)
         if self.frame == _digest(now):
             return ""
         then = unpacked(self.table) if self.table else ""
-        if not then or len(then) > MOST_COMPARED:
-            return "some number is another; there are too many for the file to hold them, so that it cannot be said which"
+        if not then or len(then) > MAX_COMPARED:
+            return "at least one number differs; the file does not store so large a table, so the place is unknown"
         columns = cells(then)
-        return difference(columns, json.loads(now)) if columns else "what its record holds are no columns of numbers"
+        return difference(columns, json.loads(now)) if columns else "its record holds no columns of numbers"
 
 
 _SEAL = ', "seal": "'
@@ -163,20 +165,20 @@ _TEXTS = ("name", "source", "view", "style", "frame", "table", "picture")
 
 
 def packed(frame: pd.DataFrame) -> str:
-    """The numbers and words of a frame, column by column, as text that does not depend on the machine."""
+    """Return the numbers and words of a frame, column by column, as text that does not depend on the machine."""
     columns = {str(name): [_cell(value) for value in frame[name].tolist()] for name in frame.columns}
     return json.dumps(columns, separators=(",", ":"))
 
 
 def unpacked(table: str) -> str:
-    """Return the text of `packed` from what a record keeps.
+    """Return the text of `packed` from the field `table` of a record.
 
     Raises:
-        InputError: it is damaged, or longer than `MOST_TABLE`.
+        InputError: the field is damaged, or its text is longer than `MAX_TABLE`.
     """
     try:
         reader = zlib.decompressobj()
-        text = reader.decompress(base64.b64decode(table, validate=True), MOST_TABLE).decode()
+        text = reader.decompress(base64.b64decode(table, validate=True), MAX_TABLE).decode()
     except (ValueError, zlib.error) as error:
         raise InputError("the numbers in its record are damaged") from error
     if reader.unconsumed_tail or not reader.eof:
@@ -185,7 +187,7 @@ def unpacked(table: str) -> str:
 
 
 def cells(text: str) -> dict[str, list[Any]]:
-    """Return the columns of a text of `packed`; none where it holds anything but columns of numbers and words."""
+    """Return the columns of a text of `packed`; an empty dictionary if it holds anything but columns of numbers and words."""
     try:
         columns = json.loads(text, **_STRICT)
         values = [cell for column in columns.values() for cell in _typed(column, list)]
@@ -195,109 +197,107 @@ def cells(text: str) -> dict[str, list[Any]]:
 
 
 def difference(then: Mapping[str, list[Any]], now: Mapping[str, list[Any]]) -> str:
-    """Where two tables differ, as half a sentence: columns, rows, and the largest difference; empty where they are alike."""
+    """Return how two tables differ, as half a sentence: columns, rows and the largest difference; "" if they are equal."""
     if list(then) != list(now):
         lost, new = [name for name in then if name not in now], [name for name in now if name not in then]
         return f"the file has {'the column ' + lost[0][:40] if lost else 'no column ' + new[0] if new else 'the columns in another order'}"
-    said = []
+    differences = []
     for name, old in then.items():
         if len(old) != len(now[name]):
-            return f"the file has {len(old):,} rows, and the runs here give {len(now[name]):,}"
-        rows, most = _unlike(old, now[name])
+            return f"the file has {len(old):,} rows, and the installed runs give {len(now[name]):,}"
+        rows, most = _different_rows(old, now[name])
         if rows:
             more = f", by {most:.3g} at most" if most else ""
             place = f"row {rows[0]}" if len(rows) == 1 else f"{len(rows):,} rows, first in row {rows[0]}"
-            said.append(f"column {name} in {place} ({old[rows[0] - 1]!s:.40} in the file, {now[name][rows[0] - 1]!s:.40} here){more}")
-    return "; ".join(said[:3]) + (f"; and in {len(said) - 3} more columns" if len(said) > 3 else "")
+            differences.append(f"column {name} in {place} ({old[rows[0] - 1]!s:.40} in the file, {now[name][rows[0] - 1]!s:.40} now){more}")
+    return "; ".join(differences[:3]) + (f"; and in {len(differences) - 3} more columns" if len(differences) > 3 else "")
 
 
-def _unlike(old: list[Any], new: list[Any]) -> tuple[list[int], float]:
-    """Rows, counted from 1, in which two columns differ, and the largest difference of numbers."""
+def _different_rows(old: list[Any], new: list[Any]) -> tuple[list[int], float]:
+    """Return the rows, counted from 1, in which two columns differ, and the largest difference of their numbers."""
     numbers = [abs(value) for value in (*old, *new) if isinstance(value, int | float) and not isinstance(value, bool)]
-    alike, rows, most = ALIKE * max(numbers, default=0.0), [], 0.0
-    for row, (one, other) in enumerate(zip(old, new, strict=True), 1):
-        if one == other:
+    tolerance, rows, largest = TOLERANCE * max(numbers, default=0.0), [], 0.0
+    for row, (before, after) in enumerate(zip(old, new, strict=True), 1):
+        if before == after:
             continue
         try:
-            apart = abs(float(one) - float(other)) if not isinstance(one, str | bool) and not isinstance(other, str | bool) else None
+            gap = abs(float(before) - float(after)) if not isinstance(before, str | bool) and not isinstance(after, str | bool) else None
         except (TypeError, ValueError):
-            apart = None
-        if apart is None or apart > alike:
+            gap = None
+        if gap is None or gap > tolerance:
             rows.append(row)
-            most = max(most, apart or 0.0)
-    return rows, most
+            largest = max(largest, gap or 0.0)
+    return rows, largest
 
 
 def _cell(value: Any) -> Any:
-    """A cell as JSON has it: numbers to so many digits, what is missing as nothing."""
+    """Return a cell as JSON: numbers rounded to `STORED_DIGITS` digits, missing values as None."""
     if isinstance(value, bool | np.bool_):
         return bool(value)
     if isinstance(value, int | np.integer):
         return int(value)
     if isinstance(value, float | np.floating):
-        return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None if math.isnan(value) else str(value)
+        return float(f"{value:.{STORED_DIGITS}g}") if math.isfinite(value) else None if math.isnan(value) else str(value)
     return None if value is None else str(value)
 
 
 def _plain(value: Any) -> Any:
-    """An option as JSON has it."""
+    """Return an option with lists, dictionaries and plain numbers only, as JSON needs it."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
+        return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, list | tuple | set | frozenset):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _frozen(value: Any, depth: int = MOST_NESTED) -> Any:
-    """An option from JSON: what was several is a tuple."""
+def _frozen(value: Any, depth: int = MAX_NESTED) -> Any:
+    """Return an option read from JSON with tuples instead of lists. Raises ValueError if lists are nested too deeply."""
     if depth < 0:
-        raise ValueError("lists in lists in lists")
+        raise ValueError("too many nested lists")
     if isinstance(value, dict):
         return {key: _frozen(part, depth - 1) for key, part in value.items()}
     return tuple(_frozen(part, depth - 1) for part in value) if isinstance(value, list) else value
 
 
 def _typed(value: Any, kind: type[T]) -> T:
-    """A value that is of a type.
-
-    Raises:
-        TypeError: it is of another one.
-    """
+    """Return the value if it has the type `kind`; raises TypeError otherwise. True and False do not count as integers."""
     if not isinstance(value, kind) or isinstance(value, bool):
-        raise TypeError(f"{value!r:.40} in the place of a {kind.__name__}")
+        raise TypeError(f"{value!r:.40} instead of a {kind.__name__}")
     return value
 
 
-# ---- JSON as records have it
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_entries(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     entries = dict(pairs)
     if len(entries) < len(pairs):
         twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
-        raise InputError(f"its record says {twice!r:.40} twice")
+        raise InputError(f"its record has the entry {twice!r:.40} twice")
     return entries
 
 
-def _whole(digits: str) -> int:
-    if len(digits) > MOST_DIGITS:
+def _parse_integer(digits: str) -> int:
+    if len(digits) > MAX_DIGITS:
         raise InputError(f"its record holds a number of {len(digits):,} digits")
     return int(digits)
 
 
-def _real(digits: str) -> float:
+def _parse_number(digits: str) -> float:
     if not math.isfinite(value := float(digits)):
-        raise InputError(f"its record holds {digits:.40}, which is no finite number")
+        raise InputError(f"its record holds {digits:.40}, which is not a finite number")
     return value
 
 
-_STRICT: dict[str, Any] = {"object_pairs_hook": _once, "parse_int": _whole, "parse_float": _real, "parse_constant": _real}
+_STRICT: dict[str, Any] = {
+    "object_pairs_hook": _unique_entries,
+    "parse_int": _parse_integer,
+    "parse_float": _parse_number,
+    "parse_constant": _parse_number,
+}
 
 
-def _sealing(body: str) -> str:
-    """Return what follows `_SEAL` in a text that begins with `body`."""
+def _ending(body: str) -> str:
+    """Return the text that follows `_SEAL` in a record whose text begins with `body`."""
     return _digest(body + "}") + '"}'
 
 

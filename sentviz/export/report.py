@@ -1,4 +1,7 @@
-"""A sentence on one page to hand on: verdict, words, maps, one cell's arithmetic, and where it all comes from. One file, no network."""
+"""Write a report of a prediction as one HTML page: prediction, words, attention maps, the arithmetic of a cell, and its provenance.
+
+The page needs no network.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from sentviz.analysis.explain import SCORES, available, headline
 from sentviz.analysis.explain.notices import remarks
 from sentviz.browser.page import page
 from sentviz.errors import SentvizError
-from sentviz.export.embedding import seal
+from sentviz.export.embedded_record import embed_record
 from sentviz.export.record import Record
 from sentviz.figures import Figure, component_name, palette
 from sentviz.gallery import Sentence, make
@@ -25,10 +28,8 @@ from sentviz.runs.trace import Trace
 if TYPE_CHECKING:
     from sentviz.analysis.maps.arithmetic import CellArithmetic
 
-MAPS = 24
-"""More maps than this would make a report that nobody prints: beyond, the components are left out, then the middle layers."""
-
-_PAGE = 680  # pixels: A4 without its margins
+MAX_MAPS = 24  # maps that fit into a printed report; if there are more, the components are left out first, then the middle layers
+_PAGE = 680  # width of A4 without its margins, in pixels
 _DRAW = """
 for (const figure of JSON.parse(document.getElementById("figures").textContent))
   Plotly.newPlot(figure.id, figure.data, figure.layout, { displaylogo: false, displayModeBar: false });
@@ -61,16 +62,18 @@ tr { break-inside: avoid; }
 
 
 def report_html(trace: Trace, run: Run, *, scores: Sequence[str] | None = None, arithmetic: CellArithmetic | None = None) -> str:
-    """The report as one HTML page, light, for the screen and for A4; it holds the `Record` of each figure, which `sentviz verify` reads.
+    """Return the report as one HTML page in light colours, for the screen and for A4.
+
+    The page holds the `Record` of each figure, which `sentviz verify` reads.
 
     Args:
-        trace: of one text, with the attention maps that its model has.
-        run: the run that it was made with.
-        scores: names of `sentviz.analysis.explain.SCORES`; every one that the trace can give unless told.
-        arithmetic: a cell to derive in numbers.
+        trace: trace of one text, with attention maps if its model has them.
+        run: run of the trace.
+        scores: names of `sentviz.analysis.explain.SCORES`; by default all scores that the trace has.
+        arithmetic: computation of one cell, shown in numbers.
     Raises:
-        InputError: a score that was named is not to be had.
-        KeyError: the trace holds no attention maps, and its model has them.
+        InputError: one of `scores` is not available for this trace.
+        KeyError: the trace holds no attention maps, but its model has them.
     """
     figures: list[dict[str, Any]] = []
     records: list[Record] = []
@@ -97,7 +100,7 @@ def report_html(trace: Trace, run: Run, *, scores: Sequence[str] | None = None, 
         _table(_provenance(trace, run)),
         "<noscript><p>The figures are drawn by the script in this file, which is switched off here.</p></noscript>\n</main>",
     ]
-    whole = page(
+    document = page(
         f"{trace.label}: {text[:60]}",
         "\n".join(body),
         colours=palette("light"),
@@ -105,7 +108,7 @@ def report_html(trace: Trace, run: Run, *, scores: Sequence[str] | None = None, 
         scripts=(get_plotlyjs(), _DRAW),
         data={"figures": figures},
     )
-    return seal(whole.encode(), "html", Record.of_sheet("report", records)).decode()
+    return embed_record(document.encode(), "html", Record.of_sheet("report", records)).decode()
 
 
 def _strips(of: Sentence, scores: Sequence[str] | None, show: Callable[[Figure], str]) -> Iterable[str]:
@@ -120,7 +123,7 @@ def _strips(of: Sentence, scores: Sequence[str] | None, show: Callable[[Figure],
 
 
 def _maps(of: Sentence, show: Callable[[Figure, int], str]) -> Iterable[str]:
-    """The mean over heads of each layer: what multiplies V, then each component; two maps side by side where the text is short."""
+    """Yield the maps of each layer, mean over heads: the effective attention, then each component. Two maps of a short text share a row."""
     trace = of.trace
     if not of.run.capabilities.maps:
         yield f'<p class="note">{escape(of.run.name)} has no attention, so there is no map to look at.</p>'
@@ -129,17 +132,17 @@ def _maps(of: Sentence, show: Callable[[Figure, int], str]) -> Iterable[str]:
     components = trace.component_ids if trace.lambdas.shape[1] > 1 else ()
     kinds: list[int | str] = ["effective", *components]
     layers, left_out = list(trace.layer_ids), ""
-    if len(kinds) * len(layers) > MAPS:
+    if len(kinds) * len(layers) > MAX_MAPS:
         kinds, left_out = ["effective"], "The components' maps are left out."
-    if len(layers) > MAPS:
-        layers, left_out = layers[: MAPS // 2] + layers[-MAPS // 2 :], f"Only the first and last {MAPS // 2} layers are shown."
+    if len(layers) > MAX_MAPS:
+        layers, left_out = layers[: MAX_MAPS // 2] + layers[-MAX_MAPS // 2 :], f"Only the first and last {MAX_MAPS // 2} layers are shown."
     columns = 2 if len(trace.tokens) <= 24 and len(layers) > 1 else 1
     for kind in kinds:
         title = "Effective attention, which multiplies V" if kind == "effective" else f"Component {component_name(kind)}"
         side = 300 if columns == 2 else 520
-        drawn = [show(make("attention", of, layer=layer, component=kind, side=side), columns) for layer in layers]
+        figures = [show(make("attention", of, layer=layer, component=kind, side=side), columns) for layer in layers]
         yield f"<h3>{title}, mean over heads</h3>"
-        yield f'<div class="{"pairs" if columns == 2 else "column"}">{"".join(drawn)}</div>'
+        yield f'<div class="{"pairs" if columns == 2 else "column"}">{"".join(figures)}</div>'
     if left_out:
         yield f'<p class="note">{left_out}</p>'
 
@@ -172,12 +175,12 @@ def _versions(config: dict[str, Any]) -> str:
     return ", ".join(f"{name} {number}" for name, number in config.get("version", {}).items()) or "an unknown version"
 
 
-def _figure(figure: Figure, columns: int, drawn: list[dict[str, Any]]) -> str:
-    """A place for a figure, its caption, and the figure itself among those to be drawn."""
+def _figure(figure: Figure, columns: int, figures: list[dict[str, Any]]) -> str:
+    """Return the HTML of a figure's place and caption, and append its plot to `figures`."""
     plot = go.Figure(figure.plot)
     wide, high = int(plot.layout.width or 800), int(plot.layout.height or 480)
-    name = f"figure-{len(drawn) + 1}"
-    drawn.append({"id": name, **json.loads(plot.to_json())})
+    name = f"figure-{len(figures) + 1}"
+    figures.append({"id": name, **json.loads(plot.to_json())})
     fit = min(1.0, (_PAGE - 24 * (columns - 1)) / columns / wide)
     style = f"width:{wide}px;height:{high}px;--print:{fit:.3f}"
     words = escape(figure.caption)

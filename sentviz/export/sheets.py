@@ -1,4 +1,4 @@
-"""Several figures on one sheet, with letters and shared scales and legends, as one file of vectors."""
+"""Draw several figures on one sheet as a vector file, with panel letters, shared scales and shared legends."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from sentviz.errors import InputError
-from sentviz.export.embedding import seal
+from sentviz.export.embedded_record import embed_record
 from sentviz.export.files import BROWSER, bare_svg, write
 from sentviz.export.record import Record
 from sentviz.figures.figure import Figure, sentence
@@ -23,9 +23,9 @@ from sentviz.figures.fonts import embed_fonts
 from sentviz.figures.style import FONTS, Style, styled
 
 FORMATS = ("svg", "pdf", "png")
-MOST = 12  # figures
+MAX_FIGURES = 12  # figures
 
-_PIXELS = 96 / 25.4  # of a millimetre
+_PIXELS = 96 / 25.4  # CSS pixels per millimetre
 _GAP, _STRIP = 5.0, 5.0  # millimetres between panels, and above each for its letter
 _IDS = re.compile(r'(\bid="|url\((?:&quot;|[\'"])?#|href="#)')
 
@@ -35,12 +35,12 @@ class Sheet:
     """Figures in reading order on a sheet of paper.
 
     Attributes:
-        columns: side by side, 1 to 4.
-        shared: whether panels of one colour scale or one kind have the same ends, and a legend that they have in common is there once.
-        letters: whether panels are called a, b, c.
-        style: looks of every panel; its width is the sheet's, 174 mm unless given, and it has no height of its own.
+        columns: panels per row, 1 to 4.
+        shared: whether panels with one colour scale or of one kind get the same ranges, and a legend that they share is shown once.
+        letters: whether panels are labelled a, b, c.
+        style: style of every panel. Its width is the width of the sheet, by default 174 mm; a height is not allowed.
     Raises:
-        InputError: no figure, or more than twelve; columns that cannot be; a height.
+        InputError: there is no figure, or more than twelve; the number of columns is not 1 to 4; the style has a height.
     """
 
     figures: Sequence[Figure]
@@ -50,38 +50,38 @@ class Sheet:
     style: Style = field(default_factory=lambda: Style(size="wide"))
 
     def __post_init__(self) -> None:
-        if not 1 <= len(self.figures) <= MOST:
-            raise InputError(f"A sheet holds 1 to {MOST} figures, not {len(self.figures)}.")
+        if not 1 <= len(self.figures) <= MAX_FIGURES:
+            raise InputError(f"A sheet holds 1 to {MAX_FIGURES} figures, not {len(self.figures)}.")
         if not 1 <= self.columns <= 4:
             raise InputError(f"A sheet has 1 to 4 columns, not {self.columns}.")
         if self.style.height:
-            raise InputError("A sheet is as high as its figures; leave the height out.")
+            raise InputError("The height of a sheet follows from its figures. Remove the height setting.")
 
     @property
     def millimetres(self) -> float:
-        """Width."""
+        """Width of the sheet in millimetres."""
         return self.style.millimetres or 174
 
     @property
     def caption(self) -> str:
-        """What each panel shows, and where it comes from, for the paper's own caption."""
+        """Caption and source of each panel, as text for the caption in a paper."""
         names = ascii_lowercase if self.letters else " " * len(self.figures)
         return " ".join(
-            f"{name}: {sentence([one.caption, one.source])}".strip(" :") for name, one in zip(names, self.figures, strict=False)
+            f"{name}: {sentence([figure.caption, figure.source])}".strip(" :") for name, figure in zip(names, self.figures, strict=False)
         )
 
     @cached_property
     def panels(self) -> list[Figure]:
-        """The figures with the looks of the sheet, and with what they share."""
+        """Figures in the style of the sheet, with shared scales and legends."""
         looks = replace(self.style, size="screen", width=self.panel, points=self.points)
-        made = [styled(one, looks) for one in self.figures]
+        styled_figures = [styled(figure, looks) for figure in self.figures]
         if self.shared:
-            plots = [go.Figure(one.plot) for one in made]
+            plots = [go.Figure(figure.plot) for figure in styled_figures]
             _share_colours(plots)
-            _share_axes(plots, [one.call.figure if one.call else one.name for one in self.figures])
+            _share_axes(plots, [figure.call.figure if figure.call else figure.name for figure in self.figures])
             _share_legends(plots)
-            made = [replace(one, plot=plot) for one, plot in zip(made, plots, strict=True)]
-        return made
+            styled_figures = [replace(figure, plot=plot) for figure, plot in zip(styled_figures, plots, strict=True)]
+        return styled_figures
 
     @property
     def panel(self) -> float:
@@ -91,37 +91,39 @@ class Sheet:
 
     @property
     def points(self) -> float:
-        """Size of the letters."""
+        """Font size in points."""
         return self.style.points or round(self.style.letters * 13 * 72 / 96, 2)
 
     def render(self, format: str) -> bytes:
-        """The sheet as the bytes of a file with the record of each panel.
+        """Return the sheet as the bytes of a file that holds the record of each panel.
 
         Args:
             format: one of `FORMATS`.
         Raises:
-            InputError: no such format.
-            SentvizError: no browser, or a figure that cannot be drawn.
+            InputError: the format is unknown.
+            SentvizError: no browser is installed, or a figure cannot be drawn.
         """
         if format not in FORMATS:
             raise InputError(f"Sheets can be exported as {', '.join(FORMATS)}, not as {format!r}.")
         svg, wide, high = self._svg()
         data = svg if format == "svg" else BROWSER.paint(svg, format, wide, high, self.style.dpi / 96)
-        return seal(data, format, Record.of_sheet("sheet", [Record.of(one, self.style.text) for one in self.figures], self.style.text))
+        return embed_record(
+            data, format, Record.of_sheet("sheet", [Record.of(figure, self.style.text) for figure in self.figures], self.style.text)
+        )
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the sheet in the format that the suffix names; raises as `render` and `sentviz.export.files.save`."""
+        """Write the sheet in the format of the suffix. Raises the errors of `render` and of `sentviz.export.files.write`."""
         return write(Path(path), self.render(Path(path).suffix.lower().lstrip(".")))
 
     def _svg(self) -> tuple[bytes, float, float]:
-        """One SVG of all panels with its fonts, its width and height in pixels."""
+        """Return one SVG of all panels with embedded fonts, and its width and height in pixels."""
         looks = Style(width=self.panel, points=self.points, caption=False, note="")
-        drawn = [bare_svg(one, looks) for one in self.panels]
+        pictures = [bare_svg(panel, looks) for panel in self.panels]
         strip, gap, wide = (side * _PIXELS for side in (_STRIP if self.letters else 0, _GAP, self.millimetres))
         size, family = self.points * 96 / 72 + 2, FONTS[self.style.font] or "Arial, Liberation Sans, sans-serif"
         parts, top = [], 0.0
-        for first in range(0, len(drawn), self.columns):
-            row = drawn[first : first + self.columns]
+        for first in range(0, len(pictures), self.columns):
+            row = pictures[first : first + self.columns]
             for column, (svg, _, _) in enumerate(row):
                 place = first + column
                 left = column * (self.panel + _GAP) * _PIXELS
@@ -138,16 +140,13 @@ class Sheet:
 
 
 def _nested(svg: str, left: float, top: float, place: int) -> str:
-    """An SVG at its place within another, with names of its own."""
-    named = _IDS.sub(lambda found: f"{found[1]}p{place}-", svg[svg.index("<svg") :])
-    return named.replace("<svg", f'<svg x="{left:.2f}" y="{top:.2f}"', 1)
-
-
-# ---- what panels share
+    """Return an SVG as a nested element at a position in pixels, with ids that are unique on the sheet."""
+    renamed = _IDS.sub(lambda match: f"{match[1]}p{place}-", svg[svg.index("<svg") :])
+    return renamed.replace("<svg", f'<svg x="{left:.2f}" y="{top:.2f}"', 1)
 
 
 def _share_colours(plots: Sequence[go.Figure]) -> None:
-    """Panels of one colour scale go from the smallest to the largest number of all, and one colour bar stands for them."""
+    """Give panels with one colour scale the range of all their numbers, and show one colour bar."""
     groups: dict[str, list[tuple[Any, str]]] = {}
     for plot in plots:
         axes = [(axis, "c") for axis in plot.select_coloraxes()]
@@ -157,19 +156,19 @@ def _share_colours(plots: Sequence[go.Figure]) -> None:
                 groups.setdefault(str(part.colorscale), []).append((part, letter))
     for group in (group for group in groups.values() if len(group) > 1):
         low, high = min(part[f"{letter}min"] for part, letter in group), max(part[f"{letter}max"] for part, letter in group)
-        shown = next((part for part, _ in group if part.showscale is not False), None)
+        first = next((part for part, _ in group if part.showscale is not False), None)
         for part, letter in group:
-            part.update({f"{letter}min": low, f"{letter}max": high, "showscale": part is shown})
+            part.update({f"{letter}min": low, f"{letter}max": high, "showscale": part is first})
 
 
 def _share_axes(plots: Sequence[go.Figure], kinds: Sequence[str]) -> None:
-    """Panels of one kind have the same ends of each axis that counts, the widest of them all, where nobody set them."""
+    """Give numeric axes without a set range the same range in all panels of one kind: from the smallest to the largest number."""
     for kind in {kind for kind in kinds if kinds.count(kind) > 1}:
-        alike = [plot for plot, one in zip(plots, kinds, strict=True) if one == kind]
+        group = [plot for plot, other_kind in zip(plots, kinds, strict=True) if other_kind == kind]
         for letter in "xy":
-            for name in {axis.plotly_name for plot in alike for axis in getattr(plot, f"select_{letter}axes")()}:
-                axes = [plot.layout[name] for plot in alike]
-                spans = [_span(plot, letter, name) for plot in alike]
+            for name in {axis.plotly_name for plot in group for axis in getattr(plot, f"select_{letter}axes")()}:
+                axes = [plot.layout[name] for plot in group]
+                spans = [_span(plot, letter, name) for plot in group]
                 if (
                     any(axis.range or axis.ticktext or axis.scaleanchor or axis.type not in (None, "-", "linear") for axis in axes)
                     or None in spans
@@ -181,7 +180,7 @@ def _share_axes(plots: Sequence[go.Figure], kinds: Sequence[str]) -> None:
 
 
 def _span(plot: go.Figure, letter: str, name: str) -> tuple[float, float] | None:
-    """From where to where the numbers along an axis go; None where it has none, or words or bars."""
+    """Return the smallest and largest number along an axis; None if it has none, or shows words or bars."""
     short, values = letter + name[5:], list[float]()
     for trace in plot.data:
         if (trace[f"{letter}axis"] or letter) != short or trace[letter] is None:
@@ -193,7 +192,7 @@ def _span(plot: go.Figure, letter: str, name: str) -> tuple[float, float] | None
 
 
 def _share_legends(plots: Sequence[go.Figure]) -> None:
-    """A legend with no entry that was not there before goes."""
+    """Hide each legend whose entries are all in legends of earlier panels."""
     seen: set[str] = set()
     for plot in plots:
         names = {trace.name for trace in plot.data if trace.showlegend is not False and trace.name}

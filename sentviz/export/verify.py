@@ -1,4 +1,4 @@
-"""Whether a file still shows what the runs here give: the figure is drawn again, and its numbers are compared."""
+"""Check whether an exported file still shows what the installed runs give: draw its figure again and compare the numbers."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from string import ascii_lowercase
 from typing import Literal
 
 from sentviz.errors import InputError, SentvizError
-from sentviz.export.embedding import unseal
+from sentviz.export.embedded_record import extract_record
 from sentviz.export.record import ChangedError, Record
 from sentviz.figures.source import Call
 from sentviz.io.files import read_regular
 from sentviz.runs.store import Run, runs
 
-MOST = 100_000_000  # bytes of a file
+MAX_BYTES = 100_000_000  # size of a file that is read
 STATES = ("equal", "numbers equal", "cannot be had", "differs")  # from best to worst
-UNSEALED = "Numbers checked, other fields not protected: the file was exported before sentviz sealed the words of its record."
+NO_SEAL = "Only the numbers are checked: the file was exported before sentviz protected the other fields of a record."
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,9 @@ class Verdict:
     """Result of the check of a file, with its reason as a sentence.
 
     Attributes:
-        state: "equal" if nothing was changed and the runs here give the same numbers; "numbers equal" if the record has no seal, so that
-            its name, source, view, style and version may have been changed; "differs"; "cannot be had" if the check is not possible.
+        state: "equal" if nothing was changed and the installed runs give the same numbers. "numbers equal" if the record has no seal, so
+            that its name, source, view, style and version may have been changed. "differs" if the file or its numbers were changed.
+            The last state, `STATES[2]`, means that the check is not possible.
     """
 
     state: Literal["equal", "numbers equal", "differs", "cannot be had"]
@@ -35,79 +36,80 @@ class Verdict:
 
 
 def verify(path: str | os.PathLike[str]) -> Verdict:
-    """Read the record of an exported file, draw its figure again from the runs here, and compare the frames.
+    """Read the record of an exported file, draw its figure again from the installed runs, and compare the frames.
 
-    A file with any byte changed since it was exported differs. Whoever makes up a whole file, record and digests with it, is found
-    where its numbers are not those of the runs; a picture made up to fit right numbers is not.
+    Any byte that was changed after the export is detected. A forged file with a new record and new digests is detected if its numbers
+    differ from those of the runs. A forged picture with the right numbers is not detected.
     """
     try:
-        data = read_regular(path, MOST, "it")
+        data = read_regular(path, MAX_BYTES, "it")
     except InputError as error:
-        return Verdict("cannot be had", _begun(str(error)))
+        return Verdict("cannot be had", _capitalized(str(error)))
     try:
-        _, record = unseal(data)
+        _, record = extract_record(data)
     except InputError as error:
-        return Verdict("differs" if isinstance(error, ChangedError) else "cannot be had", _begun(f"{error}."))
-    return against_runs(record)
+        return Verdict("differs" if isinstance(error, ChangedError) else "cannot be had", _capitalized(f"{error}."))
+    return compare_with_runs(record)
 
 
-def against_runs(record: Record) -> Verdict:
-    """A record against the runs here; of a sheet, each of its panels."""
+def compare_with_runs(record: Record) -> Verdict:
+    """Compare a record, or each panel of a sheet's record, with the installed runs."""
     if record.panels:
-        verdicts = [against_runs(panel) for panel in record.panels]
+        verdicts = [compare_with_runs(panel) for panel in record.panels]
         worst = max(verdicts, key=lambda verdict: STATES.index(verdict.state))
         if worst.state in ("equal", "numbers equal"):
-            return _same(record, f"Drawn again from the runs here, all numbers of its {len(verdicts)} panels are the same.")
+            return _equal_verdict(record, f"The installed runs give the same numbers in all {len(verdicts)} panels.")
         place = verdicts.index(worst)
         letter = ascii_lowercase[place] if place < len(ascii_lowercase) else f"{place + 1}"
         return Verdict(worst.state, f"Panel {letter}: {worst.why}", record)
-    here = runs()
+    available = runs()
     for source in record.runs:
-        run = here.get(source.run)
+        run = available.get(source.run)
         if not isinstance(run, Run):
-            return Verdict("cannot be had", f"It is of the run {source.run:.100}, which is not here.", record)
+            return Verdict("cannot be had", f"Its run {source.run:.100} is not installed.", record)
         if run.digest != source.digest:
-            why = f"It is of a run {source.run} with digest {source.digest:.40}; the one here has {run.digest}."
+            why = f"Its run {source.run} has the digest {source.digest:.40}; the installed run of this name has {run.digest}."
             return Verdict("cannot be had", why, record)
     if record.call is None:
-        return Verdict("cannot be had", "No name stands for this figure, by which it could be drawn again.", record)
+        return Verdict("cannot be had", "Its record does not say how to draw the figure again.", record)
     from sentviz.gallery import FIGURES, draw
 
     if (spec := FIGURES.get(record.call.figure)) is None:
-        return Verdict("cannot be had", f"There is no figure {record.call.figure!r:.100} here.", record)
+        return Verdict("cannot be had", f"There is no figure {record.call.figure!r:.100} in this version.", record)
     if not spec.of.OF_RUN and record.call.of not in spec.names:
-        return Verdict("cannot be had", f"It is of {record.call.of!r:.100}, which is not here.", record)
-    if spec.of.OF_RUN and (unnamed := _unnamed(record.call, {source.run for source in record.runs})):
-        return Verdict("differs", f"It is not of the runs that its record names: it is drawn of {unnamed:.100}.", record)
+        return Verdict("cannot be had", f"It shows {record.call.of!r:.100}, which is not available.", record)
+    if spec.of.OF_RUN and (unnamed := _unnamed_run(record.call, {source.run for source in record.runs})):
+        return Verdict("differs", f"Its figure shows a run that its record does not name: {unnamed:.100}.", record)
     try:
         again = draw(record.call.of, record.call.figure, **record.call.options)
     except SentvizError as error:
         return Verdict("cannot be had", f"It cannot be drawn again: {error!s:.500}", record)
-    except Exception as error:  # options of a record that somebody wrote may be anything
-        return Verdict("cannot be had", f"It cannot be drawn again from what its record says ({type(error).__name__}).", record)
-    if where := record.differs(again.frame):
-        return Verdict("differs", f"Its numbers are not those that the runs here give: {where}.", record)
-    if others := set(again.runs) ^ set(record.runs):
-        one = min(others, key=lambda one: (one in again.runs, one.run))
-        why = f"It is not of the runs that its record names: see {one.run} (seed {one.seed}, {one.rows}, digest {one.digest})."
+    except Exception as error:  # The options of a forged record can be anything.
+        return Verdict("cannot be had", f"It cannot be drawn again with the options in its record ({type(error).__name__}).", record)
+    if changed := record.differs(again.frame):
+        return Verdict("differs", f"The installed runs give other numbers: {changed}.", record)
+    if differing := set(again.runs) ^ set(record.runs):
+        first = min(differing, key=lambda source: (source in again.runs, source.run))
+        details = f"{first.run} (seed {first.seed}, {first.rows}, digest {first.digest})"
+        why = f"Its record does not name the runs that its figure shows: see {details}."
         return Verdict("differs", why, record)
     count = f"{len(again.frame):,} {'row' if len(again.frame) == 1 else 'rows'}"
-    return _same(record, f"Drawn again from the runs here, all its numbers are the same ({count}).")
+    return _equal_verdict(record, f"The installed runs give the same numbers ({count}).")
 
 
-def _same(record: Record, why: str) -> Verdict:
-    return Verdict("equal", why, record) if record.sealed else Verdict("numbers equal", f"{why} {UNSEALED}", record)
+def _equal_verdict(record: Record, why: str) -> Verdict:
+    return Verdict("equal", why, record) if record.sealed else Verdict("numbers equal", f"{why} {NO_SEAL}", record)
 
 
-def _unnamed(call: Call, named: Collection[str]) -> str:
+def _unnamed_run(call: Call, named: Collection[str]) -> str:
     """Return the first run of a call that its record does not name, such as a folder; empty if the record names all of them."""
     versus = call.options.get("versus", ())
-    drawn = [call.of, *([versus] if isinstance(versus, str) else versus if isinstance(versus, tuple) else [None])]
-    unnamed = [repr(run) for run in drawn if run not in named and run != ""]
+    names = [call.of, *([versus] if isinstance(versus, str) else versus if isinstance(versus, tuple) else [None])]
+    unnamed = [repr(run) for run in names if run not in named and run != ""]
     if unnamed:
         return unnamed[0]
-    return f"{len(drawn):,} runs" if len(drawn) > len(named) + 1 else ""  # a run may be compared with itself
+    return f"{len(names):,} runs" if len(names) > len(named) + 1 else ""  # One more is allowed: a run compared with itself.
 
 
-def _begun(sentence: str) -> str:
+def _capitalized(sentence: str) -> str:
     return sentence[0].upper() + sentence[1:]

@@ -141,7 +141,7 @@ def test_the_commands(made: dict[str, Packed], hub: Hub, tmp_path: Path, monkeyp
 
     assert "2 runs, 0 installed" in run("list")
     assert f"{home() / 'runs' / 'toy' / 'one'}" in run("get", "toy/one", "--from", f"{hub.url}/r", "--quiet")
-    assert "1 fetched" in run("get", "--all", "--from", str(tmp_path / "checkout"), "--quiet") and kept() == list(NAMES)
+    assert "Runs fetched: 1" in run("get", "--all", "--from", str(tmp_path / "checkout"), "--quiet") and kept() == list(NAMES)
     assert "0 All of these runs are already installed" in run("get", "toy/*", "--quiet")
     assert "2 runs, 2 installed" in run("list")
     assert run("get").startswith("2 ") and run("get", "toy/x").startswith("1 ")

@@ -194,23 +194,23 @@ def words(folder: Path) -> tuple[st.SearchStrategy[Any], Check]:
 def record(folder: Path) -> tuple[st.SearchStrategy[Any], Check]:
     """The record of an exported figure."""
     from sentviz.export.record import Record
-    from sentviz.export.verify import against_runs
+    from sentviz.export.verify import compare_with_runs
 
     said = json.loads(_exported().text())
-    return changed_json(said), lambda text: against_runs(Record.read(text))
+    return changed_json(said), lambda text: compare_with_runs(Record.read(text))
 
 
 def sealed(folder: Path) -> tuple[st.SearchStrategy[Any], Check]:
     """An exported file of any kind."""
-    from sentviz.export.embedding import seal, unseal
+    from sentviz.export.embedded_record import embed_record, extract_record
 
     files = {
         "svg": b'<svg xmlns="http://www.w3.org/2000/svg"><path d="M0 0"/></svg>',
         "html": b"<!doctype html><html><head><title>x</title></head><body>x</body></html>",
         "pdf": b"%PDF-1.4\ntrailer\n<<\n/Size 3\n/Root 1 0 R\n>>\nstartxref\n10\n%%EOF\n",
     }
-    whole = [seal(data, kind, _exported()) for kind, data in files.items()]
-    return st.one_of(*map(changed_bytes, whole)), unseal
+    whole = [embed_record(data, kind, _exported()) for kind, data in files.items()]
+    return st.one_of(*map(changed_bytes, whole)), extract_record
 
 
 def _exported() -> Any:

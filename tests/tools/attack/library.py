@@ -97,13 +97,13 @@ print("packed")
 BYTES = """
 from pathlib import Path
 from sentviz.errors import InputError
-from sentviz.export.embedding import unseal
+from sentviz.export.embedded_record import extract_record
 data = Path({input!r}).read_bytes()
 start = data.index(b'id="sentviz">')
 missed, tried = [], range(start, data.index(b"</metadata>", start))
 for at in tried:
     try:
-        unseal(data[:at] + bytes([data[at] ^ 1]) + data[at + 1:])
+        extract_record(data[:at] + bytes([data[at] ^ 1]) + data[at + 1:])
         missed.append(at - start)
     except InputError:
         pass

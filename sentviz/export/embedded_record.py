@@ -1,8 +1,9 @@
-"""Records inside files: put into a PNG, SVG, PDF or HTML where other programs leave them alone, and read from there.
+"""Embed a provenance record in a PNG, SVG, PDF or HTML file, and read it back.
 
-What a file is without its record is exactly what it was before, so that its digest can stand in the record: whoever changes a pixel,
-a path or a letter of it, or saves it anew, changes that digest. The record's own text ends with a digest of itself (`Record.text`), and
-a file is read as changed unless that text, put in again, gives the same bytes. A file with several records is refused.
+The record is stored where other programs ignore it. A file without its record equals the file before the record was embedded, so the record
+can hold the digest of that file: any change of a pixel, path or letter, and any new saving, changes the digest. The text of the record ends
+with a digest of itself (`Record.text`). A file counts as changed unless embedding its record again gives the same bytes. A file with
+several records is rejected.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from dataclasses import replace
 from sentviz.errors import InputError
 from sentviz.export.record import ChangedError, Record
 
-SEALED = ("png", "svg", "pdf", "html")
+RECORD_FORMATS = ("png", "svg", "pdf", "html")
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 _KEYWORD = b"sentviz"
@@ -29,37 +30,39 @@ _PDF = b"\n% the record of sentviz\n"
 _INFO = (b"/Sentviz (", b")\n>>\nendobj\n")
 
 
-def seal(data: bytes, format: str, record: Record) -> bytes:
-    """The file with its record, which gets the digest of the file.
+def embed_record(data: bytes, format: str, record: Record) -> bytes:
+    """Return the file with its record, whose field `picture` becomes the digest of the file.
 
     Args:
-        format: one of `SEALED`.
+        format: one of `RECORD_FORMATS`.
     """
-    return _with(data, format, replace(record, picture=_digest(data)).text())
+    return _insert(data, format, replace(record, picture=_digest(data)).text())
 
 
-def unseal(data: bytes) -> tuple[str, Record]:
-    """What kind of file it is, and its record.
+def extract_record(data: bytes) -> tuple[str, Record]:
+    """Return the format of a file and its record.
+
+    Messages of errors are the rest of a sentence about the file.
 
     Raises:
-        ChangedError: it was changed since it was written. As the rest of a sentence about the file, as the next one is.
-        InputError: it is of no such kind, has no record, or one that cannot be read.
+        ChangedError: the file was changed since it was written.
+        InputError: the file has another format, no record, several records, or a record that cannot be read.
     """
-    format, text, rest = _taken(data)
+    format, text, rest = _split(data)
     if text is None:
-        raise InputError("it carries no record of sentviz: it is not from there, or another program took the record out")
-    if text and _taken(rest)[1] is not None:
+        raise InputError("it carries no record of sentviz: sentviz did not export it, or another program removed the record")
+    if text and _split(rest)[1] is not None:
         raise InputError("it carries several records, and a file of sentviz carries one")
     record = Record.read(text)
-    if _digest(rest) != record.picture or _with(rest, format, text) != data:
-        raise ChangedError("it was changed, cut or saved anew after sentviz had written it")
+    if _digest(rest) != record.picture or _insert(rest, format, text) != data:
+        raise ChangedError("it was changed, cut or saved again after sentviz had written it")
     return format, record
 
 
-def _with(data: bytes, format: str, text: str) -> bytes:
-    """The file with the text of a record."""
+def _insert(data: bytes, format: str, text: str) -> bytes:
+    """Return the file with the text of a record in it. Raises InputError if the file has no place for it."""
     if format == "png":
-        end = len(_PNG) + 25  # of the header
+        end = len(_PNG) + 25  # length of the header chunk IHDR
         return data[:end] + _chunk(b"iTXt", _KEYWORD + b"\0\0\0\0\0" + text.encode()) + data[end:]
     if format == "pdf":
         return data + _pdf(data, text)
@@ -67,12 +70,12 @@ def _with(data: bytes, format: str, text: str) -> bytes:
     end = data.find(b">", start) + 1
     if start < 0 or not end:
         raise InputError("it is damaged")
-    put = html.escape(text, quote=False).encode().join(_SVG) if format == "svg" else text.encode().join(_HTML)
-    return data[:end] + put + data[end:]
+    element = html.escape(text, quote=False).encode().join(_SVG) if format == "svg" else text.encode().join(_HTML)
+    return data[:end] + element + data[end:]
 
 
-def _taken(data: bytes) -> tuple[str, str | None, bytes]:
-    """Format, text of the record, and the file without it."""
+def _split(data: bytes) -> tuple[str, str | None, bytes]:
+    """Return the format, the text of the record (None if there is no record, "" if it is damaged), and the file without it."""
     start = data[:1024].lstrip().lower()
     if data.startswith(_PNG):
         return "png", *_from_png(data)
@@ -83,7 +86,7 @@ def _taken(data: bytes) -> tuple[str, str | None, bytes]:
     if start.startswith((b"<svg", b"<?xml")):
         text, rest = _between(data, *_SVG)
         return "svg", None if text is None else html.unescape(text), rest
-    raise InputError("it is neither PNG, SVG, PDF nor HTML, which alone carry records")
+    raise InputError("it is neither PNG, SVG, PDF nor HTML, and only these formats carry records")
 
 
 def _between(data: bytes, opens: bytes, closes: bytes) -> tuple[str | None, bytes]:
@@ -112,14 +115,14 @@ def _from_png(data: bytes) -> tuple[str | None, bytes]:
 
 
 def _pdf(data: bytes, text: str) -> bytes:
-    """An incremental update of the file: information about the document that holds the record."""
+    """Return an incremental update of the PDF that adds document information with the record in it."""
     trailer = data[data.rfind(b"trailer") :]
     parts = (rb"/Size (\d{1,10})\b", rb"/Root (\d{1,10} \d{1,5} R)", rb"startxref\s{1,2}(\d{1,12})\b")
     size, root, before = (re.search(part, trailer) for part in parts)
     if size is None or root is None or before is None:
         raise InputError("it is damaged")
-    said, number, start = json.loads(text), int(size[1]), len(data) + len(_PDF)
-    words = {"Title": said["name"], "Subject": said["source"], "Creator": f"sentviz {said['sentviz']}"}
+    entries, number, start = json.loads(text), int(size[1]), len(data) + len(_PDF)
+    words = {"Title": entries["name"], "Subject": entries["source"], "Creator": f"sentviz {entries['sentviz']}"}
     info = "".join(f"/{key} <{(BOM_UTF16_BE + value.encode('utf-16-be', 'replace')).hex()}>\n" for key, value in words.items())
     escaped = re.sub(r"([\\()])", r"\\\1", text)
     body = f"{number} 0 obj\n<<\n{info}".encode() + escaped.encode().join(_INFO)
